@@ -1,0 +1,38 @@
+# Two commands set up a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-full check bench docs samples clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python -m binalloc demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m 'not full'
+
+test-full: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+check: $(STAMP)
+	$(BIN)/ruff check binalloc tests samples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	$(BIN)/python -m pytest tests/benchmarks -s -p no:xdist
+
+docs: $(STAMP)
+	$(BIN)/python -m binalloc.isa.doc
+
+samples: $(STAMP)
+	$(BIN)/python samples/build.py
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,6 @@
+"""`python -m binalloc` is the same as the `binalloc` command."""
+
+from binalloc.cli import main
+
+if __name__ == "__main__":
+    main()
