@@ -1,0 +1,265 @@
+"""One decoded Loom instruction, and the program containers around it: Function, Module.
+
+`Instr.f` holds every field the opcode uses in its form (names of `fields.py`), registers as numbers, branch offsets in
+words relative to the next instruction. Instructions are treated as immutable: change one by `replace`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from binalloc.isa.fields import NO_BARRIER, PT
+from binalloc.isa.opcodes import OPCODES, OpSpec
+
+
+class Control(NamedTuple):
+    """Control code. stall in cycles; yield_ 0 = yield; wbar, rbar scoreboard number or 7; wait a mask of six bits."""
+
+    stall: int = 1
+    yield_: int = 1
+    wbar: int = NO_BARRIER
+    rbar: int = NO_BARRIER
+    wait: int = 0
+    reuse: int = 0
+
+
+DEFAULT_CONTROL = Control()
+
+
+class Instr:
+    """An instruction: `op` its row of the table, `f` its fields, `guard`/`guard_neg` its predicate, `ctrl`."""
+
+    __slots__ = ("ctrl", "f", "guard", "guard_neg", "op")
+
+    def __init__(
+        self,
+        op: OpSpec,
+        f: dict[str, int],
+        guard: int = PT,
+        guard_neg: bool = False,
+        ctrl: Control = DEFAULT_CONTROL,
+    ) -> None:
+        self.op = op
+        self.f = f
+        self.guard = guard
+        self.guard_neg = guard_neg
+        self.ctrl = ctrl
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def form(self) -> int:
+        return self.f.get("form", 0)
+
+    @property
+    def guarded(self) -> bool:
+        """True unless the instruction executes in every active lane (@PT)."""
+        return self.guard != PT or self.guard_neg
+
+    def replace(self, *, ctrl: Control | None = None, guard: tuple[int, bool] | None = None, **fields: int) -> Instr:
+        """A copy with some fields, the control code or the guard changed."""
+        pred, neg = guard if guard is not None else (self.guard, self.guard_neg)
+        return Instr(self.op, {**self.f, **fields} if fields else self.f, pred, neg, ctrl or self.ctrl)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Instr):
+            return NotImplemented
+        return (
+            self.op is other.op
+            and self.f == other.f
+            and self.guard == other.guard
+            and self.guard_neg == other.guard_neg
+            and self.ctrl == other.ctrl
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.op.code, tuple(sorted(self.f.items())), self.guard, self.guard_neg, self.ctrl))
+
+    def __repr__(self) -> str:
+        guard = f"@{'!' if self.guard_neg else ''}P{self.guard} " if self.guarded else ""
+        return f"<{guard}{self.op.name} {self.f}>"
+
+
+def make(
+    name: str | int,
+    *,
+    guard: tuple[int, bool] = (PT, False),
+    ctrl: Control = DEFAULT_CONTROL,
+    **fields: int,
+) -> Instr:
+    """Build an instruction by name from the fields given; the others take their defaults (RZ, PT, zero).
+
+    Raises KeyError for an unknown opcode and ValueError for a field the opcode does not use in that form.
+    """
+    from binalloc.isa.opcodes import BY_NAME
+
+    op = OPCODES[name] if isinstance(name, int) else BY_NAME[name]
+    f = default_fields(op, fields)
+    for key, value in fields.items():
+        if key not in f:
+            raise ValueError(f"{op.name} has no field {key} in form {f.get('form', 0)}")
+        f[key] = value
+    return Instr(op, f, guard[0], guard[1], ctrl)
+
+
+def default_fields(op: OpSpec, given: Mapping[str, int]) -> dict[str, int]:
+    """Every field `op` uses under the form and flags in `given`, at its default: RZ, PT (or !PT), zero."""
+    form = given.get("form", op.forms[0])
+    f: dict[str, int] = {}
+    for name in op.fields_for(form, given):
+        if name in ("opcode", "guard", "guardn"):
+            continue
+        f[name] = _FIELD_DEFAULTS.get(name, 0)
+    for o in op.operands:
+        if o.default_false:
+            f[o.name + "n"] = 1
+    if "form" in f:
+        f["form"] = form
+    return f
+
+
+_FIELD_DEFAULTS = {n: 255 for n in ("rd", "ra", "rb", "rc")} | {n: PT for n in ("pd0", "pd1", "ps0", "ps1", "ps2")}
+
+
+@dataclass
+class Param:
+    """A kernel parameter: byte offset in constant bank 0 and size in bytes."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass
+class SharedVar:
+    """A static shared variable of a function: byte offset in the block's shared memory, size and alignment."""
+
+    name: str
+    offset: int
+    size: int
+    align: int = 4
+
+
+NO_REGISTER = 255
+
+
+@dataclass
+class FunctionInfo:
+    """What `.loom.info.<function>` records. Sizes in bytes; register fields hold a number or 255 for none.
+
+    registers: registers per thread the hardware must reserve (kernels: the whole call graph's need).
+    local_frame: bytes of this function's own local frame. local_bytes: per-thread local memory of a launch, user part
+    (kernels). spill_local: bytes of the spill area, which lies directly above local_bytes. slot_bytes: shared bytes per
+    warp for slots (128 * S). slot_pointer: register that holds the thread's slot pointer. block: required block size
+    (0 = any). max_threads: launch bound (0 = none). machine: name it was scheduled for, "" = not scheduled.
+    """
+
+    kind: str = "kernel"  # or "function"
+    registers: int = 0
+    local_frame: int = 0
+    local_bytes: int = 0
+    local_stack: int = NO_REGISTER
+    spill_local: int = 0
+    shared_bytes: int = 0
+    slot_bytes: int = 0
+    slot_pointer: int = NO_REGISTER
+    block: tuple[int, int, int] = (0, 0, 0)
+    max_threads: int = 0
+    params: list[Param] = field(default_factory=list)
+    machine: str = ""
+
+    @property
+    def is_kernel(self) -> bool:
+        return self.kind == "kernel"
+
+
+@dataclass
+class Origin:
+    """The instruction map of a rewritten function: which instruction of which original function each word stands for.
+
+    function: name of the original function. index: per new word the original's word index, or -1 where the word was
+    inserted. A hint for checker, `diff` and profiles, never trusted.
+    """
+
+    function: str
+    index: list[int]
+
+
+@dataclass
+class Function:
+    """A function: its code, info, shared variables and labels. `address` is its first word's index in code space.
+
+    labels: word index in this function -> name (only what the binary's symbols say; branch targets need none).
+    lines: word index -> (file, line), sparse: holds from there on. origin: where a rewritten function came from.
+    """
+
+    name: str
+    instrs: list[Instr]
+    info: FunctionInfo = field(default_factory=FunctionInfo)
+    shared: list[SharedVar] = field(default_factory=list)
+    labels: dict[int, str] = field(default_factory=dict)
+    lines: dict[int, tuple[str, int]] = field(default_factory=dict)
+    address: int = 0
+    origin: Origin | None = None
+
+    def __len__(self) -> int:
+        return len(self.instrs)
+
+    def target(self, index: int) -> int:
+        """Word index in this function that the BRA at `index` jumps to (may lie outside: the container refuses that)."""
+        return index + 1 + self.instrs[index].f["target"]
+
+    def reconvergence(self, index: int) -> int | None:
+        """Word index of the reconvergence point named by the BRA at `index`, or None."""
+        f = self.instrs[index].f
+        return index + 1 + f["reconv"] if f.get("diverges") else None
+
+
+@dataclass
+class Module:
+    """A whole binary. Functions in file order; constant banks by number; `provenance` records of past rewrites.
+
+    Addresses of functions are word indexes in one code space; CALL offsets are relative in it. `path` names the file
+    it came from, for messages.
+    """
+
+    functions: list[Function] = field(default_factory=list)
+    constants: dict[int, bytes] = field(default_factory=dict)
+    provenance: list[dict[str, object]] = field(default_factory=list)
+    isa_version: int = 1
+    path: str = ""
+
+    def function(self, name: str) -> Function:
+        """The function of that name; KeyError if there is none."""
+        for fn in self.functions:
+            if fn.name == name:
+                return fn
+        raise KeyError(name)
+
+    def kernels(self) -> list[Function]:
+        return [fn for fn in self.functions if fn.info.is_kernel]
+
+    def at(self, address: int) -> Function | None:
+        """The function whose code starts at word `address`, or None."""
+        for fn in self.functions:
+            if fn.address == address:
+                return fn
+        return None
+
+    def callee(self, fn: Function, index: int) -> Function | None:
+        """The function that the CALL at `index` of `fn` enters, or None where the offset hits no function's start."""
+        return self.at(fn.address + index + 1 + fn.instrs[index].f["target"])
+
+    def layout(self) -> None:
+        """Assign addresses: functions one after the other, each start a multiple of 8 words (128 bytes)."""
+        address = 0
+        for fn in self.functions:
+            fn.address = address
+            address += -(-len(fn.instrs) // 8) * 8
+
+    def __iter__(self) -> Iterator[Function]:
+        return iter(self.functions)
