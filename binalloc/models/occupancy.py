@@ -382,7 +382,10 @@ def _shared_limit(limits: Limits, shared_bytes: int, config: str, carveout: int 
 
 
 def _shared_of_sm(limits: Limits, allocated: int, config: str, carveout: int | None) -> int:
-    """Rule 9: bytes of the SM set aside as shared memory for blocks of `allocated` bytes."""
+    """Rule 9: bytes of the SM set aside as shared memory for blocks of `allocated` bytes.
+
+    A preference for L1 that leaves too little for the block is ignored, on 2.x as on 3.x: NVIDIA's answers say so.
+    """
     whole = limits.shared_per_sm
     if config == "none" and carveout is None:
         return whole

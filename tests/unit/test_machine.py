@@ -11,6 +11,7 @@ import pytest
 
 import binalloc.models.machine as module
 from binalloc.errors import MalformedInput, UsageError
+from binalloc.isa.opcodes import BY_NAME
 from binalloc.models.limits import LIMITS
 from binalloc.models.machine import UNIT_CLASSES, list_machines, load_machine, machine_to_dict
 
@@ -45,6 +46,10 @@ def test_the_shipped_machines_by_name() -> None:
     assert list_machines() == ["c2075", "gpgpusim-sharing", "gtx680"]
     for name in list_machines():
         assert load_machine(name).name == name
+
+
+def test_machines_name_exactly_the_unit_classes_of_the_instruction_set() -> None:
+    assert {opcode.unit for opcode in BY_NAME.values()} == set(UNIT_CLASSES)
 
 
 def test_gtx680_is_what_the_unified_paper_measured_on() -> None:

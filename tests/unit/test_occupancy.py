@@ -281,6 +281,9 @@ def test_what_the_inverse_gives_respects_the_register_limit_and_what_binds_elsew
     assert registers_for_blocks("3.0", 256, 0, 9) is None
     assert shared_bytes_for_blocks("3.0", 256, 32, 8) == 6144
     assert shared_bytes_for_blocks("3.0", 256, 33, 8) is None
+    sharing = load_machine("gpgpusim-sharing")
+    assert shared_bytes_for_blocks(sharing, 64, 16, 3) == 16384 // 3  # not rounded to any unit
+    assert registers_for_blocks(sharing, 256, 0, 5) == 48
     with pytest.raises(UsageError):
         registers_for_blocks("3.0", 256, 0, 0)
     with pytest.raises(UsageError):
