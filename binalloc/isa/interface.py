@@ -206,7 +206,7 @@ def signature(instr: Instr) -> tuple[object, ...]:
 
 def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
     """The instruction with register or predicate fields changed: field name -> new number."""
-    return instr.replace(**mapping) if mapping else instr
+    return Instr(instr.op, {**instr.f, **mapping}, instr.guard, instr.guard_neg, instr.ctrl) if mapping else instr
 
 
 def successors(control: str, guarded: bool) -> tuple[bool, bool]:
