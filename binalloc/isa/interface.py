@@ -209,6 +209,21 @@ def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
     return Instr(instr.op, {**instr.f, **mapping}, instr.guard, instr.guard_neg, instr.ctrl) if mapping else instr
 
 
+def links(instr: Instr) -> dict[str, int]:
+    """Branch offsets within the function, by field: words relative to the next instruction (calls have none)."""
+    if instr.op.control != "branch":
+        return {}
+    out = {"target": instr.f["target"]}
+    if instr.f["diverges"]:
+        out["reconv"] = instr.f["reconv"]
+    return out
+
+
+def relink(instr: Instr, offsets: dict[str, int]) -> Instr:
+    """The branch with other offsets: field -> words relative to its next instruction."""
+    return rename(instr, offsets)
+
+
 def successors(control: str, guarded: bool) -> tuple[bool, bool]:
     """(falls through, jumps) for a control kind: RET and EXIT fall through only under a guard; calls fall through."""
     if control == "branch":
