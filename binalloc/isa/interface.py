@@ -208,7 +208,22 @@ def signature(instr: Instr) -> tuple[object, ...]:
 
 def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
     """The instruction with register or predicate fields changed: field name -> new number."""
-    return instr.replace(**mapping) if mapping else instr
+    return Instr(instr.op, {**instr.f, **mapping}, instr.guard, instr.guard_neg, instr.ctrl) if mapping else instr
+
+
+def links(instr: Instr) -> dict[str, int]:
+    """Branch offsets within the function, by field: words relative to the next instruction (calls have none)."""
+    if instr.op.control != "branch":
+        return {}
+    out = {"target": instr.f["target"]}
+    if instr.f["diverges"]:
+        out["reconv"] = instr.f["reconv"]
+    return out
+
+
+def relink(instr: Instr, offsets: dict[str, int]) -> Instr:
+    """The branch with other offsets: field -> words relative to its next instruction."""
+    return rename(instr, offsets)
 
 
 def successors(control: str, guarded: bool) -> tuple[bool, bool]:

@@ -1,0 +1,93 @@
+"""Spill to pressure: which values leave the registers so that no program point needs more than there are.
+
+Needs: for every value the program points where it is live and where it is accessed (bitsets), for every point its
+register capacity. Leaves: the set of groups to keep in memory. A group in memory still takes registers where it is
+accessed, for the reload or the value about to be stored. The choice is greedy: most relieved excess per cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A group that may be spilled. relieved: per member value the bitset of points where spilling frees a register.
+
+    cost: loop-weighted cost of its reloads and stores (or recomputations).
+    """
+
+    group: int
+    relieved: tuple[int, ...]
+    cost: float
+
+
+def to_bits(mask: int, points: int) -> NDArray[np.uint8]:
+    """A bitset as an array of 0 and 1, index = point."""
+    raw = np.frombuffer(mask.to_bytes((points + 7) // 8, "little"), np.uint8)
+    return np.unpackbits(raw, bitorder="little")[:points]
+
+
+def from_bits(flags: NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+
+
+def pressure_of(live: list[int], points: int) -> NDArray[np.int64]:
+    """How many of the values are live at each point."""
+    total = np.zeros(points, np.int64)
+    for mask in live:
+        if mask:
+            total += to_bits(mask, points)
+    return total
+
+
+def choose_spills(
+    pressure: NDArray[np.int64], capacity: NDArray[np.int64], candidates: list[Candidate]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Groups to spill, in the order chosen, and the pressure that is left.
+
+    Stops when no point is over capacity or no candidate relieves one (the caller then learns from colouring that the
+    budget is infeasible).
+    """
+    pressure = pressure.copy()
+    points = len(pressure)
+    chosen: list[int] = []
+    left = list(candidates)
+    while True:
+        over = from_bits(pressure > capacity)
+        if not over:
+            break
+        best, best_key = None, (0.0, 0.0, 0)
+        for candidate in left:
+            gain = sum((mask & over).bit_count() for mask in candidate.relieved)
+            if gain:
+                key = (gain / (candidate.cost + 1e-9), -candidate.cost, -candidate.group)
+                if best is None or key > best_key:
+                    best, best_key = candidate, key
+        if best is None:
+            break
+        chosen.append(best.group)
+        left.remove(best)
+        for mask in best.relieved:
+            pressure -= to_bits(mask, points)
+    return _drop_needless(chosen, candidates, pressure, capacity)
+
+
+def _drop_needless(
+    chosen: list[int], candidates: list[Candidate], pressure: NDArray[np.int64], capacity: NDArray[np.int64]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Take back spills that later ones made superfluous, dearest first."""
+    points = len(pressure)
+    by_group = {c.group: c for c in candidates}
+    kept = set(chosen)
+    for group in sorted(chosen, key=lambda g: (-by_group[g].cost, g)):
+        restored = pressure.copy()
+        for mask in by_group[group].relieved:
+            restored += to_bits(mask, points)
+        if not np.any((restored > capacity) & (restored > pressure)):
+            pressure = restored
+            kept.discard(group)
+    return [g for g in chosen if g in kept], pressure

@@ -1,0 +1,236 @@
+"""Registers for one function: spill to pressure, colour, spill what does not fit, until everything has a register.
+
+Needs: virtual code whose calls carry their callees' contracts. Leaves: a register for every value still in registers,
+reloads and stores for the rest, and the function's own contract: where callers put arguments, where they find results,
+which registers it overwrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.errors import Refused
+from binalloc.models.colouring import MUST_STAY, Colouring, Group, Problem, bits, colour
+from binalloc.models.pressure import Candidate, choose_spills
+from binalloc.transform.spill import Room, Spiller
+from binalloc.transform.vcode import COPY, ENTRY, VCode, mask_of
+from binalloc.transform.vliveness import Liveness, liveness
+
+MAX_ROUNDS = 400
+
+
+@dataclass
+class Contract:
+    """What callers must know: architectural register -> register for arguments and results; clobbered registers."""
+
+    arguments: dict[int, int] = field(default_factory=dict)
+    results: dict[int, int] = field(default_factory=dict)
+    clobbers: int = 0
+
+
+@dataclass
+class RegisterAllocation:
+    """A coloured function: code (with spill code), colour per value, contract, and the memory values in use."""
+
+    code: VCode
+    colour: list[int]
+    contract: Contract
+    memory: list[int]
+
+
+class Infeasible(Refused):
+    """The register budget cannot hold one instruction's operands, or a call's arguments."""
+
+
+def allocate_registers(
+    code: VCode, available: int, contracts: Mapping[str, Contract], spill_first: frozenset[int] = frozenset()
+) -> RegisterAllocation:
+    """Allocate `code` to the registers in the bitset `available`.
+
+    spill_first: groups to put into memory before anything else (an exact model's choice). Raises Infeasible, naming
+    function and instruction.
+    """
+    if spill_first:
+        Spiller(code, set(spill_first)).run()
+    else:
+        _spill_to_pressure(code, available, contracts)
+    for _ in range(MAX_ROUNDS):
+        live = liveness(code)
+        problem = build_problem(code, live, available, contracts)
+        result = colour(problem)
+        if not result.failed:
+            return _finish(code, result, contracts)
+        Spiller(code, _more_spills(code, problem, result, available)).run()
+    raise Infeasible(
+        "register allocation does not settle", place=code.function.name, remedy="allow more registers per thread"
+    )
+
+
+def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Contract]) -> None:
+    live = liveness(code)
+    points, capacity = point_masks(code, live, available, contracts)
+    pressure = np.array([m.bit_count() for m in points], np.int64)
+    if not np.any(pressure > capacity):
+        return
+    candidates = spill_candidates(code, points, capacity < pressure)
+    chosen, left = choose_spills(pressure, capacity, candidates)
+    count = 2 * len(live.live_before)
+    Spiller(code, set(chosen), Room(left[:count], capacity[:count])).run()
+
+
+def point_masks(
+    code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Live values and register capacity at the points before (2k) and after (2k+1) item k, then across each call."""
+    items = code.items()
+    whole = available.bit_count()
+    points: list[int] = []
+    across: list[int] = []
+    limits: list[int] = []
+    for item, before, after in zip(items, live.live_before, live.live_after, strict=True):
+        defined = mask_of(item.defs)
+        points += [before | mask_of(item.uses), after | defined]
+        if item.callee:
+            across.append(after & ~defined)
+            limits.append((available & ~contracts[item.callee].clobbers).bit_count())
+    capacity = np.array([whole] * len(points) + limits, np.int64)
+    return points + across, capacity
+
+
+def spill_candidates(code: VCode, points: list[int], over: NDArray[np.bool_]) -> list[Candidate]:
+    """Groups that may be spilled and are live at a point over capacity, with the points each would relieve."""
+    items = code.items()
+    accessed: dict[int, int] = {}
+    cost: dict[int, float] = {}
+    for k, item in enumerate(items):
+        clobbers_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
+        for operands, point in ((item.uses, 2 * k), (item.defs, 2 * k + 1)):
+            for operand in operands:
+                for v in operand.values:
+                    mask = 1 << point | (1 << 2 * k if clobbers_guard else 0)
+                    accessed[v] = accessed.get(v, 0) | mask
+                    cost[v] = cost.get(v, 0.0) + item.weight * access_cost(code, v, point & 1)
+    wanted = 0
+    for point in np.flatnonzero(over).tolist():
+        wanted |= points[point]
+    groups = sorted({code.values.group_of[v] for v in bits(wanted)})
+    groups = [g for g in groups if code.values.spillable[g]]
+    live_at = _transpose(points, [v for g in groups for v, _ in code.values.members[g]])
+    out = []
+    for g in groups:
+        members = code.values.members[g]
+        relieved = tuple(live_at[v] & ~accessed.get(v, 0) for v, _ in members)
+        out.append(Candidate(g, relieved, sum(cost.get(v, 0.0) for v, _ in members)))
+    return out
+
+
+def access_cost(code: VCode, value: int, is_def: int) -> float:
+    """Relative cost of one access to a spilled value: recomputing is cheaper than reloading, and needs no store."""
+    if value in code.constants:
+        return 0.0 if is_def else 0.5
+    return 1.0
+
+
+def _transpose(points: list[int], values: list[int]) -> dict[int, int]:
+    """Per value the bitset of points at which it is live."""
+    out = dict.fromkeys(values, 0)
+    if not values:
+        return out
+    width = (max(values) // 8) + 1
+    clip = (1 << 8 * width) - 1
+    columns = np.array(values)
+    step = 4096
+    for start in range(0, len(points), step):
+        rows = b"".join((m & clip).to_bytes(width, "little") for m in points[start : start + step])
+        matrix = np.unpackbits(np.frombuffer(rows, np.uint8).reshape(-1, width), axis=1, bitorder="little")
+        packed = np.packbits(np.ascontiguousarray(matrix[:, columns].T), axis=1, bitorder="little")
+        for v, row in zip(values, packed, strict=True):
+            out[v] |= int.from_bytes(row.tobytes(), "little") << start
+    return out
+
+
+def build_problem(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> Problem:
+    """The interference graph: a definition conflicts with all that is live after it (a copy not with its source)."""
+    values = code.values
+    adjacency = [0] * len(values)
+    forbidden = [0] * len(values)
+    affinity: dict[int, dict[int, float]] = {}
+    cost = [0.0] * len(values.members)
+    for item, after in zip(code.items(), live.live_after, strict=True):
+        defined = mask_of(item.defs)
+        around = after | defined
+        if item.kind == COPY and item.guard is None:
+            target, source = item.defs[0].values[0], item.uses[0].values[0]
+            around &= ~(1 << source)
+            affinity.setdefault(target, {})[source] = affinity.get(target, {}).get(source, 0.0) + item.weight
+            affinity.setdefault(source, {})[target] = affinity.get(source, {}).get(target, 0.0) + item.weight
+        for v in bits(defined):
+            adjacency[v] |= around & ~(1 << v)
+        if item.callee:
+            clobbered = contracts[item.callee].clobbers
+            for v in bits(after & ~defined):
+                forbidden[v] |= clobbered
+        for operand in (*item.defs, *item.uses):
+            for v in operand.values:
+                cost[values.group_of[v]] += item.weight * access_cost(code, v, operand in item.defs)
+    for v, mask in enumerate(adjacency):
+        for n in bits(mask):
+            adjacency[n] |= 1 << v
+    groups = [
+        Group(tuple(members), values.units[g], values.align[g], cost[g] if values.spillable[g] else MUST_STAY)
+        for g, members in enumerate(values.members)
+    ]
+    return Problem(adjacency, groups, available, forbidden, dict(values.fixed), affinity)
+
+
+def _more_spills(code: VCode, problem: Problem, result: Colouring, available: int) -> set[int]:
+    """Groups to spill after a failed colouring: the failed ones that may go, else their cheapest neighbour."""
+    groups = problem.groups
+    spillable = code.values.spillable
+    ready = [g for g in result.failed if spillable[g]]
+    if ready:
+        best = min(ready, key=lambda g: (groups[g].cost / (1 + len(result.neighbours[g])), g))
+        return {best}
+    failed = result.failed[0]
+    around = sorted(n for n in result.neighbours[failed] if spillable[n])
+    if not around:
+        raise Infeasible(
+            f"{available.bit_count()} registers cannot hold the operands that are needed at once",
+            place=_place_of(code, failed),
+            found=f"{available.bit_count()} registers available",
+            remedy="allow more registers per thread",
+        )
+    return {min(around, key=lambda g: (groups[g].cost / (1 + len(result.neighbours[g])), g))}
+
+
+def _place_of(code: VCode, group: int) -> str:
+    values = {v for v, _ in code.values.members[group]}
+    last = -1
+    for item in code.items():
+        last = item.origin if item.origin >= 0 else last
+        if any(values & set(o.values) for o in (*item.defs, *item.uses)):
+            return f"{code.function.name}+{max(last, 0)}"
+    return code.function.name
+
+
+def _finish(code: VCode, result: Colouring, contracts: Mapping[str, Contract]) -> RegisterAllocation:
+    clobbers = 0
+    memory: set[int] = set()
+    for item in code.items():
+        if item.kind != ENTRY:
+            for v in bits(mask_of(item.defs)):
+                clobbers |= 1 << result.colour[v]
+        if item.callee:
+            clobbers |= contracts[item.callee].clobbers
+        if item.memory >= 0:
+            memory.add(item.memory)
+    contract = Contract(
+        {r: result.colour[v] for r, v in sorted(code.arguments.items())},
+        {r: result.colour[v] for r, v in sorted(code.results.items())},
+        clobbers,
+    )
+    return RegisterAllocation(code, result.colour, contract, sorted(memory))
