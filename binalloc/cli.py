@@ -73,7 +73,7 @@ _kernel = click.option("--kernel", metavar="NAME", help="The kernel, where the b
 _machine = click.option("--machine", default="gtx680", show_default=True, metavar="NAME|FILE", help="Machine model.")
 _launch = click.option("--launch", type=click.Path(dir_okay=False), help="Launch file (TOML).")
 _size = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
-_output = click.option("-o", "--output", type=click.Path(dir_okay=False, allow_dash=True), help="Output file, - for stdout.")
+_output = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 _engine = click.option("--engine", type=click.Choice(["numba", "python"]), default="numba", show_default=True)
 _max_cycles = click.option("--max-cycles", type=click.IntRange(min=1), help="Stop the emulation there.")
 _file = click.argument("file", type=click.Path(allow_dash=True))
@@ -332,7 +332,7 @@ def _required_launch(launch: str | None, size: str | None) -> Any:
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
 @click.option("--policy", type=click.Choice(["exhaustive", "unified"]), default="exhaustive", show_default=True)
 @click.option("--allocator", default="best", show_default=True, metavar="NAME", help="local, unified, best or cpsat.")
-@click.option("--emulate/--no-emulate", default=None, help="Run original and rewritten (default: where a launch is given).")
+@click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
 def rewrite(
     file: str,
     kernel: str | None,
@@ -357,7 +357,9 @@ def rewrite(
     from binalloc.report.rewrite import render_outcome
 
     if automatic and not (registers is slots is blocks is None):
-        raise UsageError("--auto chooses registers, slots and blocks itself", remedy="Leave out --registers, --slots and --blocks.")
+        raise UsageError(
+            "--auto chooses registers, slots and blocks itself", remedy="Leave out --registers, --slots and --blocks."
+        )
     loaded = None
     if launch is not None:
         from binalloc.emulator.launch import load_launch
@@ -486,7 +488,7 @@ def machines(
 @main.command()
 @_options(_machine, _engine, _json)
 @click.option("--size", metavar="NAME", help="Use [sizes.NAME] of every launch file (test: a few blocks).")
-@click.option("--samples", type=click.Path(file_okay=False), default="samples", show_default=True, help="Folder of samples.")
+@click.option("--samples", type=click.Path(file_okay=False), default="samples", show_default=True)
 @click.argument("names", nargs=-1)
 def demo(machine: str, engine: str, as_json: bool, size: str | None, samples: str, names: tuple[str, ...]) -> None:
     """Rewrite the samples and print what each gains; the main job of `make demo`."""
@@ -500,5 +502,3 @@ def demo(machine: str, engine: str, as_json: bool, size: str | None, samples: st
         click.echo(render_demo(rows, machine), nl=False)
     if not all(row["verified"] for row in rows):
         sys.exit(1)
-
-

@@ -241,7 +241,9 @@ def scheduled_original(module: Module, request: Request) -> Version:
     return make_version(schedule(module, request.machine), request)
 
 
-def build_version(module: Module, request: Request, registers: int, slots: int, allocator: str | None = None) -> Version:
+def build_version(
+    module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
+) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
     from binalloc.transform.rewrite import rewrite
     from binalloc.transform.schedule import schedule
@@ -260,7 +262,9 @@ def build_version(module: Module, request: Request, registers: int, slots: int, 
     return make_version(rewritten, request)
 
 
-def measure(version: Version, request: Request, *, blocks: int | None = None, force_blocks: int | None = None) -> Version:
+def measure(
+    version: Version, request: Request, *, blocks: int | None = None, force_blocks: int | None = None
+) -> Version:
     """The version with cycles, statistics and output buffers of an emulated run. Needs a launch."""
     from binalloc.emulator.run import run
 
@@ -390,7 +394,9 @@ def _exhaustive(module: Module, request: Request, original: Version) -> tuple[li
     for budget in levels(request.machine, block_threads(kernel, request.launch), user_shared(kernel, request.launch)):
         if budget.blocks <= original.blocks_per_sm:
             continue
-        request.progress(f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots")
+        request.progress(
+            f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots"
+        )
         try:
             version = build_version(module, request, budget.registers, budget.slots)
         except Refused as e:
@@ -427,7 +433,13 @@ def _unified(module: Module, request: Request, original: Version) -> tuple[list[
             return Level(0, 0, average_dispatch_interval([]), 0, False)
         compute, memory = static_counts(version)
         code = [i for fn in reachable(version.module, request.kernel) for i in fn.instrs]
-        return Level(compute, memory, average_dispatch_interval(code), version.module.function(request.kernel).info.spill_local // 4, True)
+        return Level(
+            compute,
+            memory,
+            average_dispatch_interval(code),
+            version.module.function(request.kernel).info.spill_local // 4,
+            True,
+        )
 
     original_code = [i for fn in reachable(original.module, request.kernel) for i in fn.instrs]
     result = unified_search(

@@ -201,8 +201,6 @@ class _Emitter:
         return out
 
 
-def emit(
-    alloc: RegisterAllocation, source: Normalised, plan: MemoryPlan, scratch: list[tuple[int, int]]
-) -> Emitted:
+def emit(alloc: RegisterAllocation, source: Normalised, plan: MemoryPlan, scratch: list[tuple[int, int]]) -> Emitted:
     """The function `alloc` describes, as Loom instructions; see the module docstring."""
     return _Emitter(alloc, source, plan, scratch).run()

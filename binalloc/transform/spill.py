@@ -90,8 +90,7 @@ class Spiller:
         after: list[Item] = []
         item.uses = tuple(self._use(o, item, position, before) if self._spilled(o) else o for o in item.uses)
         item.defs = tuple(
-            self._define(o, item, position, clobbers_guard, before, after) if self._spilled(o) else o
-            for o in item.defs
+            self._define(o, item, position, clobbers_guard, before, after) if self._spilled(o) else o for o in item.defs
         )
         out += [*before, item, *after]
 
