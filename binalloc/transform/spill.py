@@ -80,7 +80,7 @@ class Spiller:
         return all(v in self.code.constants for v, _ in self.code.values.members[self.code.values.group_of[value]])
 
     def _rewrite(self, item: Item, position: int, out: list[Item]) -> None:
-        if item.kind == COPY:
+        if item.kind == COPY and item.guard is None:
             self._copy(item, out)
             return
         if item.defs and all(self._spilled(o) and self._constant(o.values[0]) for o in item.defs):
