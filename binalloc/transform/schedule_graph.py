@@ -1,0 +1,173 @@
+"""The instruction graph the scheduler walks: every path a *warp* can take through a module, instruction by instruction.
+
+Needs a module whose functions have their addresses (`Module.layout`), branch targets inside their function. Leaves an
+`InstrGraph`: one node per instruction of the whole module, numbered in file order, with its interface view, the
+successors inside its function, and the calls and returns between functions.
+
+Control codes protect the registers of a warp, and a warp's path is not always a path of one thread: after the first
+side of a divergent branch the warp goes on with the other side. Hence the *pop edges*: from each place where a side
+of a divergent branch ends (the step to the reconvergence point, an EXIT or RET that may take the last lanes) to both
+targets of that branch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.errors import MalformedInput
+from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface import View, successors, view
+
+
+@dataclass
+class InstrGraph:
+    """Nodes are instructions, numbered through the module: `base[f] + word index in function f`.
+
+    views: interface of each node. succ, pred: edges inside functions, pop edges included; a direct call has an edge to
+    the next instruction, which paths take through the callee unless the call is guarded. callee: function number a
+    direct call enters, or -1. returns[f]: RET nodes of function f; sites[f]: its direct calls. drains: nodes after
+    which code nobody can see may run (indirect calls; RET to unknown callers; EXIT inside a callee), so that nothing
+    may be pending there. leaders: nodes that some jump or pop edge enters.
+    """
+
+    functions: list[Function]
+    base: list[int] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+    owner: list[int] = field(default_factory=list)
+    succ: list[list[int]] = field(default_factory=list)
+    pred: list[list[int]] = field(default_factory=list)
+    callee: list[int] = field(default_factory=list)
+    returns: list[list[int]] = field(default_factory=list)
+    sites: list[list[int]] = field(default_factory=list)
+    drains: set[int] = field(default_factory=set)
+    leaders: set[int] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    def passes(self, node: int) -> bool:
+        """Whether a path may step from `node` to its successors without entering a callee."""
+        return self.callee[node] < 0 or self.views[node].guard is not None
+
+
+def build_graph(module: Module) -> InstrGraph:
+    """The graph of `module`. O(instructions + divergent regions). MalformedInput for a branch or call to nowhere."""
+    graph = InstrGraph(list(module.functions))
+    for number, fn in enumerate(module.functions):
+        graph.base.append(len(graph.views))
+        graph.views.extend(view(instr) for instr in fn.instrs)
+        graph.owner.extend([number] * len(fn.instrs))
+    for fn in module.functions:
+        _link_function(graph, module, fn)
+    _link_calls(graph, module)
+    for number, fn in enumerate(module.functions):
+        for node, targets in _pop_edges(graph, number, fn):
+            graph.succ[node] = sorted({*graph.succ[node], *targets})
+            graph.leaders.update(targets)
+    graph.pred = [[] for _ in graph.views]
+    for node, following in enumerate(graph.succ):
+        for s in following:
+            graph.pred[s].append(node)
+    return graph
+
+
+def _link_function(graph: InstrGraph, module: Module, fn: Function) -> None:
+    """Successors inside one function, without pop edges."""
+    base = len(graph.succ)
+    size = len(fn.instrs)
+    for index in range(size):
+        v = graph.views[base + index]
+        falls, jumps = successors(v.control, v.guard is not None)
+        out = {base + index + 1} if falls and index + 1 < size else set()
+        if jumps:
+            target = _inside(fn, index, fn.target(index), module.path)
+            out.add(base + target)
+            graph.leaders.add(base + target)
+        graph.succ.append(sorted(out))
+
+
+def _inside(fn: Function, index: int, target: int, path: str) -> int:
+    if not 0 <= target < len(fn.instrs):
+        raise MalformedInput(
+            "a branch leaves its function",
+            file=path or None,
+            place=f"{fn.name}+{index}",
+            found=f"target at word {target}",
+            expected=f"a word from 0 to {len(fn.instrs) - 1}",
+        )
+    return target
+
+
+def _link_calls(graph: InstrGraph, module: Module) -> None:
+    numbers = {fn.address: n for n, fn in enumerate(module.functions) if fn.instrs}
+    graph.callee = [-1] * len(graph.views)
+    graph.returns = [[] for _ in module.functions]
+    graph.sites = [[] for _ in module.functions]
+    for node, v in enumerate(graph.views):
+        f = graph.owner[node]
+        if v.control == "call":
+            fn, index = module.functions[f], node - graph.base[f]
+            callee = numbers.get(fn.address + fn.target(index))
+            if callee is None:
+                raise MalformedInput(
+                    "a call enters no function",
+                    file=module.path or None,
+                    place=f"{fn.name}+{index}",
+                    found=f"code word {fn.address + fn.target(index)}",
+                    expected="the first word of a function",
+                )
+            graph.callee[node] = callee
+            graph.sites[callee].append(node)
+        elif v.control == "return":
+            graph.returns[f].append(node)
+    indirect = any(v.control == "call_indirect" for v in graph.views)
+    for node, v in enumerate(graph.views):
+        fn_number = graph.owner[node]
+        device = not module.functions[fn_number].info.is_kernel
+        unknown_callers = device and (indirect or not graph.sites[fn_number])
+        if (
+            v.control == "call_indirect"
+            or (v.control == "return" and unknown_callers)
+            or (v.control == "exit" and device)
+        ):
+            graph.drains.add(node)
+
+
+def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, list[int]]]:
+    """(node, nodes the warp may go on with) where a side of a divergent branch may end, for every branch of `fn`.
+
+    A side that steps to the reconvergence point may be followed by the other side. An EXIT or RET that takes the last
+    lanes of a side may be followed by the other side or, if that has been, by the reconvergence point.
+    """
+    base, size = graph.base[number], len(fn.instrs)
+    leavers = any(graph.views[base + i].control in ("exit", "return") for i in range(size - 1))
+    found = []
+    for index in range(size - 1):
+        v = graph.views[base + index]
+        reconv = fn.reconvergence(index) if v.control == "branch" and v.guard is not None else None
+        if reconv is None or not 0 <= reconv < size:
+            continue
+        targets = [base + index + 1, base + fn.target(index)]
+        point = base + reconv
+        two_sided = point not in targets
+        if targets[0] == targets[1] or not (two_sided or leavers):
+            continue
+        for start, other in (targets, targets[::-1]):
+            for node in _side(graph, start, point):
+                if graph.views[node].control in ("exit", "return"):
+                    found.append((node, [other, point]))
+                elif two_sided and point in graph.succ[node]:
+                    found.append((node, [other]))
+    return found
+
+
+def _side(graph: InstrGraph, start: int, point: int) -> list[int]:
+    """Nodes reachable from `start` without passing `point`, in order."""
+    seen = {start} - {point}
+    todo = sorted(seen)
+    while todo:
+        for s in graph.succ[todo.pop()]:
+            if s != point and s not in seen:
+                seen.add(s)
+                todo.append(s)
+    return sorted(seen)
