@@ -15,7 +15,7 @@ from binalloc import __version__
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import view
-from binalloc.models.budget import Budget, levels, shared_with_slots
+from binalloc.models.budget import Budget, levels, shared_with_slots, slots_for_blocks
 from binalloc.models.machine import Machine
 
 if TYPE_CHECKING:
@@ -307,7 +307,8 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
 
 
 def explicit_budget(module: Module, request: Request) -> Budget:
-    """Registers and slots as asked; what is not given follows from --blocks, or is all the machine allows."""
+    """Registers and slots as asked; registers not given follow from --blocks or are all the machine allows, slots not
+    given are as many as fit beside the blocks that the registers allow."""
     kernel = module.function(request.kernel)
     threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
     machine = request.machine
@@ -332,7 +333,10 @@ def explicit_budget(module: Module, request: Request) -> Budget:
             )
         budget = found
     registers = budget.registers if request.registers is None else request.registers
-    slots = budget.slots if request.slots is None else request.slots
+    slots = request.slots
+    if slots is None:
+        blocks = request.blocks or machine.occupancy(registers, shared, threads).blocks_per_sm
+        slots = slots_for_blocks(machine, threads, shared, registers, blocks) or 0
     needed = shared_with_slots(shared, threads, slots)
     if needed > machine.limits.shared_per_block:
         raise Refused(

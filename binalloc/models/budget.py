@@ -43,14 +43,19 @@ def budget_for_blocks(machine: Machine, threads: int, user_shared: int, blocks: 
     registers = registers_for_blocks(machine, threads, user_shared, blocks)
     if registers is None or registers < 1:
         return None
+    slots = slots_for_blocks(machine, threads, user_shared, registers, blocks)
+    return None if slots is None else Budget(blocks, registers, slots)
+
+
+def slots_for_blocks(machine: Machine, threads: int, user_shared: int, registers: int, blocks: int) -> int | None:
+    """The most slots per thread that keep `blocks` blocks of `registers` registers resident; None if not even 0 do."""
     shared = shared_bytes_for_blocks(machine, threads, registers, blocks)
-    if shared is None:
+    if shared is None or shared < user_shared:
         return None
-    room = shared - slot_region(user_shared)
-    slots = max(0, room // (SLOT_ROW * -(-threads // 32)))
+    slots = max(0, (shared - slot_region(user_shared)) // (SLOT_ROW * -(-threads // 32)))
     while slots and not _resident(machine, threads, registers, shared_with_slots(user_shared, threads, slots), blocks):
         slots -= 1
-    return Budget(blocks, registers, slots)
+    return slots
 
 
 def levels(machine: Machine, threads: int, user_shared: int) -> list[Budget]:
