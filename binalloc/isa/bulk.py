@@ -121,7 +121,7 @@ def _split(code: int, rows: npt.NDArray[np.intp], lo: U64, hi: U64) -> list[tupl
 
 def _wrong(s: Shape, cols: dict[str, I64], lo: U64, hi: U64) -> npt.NDArray[np.bool_]:
     """Which rows break a rule of `rules.explain`."""
-    wrong = (lo & np.uint64(~s.mask & _LOW)) != 0
+    wrong: npt.NDArray[np.bool_] = (lo & np.uint64(~s.mask & _LOW)) != 0
     wrong |= (hi & np.uint64((~s.mask >> 64) & _LOW)) != 0
     for name, count in s.limits:
         wrong |= cols[name] >= count

@@ -504,7 +504,7 @@ def signature_text(op: OpSpec) -> str:
 
 
 def parse_control(line: Line) -> Control:
-    """The control code `{stall:4 yield wr:0 rd:1 wait:03 reuse:0}` at the cursor, or the default where there is none."""
+    """The control code `{stall:4 yield wr:0 rd:1 wait:03 reuse:0}` at the cursor; the default without one."""
     if not line.take("{"):
         return DEFAULT_CONTROL
     seen: dict[str, int] = {}
@@ -550,6 +550,8 @@ def parse_instruction(line: Line) -> tuple[Instr, list[Fixup]]:
         op, modifiers = parse_mnemonic(tok.text)
     except BadMnemonic as bad:
         line.place.fail(tok.column, bad.message, found=bad.found, expected=bad.expected, remedy=bad.remedy or None)
+    if "target" in op.operand:
+        line.names = {}  # labels and functions have a name space of their own
     builder = Builder(op, modifiers, line)
     builder.match(parse_args(line), line.tok.column)
     ctrl = parse_control(line)

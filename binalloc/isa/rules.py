@@ -7,7 +7,7 @@ state but a cache of shapes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from binalloc.isa.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, NO_BARRIER, RZ
@@ -57,7 +57,7 @@ class Shape:
 FLAG_LIMM, FLAG_CIMM = 1, 2
 
 
-@lru_cache(maxsize=None)
+@cache
 def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
     """The shape of opcode `code` in `form`, with `flags` = limm | cimm << 1; KeyError for an unknown opcode."""
     op = OPCODES[code]
