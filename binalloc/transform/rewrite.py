@@ -30,6 +30,7 @@ from binalloc.transform.vcode import RELOAD, STORE
 from binalloc.transform.vliveness import liveness
 
 MAX_REGISTERS = 255
+MORE_THAN_BEFORE = 4
 WORD = 4
 
 
@@ -64,6 +65,10 @@ class _Work:
     allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
+    @property
+    def spilled(self) -> bool:
+        return any(a.memory for a in self.allocations.values())
+
 
 def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: str = "best") -> Module:
     """`module` with `kernel` and what it calls allocated to `registers` registers and at most `slots` slots per thread.
@@ -76,18 +81,30 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     _check(module, kernel, registers, slots)
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
     plain = _module_of(module, normalised)
-    work = _Work(analyse(plain, kernel), normalised, (1 << registers) - 1, -1)
-    _colour(work)
-    spilled = any(a.memory for a in work.allocations.values())
-    if spilled and chosen.slots and slots > 0 and registers > 1:
-        with_pointer = _Work(work.program, normalised, (1 << (registers - 1)) - 1, registers - 1)
-        try:
-            _colour(with_pointer)
-            work = with_pointer
-        except Infeasible:
-            slots = 0
+    work = _allocate(analyse(plain, kernel), normalised, registers, slots if chosen.slots else 0)
     plan = _plan(work, kernel, slots if work.pointer >= 0 else 0, chosen.priority)
     return _assemble(module, kernel, work, plan)
+
+
+def _allocate(program: ProgramAnalysis, normalised: dict[str, Normalised], registers: int, slots: int) -> _Work:
+    """Colour the call graph without memory values if that can be, else with the slot pointer set aside."""
+    demand = max(_highest(fn.function) for name, fn in normalised.items() if name in program.functions)
+    for count in range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)):
+        # what it had is enough: more registers than that would only cost occupancy
+        work = _Work(program, normalised, (1 << count) - 1, -1)
+        _colour(work)
+        if not work.spilled:
+            return work
+    work = _Work(program, normalised, (1 << registers) - 1, -1)
+    _colour(work)
+    if not work.spilled or slots == 0 or registers < 2:
+        return work
+    try:
+        with_pointer = _Work(program, normalised, (1 << (registers - 1)) - 1, registers - 1)
+        _colour(with_pointer)
+    except Infeasible:
+        return work
+    return with_pointer
 
 
 def find_allocator(name: str) -> Allocator:
