@@ -130,3 +130,30 @@ def _random_function(rng: random.Random, name: str, kernel: bool) -> Function:
     if rng.random() < 0.5:
         fn.origin = Origin("orig", [rng.choice((-1, i, rng.randrange(1 << 20))) for i in range(n)])
     return fn
+
+
+def corrupt(rng: random.Random, data: bytes) -> bytes:
+    """`data` truncated, with bits flipped, bytes replaced by telling values, or a stretch moved, doubled or zeroed."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        kind = rng.randrange(7)
+        at = rng.randrange(len(out)) if out else 0
+        if kind <= 1 and out:
+            out[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            del out[at:]
+        elif kind == 3 and out:
+            size = rng.choice((1, 2, 4, 8))
+            value = rng.choice((0, 1, 255, (1 << 31) - 1, 1 << 31, (1 << 63) - 1, (1 << 64) - 1, len(out)))
+            out[at : at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        elif kind == 4:
+            size = rng.randrange(1, 64)
+            out[at : at + size] = bytes(len(out[at : at + size]))
+        elif kind == 5:
+            out[at:at] = out[at : at + rng.randrange(1, 64)]
+        else:
+            to = rng.randrange(len(out)) if out else 0
+            size = rng.randrange(1, 64)
+            piece = out[at : at + size]
+            out[to : to + len(piece)] = piece
+    return bytes(out)
