@@ -1,50 +1,135 @@
-"""f32 operations as Loom defines them, vectorised in NumPy, for references that must match a kernel bit by bit.
+"""The plain per-cycle form of `issue.step_sm`: no wheel, no calendar, no ready masks, no census.
 
-Needs float32 arrays or scalars whose results are no NaN. Leaves true: `fma32` rounds once, which NumPy alone does not
-offer; `rcp32`, `rsq32` and `sqrt32` follow MUFU's recipe (f64 IEEE operations, then one rounding to f32). FADD and
-FMUL need no helper: NumPy's + and * on float32 are the same operations.
+Every cycle it looks at every warp and every scoreboard time afresh. It shares with the event-skipping form what an
+instruction does (`issue.issue_warp`), but not how the next cycle with work, the eligible warps and the stall reasons are
+found; both must agree on every counter.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-F32 = NDArray[np.float32]
-
-
-def fma32(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> F32:
-    """a*b + c rounded once to f32 (round to nearest even); broadcasts.
-
-    The product of two f32 is exact in f64. The f64 sum is made round-to-odd with the sum's exact error, so that the
-    rounding to f32 cannot be a second rounding (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums").
-    """
-    p = np.multiply(a, b, dtype=np.float64)
-    c64 = np.asarray(c, np.float64)
-    s = np.asarray(p + c64)
-    back = s - p
-    error = (p - (s - back)) + (c64 - back)
-    even = (s.view(np.int64) & 1) == 0
-    odd = np.where(even & (error != 0), np.nextafter(s, np.copysign(np.inf, error)), s)
-    return np.asarray(odd, np.float32)
-
-
-def rcp32(x: ArrayLike) -> F32:
-    """1/x as MUFU.RCP gives it."""
-    return _f32(1.0 / np.asarray(x, np.float64))
-
-
-def sqrt32(x: ArrayLike) -> F32:
-    """The square root as MUFU.SQRT gives it."""
-    return _f32(np.sqrt(np.asarray(x, np.float64)))
-
-
-def rsq32(x: ArrayLike) -> F32:
-    """1/sqrt(x) as MUFU.RSQ gives it."""
-    return _f32(1.0 / np.sqrt(np.asarray(x, np.float64)))
+from binalloc.emulator.device import device
+from binalloc.emulator.dispatch import dispatch
+from binalloc.emulator.events import retire_warp, set_state
+from binalloc.emulator.issue import issue_warp, port_free
+from binalloc.emulator.layout import (
+    C_UNIT,
+    C_WAIT,
+    R_BARRIER,
+    R_BRANCH,
+    R_DRAIN,
+    R_NO_PAIR,
+    R_NO_WARP,
+    R_PORT,
+    R_SCOREBOARD,
+    R_STALL,
+    S_DUAL,
+    S_SLOTS,
+    S_WARP_CYCLES,
+    SCOREBOARDS,
+    ST_PC,
+    W_BARRIER,
+    W_BRANCH,
+    W_DONE,
+    W_NONE,
+    W_READY,
+    W_SCOREBOARD,
+    W_STALL,
+)
+from binalloc.emulator.schedulers import pick
 
 
-def _f32(x: Any) -> F32:
-    return np.asarray(x, np.float32)
+@device
+def refresh(g: Any, s: Any, program: Any) -> None:
+    """Bring scoreboards and warp states up to now."""
+    for w in range(g.warp_limit):
+        if s.state[w] != W_NONE and not (s.state[w] == W_BARRIER and s.bar_id[w] >= 0):
+            for b in range(SCOREBOARDS):
+                if (s.busy[w] >> b) & 1 and s.board_time[w, b] <= g.cycle:
+                    s.busy[w] &= ~(1 << b)
+    for w in range(g.warp_limit):
+        state = s.state[w]
+        if state == W_DONE and s.busy[w] == 0:
+            retire_warp(g, s, w)
+        elif (state == W_STALL or state == W_BRANCH or (state == W_BARRIER and s.bar_id[w] < 0)) and s.ready_at[
+            w
+        ] == g.cycle:
+            set_state(g, s, w, W_SCOREBOARD)
+    for w in range(g.warp_limit):
+        if s.state[w] == W_SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], ST_PC], C_WAIT]:
+            set_state(g, s, w, W_READY)
+
+
+@device
+def reason(g: Any, s: Any, sch: int) -> int:
+    """Why the scheduler issues nothing, from its warps' states."""
+    best = R_NO_WARP
+    rank = 7
+    for w in range(sch, g.warp_limit, g.schedulers):
+        state = s.state[w]
+        r = R_NO_WARP
+        k = 7
+        if state == W_READY:
+            r, k = R_PORT, 0
+        elif state == W_STALL:
+            r, k = R_STALL, 1
+        elif state == W_BRANCH:
+            r, k = R_BRANCH, 2
+        elif state == W_SCOREBOARD:
+            r, k = R_SCOREBOARD, 3
+        elif state == W_BARRIER:
+            r, k = R_BARRIER, 4
+        elif state == W_DONE:
+            r, k = R_DRAIN, 5
+        if k < rank:
+            best, rank = r, k
+    return best
+
+
+@device
+def step_reference(
+    g: Any, s: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any, const: Any,
+    counts: Any,
+) -> None:  # fmt: skip
+    """The cycle `g.cycle` of one SM; `s.next_time` becomes the next cycle, or -1 if no warp can ever go on."""
+    refresh(g, s, program)
+    dispatch(g, s, program, regs, hazard, shared, local)
+    resident = 0
+    for w in range(g.warp_limit):
+        resident += 1 if s.state[w] != W_NONE else 0
+    s.stat[S_WARP_CYCLES] += resident
+    for sch in range(g.schedulers):
+        eligible = 0
+        for w in range(sch, g.warp_limit, g.schedulers):
+            if s.state[w] == W_READY:
+                unit = program[s.stack[w, s.sp[w], ST_PC], C_UNIT]
+                if port_free(g, s, unit) <= g.cycle:
+                    eligible |= 1 << (w // g.schedulers)
+        issued = 0
+        if eligible:
+            i = pick(g, s, sch, eligible)
+            s.last[sch] = i
+            issued = issue_warp(
+                g, s, program, regs, hazard, global_, shared, local, const, counts, i * g.schedulers + sch
+            )
+            if g.fault:
+                return
+            if issued > 1:
+                s.stat[S_DUAL] += 1
+            s.stall[R_NO_PAIR] += g.issue_width - issued
+        else:
+            s.stall[reason(g, s, sch)] += g.issue_width
+        s.stat[S_SLOTS] += issued
+    alive = 0
+    for w in range(g.warp_limit):
+        state = s.state[w]
+        if state == W_READY or state == W_STALL or state == W_BRANCH or (state == W_BARRIER and s.bar_id[w] < 0):
+            alive = 1
+        if state == W_SCOREBOARD or state == W_DONE:
+            for b in range(SCOREBOARDS):
+                if (s.busy[w] >> b) & 1 and s.board_time[w, b] > g.cycle:
+                    alive = 1
+    if g.next_block < g.blocks and s.resident < g.resident_limit:
+        alive = 1
+    s.next_time = g.cycle + 1 if alive else -1
