@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Callable
@@ -11,19 +12,30 @@ from typing import Any
 from binalloc.emulator.bits import PRIMITIVES
 from binalloc.emulator.device import REGISTRY
 
+MODULES = ("arith_int", "arith_f32", "arith_f64", "arith_conv", "arith_atomic", "mufu")
+ARITHMETIC = ("binalloc.emulator.arith_", "binalloc.emulator.mufu")
+
 
 @cache
 def compiled() -> dict[str, Callable[..., Any]]:
     """Every registered arithmetic device function by name, compiled on first call, primitives replaced."""
     from numba import njit
 
-    from binalloc.emulator import bits_numba
+    for name in MODULES:
+        importlib.import_module("binalloc.emulator." + name)
+    from binalloc.emulator import bits, bits_numba
 
     table: dict[str, Any] = {name: getattr(bits_numba, name) for name in PRIMITIVES}
+    # intrinsics are callable only from compiled code
+    for name in PRIMITIVES:
+        count = getattr(bits, name).__code__.co_argcount
+        names = ", ".join("xyz"[:count])
+        table["call_" + name] = njit(eval(f"lambda {names}: primitive({names})", {"primitive": table[name]}))
     spaces = []
     for function in REGISTRY.values():
-        if ".arith_" not in function.__module__ and not function.__module__.endswith(".mufu"):
+        if not function.__module__.startswith(ARITHMETIC):
             continue
+        assert function.__name__ not in table, function.__name__
         space = dict(vars(sys.modules[function.__module__]))
         spaces.append(space)
         table[function.__name__] = njit(types.FunctionType(function.__code__, space, function.__name__))

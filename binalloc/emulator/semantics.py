@@ -6,8 +6,12 @@ operands and fields of `binalloc.isa.opcodes`; `b.lo b.hi` are the words of a pa
 float operands are applied by `arith_f32.float_mods32(word, neg, abs)`, for f64 to the high word only; integer `neg`
 bits are arguments. Predicate sources arrive with their negation applied. `t` is a sum above 32 bits: rd = t & 2^32-1.
 
+`rd.lo rd.hi` is a returned pair; its second word is 0 and to be dropped where the destination is one register. A pair's
+second argument is ignored where the operand is one register. Atomics of 32 bits call `atomic32(aop, atyp, old, b, c)`
+instead, and `atomic_legal(aop, atyp)` first.
+
 Fast paths: `iadd3_plain(a, b, c)` when no x and no neg; `fadd_rn(a, b)`, `fmul_rn(a, b)`, `ffma_rn(a, b, c)` when rnd,
-ftz and sat are 0.
+ftz and sat are 0. The f64 functions and `i2f`, `f2i` take theirs by themselves.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ class Entry(NamedTuple):
 
 _SUM = "t: rd = t, pd0 = t >> 32 >= 1"
 _SETP = "r: pd0 = bool_op(r, ps0, bop), pd1 = bool_op(1 - r, ps0, bop)"
+_ATOMIC = Entry("arith_atomic", "atomic64", "aop atyp old.lo old.hi b.lo b.hi c.lo c.hi", "memory; rd = old")
 
 TABLE: dict[str, Entry] = {
     "IADD3": Entry("arith_int", "iadd3", "a b c nega negb negc x ps0 ps1", _SUM + ", pd1 = t >> 32 >= 2"),
@@ -50,8 +55,22 @@ TABLE: dict[str, Entry] = {
     "FFMA": Entry("arith_f32", "ffma", "a b c rnd ftz sat", "rd"),
     "FMNMX": Entry("arith_f32", "fmnmx", "a b ps0 ftz", "rd"),
     "FSETP": Entry("arith_f32", "fcompare", "a b fcmp ftz", _SETP),
+    "MUFU": Entry("mufu", "mufu", "b func", "rd"),
+    "DADD": Entry("arith_f64", "dadd", "a.lo a.hi b.lo b.hi rnd", "rd.lo rd.hi"),
+    "DMUL": Entry("arith_f64", "dmul", "a.lo a.hi b.lo b.hi rnd", "rd.lo rd.hi"),
+    "DFMA": Entry("arith_f64", "dfma", "a.lo a.hi b.lo b.hi c.lo c.hi rnd", "rd.lo rd.hi"),
+    "DMNMX": Entry("arith_f64", "dmnmx", "a.lo a.hi b.lo b.hi ps0", "rd.lo rd.hi"),
+    "DSETP": Entry("arith_f64", "dcompare", "a.lo a.hi b.lo b.hi fcmp", _SETP),
+    "I2F": Entry("arith_conv", "i2f", "b.lo b.hi ftyp ityp rnd2", "rd.lo rd.hi"),
+    "F2I": Entry("arith_conv", "f2i", "b.lo b.hi ityp ftyp rnd2 ftz", "rd.lo rd.hi"),
+    "F2F": Entry("arith_conv", "f2f", "b.lo b.hi ftyp_d ftyp_s rnd2 ftz", "rd.lo rd.hi"),
+    "FRND": Entry("arith_conv", "frnd", "b.lo b.hi ftyp rnd2 ftz", "rd.lo rd.hi"),
     "PLOP3": Entry("arith_int", "plop3", "ps0 ps1 ps2 lut_b", "pd0; again with lut2: pd1"),
     "P2R": Entry("arith_int", "p2r", "a preds pmask", "rd"),
     "R2P": Entry("arith_int", "r2p", "a preds pmask", "preds"),
     "SHFL": Entry("arith_int", "shfl_source", "shfl laneid lane clamp", "source lane, pd0"),
+    "ATOMG": _ATOMIC,
+    "ATOMS": _ATOMIC,
+    "ATOM": _ATOMIC,
+    "RED": _ATOMIC,
 }

@@ -1,0 +1,450 @@
+"""Which memory values of a whole call graph live in shared-memory slots: the unified paper, section 3.2.2.
+
+Needs: per procedure the memory variables live at the exit of each instruction, their interference, and its call sites;
+the call graph must be acyclic. Leaves: a `SlotPlan` in which the kernel never needs more slots than it is given.
+
+The steps: Max-live over the call graph, pruning of variables until it fits (`prune`), slot colouring per procedure
+(`binalloc.models.slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
+
+Where this differs from the paper:
+- The paper enumerates composition instructions (call paths down to an instruction). Here their number per live count
+  is carried along the call graph as histograms, with the same result in polynomial time.
+- A call at which no register is free for moving values keeps them where they are; the callee then starts above the
+  highest of them.
+- Priority "cost" is ours: it drops the cheapest variable per over-limit composition instruction, counted anew each
+  time, gives back what later drops made needless, renumbers slots so that calls find their live values low, and moves
+  a value at a call only where the slots are needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from binalloc.errors import Refused
+from binalloc.models.bitset import bits
+from binalloc.models.slot_colouring import colour_slots
+
+PRIORITIES = ("frequency", "cost")
+
+Histogram = Counter[int]
+"""Live count -> number of composition instructions (or call paths) with that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call. live_across: bitset of the caller's memory variables live through it (not what it defines).
+
+    movable: a scratch register is free there, so that variables can be moved. weight: execution frequency estimate
+    within one run of the caller.
+    """
+
+    callee: str
+    live_across: int
+    movable: bool = True
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """Memory variables 0..variables-1 of one procedure, each one 32-bit word.
+
+    live_exit: per instruction the bitset of variables live at its exit. adjacency: per variable the bitset it
+    interferes with. cost: per variable its loop-weighted accesses in one run of the procedure (empty: all 1).
+    frequency: runs of the procedure per run of the kernel (an estimate), a factor on cost.
+    """
+
+    name: str
+    variables: int
+    live_exit: Sequence[int]
+    adjacency: Sequence[int]
+    calls: Sequence[CallSite] = ()
+    cost: Sequence[float] = ()
+    frequency: float = 1.0
+
+    def cost_of(self, variable: int) -> float:
+        """Loop-weighted accesses of `variable` per run of the kernel."""
+        return self.frequency * (self.cost[variable] if self.cost else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A live value that changes its slot around a call: to `target` before, back to `source` after."""
+
+    variable: int
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlan:
+    """One call. shift: the callee's slots start that many above the caller's. moves: before the call, in any order
+    (no target is a source), undone after it."""
+
+    callee: str
+    shift: int
+    moves: tuple[Move, ...] = ()
+
+
+@dataclass
+class ProcedurePlan:
+    """One procedure's memory. slot_of: variable -> slot, relative to the procedure's own first slot.
+
+    local_of: variable -> word of its local frame, for those without a slot; the frame of `local_words` words starts
+    at word `local_offset` of the spill area. sites: as in Procedure.calls. need: slots used, callees included.
+    budget: slots there are at the deepest call path to it; need <= budget.
+    """
+
+    name: str
+    slot_of: dict[int, int] = field(default_factory=dict)
+    local_of: dict[int, int] = field(default_factory=dict)
+    sites: list[SitePlan] = field(default_factory=list)
+    need: int = 0
+    budget: int = 0
+    local_words: int = 0
+    local_offset: int = 0
+
+    @property
+    def local(self) -> set[int]:
+        """Variables that live in local memory."""
+        return set(self.local_of)
+
+
+@dataclass
+class SlotPlan:
+    """The whole call graph, callers before callees. slots: what the kernel was given; need: what it uses.
+
+    max_live: before pruning. local_words: depth of the local spill area in words.
+    """
+
+    kernel: str
+    slots: int
+    priority: str
+    max_live: int
+    procedures: dict[str, ProcedurePlan]
+
+    @property
+    def need(self) -> int:
+        return self.procedures[self.kernel].need
+
+    @property
+    def local_words(self) -> int:
+        return max(p.local_offset + p.local_words for p in self.procedures.values())
+
+    def dump(self) -> str:
+        """Stable text of the plan."""
+        usage = f"slots {self.need} of {self.slots}, Max-live {self.max_live}, local words {self.local_words}"
+        lines = [f"{usage}, priority {self.priority}"]
+        for plan in self.procedures.values():
+            lines.append(
+                f"procedure {plan.name}: need {plan.need} of {plan.budget}, "
+                f"local frame [{plan.local_offset}, {plan.local_offset + plan.local_words})"
+            )
+            lines += [f"  v{v} slot {s}" for v, s in sorted(plan.slot_of.items())]
+            lines += [f"  v{v} local {w}" for v, w in sorted(plan.local_of.items())]
+            for number, site in enumerate(plan.sites):
+                moves = "".join(f", v{m.variable} {m.source}->{m.target}" for m in site.moves)
+                lines.append(f"  call {number} {site.callee}: shift {site.shift}{moves}")
+        return "\n".join(lines) + "\n"
+
+
+def call_order(procedures: Mapping[str, Procedure], kernel: str) -> list[str]:
+    """Procedures reachable from `kernel`, callers before callees. Raises Refused on recursion or a missing callee."""
+    state: dict[str, int] = {}
+    order: list[str] = []
+    stack: list[tuple[str, int]] = [(kernel, 0)]
+    while stack:
+        name, position = stack.pop()
+        if name not in procedures:
+            raise Refused("the call graph names an unknown procedure", place=name)
+        callees = sorted({site.callee for site in procedures[name].calls})
+        state[name] = 1
+        if position == len(callees):
+            state[name] = 2
+            order.append(name)
+            continue
+        stack.append((name, position + 1))
+        callee = callees[position]
+        if state.get(callee) == 1:
+            raise Refused(
+                "recursion: slots are placed at offsets known beforehand", place=f"{name} calls {callee}",
+                remedy="rewrite only kernels with an acyclic call graph",
+            )
+        if callee not in state:
+            stack.append((callee, 0))
+    return order[::-1]
+
+
+def _all_variables(procedures: Mapping[str, Procedure]) -> dict[str, int]:
+    return {name: (1 << p.variables) - 1 for name, p in procedures.items()}
+
+
+def max_lives(
+    procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """Max-live of every procedure reachable from `kernel`, counting only the variables in `kept` (default: all).
+
+    At a call: the variables live across it + Max-live of the callee.
+    """
+    kept = _all_variables(procedures) if kept is None else kept
+    result: dict[str, int] = {}
+    for name in reversed(call_order(procedures, kernel)):
+        procedure, mask = procedures[name], kept[name]
+        own = max((live & mask).bit_count() for live in (*set(procedure.live_exit), 0))
+        through = [(site.live_across & mask).bit_count() + result[site.callee] for site in procedure.calls]
+        result[name] = max([own, *through])
+    return result
+
+
+def max_live(procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int] | None = None) -> int:
+    """Max-live of the kernel (unified paper, section 3.2.2): most variables live at once, callees included."""
+    return max_lives(procedures, kernel, kept)[kernel]
+
+
+class _Compositions:
+    """Composition instructions counted by live count: `above` ends at a procedure's entry, `below` starts there."""
+
+    def __init__(self, procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int]) -> None:
+        self.procedures, self.kept = procedures, kept
+        self.order = call_order(procedures, kernel)
+        self.live: dict[str, Counter[int]] = {}
+        self.above: dict[str, Histogram] = {name: Counter() for name in self.order}
+        self.below: dict[str, Histogram] = {}
+        for name in reversed(self.order):
+            self.live[name] = Counter(live & kept[name] for live in procedures[name].live_exit)
+            counts: Histogram = Counter()
+            for live, times in self.live[name].items():
+                counts[live.bit_count()] += times
+            for site in procedures[name].calls:
+                _add_shifted(counts, self.below[site.callee], self._across(name, site))
+            self.below[name] = counts
+        self.above[kernel][0] = 1
+        for name in self.order:
+            for site in procedures[name].calls:
+                _add_shifted(self.above[site.callee], self.above[name], self._across(name, site))
+
+    def _across(self, name: str, site: CallSite) -> int:
+        return (site.live_across & self.kept[name]).bit_count()
+
+    def frequencies(self, limit: int) -> dict[tuple[str, int], int]:
+        """(procedure, variable) -> number of composition instructions with more than `limit` live that it is live in.
+
+        Variables that are in none are left out.
+        """
+        found: dict[tuple[str, int], int] = {}
+        for name in self.order:
+            above = self.above[name]
+            totals = [
+                (live, times * _exceeding(above, limit - live.bit_count())) for live, times in self.live[name].items()
+            ]
+            for site in self.procedures[name].calls:
+                live = site.live_across & self.kept[name]
+                below = self.below[site.callee]
+                over = sum(n * _exceeding(below, limit - live.bit_count() - d) for d, n in above.items())
+                totals.append((live, over))
+            for live, over in totals:
+                if over:
+                    for variable in bits(live):
+                        found[name, variable] = found.get((name, variable), 0) + over
+        return found
+
+
+def _add_shifted(target: Histogram, source: Histogram, shift: int) -> None:
+    for count, times in source.items():
+        target[count + shift] += times
+
+
+def _exceeding(histogram: Histogram, limit: int) -> int:
+    return sum(times for count, times in histogram.items() if count > limit)
+
+
+def prune(
+    procedures: Mapping[str, Procedure], kernel: str, slots: int, priority: str = "frequency"
+) -> dict[str, int]:
+    """Per reachable procedure the bitset of variables that may go to slots, such that Max-live <= `slots`.
+
+    priority "frequency": the paper's Steps 1 to 4. Step 1: composition instructions with more than `slots` live.
+    Step 2: the priority of a variable is the number of them it is live in. Step 3, repeated: drop the variable with
+    the lowest, until Max-live fits. Ties: the cheaper variable, then callers before callees, then the lower number.
+
+    priority "cost": drop the variable with the lowest cost per over-limit composition instruction, counted anew each
+    time (same ties); then take back, dearest first, every dropped variable that still fits.
+    """
+    if priority not in PRIORITIES:
+        raise ValueError(f"priority {priority!r}: expected one of {', '.join(PRIORITIES)}")
+    order = call_order(procedures, kernel)
+    rank = {name: number for number, name in enumerate(order)}
+    everything = _all_variables(procedures)
+    kept = {name: everything[name] for name in order}
+
+    def cost(item: tuple[str, int]) -> float:
+        return procedures[item[0]].cost_of(item[1])
+
+    def drop(item: tuple[str, int]) -> None:
+        kept[item[0]] &= ~(1 << item[1])
+
+    if priority == "frequency":
+        frequency = _Compositions(procedures, kernel, kept).frequencies(slots)
+        queue = sorted(frequency, key=lambda item: (frequency[item], cost(item), rank[item[0]], item[1]))
+        for item in queue:
+            if max_live(procedures, kernel, kept) <= slots:
+                break
+            drop(item)
+        return kept
+    dropped: list[tuple[str, int]] = []
+    while found := _Compositions(procedures, kernel, kept).frequencies(slots):
+        item = min(found, key=lambda i: (cost(i) / found[i], cost(i), rank[i[0]], i[1]))
+        drop(item)
+        dropped.append(item)
+    for name, variable in sorted(dropped, key=lambda i: (-cost(i), rank[i[0]], i[1])):
+        kept[name] |= 1 << variable
+        if max_live(procedures, kernel, kept) > slots:
+            drop((name, variable))
+    return kept
+
+
+def plan_slots(
+    procedures: Mapping[str, Procedure], kernel: str, slots: int, priority: str = "frequency"
+) -> SlotPlan:
+    """Slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
+
+    Variables that colouring or an unmovable call site leaves without a slot go to local memory, and all is planned
+    again without them. Raises Refused on recursion.
+    """
+    kept = prune(procedures, kernel, slots, priority)
+    while True:
+        plans = _assign(procedures, kernel, slots, kept, priority)
+        failed = {name: [v for v, slot in plan.slot_of.items() if slot < 0] for name, plan in plans.items()}
+        if not any(failed.values()):
+            break
+        for name, variables in failed.items():
+            for v in variables:
+                kept[name] &= ~(1 << v)
+    _measure(plans)
+    if priority == "cost":
+        _avoid_moves(procedures, plans, kernel, slots)
+    _local_frames(procedures, plans, kept)
+    return SlotPlan(kernel, slots, priority, max_live(procedures, kernel), plans)
+
+
+def _assign(
+    procedures: Mapping[str, Procedure], kernel: str, slots: int, kept: Mapping[str, int], priority: str
+) -> dict[str, ProcedurePlan]:
+    """Colour callers before callees: each knows from its callers how many slots are left on the deepest path to it.
+
+    Stops early, with -1 among the slots, at the first procedure that cannot be coloured.
+    """
+    lives = max_lives(procedures, kernel, kept)
+    plans: dict[str, ProcedurePlan] = {}
+    budget = dict.fromkeys(lives, slots)
+    for name in call_order(procedures, kernel):
+        procedure, mask = procedures[name], kept[name]
+        plan = plans[name] = ProcedurePlan(name, budget=budget[name])
+        caps: dict[int, int] = {}
+        for site in procedure.calls:
+            if not site.movable:
+                for v in bits(site.live_across & mask):
+                    caps[v] = min(caps.get(v, slots), plan.budget - lives[site.callee])
+        limit = lives[name] if priority == "frequency" else plan.budget
+        costs = [procedure.cost_of(v) for v in range(procedure.variables)]
+        plan.slot_of = dict(sorted(colour_slots(procedure.adjacency, mask, limit, caps, costs).items()))
+        if -1 in plan.slot_of.values():
+            return plans
+        if priority == "cost":
+            plan.slot_of = _renumber(procedure, plan.slot_of, caps)
+        for site in procedure.calls:
+            planned = _site(site, plan.slot_of, compact=site.movable)
+            plan.sites.append(planned)
+            budget[site.callee] = min(budget[site.callee], plan.budget - planned.shift)
+    return plans
+
+
+def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, int]) -> dict[int, int]:
+    """Swap whole slots so that those most often live across calls come first: less to move, and smaller shifts."""
+    weight = [0.0] * (max(slot_of.values(), default=-1) + 1)
+    for site in procedure.calls:
+        for v in bits(site.live_across):
+            if v in slot_of:
+                weight[slot_of[v]] += site.weight
+    order = sorted(range(len(weight)), key=lambda slot: (-weight[slot], slot))
+    new = {old: number for number, old in enumerate(order)}
+    renumbered = {v: new[slot] for v, slot in slot_of.items()}
+    if any(renumbered[v] >= cap for v, cap in caps.items() if v in renumbered):
+        return slot_of
+    return renumbered
+
+
+def _site(site: CallSite, slot_of: Mapping[int, int], *, compact: bool) -> SitePlan:
+    """Shift and moves at a call. compact: the k live values are brought to slots 0..k-1; else all stay in place."""
+    across = [v for v in bits(site.live_across) if v in slot_of]
+    occupied = {slot_of[v]: v for v in across}
+    if len(occupied) < len(across):
+        raise ValueError(f"variables live together across a call of {site.callee} do not interfere: {across}")
+    if not compact:
+        return SitePlan(site.callee, max(occupied, default=-1) + 1)
+    k = len(occupied)
+    free = [slot for slot in range(k) if slot not in occupied]
+    high = [slot for slot in sorted(occupied) if slot >= k]
+    moves = tuple(Move(occupied[s], s, t) for s, t in zip(high, free, strict=True))
+    return SitePlan(site.callee, k, moves)
+
+
+def _measure(plans: Mapping[str, ProcedurePlan]) -> None:
+    """Set `need` of every procedure, callees first, and `budget` of callees, callers first."""
+    order = list(plans.values())
+    for plan in reversed(order):
+        own = max(plan.slot_of.values(), default=-1) + 1
+        plan.need = max([own, *(site.shift + plans[site.callee].need for site in plan.sites)])
+    for plan in order[1:]:
+        plan.budget = order[0].budget
+    for plan in order:
+        for site in plan.sites:
+            callee = plans[site.callee]
+            callee.budget = min(callee.budget, plan.budget - site.shift)
+
+
+def _avoid_moves(
+    procedures: Mapping[str, Procedure], plans: dict[str, ProcedurePlan], kernel: str, slots: int
+) -> None:
+    """Leave values in place at calls, the most frequent first, wherever the kernel still fits its slots."""
+    moving = [
+        (-procedures[name].frequency * procedures[name].calls[number].weight * len(site.moves), rank, number)
+        for rank, name in enumerate(plans)
+        for number, site in enumerate(plans[name].sites)
+        if site.moves
+    ]
+    names = list(plans)
+    for _, rank, number in sorted(moving):
+        plan = plans[names[rank]]
+        before = plan.sites[number]
+        plan.sites[number] = _site(procedures[plan.name].calls[number], plan.slot_of, compact=False)
+        _measure(plans)
+        if plans[kernel].need > slots:
+            plan.sites[number] = before
+            _measure(plans)
+
+
+def _local_frames(
+    procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan], kept: Mapping[str, int]
+) -> None:
+    """Local words for the variables without a slot, reused within a frame; frames stack along the deepest chain."""
+    for name, plan in plans.items():
+        procedure = procedures[name]
+        rest = ((1 << procedure.variables) - 1) & ~kept[name]
+        most = max((live & rest).bit_count() for live in (*set(procedure.live_exit), 0))
+        plan.local_of = _fewest_words(procedure.adjacency, rest, most)
+        plan.local_words = max(plan.local_of.values(), default=-1) + 1
+    for plan in plans.values():
+        for site in plan.sites:
+            callee = plans[site.callee]
+            callee.local_offset = max(callee.local_offset, plan.local_offset + plan.local_words)
+
+
+def _fewest_words(adjacency: Sequence[int], wanted: int, least: int) -> dict[int, int]:
+    """Colour with as few words as the heuristic manages, starting from the lower bound `least`."""
+    for words in range(least, wanted.bit_count() + 1):
+        found = colour_slots(adjacency, wanted, words)
+        if -1 not in found.values():
+            return dict(sorted(found.items()))
+    raise AssertionError("one word per variable always suffices")

@@ -1,0 +1,134 @@
+"""Three ways to lay out the slot stack of a call graph: the unified paper's Fig. 3 (section 3.2.1).
+
+Needs: per procedure the size of its frame in slots, per call which of the caller's slots are live through it; the call
+graph must be acyclic. Leaves: per layout the depth and every procedure's deepest start, and for the moving stack the
+moves at each call. For calls A -> B -> C with four slots each and {1, 3}, {2, 3} live: 12, 10 and 8 slots.
+
+- traditional: a callee starts above the caller's whole frame.
+- register stack: it starts above the caller's highest live slot.
+- moving stack: the k live slots are first brought to slots 1..k, then it starts at k + 1.
+
+Slots count from 0 in code and from 1 in text, as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from binalloc.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class StackCall:
+    """A call; live: the caller's frame slots (from 0) whose values are needed after it."""
+
+    caller: str
+    callee: str
+    live: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallMoves:
+    """The moves (from slot, to slot) before a call, undone after it, and where the callee starts, from the caller's
+    own start."""
+
+    call: StackCall
+    shift: int
+    moves: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """depth: slots from the bottom of the stack to the highest one any call path uses. start: per procedure its
+    deepest start. calls: in input order."""
+
+    name: str
+    depth: int
+    start: dict[str, int]
+    calls: tuple[CallMoves, ...]
+
+
+@dataclass(frozen=True)
+class StackLayouts:
+    """The three layouts of one call graph. frames: slots per procedure."""
+
+    frames: dict[str, int]
+    traditional: Layout
+    register_stack: Layout
+    moving_stack: Layout
+
+    def text(self) -> str:
+        """Readable text: depths, starts and moves, slots counted from 1."""
+        layouts = (self.traditional, self.register_stack, self.moving_stack)
+        width = max(len(name) for name in ("procedure", *self.frames))
+        lines = [f"{'procedure':<{width}}  frame" + "".join(f"  {layout.name:>14}" for layout in layouts)]
+        for name in self.traditional.start:
+            starts = "".join(f"  {f'from slot {layout.start[name] + 1}':>14}" for layout in layouts)
+            lines.append(f"{name:<{width}}  {self.frames[name]:>5}{starts}")
+        lines.append(f"{'depth':<{width}}  {'':>5}" + "".join(f"  {layout.depth:>14}" for layout in layouts))
+        for planned in self.moving_stack.calls:
+            call = planned.call
+            live = ", ".join(str(slot + 1) for slot in call.live) or "none"
+            moves = ", ".join(f"slot {source + 1} -> slot {target + 1}" for source, target in planned.moves) or "none"
+            lines.append(f"{call.caller} calls {call.callee}: live slots {live}; moves {moves}; shift {planned.shift}")
+        return "\n".join(lines) + "\n"
+
+
+def moving_moves(live: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Moves (from, to) that bring the k `live` slots to 0..k-1; slots already below k stay. No target is a source."""
+    k = len(live)
+    occupied = set(live)
+    free = [slot for slot in range(k) if slot not in occupied]
+    return tuple(zip((slot for slot in sorted(occupied) if slot >= k), free, strict=True))
+
+
+def stack_layouts(frames: Mapping[str, int], live_at_calls: Sequence[StackCall]) -> StackLayouts:
+    """The three layouts. frames: slots per procedure.
+
+    Raises ValueError when a call names an unknown procedure, or a live slot twice or outside its frame; Refused on
+    recursion.
+    """
+    for call in live_at_calls:
+        if call.caller not in frames or call.callee not in frames:
+            raise ValueError(f"call {call.caller} -> {call.callee} names a procedure without a frame")
+        if len(set(call.live)) < len(call.live) or any(not 0 <= s < frames[call.caller] for s in call.live):
+            raise ValueError(f"call {call.caller} -> {call.callee}: live slots {call.live} of {frames[call.caller]}")
+    order = _callers_first(frames, live_at_calls)
+    traditional = [CallMoves(call, frames[call.caller]) for call in live_at_calls]
+    register_stack = [CallMoves(call, max(call.live, default=-1) + 1) for call in live_at_calls]
+    moving = [CallMoves(call, len(call.live), moving_moves(call.live)) for call in live_at_calls]
+    return StackLayouts(
+        dict(frames),
+        _stack("traditional", frames, order, traditional),
+        _stack("register stack", frames, order, register_stack),
+        _stack("moving stack", frames, order, moving),
+    )
+
+
+def _stack(name: str, frames: Mapping[str, int], order: Sequence[str], calls: Sequence[CallMoves]) -> Layout:
+    start = dict.fromkeys(order, 0)
+    for caller in order:
+        for planned in calls:
+            if planned.call.caller == caller:
+                callee = planned.call.callee
+                start[callee] = max(start[callee], start[caller] + planned.shift)
+    depth = max((start[procedure] + frames[procedure] for procedure in order), default=0)
+    return Layout(name, depth, start, tuple(calls))
+
+
+def _callers_first(frames: Mapping[str, int], calls: Sequence[StackCall]) -> list[str]:
+    """Topological order of the call graph, otherwise in the order of `frames`."""
+    waiting = dict.fromkeys(frames, 0)
+    for call in calls:
+        waiting[call.callee] += 1
+    order: list[str] = []
+    while len(order) < len(waiting):
+        ready = next((name for name, callers in waiting.items() if not callers and name not in order), None)
+        if ready is None:
+            raise Refused("recursion: a stack layout needs an acyclic call graph")
+        order.append(ready)
+        for call in calls:
+            if call.caller == ready:
+                waiting[call.callee] -= 1
+    return order
