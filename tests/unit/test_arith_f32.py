@@ -140,6 +140,9 @@ def test_minimum_maximum_orders_zeros_and_loses_nan(ops: Any) -> None:
     assert f(ONE, 0xFFFFFFFF, 1, 0) == ONE
     assert f(0x7F800001, 0xFFC00000, 1, 0) == NAN
     assert f(1, S | 1, 1, 1) == S
+    assert f(NAN, INF + 1, 1, 0) == f(INF + 1, S | NAN, 0, 0) == NAN
+    for infinity in (INF, INF | S):
+        assert f(NAN, infinity, 1, 0) == f(infinity, NAN, 0, 0) == infinity
     for a, b, _ in triples(600, 3):
         x, y = F32.decode(a), F32.decode(b)
         if "nan" in (x, y):
