@@ -122,7 +122,7 @@ def default_fields(op: OpSpec, given: Mapping[str, int]) -> dict[str, int]:
     return f
 
 
-_FIELD_DEFAULTS = {n: 255 for n in ("rd", "ra", "rb", "rc")} | {n: PT for n in ("pd0", "pd1", "ps0", "ps1", "ps2")}
+_FIELD_DEFAULTS = dict.fromkeys(("rd", "ra", "rb", "rc"), 255) | dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), PT)
 
 
 @dataclass
@@ -210,7 +210,7 @@ class Function:
         return len(self.instrs)
 
     def target(self, index: int) -> int:
-        """Word index in this function that the BRA at `index` jumps to (may lie outside: the container refuses that)."""
+        """Word index in this function that the BRA at `index` jumps to (the container refuses one outside)."""
         return index + 1 + self.instrs[index].f["target"]
 
     def reconvergence(self, index: int) -> int | None:

@@ -72,7 +72,7 @@ class View:
     rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across control flow.
     unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with modifiers and
     immediates, everything but registers, guard, control code, branch offsets and memory-offset-free; equal signatures
-    and equal inputs give equal results.
+    and equal inputs give equal results. copy: unguarded plain copy of one register (a use) into another (the def).
     """
 
     defs: tuple[Ref, ...]
@@ -86,6 +86,7 @@ class View:
     constant: bool
     convergent: bool
     signature: tuple[object, ...]
+    copy: bool = False
 
 
 _READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
@@ -118,6 +119,7 @@ def view(instr: Instr) -> View:
         pure and not uses and guard is None,
         op.name in _CONVERGENT,
         signature(instr),
+        op.name == "MOV" and guard is None and len(defs) == len(uses) == 1,
     )
 
 

@@ -325,7 +325,7 @@ def _define() -> None:
     _op(0x0A3, "RET", "", "", "bru", c, "return", control="return")
     _op(0x0A4, "EXIT", "", "", "bru", c, "end of the thread", control="exit")
     _op(0x0A5, "NOP", "", "", "alu", c, "nothing")
-    _op(0x0A6, "BAR", "rd? pd0? barid b ps0?", "bar", "bar", c, "block barrier, with reduction", variable=True, control="barrier")
+    _op(0x0A6, "BAR", "rd? pd0? barid b? ps0?", "bar", "bar", c, "block barrier, with reduction", variable=True, control="barrier")
     _op(0x0A7, "MEMBAR", "", "scope", "lsu", c, "memory fence", variable=True, control="fence")
     _op(0x0A8, "S2R", "rd sreg", "", "sys", c, "read a special register", variable=True)
     _op(0x0A9, "CS2R", "rd:s sreg", "srw", "alu", c, "read a special register at fixed latency")

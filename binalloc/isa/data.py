@@ -1,0 +1,87 @@
+"""Constant banks in assembly: `.word`, `.float` and their like into bytes."""
+
+from __future__ import annotations
+
+import struct
+
+from binalloc.isa.lexer import Token
+from binalloc.isa.operands import Line, float_bits, parse_float
+
+BANK_LIMIT = 1 << 16
+_SIZES = {"byte": 1, "half": 2, "word": 4, "quad": 8}
+_FLOATS = {"float": 4, "double": 8}
+
+
+class DataBank:
+    """The bytes of one bank while it is assembled."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def statement(self, line: Line) -> list[tuple[Token, int]]:
+        """Take one line; returns the names it declares with their offsets. Values are aligned to their size."""
+        names: list[Token] = []
+        while line.tok.kind == "name" and line.toks[line.at + 1].text == ":":
+            names.append(line.tok)
+            line.at += 2
+        if not line.done():
+            tok = line.tok
+            kind = tok.text[1:] if tok.kind == "dot" else ""
+            line.at += 1
+            if kind in _SIZES or kind in _FLOATS:
+                self._align(_SIZES.get(kind) or _FLOATS[kind])
+            start = len(self.data)
+            if kind in _SIZES:
+                self._values(line, lambda: self._integer(line, _SIZES[kind]))
+            elif kind in _FLOATS:
+                self._values(line, lambda: self._float(line, _FLOATS[kind]))
+            elif kind == "space":
+                self._grow(line, line.integer(), tok)
+            elif kind == "align":
+                self._grow(line, -len(self.data) % max(line.integer(), 1), tok)
+                start = len(self.data)
+            else:
+                line.at -= 1
+                line.unexpected(".byte, .half, .word, .quad, .float, .double, .space, .align or '}'")
+            line.finish()
+        else:
+            start = len(self.data)
+        if len(self.data) > BANK_LIMIT:
+            line.place.fail(1, "constant bank too large", found=f"{len(self.data)} bytes", expected=f"{BANK_LIMIT}")
+        return [(name, start) for name in names]
+
+    def _grow(self, line: Line, count: int, tok: Token) -> None:
+        if not 0 <= count <= BANK_LIMIT:
+            line.place.fail(tok.column, "size out of range", found=count, expected=f"0..{BANK_LIMIT}")
+        self.data += bytes(count)
+
+    def _align(self, size: int) -> None:
+        self.data += bytes(-len(self.data) % size)
+
+    def _values(self, line: Line, one: object) -> None:
+        assert callable(one)
+        self.data += one()
+        while line.take(","):
+            self.data += one()
+
+    def _integer(self, line: Line, size: int) -> bytes:
+        column = line.tok.column
+        value = line.integer()
+        bits = 8 * size
+        if not -(1 << (bits - 1)) <= value < 1 << bits:
+            line.place.fail(column, "value out of range", found=value, expected=f"{bits} bits")
+        return (value & ((1 << bits) - 1)).to_bytes(size, "little")
+
+    def _float(self, line: Line, size: int) -> bytes:
+        column = line.tok.column
+        sign = -1.0 if line.take("-") else 1.0
+        tok = line.tok
+        if tok.kind == "float":
+            line.at += 1
+            value = parse_float(tok.text)[0]
+        else:
+            value = float(line.integer())
+        value *= sign
+        if size == 8:
+            return struct.pack("<d", value)
+        return float_bits(value, False, line.place, column).to_bytes(4, "little")

@@ -1,0 +1,268 @@
+"""What a well-formed module obeys beyond its single words: branch targets, calls, resources, names, layout.
+
+`validate_module` is run on everything read or assembled and on everything written, so that the rest of binalloc need
+not ask again. Needs decoded instructions; changes nothing. `fill_resources` sets what assembly may leave out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NoReturn
+
+from binalloc.errors import MalformedInput
+from binalloc.isa.fields import RZ
+from binalloc.isa.instruction import NO_REGISTER, Function, Instr, Module
+from binalloc.isa.rules import shape_of
+
+NAME = re.compile(r"[A-Za-z_$][\w$.]{0,1023}", re.ASCII)
+MACHINE = re.compile(r"[^\x00-\x1f\x7f]{0,255}")
+PARAM_BYTES = 1 << 16
+LAYOUT_WORDS = 8
+SHARED_LIMIT = 1 << 24
+CODE_LIMIT = 1 << 19  # words in all
+LOCAL_LIMIT = 1 << 24
+
+
+class _Check:
+    """Raises with the module's file and a function's name."""
+
+    def __init__(self, module: Module, fn: Function | None = None) -> None:
+        self.path = module.path or None
+        self.fn = fn
+
+    def fail(
+        self, place: str, message: str, found: object = None, expected: object = None, remedy: str | None = None
+    ) -> NoReturn:
+        where = f"function {self.fn.name}" if self.fn else ""
+        place = ": ".join(p for p in (where, place) if p)
+        raise MalformedInput(
+            message, file=self.path, place=place or None, found=found, expected=expected, remedy=remedy
+        )
+
+
+def highest_register(instrs: Iterable[Instr]) -> int:
+    """Number of the highest register that `instrs` name, or -1."""
+    top = -1
+    for ins in instrs:
+        f = ins.f
+        wide: dict[str, int] = {}
+        for name, width in shape_of(ins.op, f).registers:
+            wide[name] = width if isinstance(width, int) else width[1][f[width[0]]]
+        for name in ("rd", "ra", "rb", "rc"):
+            r = f.get(name, RZ)
+            if r != RZ:
+                top = max(top, r + wide.get(name, 1) - 1)
+    return top
+
+
+def callees(module: Module, fn: Function) -> list[int]:
+    """Addresses called directly by `fn`, in code order."""
+    return [
+        fn.address + i + 1 + ins.f["target"] for i, ins in enumerate(fn.instrs) if ins.op.control == "call"
+    ]
+
+
+def reachable(module: Module, root: Function) -> list[Function]:
+    """`root` and every function its direct calls reach, in file order; all functions where it calls indirectly."""
+    by_address = {fn.address: fn for fn in module.functions}
+    seen = {root.name}
+    work = [root]
+    while work:
+        fn = work.pop()
+        if any(ins.op.control == "call_indirect" for ins in fn.instrs):
+            return [f for f in module.functions if f is root or not f.info.is_kernel]
+        for address in callees(module, fn):
+            callee = by_address.get(address)
+            if callee is not None and callee.name not in seen:
+                seen.add(callee.name)
+                work.append(callee)
+    return [fn for fn in module.functions if fn.name in seen]
+
+
+def fill_resources(module: Module, registers: list[Function], shared: list[Function]) -> None:
+    """Set info.registers of `registers` and info.shared_bytes of `shared` to what the code needs: a kernel's whole
+    call graph, a function's own."""
+    own_registers = {fn.name: max(highest_register(fn.instrs) + 1, 0) for fn in module.functions}
+    own_shared = {fn.name: max((v.offset + v.size for v in fn.shared), default=0) for fn in module.functions}
+    for fn in registers:
+        fns = reachable(module, fn) if fn.info.is_kernel else [fn]
+        extra = [r + 1 for r in (fn.info.local_stack, fn.info.slot_pointer) if r != NO_REGISTER]
+        fn.info.registers = max([own_registers[g.name] for g in fns] + extra)
+    for fn in shared:
+        fns = reachable(module, fn) if fn.info.is_kernel else [fn]
+        fn.info.shared_bytes = max(own_shared[g.name] for g in fns)
+
+
+def validate_module(module: Module) -> None:
+    """Raise MalformedInput at the first thing in `module` that the container forbids; see ISA.md, "Rules"."""
+    check = _Check(module)
+    if module.isa_version != 1:
+        check.fail("header", "unknown ISA version", module.isa_version, "1", "Use a newer binalloc.")
+    names: set[str] = set()
+    address = 0
+    for fn in module.functions:
+        at = _Check(module, fn)
+        if not NAME.fullmatch(fn.name):
+            check.fail("", "not a function name", repr(fn.name[:40]), "letters, digits, _ $ . ; no digit first")
+        if fn.name in names:
+            at.fail("", "two functions of this name", remedy="Rename one of the two.")
+        names.add(fn.name)
+        if not fn.instrs:
+            at.fail("", "no instruction", remedy="End it with EXIT or RET.")
+        if fn.address != address:
+            at.fail(
+                "address", "wrong place in code space", fn.address, address,
+                "Call Module.layout() and resolve calls again before writing.",
+            )  # fmt: skip
+        address += -(-len(fn.instrs) // LAYOUT_WORDS) * LAYOUT_WORDS
+        if address > CODE_LIMIT:
+            at.fail("address", "code space is full", address, f"at most {CODE_LIMIT} words")
+    starts = {fn.address for fn in module.functions}
+    for fn in module.functions:
+        _control_flow(fn, starts, _Check(module, fn))
+        _info(fn, _Check(module, fn))
+        _names(fn, _Check(module, fn))
+    for fn in module.functions:
+        _resources(module, fn, _Check(module, fn))
+    for bank, data in module.constants.items():
+        if not 1 <= bank <= 31:
+            check.fail(f"constant bank {bank}", "no such bank", bank, "1..31 (bank 0 holds the parameters)")
+        if len(data) > 1 << 16:
+            check.fail(f"constant bank {bank}", "too large", len(data), "at most 65536 bytes")
+
+
+def _control_flow(fn: Function, starts: set[int], check: _Check) -> None:
+    n = len(fn.instrs)
+    for i, ins in enumerate(fn.instrs):
+        control = ins.op.control
+        if control == "branch":
+            fields = ("target", "reconv") if ins.f["diverges"] else ("target",)
+            for name in fields:
+                to = i + 1 + ins.f[name]
+                if not 0 <= to < n:
+                    check.fail(
+                        f"word {i}, field {name}", "branch off the function's instructions", f"word {to}",
+                        f"0..{n - 1}", "The file is damaged.",
+                    )  # fmt: skip
+        elif control == "call":
+            to = fn.address + i + 1 + ins.f["target"]
+            if to not in starts:
+                check.fail(
+                    f"word {i}, field target", "call of no function's start", f"address {to}",
+                    "the address of a function", "The file is damaged.",
+                )  # fmt: skip
+    last = fn.instrs[-1]
+    if last.guarded or last.op.control not in ("branch", "return", "exit"):
+        check.fail(
+            f"word {n - 1}", "control falls off the function's end", last.op.name, "an unguarded EXIT, RET or BRA",
+            "End the function with EXIT or RET.",
+        )  # fmt: skip
+
+
+def _info(fn: Function, check: _Check) -> None:
+    info = fn.info
+
+    def bound(name: str, value: int, top: int, step: int = 1) -> None:
+        if not 0 <= value <= top or value % step:
+            what = f"0..{top}" + (f" in steps of {step}" if step > 1 else "")
+            check.fail(f"info, {name}", "out of range", value, what)
+
+    if info.kind not in ("kernel", "function"):
+        check.fail("info, kind", "unknown kind", repr(info.kind), "kernel or function")
+    bound("registers", info.registers, 255)
+    bound("local_frame", info.local_frame, LOCAL_LIMIT, 4)
+    bound("local_bytes", info.local_bytes, LOCAL_LIMIT, 4)
+    bound("spill_local", info.spill_local, LOCAL_LIMIT, 4)
+    bound("shared_bytes", info.shared_bytes, SHARED_LIMIT)
+    bound("slot_bytes", info.slot_bytes, SHARED_LIMIT, 128)
+    bound("max_threads", info.max_threads, 1024)
+    for name, value in zip(("block.x", "block.y", "block.z"), info.block, strict=True):
+        bound(name, value, 1024)
+    x, y, z = info.block
+    if (x, y, z) != (0, 0, 0) and 0 in info.block:
+        check.fail("info, block", "a block without threads", info.block, "three positive sizes, or all zero for any")
+    if x * y * z > 1024 or (info.max_threads and x * y * z > info.max_threads):
+        check.fail("info, block", "too many threads", f"{x}x{y}x{z}", f"at most {info.max_threads or 1024}")
+    if info.slot_pointer != NO_REGISTER and not info.slot_bytes and info.is_kernel:
+        check.fail("info, slot_pointer", "a slot pointer without slots", f"R{info.slot_pointer}", "slot_bytes > 0")
+    for name, r in (("local_stack", info.local_stack), ("slot_pointer", info.slot_pointer)):
+        if r != NO_REGISTER and not 0 <= r < info.registers:
+            check.fail(f"info, {name}", "register out of range", f"R{r}", f"R0..R{info.registers - 1}, or none")
+    if not MACHINE.fullmatch(info.machine):
+        check.fail("info, machine", "not a machine's name", repr(info.machine[:40]), "printable text, 255 at most")
+
+
+def _names(fn: Function, check: _Check) -> None:
+    n = len(fn.instrs)
+    _params(fn, check)
+    seen: set[str] = set()
+    for v in fn.shared:
+        _declared(v.name, seen, "shared variable", check)
+        if v.align < 1 or v.align & (v.align - 1) or v.offset % v.align:
+            check.fail(f"shared variable {v.name}", "misaligned", v.offset, f"a multiple of {v.align}, a power of two")
+        if v.size < 1 or v.offset < 0 or v.offset + v.size > fn.info.shared_bytes:
+            check.fail(
+                f"shared variable {v.name}", "lies outside the static shared memory",
+                f"bytes {v.offset}..{v.offset + v.size - 1}", f"within {fn.info.shared_bytes} bytes",
+            )  # fmt: skip
+    _disjoint([(v.offset, v.size, v.name) for v in fn.shared], "shared variable", check)
+    labels: set[str] = set()
+    for index, name in fn.labels.items():
+        _declared(name, labels, "label", check)
+        if not 0 <= index < n or name == "uniform":
+            check.fail(f"label {name}", "labels no instruction", index, f"0..{n - 1}")
+    for index, (file, line) in fn.lines.items():
+        if not 0 <= index < n or not 0 <= line < 1 << 31 or "\0" in file:
+            check.fail("line table", "entry for no instruction or line", (index, line), f"words 0..{n - 1}")
+    if fn.origin is not None:
+        if not NAME.fullmatch(fn.origin.function):
+            check.fail("instruction map", "not a function name", repr(fn.origin.function[:40]))
+        if len(fn.origin.index) != n or not all(-1 <= v < 1 << 24 for v in fn.origin.index):
+            check.fail("instruction map", "does not fit the code", f"{len(fn.origin.index)} entries", f"{n}")
+
+
+def _params(fn: Function, check: _Check) -> None:
+    seen: set[str] = set()
+    for p in fn.info.params:
+        _declared(p.name, seen, "parameter", check)
+        if p.size < 1 or p.offset < 0 or p.offset + p.size > PARAM_BYTES:
+            check.fail(f"parameter {p.name}", "lies outside bank 0", f"offset {p.offset}, size {p.size}")
+    _disjoint([(p.offset, p.size, p.name) for p in fn.info.params], "parameter", check)
+
+
+def _declared(name: str, seen: set[str], what: str, check: _Check) -> None:
+    if not NAME.fullmatch(name):
+        check.fail(what, "not a name", repr(name[:40]), "letters, digits, _ $ . ; no digit first")
+    if name in seen:
+        check.fail(f"{what} {name}", "declared twice", remedy="Rename one of the two.")
+    seen.add(name)
+
+
+def _disjoint(spans: list[tuple[int, int, str]], what: str, check: _Check) -> None:
+    ordered = sorted(spans)
+    for (a, size, first), (b, _, second) in pairwise(ordered):
+        if a + size > b:
+            check.fail(f"{what} {second}", f"overlaps {first}", f"offset {b}", f"{a + size} or more")
+
+
+def _resources(module: Module, fn: Function, check: _Check) -> None:
+    info = fn.info
+    own = highest_register(fn.instrs) + 1
+    if info.registers < own:
+        check.fail("info, registers", "fewer than the code uses", info.registers, f"at least {own}")
+    if not info.is_kernel:
+        return
+    for callee in reachable(module, fn):
+        need = highest_register(callee.instrs) + 1
+        if info.registers < need:
+            check.fail(
+                "info, registers", f"fewer than {callee.name}, which the kernel calls, uses", info.registers,
+                f"at least {need}", "A kernel reserves registers for its whole call graph.",
+            )  # fmt: skip
+        if info.shared_bytes < callee.info.shared_bytes:
+            check.fail(
+                "info, shared_bytes", f"less than {callee.name}, which the kernel calls, uses", info.shared_bytes,
+                f"at least {callee.info.shared_bytes}", "A kernel reserves shared memory for its whole call graph.",
+            )  # fmt: skip

@@ -1,0 +1,361 @@
+"""Calls and contexts: the fixpoint over one pair of functions, and what a call does to its caller's facts.
+
+Needs the products of all reachable pairs (`Pair`), acyclic. A *context* is a pair of functions together with the facts
+at its entry; equal entries are analysed once. There is no calling convention to trust:
+
+- The callee starts from the caller's facts about original places that the original callee may touch (everything it may
+  read or write, through its own callees too), with slot rows counted from the slot pointer as it is at the call.
+- Afterwards the caller keeps what neither callee touches: rows the rewritten callee never writes (registers,
+  predicates, spill words by its code; slot rows by what its analysis saw written), with the original places that the
+  original callee never writes. Everything else must be proven by the callee's facts at its returns.
+- A guarded call is the meet of the call taken and not taken.
+
+A function with very many different entries is analysed for the meet of the later ones, so that work stays bounded;
+weaker entry facts prove less, never more.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.verify.lattice import (
+    PRED0,
+    Names,
+    State,
+    meet,
+    reg_key,
+    shift_slots,
+    slot_key,
+    slot_of,
+)
+from binalloc.verify.product import Block, Edge, Node, Position, Product
+from binalloc.verify.report import Finding
+from binalloc.verify.transfer import SLOT_ROW, Effects, Steps
+
+MAX_CONTEXTS = 48
+MAX_VISITS = 400
+
+
+class TooMuch(Exception):
+    """The analysis gave up: more work than a real program needs."""
+
+
+@dataclass
+class Footprint:
+    """What a function and its callees may touch. reads, writes: bits of original places, or keys of rewritten rows."""
+
+    reads: int = 0
+    writes: int = 0
+    rows: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Pair:
+    """A rewritten function and the original one it stands for. callees: per call node's n the pair entered."""
+
+    product: Product
+    blocks: list[Block]
+    index: dict[Position, int]
+    callees: dict[int, Pair] = field(default_factory=dict)
+    footprint: Footprint = field(default_factory=Footprint)
+
+    @property
+    def old(self) -> Code:
+        return self.product.old
+
+    @property
+    def new(self) -> Code:
+        return self.product.new
+
+
+def fill_footprint(pair: Pair, names: Names) -> None:
+    """Fill `pair.footprint` from its code and its callees' footprints, which must be filled."""
+    print_ = pair.footprint
+    for i, view in enumerate(pair.old.views):
+        for ref in view.uses:
+            print_.reads |= sum(1 << b for b in ref_bits(ref))
+        for ref in view.defs:
+            print_.writes |= sum(1 << b for b in ref_bits(ref))
+        if view.guard is not None:
+            print_.reads |= 1 << (PRED0 + view.guard[0])
+        access = pair.old.locals[i]
+        if access is not None:
+            words = sum(1 << names.words[w] for w in access.words)
+            print_.writes |= words if access.store else 0
+            print_.reads |= 0 if access.store else words
+    for i, view in enumerate(pair.new.views):
+        for ref in view.defs:
+            print_.rows.update(ref_keys(ref))
+        access = pair.new.locals[i]
+        if access is not None and access.store and access.spill:
+            print_.rows.update(word_keys(access))
+    for callee in pair.callees.values():
+        print_.reads |= callee.footprint.reads
+        print_.writes |= callee.footprint.writes
+        print_.rows |= callee.footprint.rows
+
+
+@dataclass
+class Result:
+    """What a context's analysis gave. exit: facts at its returns (None: it never returns)."""
+
+    exit: State | None
+    effects: Effects
+    calls: list[Result]
+
+
+@dataclass
+class Setting:
+    """What all contexts share: names, the slot pointer's register, volatile special registers, the spill area."""
+
+    names: Names
+    pointer: int
+    volatile: frozenset[str]
+    spill: tuple[int, int]
+    budget: int
+
+
+class Contexts:
+    """Analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.done: dict[tuple[int, tuple[object, ...]], Result] = {}
+        self.count: dict[int, int] = {}
+        self.shared: dict[int, State] = {}
+        self.steps = 0
+
+    def analyse(self, pair: Pair, entry: State, kernel: bool = False) -> Result:
+        """The result for this pair and entry state (which is not changed)."""
+        key = (id(pair), entry.frozen())
+        result = self.done.get(key)
+        if result is None:
+            if self.count.get(id(pair), 0) >= MAX_CONTEXTS:
+                entry = meet(entry, self.shared[id(pair)]) if id(pair) in self.shared else entry
+                self.shared[id(pair)] = entry
+                key = (id(pair), entry.frozen())
+                if key in self.done:
+                    return self.done[key]
+            self.count[id(pair)] = self.count.get(id(pair), 0) + 1
+            result = _Run(self, pair, kernel).run(entry)
+            self.done[key] = result
+        return result
+
+
+class _Run:
+    """One context: fixpoint over the blocks, then one more pass that records."""
+
+    def __init__(self, contexts: Contexts, pair: Pair, kernel: bool) -> None:
+        self.contexts, self.pair, self.kernel = contexts, pair, kernel
+        self.setting = contexts.setting
+        self.exit: State | None = None
+        self.calls: list[Result] = []
+        self.called: dict[tuple[int, tuple[object, ...]], Result] = {}
+        self.steps = self._steps(Effects())
+
+    def _steps(self, effects: Effects) -> Steps:
+        s = self.setting
+        return Steps(
+            s.names,
+            self.pair.old,
+            self.pair.new,
+            kernel=self.kernel,
+            volatile=s.volatile,
+            spill=s.spill,
+            effects=effects,
+        )
+
+    def run(self, entry: State) -> Result:
+        pair = self.pair
+        first = pair.product.entry
+        assert first is not None
+        start = self._along(entry.copy(), first)
+        states: dict[int, State] = {pair.index[first.target]: start}
+        work = [pair.index[first.target]]
+        queued = set(work)
+        visits: dict[int, int] = {}
+        while work:
+            b = heapq.heappop(work)
+            queued.discard(b)
+            visits[b] = visits.get(b, 0) + 1
+            if visits[b] > MAX_VISITS:
+                raise TooMuch(f"the facts in {pair.new.name} do not settle")
+            for at, state in self._block(pair.blocks[b], states[b].copy()):
+                succ = pair.index[at]
+                before = states.get(succ)
+                after = state if before is None else meet(before, state)
+                if before is None or not after.same(before):
+                    states[succ] = after
+                    if succ not in queued:
+                        queued.add(succ)
+                        heapq.heappush(work, succ)
+        return self._record(states)
+
+    def _record(self, states: dict[int, State]) -> Result:
+        effects = Effects()
+        self.steps = self._steps(effects)
+        self.exit, self.calls = None, []
+        for b in sorted(states):
+            self._block(self.pair.blocks[b], states[b].copy())
+        return Result(self.exit, effects, self.calls)
+
+    def _block(self, block: Block, state: State) -> list[tuple[Position, State]]:
+        self.contexts.steps += len(block.nodes)
+        if self.contexts.steps > self.setting.budget:
+            raise TooMuch("the rewrite takes too many steps to check")
+        for node in block.nodes[:-1]:
+            after = self._node(node, state)
+            if after is None:
+                return []
+            state = self._along(after, node.edges[0])
+        node = block.nodes[-1]
+        after = self._node(node, state)
+        if after is None:
+            return []
+        edges = node.edges
+        return [(e.target, self._along(after.copy() if e is not edges[-1] else after, e)) for e in edges]
+
+    def _along(self, state: State, edge: Edge) -> State:
+        if edge.condition is not None:
+            state.refine((edge.condition,))
+        for m in edge.passed:
+            state = self.steps.alone(state, m)
+        return state
+
+    def _node(self, node: Node, state: State) -> State | None:
+        """The facts after the node's step; None where no thread gets on."""
+        steps = self.steps
+        for m in node.passed:
+            state = steps.alone(state, m)
+        if node.kind == "insert":
+            return steps.insert(state, node.n)
+        if node.kind == "skip":
+            return steps.skip(state, node.n, node.m)
+        if node.kind == "move":
+            return steps.move(state, node.n, node.m)
+        if node.kind == "match":
+            return steps.match(state, node.n, node.m)
+        condition = steps.guard(state, node.n, node.m)
+        if node.kind == "call":
+            callee = self.pair.callees[node.n]
+            if condition is None:
+                return self._call(state, callee, node)
+            return steps.split(state, (condition,), lambda s: self._call(s, callee, node))
+        return self._end(node, state)
+
+    def _end(self, node: Node, state: State) -> State | None:
+        """RET hands the facts to the caller; after a guarded RET or EXIT the other threads go on."""
+        condition = self.pair.old.condition(node.m)
+        if self.pair.old.views[node.m].control == "return":
+            leaving = state.copy()
+            if condition is not None:
+                leaving.refine((condition,))
+            self.exit = leaving if self.exit is None else meet(self.exit, leaving)
+        return state if condition is not None else None
+
+    # -- calls
+
+    def _call(self, state: State, callee: Pair, node: Node) -> State | None:
+        names, foot = self.setting.names, callee.footprint
+        pointer = reg_key(self.setting.pointer)
+        at = names.pointer_bytes(state.S.get(pointer, 0)) if self.setting.pointer != 255 else None
+        if at is not None and at % SLOT_ROW:
+            at = None
+        entry = self._entry(state, foot.reads | foot.writes, at, pointer)
+        # The recording pass must see the very result the fixpoint saw, also where entries were merged since.
+        key = (node.n, entry.frozen())
+        result = self.called.get(key) or self.contexts.analyse(callee, entry)
+        self.called[key] = result
+        self.calls.append(result)
+        shift = 0 if at is None else at // SLOT_ROW
+        effects = self.steps.effects
+        for row in result.effects.slots_touched:
+            effects.slots_touched.setdefault(row + shift, result.effects.slots_touched[row])
+        effects.slots_written.update(row + shift for row in result.effects.slots_written)
+        if result.exit is None:
+            return None
+        written = foot.rows | {slot_key(r + shift) for r in result.effects.slots_written}
+        after = self._frame(state, foot.writes, written)
+        self._returned(after, result.exit, foot.reads | foot.writes, foot.writes, at)
+        return after
+
+    def _entry(self, state: State, touched: int, at: int | None, pointer: int) -> State:
+        """The caller's facts as the callee sees them."""
+        names = self.setting.names
+        shift = 0 if at is None else -(at // SLOT_ROW)
+        entry = State(names, state.free & touched)
+        for key, mask in state.S.items():
+            if not mask & touched:
+                continue
+            if slot_of(key) is not None and (at is None or (slot_of(key) or 0) + shift < 0):
+                continue
+            entry.S[shift_slots(key, shift)] = mask & touched
+        for key, conds in state.C.items():
+            if slot_of(key) is not None and (at is None or (slot_of(key) or 0) + shift < 0):
+                continue
+            kept = {c: m & touched for c, m in conds.items() if m & touched and touched >> c[0] & 1}
+            if kept:
+                entry.C[shift_slots(key, shift)] = kept
+        if at is not None:
+            entry.add(pointer, 1 << names.token(("ptr", 0)))
+        return entry
+
+    def _frame(self, state: State, killed: int, written: set[int]) -> State:
+        """What survives any callee that writes these original places and these rows."""
+        after = State(state.names, state.free & ~killed)
+        for key, mask in state.S.items():
+            if key & ~7 not in written and mask & ~killed:
+                after.S[key] = mask & ~killed
+        for key, conds in state.C.items():
+            if key & ~7 not in written:
+                kept = {c: m & ~killed for c, m in conds.items() if m & ~killed and not killed >> c[0] & 1}
+                if kept:
+                    after.C[key] = kept
+        after.of = {x: t for x, t in state.of.items() if not killed >> x & 1}
+        after.K = frozenset(c for c in state.K if not killed >> c[0] & 1)
+        return after
+
+    def _returned(self, after: State, leaving: State, touched: int, killed: int, at: int | None) -> None:
+        """Add the callee's facts at its returns, in the caller's terms."""
+        names = self.setting.names
+        shift = 0 if at is None else at // SLOT_ROW
+        constants = ~names.places & ~names.pointers
+        after.free |= leaving.free & killed
+        for key, mask in leaving.S.items():
+            if slot_of(key) is not None and at is None:
+                continue
+            row = shift_slots(key, shift)
+            after.add(row, mask & (touched | constants))
+            moved = names.pointer_bytes(mask)
+            if moved is not None and at is not None:
+                after.add(row, 1 << names.token(("ptr", at + moved)))
+        for key, conds in leaving.C.items():
+            if slot_of(key) is not None and at is None:
+                continue
+            row = shift_slots(key, shift)
+            kept = dict(after.C.get(row, {}))
+            for c, m in conds.items():
+                if m & touched:
+                    kept[c] = kept.get(c, 0) | m & touched
+            if kept:
+                after.C[row] = kept
+        after.of.update({x: t for x, t in leaving.of.items() if killed >> x & 1})
+
+
+def collect(root: Result) -> tuple[list[Finding], list[Finding], int]:
+    """Findings and notes of all contexts that the root's final facts lead to, without repeats, and their number."""
+    seen: set[int] = set()
+    findings: dict[Finding, None] = {}
+    notes: dict[Finding, None] = {}
+    work = [root]
+    while work:
+        result = work.pop()
+        if id(result) in seen:
+            continue
+        seen.add(id(result))
+        findings.update(dict.fromkeys(result.effects.findings))
+        notes.update(dict.fromkeys(result.effects.notes))
+        work.extend(result.calls)
+    return list(findings), list(notes), len(seen)

@@ -1,0 +1,206 @@
+"""The symbolic checker: proves that a rewritten kernel does what the original does.
+
+    report = check(original, rewritten, "kernel")
+
+**What is proven.** Thread by thread, the rewritten kernel executes the original's operations in the original's order,
+with the same operand values, under the same guards, taking the same branches, reconverging at the same points; between
+them it only moves values: copies, spills and reloads of its own words, recomputed constants, shifts of the slot
+pointer. So global, shared and user local memory see the same accesses. Reads of values that the original never wrote
+are undefined and may read anything; they are listed in the report's notes.
+
+**Lattice** (`lattice.py`). Facts "this place of the rewritten program holds the current value of that original
+place", for registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of
+local memory; unconditional or under an original predicate; constants and the slot pointer are further values. The meet
+is intersection of what the facts imply.
+
+**Transfer** (`transfer.py`). An original definition empties the column of its place, a rewritten one the row; copies
+copy rows or columns; a matched operation checks its operands and relates its results. Guards split and meet.
+
+**Lockstep** (`product.py`). The instruction map (`Function.origin`) is a hint: it proposes which new instruction stands
+for which original one. The lockstep graph follows both programs from their entries and accepts the proposal only if
+operations, control flow and reconvergence agree on every path.
+
+**Calls** (`calls.py`). Pairs of functions are analysed per entry state; callers keep what neither callee touches.
+
+**Resources** (`resources.py`). Register count, slot and spill bytes cover every access; everything else about the
+kernel (parameters, shared and local layout, launch bounds, constants) is unchanged.
+
+This package shares no code with allocator or rewriter; it stands on the instruction interface alone. `check` raises
+nothing: what it cannot prove, or cannot make sense of, is an error in the report. Scheduling (control codes) is not its
+subject: the emulator's hazard check is for that.
+"""
+
+from __future__ import annotations
+
+from binalloc.isa.instruction import Function, Module
+from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect, fill_footprint
+from binalloc.verify.code import Code
+from binalloc.verify.lattice import Names, State, reg_key
+from binalloc.verify.product import Product
+from binalloc.verify.report import CheckReport, Finding
+from binalloc.verify.resources import changed_registers, check_accesses, check_locals, check_module
+
+MAX_CHAIN = 64
+STEPS_PER_WORD = 3000
+
+
+def check(original: Module, rewritten: Module, kernel: str) -> CheckReport:
+    """Prove `rewritten`'s kernel equivalent to `original`'s. Never raises; what is not proven is in `errors`."""
+    checker = _Checker(original, rewritten, kernel)
+    try:
+        checker.run()
+    except TooMuch as e:
+        checker.fail("limit", str(e))
+    except RecursionError:
+        checker.fail("limit", "the call graph is too deep to follow")
+    except Exception as e:
+        checker.fail("internal", f"the checker could not make sense of the binaries: {type(e).__name__}: {e}")
+    return checker.report()
+
+
+class _Checker:
+    def __init__(self, original: Module, rewritten: Module, kernel: str) -> None:
+        self.original, self.rewritten, self.kernel = original, rewritten, kernel
+        self.errors: dict[Finding, None] = {}
+        self.notes: list[Finding] = []
+        self.stats: dict[str, int] = {}
+        self.codes: dict[int, Code] = {}
+        self.pairs: dict[tuple[int, int], Pair] = {}
+        self.order: list[Pair] = []
+
+    def fail(self, kind: str, message: str, function: str = "", expected: str = "", found: str = "") -> None:
+        self.errors[Finding(kind, message, function or self.kernel, expected=expected, found=found)] = None
+
+    def report(self) -> CheckReport:
+        errors = sorted(self.errors, key=lambda e: (e.function, e.index, e.kind, e.message, e.operand))
+        return CheckReport(not errors, errors[: CheckReport.LIMIT], self.notes, self.stats)
+
+    def run(self) -> None:
+        old, new = _function(self.original, self.kernel), _function(self.rewritten, self.kernel)
+        if old is None or new is None:
+            self.fail("kernel", f"no kernel {self.kernel} in the {'original' if old is None else 'rewritten binary'}")
+            return
+        for finding in check_module(self.original, self.rewritten, old, new):
+            self.errors[finding] = None
+        root = self._pair(old, new, ())
+        self.stats = {"functions": len(self.order), "words": sum(len(p.new) for p in self.order)}
+        if root is None or any(p.product.findings for p in self.order):
+            return
+        for finding in check_locals([p.product for p in self.order], old.info, new.info):
+            self.errors[finding] = None
+        self._values(root, old, new)
+
+    # -- structure
+
+    def _code(self, fn: Function) -> Code:
+        code = self.codes.get(id(fn))
+        if code is None:
+            code = self.codes[id(fn)] = Code(fn)
+        return code
+
+    def _pair(self, old: Function, new: Function, above: tuple[str, ...]) -> Pair | None:
+        """The lockstep of two functions and of all they call, callees first into `order`; None if it is refused."""
+        key = (id(old), id(new))
+        if key in self.pairs:
+            return self.pairs[key]
+        if new.name in above or len(above) >= MAX_CHAIN:
+            word = "recursion" if new.name in above else "so deep a call chain"
+            self.fail("call", f"{word} cannot be followed", new.name)
+            return None
+        if not self._map_is_usable(old, new):
+            return None
+        assert new.origin is not None
+        product = Product(self._code(old), self._code(new), new.origin.index)
+        pair = Pair(product, [], {})
+        for finding in product.findings:
+            self.errors[finding] = None
+        complete = not product.findings
+        for node in product.calls:
+            callees = self.original.callee(old, node.m), self.rewritten.callee(new, node.n)
+            entered = None
+            if callees[0] is None or callees[1] is None:
+                self.fail("call", f"the call at word {node.n} enters no function", new.name)
+            else:
+                entered = self._pair(callees[0], callees[1], (*above, new.name))
+            if entered is None:
+                complete = False
+            else:
+                pair.callees[node.n] = entered
+        if product.entry is not None and complete:
+            pair.blocks, pair.index = product.blocks()
+        self.pairs[key] = pair
+        self.order.append(pair)
+        return pair if complete else None
+
+    def _map_is_usable(self, old: Function, new: Function) -> bool:
+        origin = new.origin
+        if origin is None:
+            self.fail("map", "the function has no instruction map", new.name)
+        elif origin.function != old.name:
+            self.fail("call", "stands for another function", new.name, expected=old.name, found=str(origin.function))
+        elif len(origin.index) != len(new.instrs) or not all(type(k) is int and k >= -1 for k in origin.index):
+            self.fail("map", "the instruction map does not fit the code", new.name)
+        elif old.info.kind != new.info.kind:
+            self.fail("kind", "the function's kind changed", new.name, expected=old.info.kind, found=new.info.kind)
+        else:
+            return True
+        return False
+
+    # -- values
+
+    def _values(self, root: Pair, old: Function, new: Function) -> None:
+        codes = {id(c): c for p in self.order for c in (p.old, p.new)}.values()
+        packing = any(p is not None for c in codes for p in (*c.packs, *c.unpacks))
+        names = Names((w for p in self.order for a in p.old.locals if a is not None for w in a.words), packing)
+        for pair in self.order:
+            fill_footprint(pair, names)
+        low = new.info.local_bytes
+        setting = Setting(
+            names=names,
+            pointer=new.info.slot_pointer,
+            volatile=changed_registers(old.info, new.info),
+            spill=(low, low + new.info.spill_local),
+            budget=200_000 + STEPS_PER_WORD * self.stats["words"],
+        )
+        contexts = Contexts(setting)
+        result = contexts.analyse(root, self._launch(setting, old, new), kernel=True)
+        findings, self.notes, count = collect(result)
+        for finding in findings:
+            self.errors[finding] = None
+        self._slots(result, new)
+        for finding in check_accesses([p.new for p in self.order], new.info):
+            self.errors[finding] = None
+        self.stats.update(contexts=count, steps=contexts.steps, slots=_rows(result))
+
+    def _launch(self, setting: Setting, old: Function, new: Function) -> State:
+        """At a kernel's start nothing is written but the local stack register."""
+        state = State(setting.names, setting.names.places)
+        if old.info.local_stack != 255:
+            state.kill(1 << old.info.local_stack)
+            if new.info.local_stack != 255:
+                state.add(reg_key(new.info.local_stack), 1 << old.info.local_stack)
+        return state
+
+    def _slots(self, result: Result, new: Function) -> None:
+        rows = new.info.slot_bytes // 128
+        for row, (function, index) in sorted(result.effects.slots_touched.items()):
+            if not 0 <= row < rows:
+                self.errors[
+                    Finding(
+                        "slot",
+                        "a slot lies outside what the kernel reserves",
+                        function,
+                        index,
+                        expected=f"slots 0..{rows - 1}" if rows else "no slots",
+                        found=f"slot {row} counted from the kernel's",
+                    )
+                ] = None
+
+
+def _rows(result: Result) -> int:
+    return max((r + 1 for r in result.effects.slots_touched), default=0)
+
+
+def _function(module: Module, name: str) -> Function | None:
+    found = [fn for fn in module.functions if fn.name == name]
+    return found[0] if len(found) == 1 and found[0].info.is_kernel else None

@@ -1,0 +1,126 @@
+"""What the checker asks about single instructions, computed once per function: `Code`.
+
+Needs a Function; leaves it unchanged. Classifies each instruction twice: may the original's execution pass it silently
+(`silent`: it was deleted, its effect on values is followed symbolically), and may a rewrite have inserted it
+(`insertable`: it changes nothing but registers, predicates and the thread's own spill memory).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.isa.instruction import Function, Instr
+from binalloc.isa.interface import PRED, REG, Ref, View, view
+from binalloc.isa.shapes import (
+    add_immediate,
+    is_nop,
+    predicate_pack,
+    predicate_unpack,
+    register_copy,
+    special_register,
+)
+from binalloc.verify.lattice import PRED0, Cond, local_key, pred_key, reg_key
+
+
+def ref_bits(ref: Ref) -> list[int]:
+    """Original places of an operand, unit by unit."""
+    if ref.file == PRED:
+        return [PRED0 + ref.index]
+    return list(ref.registers())
+
+
+def ref_keys(ref: Ref) -> list[int]:
+    """Rewritten places of an operand, unit by unit."""
+    if ref.file == PRED:
+        return [pred_key(ref.index)]
+    return [reg_key(r) for r in ref.registers()]
+
+
+@dataclass(frozen=True)
+class LocalAccess:
+    """A load or store of whole words of local memory at a fixed address."""
+
+    words: tuple[int, ...]
+    store: bool
+    data: Ref | None  # None: RZ stored (zeros), or loaded into RZ
+    spill: bool
+
+
+class Code:
+    """One function with the views and classifications of its instructions."""
+
+    def __init__(self, fn: Function) -> None:
+        self.fn = fn
+        self.instrs: list[Instr] = fn.instrs
+        self.views: list[View] = [view(i) for i in fn.instrs]
+        self.copies = [register_copy(i) for i in fn.instrs]
+        self.adds = [add_immediate(i) for i in fn.instrs]
+        self.packs = [predicate_pack(i) for i in fn.instrs]
+        self.unpacks = [predicate_unpack(i) for i in fn.instrs]
+        self.special = [special_register(i) for i in fn.instrs]
+        self.nops = [is_nop(i) for i in fn.instrs]
+        self.locals = [_local_access(v) for v in self.views]
+
+    def __len__(self) -> int:
+        return len(self.instrs)
+
+    @property
+    def name(self) -> str:
+        return self.fn.name
+
+    def constant(self, i: int) -> bool:
+        """A result that depends on nothing, under whatever guard."""
+        v = self.views[i]
+        return v.pure and not v.uses and bool(v.defs) and (v.memory is None or v.memory.base is None)
+
+    def slot_access(self, i: int) -> bool:
+        m = self.views[i].memory
+        return m is not None and m.spill and m.space == "shared"
+
+    def jump(self, i: int) -> bool:
+        """An unguarded branch that cannot diverge."""
+        v = self.views[i]
+        return v.control == "branch" and v.guard is None and not self.instrs[i].f.get("diverges", 0)
+
+    def silent(self, i: int) -> bool:
+        """The original may pass this instruction without the rewrite having a counterpart. Jumps apart."""
+        v = self.views[i]
+        if self.nops[i]:
+            return True
+        return v.pure or self.locals[i] is not None
+
+    def insertable(self, i: int) -> bool:
+        """Changes nothing but registers, predicates and spill memory, and cannot fault if its address is right."""
+        v = self.views[i]
+        if self.nops[i]:
+            return True
+        if v.memory is not None and v.memory.spill:
+            return v.memory.access in ("load", "store")
+        return v.pure and (v.memory is None or v.memory.base is None)
+
+    def transparent(self, i: int) -> bool:
+        """Only moves values or makes constants, so that it can be followed without a counterpart."""
+        v = self.views[i]
+        if self.nops[i] or self.copies[i] is not None or self.constant(i):
+            return True
+        return v.memory is not None and v.memory.spill and self.insertable(i)
+
+    def condition(self, i: int) -> Cond | None:
+        """The guard as a condition on an original predicate, or None without a guard."""
+        guard = self.views[i].guard
+        return None if guard is None else (PRED0 + guard[0], not guard[1])
+
+
+def _local_access(v: View) -> LocalAccess | None:
+    m = v.memory
+    if m is None or m.space != "local" or m.base is not None or m.access not in ("load", "store"):
+        return None
+    if m.size % 4 or m.offset % m.size or m.offset < 0:
+        return None
+    refs = v.uses if m.access == "store" else v.defs
+    data = next((r for r in refs if r.file == REG), None)
+    return LocalAccess(tuple(range(m.offset // 4, (m.offset + m.size) // 4)), m.access == "store", data, m.spill)
+
+
+def word_keys(access: LocalAccess) -> list[int]:
+    return [local_key(w) for w in access.words]

@@ -1,0 +1,366 @@
+"""The abstract state of the checker: which original value each place of the rewritten program holds.
+
+Needs only integers; knows no instructions. Two kinds of names:
+
+*Original places* and constants are bit positions ("columns"). `Names` hands them out: registers 0..254, predicates,
+words of local memory, slot rows, then tokens. A token is a value that never changes: a constant instruction's result,
+or the slot pointer at a function's entry plus a number of bytes.
+
+*Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row, times eight, plus 0 for the
+place as a whole or 1 + i for bit i of it (bits hold packed predicates).
+
+A `State` is a set of facts, each true in every thread that gets to this point:
+
+    S[row] has bit x             the row holds the current value of original place x (or is token x)
+    C[row][(p, v)] has bit x     the same, but only where original predicate p is v now
+    free has bit x               x was never written: its value is undefined, every row may stand for it
+    of[x] = token                original place x holds that token
+    K has (p, v)                 original predicate p is v (known from the branch taken)
+
+The lattice's order is inclusion of facts closed under their consequences (an unconditional fact implies the
+conditional ones; a free x is held everywhere; under K = (p, v) anything may be said of threads where p is not v). The
+meet is the intersection of the closures, which stays representable: what one side proves and the other side rules out
+by K becomes a conditional fact. Facts are finite and only shrink at a meet, so every fixpoint ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+Cond = tuple[int, bool]
+
+PRED0 = 256
+WORD0 = 264
+
+LOCAL0 = 1 << 10
+SLOT0 = 1 << 40
+_SLOT_SPAN = 1 << 32
+
+
+def reg_key(index: int) -> int:
+    """Row of a register of the rewritten program."""
+    return index << 3
+
+
+def pred_key(index: int) -> int:
+    return (PRED0 + index) << 3
+
+
+def local_key(word: int) -> int:
+    """Row of the local word at byte address 4 * word."""
+    return (LOCAL0 + word) << 3
+
+
+def slot_key(row: int) -> int:
+    """Row of a slot, counted from the slot pointer at the function's entry; may be negative."""
+    return (SLOT0 + row) << 3
+
+
+def slot_of(key: int) -> int | None:
+    """The slot number of a row, or None."""
+    loc = key >> 3
+    return loc - SLOT0 if loc > SLOT0 - _SLOT_SPAN else None
+
+
+def shift_slots(key: int, by: int) -> int:
+    """The row with slot numbers moved by `by`; other rows unchanged."""
+    return key + (by << 3) if slot_of(key) is not None else key
+
+
+def row_name(key: int) -> str:
+    loc, sub = key >> 3, key & 7
+    slot = slot_of(key)
+    if slot is not None:
+        name = f"slot {slot}"
+    elif loc >= LOCAL0:
+        name = f"local[{4 * (loc - LOCAL0)}]"
+    elif loc >= PRED0:
+        name = f"P{loc - PRED0}"
+    else:
+        name = f"R{loc}"
+    return f"{name} bit {sub - 1}" if sub else name
+
+
+def bits_of(mask: int) -> Iterator[int]:
+    """Positions of the one bits, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class Names:
+    """Bit positions of original places and tokens. words: 4-byte words of original local memory that may be followed.
+
+    packing: some instruction packs predicates into registers, so rows have bits.
+    """
+
+    def __init__(self, words: Iterable[int] = (), packing: bool = True) -> None:
+        self.words = {w: WORD0 + i for i, w in enumerate(sorted(set(words)))}
+        self._word_list = sorted(self.words)
+        self.packing = packing
+        self._first_token = WORD0 + len(self.words)
+        self.places = (1 << self._first_token) - 1
+        self._tokens: dict[tuple[object, ...], int] = {}
+        self._token_list: list[tuple[object, ...]] = []
+        self.pointers = 0
+
+    def token(self, key: tuple[object, ...]) -> int:
+        """Bit of a token; `("ptr", bytes)` and `("optr", bytes)` are slot pointers of rewritten and original."""
+        bit = self._tokens.get(key)
+        if bit is None:
+            bit = self._first_token + len(self._token_list)
+            self._tokens[key] = bit
+            self._token_list.append(key)
+            if key[0] == "ptr":
+                self.pointers |= 1 << bit
+        return bit
+
+    def token_key(self, bit: int) -> tuple[object, ...]:
+        return self._token_list[bit - self._first_token]
+
+    def pointer_bytes(self, row: int) -> int | None:
+        """Bytes above the entry slot pointer that a row's content is known to be, or None."""
+        mask = row & self.pointers
+        if not mask:
+            return None
+        value = self.token_key((mask & -mask).bit_length() - 1)[1]
+        assert isinstance(value, int)
+        return value
+
+    def name(self, bit: int) -> str:
+        if bit >= self._first_token:
+            key = self.token_key(bit)
+            if key[0] in ("ptr", "optr"):
+                return f"slot pointer{key[1]:+d}"
+            signature = key[1]
+            assert isinstance(signature, tuple)
+            values = [f"{p[0]}={p[1]}" for p in signature[1:] if p[1] not in ("place", "zero", 0)]
+            return f"constant {signature[0]}({', '.join(values)})"
+        if bit >= WORD0:
+            return f"local[{4 * self._word_list[bit - WORD0]}]"
+        return f"P{bit - PRED0}" if bit >= PRED0 else f"R{bit}"
+
+    def describe(self, mask: int) -> str:
+        names = [self.name(b) for b in bits_of(mask)]
+        if not names:
+            return "nothing known"
+        return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+
+
+class State:
+    """Facts at one program point (see the module). Mutable; `copy` before changing a shared one."""
+
+    __slots__ = ("C", "K", "S", "free", "names", "of")
+
+    def __init__(self, names: Names, free: int = 0) -> None:
+        self.names = names
+        self.S: dict[int, int] = {}
+        self.C: dict[int, dict[Cond, int]] = {}
+        self.free = free
+        self.of: dict[int, int] = {}
+        self.K: frozenset[Cond] = frozenset()
+
+    def copy(self) -> State:
+        other = State(self.names, self.free)
+        other.S = dict(self.S)
+        other.C = {k: dict(d) for k, d in self.C.items()}
+        other.of = dict(self.of)
+        other.K = self.K
+        return other
+
+    def frozen(self) -> tuple[object, ...]:
+        """A hashable value, equal for equal states."""
+        conds = frozenset((k, frozenset(d.items())) for k, d in self.C.items() if d)
+        return frozenset(self.S.items()), conds, self.free, frozenset(self.of.items()), self.K
+
+    def same(self, other: State) -> bool:
+        return (
+            self.free == other.free
+            and self.S == other.S
+            and self.C == other.C
+            and self.K == other.K
+            and self.of == other.of
+        )
+
+    # -- questions
+
+    def held(self, key: int) -> int:
+        """Bits of what the row holds in every thread."""
+        return self.S.get(key, 0) | self.free
+
+    def holds(self, key: int, x: int) -> bool:
+        return bool(self.held(key) >> x & 1)
+
+    # -- rows: what the rewritten program does
+
+    def _subs(self, key: int) -> Iterable[int]:
+        return range(key, key + 8) if self.names.packing else (key,)
+
+    def clear_row(self, key: int) -> None:
+        """The place was overwritten with something unknown."""
+        for k in self._subs(key):
+            self.S.pop(k, None)
+            if self.C:
+                self.C.pop(k, None)
+
+    def set_row(self, key: int, mask: int) -> None:
+        self.clear_row(key)
+        if mask:
+            self.S[key] = mask
+
+    def copy_row(self, dst: int, src: int, whole: bool = True) -> None:
+        """The place took the value of another; whole: with the bits packed in it (False: between single bits)."""
+        if dst == src:
+            return
+        pairs = zip(self._subs(dst), self._subs(src), strict=True) if whole else ((dst, src),)
+        for d, s in pairs:
+            value = self.S.get(s, 0)
+            if value:
+                self.S[d] = value
+            else:
+                self.S.pop(d, None)
+            if self.C:
+                cond = self.C.get(s)
+                if cond:
+                    self.C[d] = dict(cond)
+                else:
+                    self.C.pop(d, None)
+
+    def constant_row(self, key: int, token: int) -> None:
+        """The place took a constant: it holds the token and every original place known to equal it."""
+        mask = 1 << token
+        for x, t in self.of.items():
+            if t == token:
+                mask |= 1 << x
+        self.set_row(key, mask)
+
+    # -- columns: what the original does
+
+    def kill(self, mask: int) -> None:
+        """Original places got new values that no row is known to hold."""
+        changed = [(k, s & ~mask) for k, s in self.S.items() if s & mask]
+        for k, s in changed:
+            self._store(k, s)
+        for k in list(self.C):
+            d = {c: m & ~mask for c, m in self.C[k].items()}
+            self._store_cond(k, {c: m for c, m in d.items() if m})
+        self.free &= ~mask
+        for x in [x for x in self.of if mask >> x & 1]:
+            del self.of[x]
+        self.drop_conds(mask)
+
+    def drop_conds(self, mask: int) -> None:
+        """Predicates in `mask` changed: what was known under their old value is lost."""
+        if self.K:
+            self.K = frozenset(c for c in self.K if not mask >> c[0] & 1)
+        for k in list(self.C):
+            d = self.C[k]
+            if any(mask >> c[0] & 1 for c in d):
+                self._store_cond(k, {c: m for c, m in d.items() if not mask >> c[0] & 1})
+
+    def add(self, key: int, mask: int) -> None:
+        """The row holds these too."""
+        if mask:
+            self.S[key] = self.S.get(key, 0) | mask
+
+    def copy_column(self, x: int, y: int) -> None:
+        """Original place x took the value of y (a place or a token)."""
+        if x == y:
+            return
+        self.copy_columns([(x, y)])
+
+    def copy_columns(self, moves: list[tuple[int, int]]) -> None:
+        """Parallel assignment of original places: x := y for each (x, y)."""
+        moves = [(x, y) for x, y in moves if x != y]
+        if not moves:
+            return
+        clear = 0
+        for x, _ in moves:
+            clear |= 1 << x
+        for k, s in list(self.S.items()):
+            self._store(k, _moved(s, clear, moves))
+        for k in list(self.C):
+            d = {c: _moved(m, clear, moves) for c, m in self.C[k].items()}
+            self._store_cond(k, {c: m for c, m in d.items() if m})
+        self.free = _moved(self.free, clear, moves)
+        first_token = self.names.places.bit_length()
+        values = [(x, y if y >= first_token else self.of.get(y)) for x, y in moves]
+        for x, value in values:
+            if value is None:
+                self.of.pop(x, None)
+            else:
+                self.of[x] = value
+        self.drop_conds(clear)
+
+    # -- branches and joins
+
+    def refine(self, conds: Iterable[Cond]) -> None:
+        """These predicates are known here."""
+        conds = tuple(conds)
+        if not conds:
+            return
+        self.K = self.K | frozenset(conds)
+        for k, d in self.C.items():
+            for c in conds:
+                extra = d.get(c)
+                if extra:
+                    self.S[k] = self.S.get(k, 0) | extra
+
+    def _store(self, key: int, mask: int) -> None:
+        if mask:
+            self.S[key] = mask
+        else:
+            self.S.pop(key, None)
+
+    def _store_cond(self, key: int, d: dict[Cond, int]) -> None:
+        if d:
+            self.C[key] = d
+        else:
+            self.C.pop(key, None)
+
+
+def _moved(mask: int, clear: int, moves: list[tuple[int, int]]) -> int:
+    out = mask & ~clear
+    for x, y in moves:
+        if mask >> y & 1:
+            out |= 1 << x
+    return out
+
+
+def meet(a: State, b: State) -> State:
+    """The facts that hold in both (see the module)."""
+    out = State(a.names, a.free & b.free)
+    free = out.free
+    plain = not a.C and not b.C and not a.K and not b.K
+    for k in a.S.keys() | b.S.keys() | a.C.keys() | b.C.keys():
+        x, y = a.held(k), b.held(k)
+        both = x & y & ~free
+        if both:
+            out.S[k] = both
+        if plain or (x == y and k not in a.C and k not in b.C):
+            continue
+        conds = _meet_conds(a, b, k, x, y)
+        conds = {c: m & ~both & ~free for c, m in conds.items() if m & ~both & ~free}
+        if conds:
+            out.C[k] = conds
+    out.K = a.K & b.K
+    out.of = {x: t for x, t in a.of.items() if b.of.get(x) == t or b.free >> x & 1}
+    out.of.update({x: t for x, t in b.of.items() if a.free >> x & 1})
+    return out
+
+
+def _meet_conds(a: State, b: State, key: int, x: int, y: int) -> dict[Cond, int]:
+    """Conditional facts of one row; x, y: what the row holds unconditionally on either side."""
+    ca, cb = a.C.get(key, {}), b.C.get(key, {})
+    conds = {*ca, *cb, *((p, not v) for p, v in a.K), *((p, not v) for p, v in b.K)}
+    out: dict[Cond, int] = {}
+    for c in conds:
+        opposite = (c[0], not c[1])
+        vacuous_a, vacuous_b = opposite in a.K, opposite in b.K
+        if vacuous_a and vacuous_b:
+            continue
+        left, right = x | ca.get(c, 0), y | cb.get(c, 0)
+        # An undefined value under a condition helps nobody, and would put conditions on every row.
+        out[c] = right & ~b.free if vacuous_a else left & ~a.free if vacuous_b else left & right
+    return out

@@ -1,0 +1,352 @@
+"""The lockstep of one rewritten function with its original: which pairs of positions are executed together.
+
+Needs two `Code`s and the instruction map as a hint. Leaves a graph whose nodes are pairs (new index n, old index m):
+"the rewritten program is about to execute n, the original is about to execute m". A node either *inserts* (n has no
+counterpart, the original waits), or *matches* n with m. Where m has no counterpart anywhere the original goes on alone:
+edges carry the positions it passes so. What is decided here needs no knowledge of values:
+
+- Both programs start at their first word; a matched branch leads to a pair of targets, and every pair that can be
+  reached must again match, so that the rewritten execution follows the original one step by step, in order, leaving
+  out only instructions that may be left out and adding only those that may be added.
+- Between two matched steps the rewritten program must pass the reconvergence points of the branches in the same order
+  as the original passes theirs: then both reconvergence stacks always agree.
+- A branch may be added only around one guarded call (`@!P BRA skip, skip; ...; CALL; ...; skip:`).
+- Neither program may go round a loop in which nothing is matched.
+
+What cannot be shown becomes a `Finding`; a product with findings is incomplete and its values are not followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.verify.code import Code
+from binalloc.verify.lattice import Cond
+from binalloc.verify.report import Finding
+
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """To a node. passed: original positions executed alone on the way; condition: holds in the threads that go here."""
+
+    target: Position
+    passed: tuple[int, ...] = ()
+    condition: Cond | None = None
+
+
+@dataclass
+class Node:
+    """kind: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values),
+    "match" (the same operation), "call", "end" (RET or EXIT, guarded or not). passed: original positions executed
+    alone before the step."""
+
+    kind: str
+    n: int
+    m: int
+    passed: tuple[int, ...] = ()
+    edges: list[Edge] = field(default_factory=list)
+
+
+@dataclass
+class Block:
+    """Nodes executed one after the other; the last one's edges leave the block."""
+
+    nodes: list[Node]
+
+
+class Product:
+    """The lockstep graph of (old, new); `origin` is the hint. Read `findings` before using the blocks."""
+
+    def __init__(self, old: Code, new: Code, origin: list[int]) -> None:
+        self.old, self.new, self.origin = old, new, origin
+        self.findings: list[Finding] = []
+        self.nodes: dict[Position, Node] = {}
+        self.image = set(origin)
+        self.reconvergence: list[tuple[int, int]] = []
+        self.entry: Edge | None = None
+        self.silent_locals: set[int] = set()
+        self.matched: set[int] = set()
+        self.calls: list[Node] = []
+        self.limit = 4 * len(new) + 256
+        self._build()
+        if not self.findings:
+            self._check_reconvergence()
+
+    # -- walking the original
+
+    def _alone(self, m: int, stop: int | None) -> tuple[int, tuple[int, ...]] | None:
+        """Go on in the original from m: to `stop`, or (None) to the first position that has a counterpart or cannot be
+        left out. None: it never gets there (or `stop` cannot be reached)."""
+        old, passed, seen = self.old, [], set()
+        while m != stop:
+            if not 0 <= m < len(old):
+                return None
+            if stop is None and m in self.image:
+                break
+            jump = old.jump(m)
+            if not jump and not old.silent(m):
+                if stop is None:
+                    break
+                return None
+            if m in seen:
+                return None
+            seen.add(m)
+            passed.append(m)
+            m = old.fn.target(m) if jump else m + 1
+        self.silent_locals.update(i for i in passed if old.locals[i] is not None)
+        return m, tuple(passed)
+
+    def _edge(self, n: int, m: int, condition: Cond | None = None, before: tuple[int, ...] = ()) -> Edge | None:
+        at = self._alone(m, None)
+        if at is None:
+            self._fail("control", "the original runs off its code or in circles where instructions were left out", n, m)
+            return None
+        return Edge((n, at[0]), before + at[1], condition)
+
+    # -- building
+
+    def _build(self) -> None:
+        self.entry = self._edge(0, 0)
+        work = [self.entry.target] if self.entry else []
+        while work:
+            at = work.pop()
+            if at in self.nodes:
+                continue
+            if len(self.nodes) >= self.limit:
+                self._fail("control", "the two programs' positions do not line up", *at)
+                return
+            node = self._node(*at)
+            if node is None:
+                continue
+            self.nodes[at] = node
+            work.extend(e.target for e in reversed(node.edges))
+
+    def _node(self, n: int, m: int) -> Node | None:
+        if not 0 <= n < len(self.new):
+            return self._fail("control", "execution leaves the function's code", n, m)
+        k = self.origin[n]
+        if k == -1:
+            return self._insert(n, m)
+        if not 0 <= k < len(self.old):
+            return self._fail("map", f"the instruction map names original word {k}, which does not exist", n, m)
+        way = self._alone(m, k)
+        if way is None:
+            return self._lost(n, m, k)
+        return self._match(n, k, way[1])
+
+    def _lost(self, n: int, m: int, k: int) -> Node | None:
+        """The next counterpart cannot be reached: name the original instruction that was left out or overtaken."""
+        at = self._alone(m, None) or (m, ())
+        stuck = at[0]
+        where = f"{self.old.name}+{stuck}"
+        text = repr(self.old.instrs[stuck]) if 0 <= stuck < len(self.old) else "the end of its code"
+        kind = "order" if stuck in self.image else "deleted"
+        return self._fail(
+            kind,
+            "the original executes another instruction here",
+            n,
+            stuck,
+            expected=f"a counterpart of {where} {text}",
+            found=f"a counterpart of {self.old.name}+{k}",
+        )
+
+    def _insert(self, n: int, m: int) -> Node | None:
+        new = self.new
+        if new.views[n].control == "branch":
+            if new.jump(n):
+                return Node("insert", n, m, (), [Edge((new.fn.target(n), m))])
+            return self._skip(n, m)
+        if not new.insertable(n):
+            return self._fail("inserted", "an instruction was added that does more than move values", n, m)
+        return Node("insert", n, m, (), [Edge((n + 1, m))])
+
+    def _skip(self, n: int, m: int) -> Node | None:
+        """An added conditional branch: must lead around one guarded call of the original, and reconverge behind it."""
+        new, old = self.new, self.old
+        end = new.fn.target(n)
+        guard = new.views[n].guard
+        condition = old.condition(m) if 0 <= m < len(old) and old.views[m].control == "call" else None
+        inside = range(n + 1, end)
+        counterparts = [i for i in inside if 0 <= i < len(new) and self.origin[i] != -1]
+        plain = all(0 <= i < len(new) and (i in counterparts or new.views[i].control == "") for i in inside)
+        if (
+            guard is None
+            or condition is None
+            or new.fn.reconvergence(n) != end
+            or [self.origin[i] for i in counterparts] != [m]
+            or new.views[counterparts[0]].control != "call"
+            or not plain
+            or guard[1] != condition[1]  # leaves out the call exactly where the call's guard fails
+            or self._entered(n, end)
+        ):
+            return self._fail("inserted", "a branch was added that is not a detour around one guarded call", n, m)
+        around = self._edge(end, m + 1, (condition[0], not condition[1]), (m,))
+        if around is None:
+            return None
+        return Node("skip", n, m, (), [Edge((n + 1, m), (), condition), around])
+
+    def _entered(self, n: int, end: int) -> bool:
+        """Does a branch other than the one at n lead between n and end?"""
+        new = self.new
+        for i, v in enumerate(new.views):
+            if v.control == "branch" and (n < new.fn.target(i) < end or n < (new.fn.reconvergence(i) or 0) < end):
+                return True
+        return False
+
+    def _match(self, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
+        new, old = self.new, self.old
+        if new.transparent(n) and (old.transparent(k) or old.locals[k] is not None):
+            if old.locals[k] is not None:
+                self.silent_locals.add(k)
+            return self._step("move", n, k, passed)
+        self.matched.add(k)
+        nv, ov = new.views[n], old.views[k]
+        if nv.signature != ov.signature or nv.control != ov.control:
+            self._fail("operation", "not the original's operation", n, k, expected=_what(old, k), found=_what(new, n))
+        elif nv.guard != ov.guard and not self._guards_agree(n, k):
+            self._fail("guard", "not the original's guard", n, k, expected=_what(old, k), found=_what(new, n))
+        elif nv.control == "branch":
+            return self._branch(n, k, passed)
+        elif nv.control in ("return", "exit"):
+            node = Node("end", n, k, passed)
+            condition = old.condition(k)
+            if condition is not None:
+                edge = self._edge(n + 1, k + 1, (condition[0], not condition[1]))
+                node.edges = [edge] if edge else []
+            return node
+        elif nv.control == "call_indirect":
+            self._fail("call", "indirect calls cannot be followed", n, k)
+        else:
+            return self._step("call" if nv.control == "call" else "match", n, k, passed)
+        return None
+
+    def _guards_agree(self, n: int, k: int) -> bool:
+        """Could the guards mean the same? Which predicate it is, is a question of values. A guard may be dropped where
+        the branch taken says that it holds (never on branches and ends)."""
+        ng, og = self.new.views[n].guard, self.old.views[k].guard
+        if og is None:
+            return ng is None
+        if ng is None:
+            return self.old.views[k].control not in ("branch", "return", "exit")
+        return ng[1] == og[1]
+
+    def _step(self, kind: str, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
+        edge = self._edge(n + 1, k + 1)
+        if edge is None:
+            return None
+        node = Node(kind, n, k, passed, [edge])
+        if kind == "call":
+            self.calls.append(node)
+        return node
+
+    def _branch(self, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
+        new, old = self.new, self.old
+        rn, ro = new.fn.reconvergence(n), old.fn.reconvergence(k)
+        if rn is not None and ro is not None:
+            self.reconvergence.append((rn, ro))
+        condition = old.condition(k)
+        taken = self._edge(new.fn.target(n), old.fn.target(k), condition)
+        edges = [taken]
+        if condition is not None:
+            edges.append(self._edge(n + 1, k + 1, (condition[0], not condition[1])))
+        return Node("match", n, k, passed, [e for e in edges if e is not None])
+
+    # -- reconvergence
+
+    def _check_reconvergence(self) -> None:
+        """Compare, on every way from one matched step to the next, the reconvergence points passed."""
+        to_new: dict[int, int] = {}
+        to_old: dict[int, int] = {}
+        for rn, ro in self.reconvergence:
+            if to_new.setdefault(ro, rn) != rn or to_old.setdefault(rn, ro) != ro:
+                self._fail("reconvergence", f"original point {ro} has several counterparts", rn, ro)
+                return
+        assert self.entry is not None
+        self._follow(self.entry, to_new)
+        for node in self.nodes.values():
+            if node.kind not in ("insert", "skip"):
+                for edge in node.edges:
+                    self._follow(edge, to_new)
+
+    def _follow(self, edge: Edge, to_new: dict[int, int]) -> None:
+        points = set(to_new.values())
+        work: list[tuple[Edge, tuple[int, ...], tuple[int, ...], int]] = [(edge, (), (), 0)]
+        while work:
+            e, seen_new, seen_old, length = work.pop()
+            node = self.nodes[e.target]
+            old = (*e.passed, *node.passed)
+            matched = node.kind not in ("insert", "skip")
+            if matched:
+                old = (*old, node.m)
+            seen_old += tuple(to_new[p] for p in old if p in to_new)
+            if node.n in points:
+                seen_new += (node.n,)
+            if not matched:
+                if length > len(self.nodes):
+                    self._fail("control", "added instructions go round in a loop", node.n, node.m)
+                    return
+                work.extend((x, seen_new, seen_old, length + 1) for x in node.edges)
+            elif seen_new != seen_old:
+                self._fail(
+                    "reconvergence",
+                    "threads do not reconverge where the original's do",
+                    node.n,
+                    node.m,
+                    expected=f"passing points {list(seen_old)}",
+                    found=f"passing points {list(seen_new)}",
+                )
+                return
+
+    # -- blocks
+
+    def blocks(self) -> tuple[list[Block], dict[Position, int]]:
+        """Maximal straight runs of nodes in reverse postorder, and for each run's first position its number."""
+        assert self.entry is not None
+        incoming: dict[Position, int] = {self.entry.target: 2}
+        for node in self.nodes.values():
+            for e in node.edges:
+                incoming[e.target] = incoming.get(e.target, 0) + (2 if len(node.edges) > 1 else 1)
+        leaders = {at for at in self.nodes if incoming.get(at, 0) > 1}
+        order = _reverse_postorder(self.entry.target, self.nodes)
+        blocks: list[Block] = []
+        index: dict[Position, int] = {}
+        for at in order:
+            if at not in leaders:
+                continue
+            index[at] = len(blocks)
+            nodes = [self.nodes[at]]
+            while len(nodes[-1].edges) == 1 and nodes[-1].edges[0].target not in leaders:
+                nodes.append(self.nodes[nodes[-1].edges[0].target])
+            blocks.append(Block(nodes))
+        return blocks, index
+
+    def _fail(self, kind: str, message: str, n: int, m: int, expected: str = "", found: str = "") -> Node | None:
+        """Record a finding; answers None, so that a builder may end with it."""
+        text = repr(self.new.instrs[n]) if 0 <= n < len(self.new) else ""
+        self.findings.append(
+            Finding(kind, message, self.new.name, n, self.old.name, m, text, "", expected, found)
+        )
+        return None
+
+
+def _what(code: Code, i: int) -> str:
+    return repr(code.instrs[i])
+
+
+def _reverse_postorder(root: Position, nodes: dict[Position, Node]) -> list[Position]:
+    out: list[Position] = []
+    seen = {root}
+    stack = [(root, iter(nodes[root].edges))]
+    while stack:
+        at, edges = stack[-1]
+        for e in edges:
+            if e.target not in seen:
+                seen.add(e.target)
+                stack.append((e.target, iter(nodes[e.target].edges)))
+                break
+        else:
+            out.append(at)
+            stack.pop()
+    return out[::-1]

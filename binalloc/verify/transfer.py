@@ -1,0 +1,369 @@
+"""What one step of the lockstep does to the facts, and what it must find proven.
+
+Needs a state of `lattice.py` and two `Code`s. The transfer functions, for an unguarded step:
+
+- *Original alone* (`alone`): a copy makes its destination's column equal to the source's; a constant makes it equal to
+  the constant's token; a load or store of fixed local words is a copy between columns; any other operation empties the
+  columns of what it defines.
+- *Rewritten alone* (`insert`): a copy, spill store or reload makes its destination's row equal to the source's; a
+  constant instruction (rematerialisation) puts its token and all original places equal to it into the row; adding an
+  immediate to a slot pointer moves the pointer token; packing and unpacking predicates copies between a predicate's row
+  and a row's bit; any other operation empties the rows of what it defines.
+- *Match*: each operand unit read must be in its row; then the columns of the original's results and the rows of the
+  rewritten results are emptied, and each result's row holds exactly its original place.
+- *Move* (both programs only move values): the original's half, then the rewritten half. Columns and rows are changed
+  independently, so the order does not matter.
+
+A guarded step splits the state by the guard's original predicate, takes the step on the side where it executes and
+meets the two; under the meet, what one side proves becomes a fact under that predicate. So a guarded definition leaves
+old holders under the negated condition, and a store or copy with the same guard completes the fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from binalloc.isa.interface import Ref
+from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.verify.lattice import PRED0, Cond, Names, State, meet, pred_key, reg_key, row_name, slot_key, slot_of
+from binalloc.verify.report import Finding
+
+SLOT_ROW = 128
+
+
+class Effects:
+    """What the steps of one function record: findings, notes, and slot rows touched (relative to the entry pointer)."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.notes: list[Finding] = []
+        self.slots_written: set[int] = set()
+        self.slots_touched: dict[int, tuple[str, int]] = {}
+
+
+class Steps:
+    """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. volatile: special registers
+    that do not read the same in both programs. slot_limit: rows that exist; spill: bytes [from, to) of spill memory."""
+
+    def __init__(
+        self,
+        names: Names,
+        old: Code,
+        new: Code,
+        *,
+        kernel: bool,
+        volatile: frozenset[str],
+        spill: tuple[int, int],
+        effects: Effects,
+    ) -> None:
+        self.names, self.old, self.new = names, old, new
+        self.kernel, self.volatile, self.spill, self.effects = kernel, volatile, spill, effects
+
+    # -- guards
+
+    def split(self, state: State, conds: tuple[Cond, ...], step: Callable[[State], State | None]) -> State | None:
+        """`step` in the threads where every cond holds, nothing in the others."""
+        if any((p, not v) in state.K for p, v in conds):
+            return state
+        if conds and any(c in state.K for c in conds):
+            return step(state)
+        other = state.copy()
+        other.refine((p, not v) for p, v in conds)
+        state.refine(conds)
+        done = step(state)
+        return other if done is None else meet(done, other)
+
+    def new_conditions(self, state: State, n: int) -> tuple[Cond, ...] | None:
+        """The rewritten guard in terms of original predicates: () if it is none of them, None without a guard."""
+        guard = self.new.views[n].guard
+        if guard is None:
+            return None
+        row = state.S.get(pred_key(guard[0]), 0)
+        return tuple((PRED0 + p, not guard[1]) for p in range(7) if row >> (PRED0 + p) & 1)
+
+    # -- steps
+
+    def alone(self, state: State, m: int) -> State:
+        """The original executes m without a counterpart."""
+        if self.old.jump(m) or self.old.views[m].control == "call":  # a call passed here does not execute
+            return state
+        condition = self.old.condition(m)
+        if condition is None:
+            return self._alone(state, m)
+        done = self.split(state, (condition,), lambda s: self._alone(s, m))
+        assert done is not None
+        return done
+
+    def insert(self, state: State, n: int) -> State:
+        """The rewritten program executes n without a counterpart."""
+        if self.new.views[n].control == "branch":
+            return state
+        conds = self.new_conditions(state, n)
+        if conds is None:
+            return self._insert(state, n)
+        done = self.split(state, conds, lambda s: self._insert(s, n))
+        assert done is not None
+        return done
+
+    def skip(self, state: State, n: int, m: int) -> State:
+        """The added branch around a guarded call tests the call's predicate."""
+        guard, condition = self.new.views[n].guard, self.old.condition(m)
+        assert guard is not None
+        assert condition is not None
+        self._need(state, pred_key(guard[0]), condition[0], n, m, "guard")
+        return state
+
+    def move(self, state: State, n: int, m: int) -> State:
+        """Both programs execute an instruction that only moves values."""
+        condition = self.old.condition(m)
+        conds = self.new_conditions(state, n)
+        if condition is not None and conds is not None and condition in conds:
+            done = self.split(state, (condition,), lambda s: self._insert(self._alone(s, m), n))
+            assert done is not None
+            return done
+        return self.insert(self.alone(state, m), n)
+
+    def guard(self, state: State, n: int, m: int) -> Cond | None:
+        """Check that the guards of a matched step agree; the guard's condition, or None where it always executes."""
+        guard, condition = self.new.views[n].guard, self.old.condition(m)
+        if condition is None:
+            return None
+        if guard is not None:
+            self._need(state, pred_key(guard[0]), condition[0], n, m, "guard")
+            return condition
+        if condition not in state.K:
+            self._fail(
+                "guard",
+                "executed without a guard where the original has one",
+                n,
+                m,
+                expected=f"{'' if condition[1] else 'not '}{self.names.name(condition[0])}",
+            )
+        return None
+
+    def match(self, state: State, n: int, m: int) -> State:
+        """Both programs execute the same operation."""
+        condition = self.guard(state, n, m)
+        if condition is None:
+            return self._match(state, n, m)
+        done = self.split(state, (condition,), lambda s: self._match(s, n, m))
+        assert done is not None
+        return done
+
+    # -- the original alone
+
+    def _alone(self, state: State, m: int) -> State:
+        old = self.old
+        view = old.views[m]
+        access = old.locals[m]
+        if access is not None:
+            places = [self.names.words[w] for w in access.words]
+            data = ref_bits(access.data) if access.data is not None else []
+            if access.store and data:
+                state.copy_columns(list(zip(places, data, strict=True)))
+            elif access.store:
+                state.kill(sum(1 << p for p in places))
+            elif data:
+                state.copy_columns(list(zip(data, places, strict=True)))
+            return state
+        copy = old.copies[m]
+        if copy is not None:
+            state.copy_column(copy[0], copy[1])
+        elif old.constant(m):
+            tokens = self._constants(old, m, "old")
+            places = [b for r in view.defs for b in ref_bits(r)]
+            state.copy_columns(list(zip(places, tokens, strict=True)))
+        elif old.slot_access(m) or (view.memory is not None and view.memory.spill):
+            self._fail("spill", "the original's own spill access cannot be followed", -1, m)
+            state.kill(_mask(view.defs))
+        else:
+            state.kill(_mask(view.defs))
+        return state
+
+    def _constants(self, code: Code, i: int, side: str) -> list[int]:
+        """Tokens of a constant instruction's results by unit. side: for registers that differ between the programs."""
+        view = code.views[i]
+        which = side if code.special[i] in self.volatile else ""
+        units = sum(len(ref_bits(r)) for r in view.defs)
+        return [self.names.token(("const", view.signature, u, which)) for u in range(units)]
+
+    # -- the rewritten program alone
+
+    def _insert(self, state: State, n: int) -> State:
+        new = self.new
+        view = new.views[n]
+        memory = view.memory
+        copy, add, pack, unpack = new.copies[n], new.adds[n], new.packs[n], new.unpacks[n]
+        if memory is not None and memory.spill:
+            self._spill_access(state, n)
+        elif copy is not None:
+            state.copy_row(reg_key(copy[0]), reg_key(copy[1]))
+        elif new.constant(n):
+            tokens = self._constants(new, n, "new")
+            keys = [k for r in view.defs for k in ref_keys(r)]
+            for key, token in zip(keys, tokens, strict=True):
+                state.constant_row(key, token)
+            if self.kernel and new.special[n] == "SR_SLOTBASE":
+                state.add(keys[0], 1 << self.names.token(("ptr", 0)))
+        elif add is not None:
+            at = self.names.pointer_bytes(state.S.get(reg_key(add[1]), 0))
+            state.set_row(reg_key(add[0]), 0 if at is None else 1 << self.names.token(("ptr", at + add[2])))
+        elif pack is not None:
+            self._pack(state, pack)
+        elif unpack is not None:
+            for i in range(7):
+                if unpack[1] >> i & 1:
+                    state.clear_row(pred_key(i))
+                    if unpack[0] != 255:
+                        state.copy_row(pred_key(i), reg_key(unpack[0]) + 1 + i, whole=False)
+        else:
+            for ref in view.defs:
+                for key in ref_keys(ref):
+                    state.clear_row(key)
+        return state
+
+    def _pack(self, state: State, pack: tuple[int, int, int]) -> None:
+        dst, src, mask = reg_key(pack[0]), reg_key(pack[1]), pack[2]
+        if pack[1] == 255:
+            state.clear_row(dst)
+        else:
+            state.copy_row(dst, src)
+        state.S.pop(dst, None)
+        state.C.pop(dst, None)
+        for i in range(7):
+            if mask >> i & 1:
+                state.copy_row(dst + 1 + i, pred_key(i), whole=False)
+
+    def _spill_access(self, state: State, n: int) -> None:
+        new = self.new
+        memory = new.views[n].memory
+        assert memory is not None
+        if memory.space == "shared":
+            places = self._slot_places(state, n)
+        else:
+            places = self._local_places(n)
+        store = memory.access == "store"
+        if store:
+            data = [r for r in new.views[n].uses if r.field == "rb"]
+        else:
+            data = list(new.views[n].defs)
+        keys = [k for r in data for k in ref_keys(r)]
+        if places is None:
+            for key in () if store else keys:
+                state.clear_row(key)
+            return
+        if store:
+            self.effects.slots_written.update(s for s in map(slot_of, places) if s is not None)
+            for i, place in enumerate(places):
+                if keys:
+                    state.copy_row(place, keys[i])
+                else:
+                    state.clear_row(place)
+        else:
+            for key, place in zip(keys, places, strict=False):
+                state.copy_row(key, place)
+
+    def _slot_places(self, state: State, n: int) -> list[int] | None:
+        memory = self.new.views[n].memory
+        assert memory is not None
+        base = memory.base
+        at = None if base is None else self.names.pointer_bytes(state.S.get(reg_key(base.index), 0))
+        if base is None or at is None or memory.size != 4:
+            self._fail(
+                "slot",
+                "a slot access needs a 32-bit word at the slot pointer",
+                n,
+                -1,
+                operand="address",
+                expected="a known slot pointer",
+                found="RZ" if base is None else self._contents(state, reg_key(base.index)),
+            )
+            return None
+        row, rest = divmod(at + memory.offset, SLOT_ROW)
+        if rest:
+            self._fail("slot", "a slot access is not at a whole slot", n, -1, found=f"byte {at + memory.offset}")
+            return None
+        self.effects.slots_touched.setdefault(row, (self.new.name, n))
+        return [slot_key(row)]
+
+    def _local_places(self, n: int) -> list[int] | None:
+        access = self.new.locals[n]
+        memory = self.new.views[n].memory
+        assert memory is not None
+        low, high = self.spill
+        if access is None or memory.offset < low or memory.offset + memory.size > high:
+            self._fail(
+                "spill",
+                "a spill access lies outside the spill area",
+                n,
+                -1,
+                expected=f"aligned whole words at fixed bytes {low}..{high}",
+                found=f"offset {memory.offset}, {memory.size} bytes{'' if memory.base is None else ', base register'}",
+            )
+            return None
+        return word_keys(access)
+
+    # -- both
+
+    def _match(self, state: State, n: int, m: int) -> State:
+        old, new = self.old.views[m], self.new.views[n]
+        if self._pointer_step(state, n, m):
+            return self._insert(self._alone(state, m), n)
+        if self.old.special[m] in self.volatile:
+            self._fail("special", f"{self.old.special[m]} does not read the same in both programs", n, m)
+        undefined: dict[int, int] = {}
+        for old_ref, new_ref in zip(old.uses, new.uses, strict=True):
+            for x, key in zip(ref_bits(old_ref), ref_keys(new_ref), strict=True):
+                self._need(state, key, x, n, m, old_ref.field)
+                if state.free >> x & 1 and undefined.setdefault(x, key) != key:
+                    self._fail("operand", "one undefined value read as two", n, m, operand=old_ref.field)
+        places = [b for r in old.defs for b in ref_bits(r)]
+        keys = [k for r in new.defs for k in ref_keys(r)]
+        results = list(dict.fromkeys(zip(places, keys, strict=True)))
+        if len({x for x, _ in results}) != len(results) or len({k for _, k in results}) != len(results):
+            self._fail("operand", "two results share a place", n, m)
+        for key in keys:
+            state.clear_row(key)
+        state.kill(sum(1 << x for x in set(places)))
+        for x, key in results:
+            state.add(key, 1 << x)
+        return state
+
+    def _pointer_step(self, state: State, n: int, m: int) -> bool:
+        """Does the original move its own slot pointer here?"""
+        return False
+
+    def _need(self, state: State, key: int, x: int, n: int, m: int, operand: str) -> None:
+        if state.S.get(key, 0) >> x & 1:
+            return
+        if state.free >> x & 1:
+            self.effects.notes.append(
+                self._finding("undefined", f"the original reads {self.names.name(x)} before anything wrote it", n, m)
+            )
+            return
+        self._fail(
+            "guard" if operand == "guard" else "operand",
+            "does not hold the value the original reads",
+            n,
+            m,
+            operand=f"{operand} = {row_name(key)}" if operand else row_name(key),
+            expected=f"the value of {self.names.name(x)}",
+            found=self._contents(state, key),
+        )
+
+    def _contents(self, state: State, key: int) -> str:
+        text = self.names.describe(state.S.get(key, 0))
+        for (p, v), mask in sorted(state.C.get(key, {}).items()):
+            text += f"; {self.names.describe(mask)} where {self.names.name(p)} is {'true' if v else 'false'}"
+        return text
+
+    def _finding(self, kind: str, message: str, n: int, m: int, **words: str) -> Finding:
+        text = repr(self.new.instrs[n]) if n >= 0 else repr(self.old.instrs[m])
+        return Finding(kind, message, self.new.name, n, self.old.name, m, text, **words)
+
+    def _fail(self, kind: str, message: str, n: int, m: int, **words: str) -> None:
+        self.effects.findings.append(self._finding(kind, message, n, m, **words))
+
+
+def _mask(refs: tuple[Ref, ...]) -> int:
+    return sum(1 << b for b in {b for r in refs for b in ref_bits(r)})
