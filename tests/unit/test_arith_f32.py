@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from binalloc.emulator import arith_f32
+from binalloc.emulator.bits import f32_from_bits
 from tests.compiled import compiled
 from tests.rational import F32, RM, RN, add, fma, multiply
 
@@ -89,6 +90,8 @@ def test_fadd_fmul_ffma_are_exact_in_all_modes(ops: Any) -> None:
                 assert add_rn(a, c) == want_sum
                 assert mul_rn(a, b) == want_product
                 assert ffma_rn(a, b, c) == want_fma
+                sums = ops("round_sum32")
+                assert sums(f32_from_bits(a) * f32_from_bits(b), f32_from_bits(c), 0) == want_fma
 
 
 def test_all_pairs_of_corners(ops: Any) -> None:
