@@ -53,3 +53,8 @@ def shift_pointer(register: int, slots: int) -> Instr:
 def branch(*, guard: Guard, target: int, reconvergence: int) -> Instr:
     """A branch that may diverge; offsets in words relative to the next instruction."""
     return make("BRA", guard=guard, target=target, diverges=1, reconv=reconvergence)
+
+
+def stop() -> Instr:
+    """End of the thread."""
+    return make("EXIT")

@@ -21,6 +21,7 @@ MACHINE = re.compile(r"[^\x00-\x1f\x7f]{0,255}")
 PARAM_BYTES = 1 << 16
 LAYOUT_WORDS = 8
 SHARED_LIMIT = 1 << 24
+CODE_LIMIT = 1 << 19  # words in all
 LOCAL_LIMIT = 1 << 24
 
 
@@ -116,8 +117,8 @@ def validate_module(module: Module) -> None:
                 "Call Module.layout() and resolve calls again before writing.",
             )  # fmt: skip
         address += -(-len(fn.instrs) // LAYOUT_WORDS) * LAYOUT_WORDS
-        if address > 1 << 24:
-            at.fail("address", "code space is full", address, f"at most {1 << 24} words")
+        if address > CODE_LIMIT:
+            at.fail("address", "code space is full", address, f"at most {CODE_LIMIT} words")
     starts = {fn.address for fn in module.functions}
     for fn in module.functions:
         _control_flow(fn, starts, _Check(module, fn))

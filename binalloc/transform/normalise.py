@@ -46,9 +46,7 @@ def expand_guarded_calls(fn: Function) -> Normalised:
         origin.append(index)
     lines = {new_index[i]: line for i, line in fn.lines.items()}
     labels = {new_index[i]: name for i, name in fn.labels.items()}
-    return Normalised(
-        Function(fn.name, instrs, fn.info, fn.shared, labels, lines, fn.address), origin
-    )
+    return Normalised(Function(fn.name, instrs, fn.info, fn.shared, labels, lines, fn.address), origin)
 
 
 def _guarded_call(instr: Instr) -> bool:

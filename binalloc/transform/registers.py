@@ -17,7 +17,7 @@ from binalloc.errors import Refused
 from binalloc.models.colouring import MUST_STAY, Colouring, Group, Problem, bits, colour
 from binalloc.models.pressure import Candidate, choose_spills
 from binalloc.transform.spill import Room, Spiller
-from binalloc.transform.vcode import COPY, ENTRY, VCode, mask_of
+from binalloc.transform.vcode import COPY, ENTRY, Operand, VCode, mask_of
 from binalloc.transform.vliveness import Liveness, liveness
 
 MAX_ROUNDS = 400
@@ -64,7 +64,8 @@ def allocate_registers(
         result = colour(problem)
         if not result.failed:
             return _finish(code, result, contracts)
-        Spiller(code, _more_spills(code, problem, result, available)).run()
+        chosen = _relieve(code, live, result, available, contracts) or _more_spills(code, problem, result, available)
+        Spiller(code, chosen).run()
     raise Infeasible(
         "register allocation does not settle", place=code.function.name, remedy="allow more registers per thread"
     )
@@ -184,7 +185,29 @@ def build_problem(code: VCode, live: Liveness, available: int, contracts: Mappin
         Group(tuple(members), values.units[g], values.align[g], cost[g] if values.spillable[g] else MUST_STAY)
         for g, members in enumerate(values.members)
     ]
-    return Problem(adjacency, groups, available, forbidden, dict(values.fixed), affinity)
+    hint = code.before if all(available >> r & 1 for r in code.before.values()) else {}
+    return Problem(adjacency, groups, available, forbidden, dict(values.fixed), affinity, hint)
+
+
+def _relieve(
+    code: VCode, live: Liveness, result: Colouring, available: int, contracts: Mapping[str, Contract]
+) -> set[int]:
+    """Groups to spill so that the point of highest pressure at which a failed group is live gets one register more.
+
+    Fragmentation by pairs and quads, or live ranges around loops, can make colouring fail at points where the count
+    alone fits; one register less there is the cheapest remedy, and not always the failed group's own spilling.
+    """
+    points, capacity = point_masks(code, live, available, contracts)
+    pressure = np.array([m.bit_count() for m in points], np.int64)
+    values = mask_of(tuple(Operand("", (v,)) for v, _ in code.values.members[result.failed[0]]))
+    where = np.array([bool(m & values) for m in points])
+    if not np.any(where):
+        return set()
+    slack = np.where(where, capacity - pressure, np.iinfo(np.int64).max)
+    tight = where & (slack == slack.min())
+    capacity[tight] = pressure[tight] - 1
+    chosen, _ = choose_spills(pressure, capacity, spill_candidates(code, points, capacity < pressure))
+    return set(chosen)
 
 
 def _more_spills(code: VCode, problem: Problem, result: Colouring, available: int) -> set[int]:

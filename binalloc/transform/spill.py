@@ -80,7 +80,7 @@ class Spiller:
         return all(v in self.code.constants for v, _ in self.code.values.members[self.code.values.group_of[value]])
 
     def _rewrite(self, item: Item, position: int, out: list[Item]) -> None:
-        if item.kind == COPY:
+        if item.kind == COPY and item.guard is None:
             self._copy(item, out)
             return
         if item.defs and all(self._spilled(o) and self._constant(o.values[0]) for o in item.defs):
@@ -90,8 +90,7 @@ class Spiller:
         after: list[Item] = []
         item.uses = tuple(self._use(o, item, position, before) if self._spilled(o) else o for o in item.uses)
         item.defs = tuple(
-            self._define(o, item, position, clobbers_guard, before, after) if self._spilled(o) else o
-            for o in item.defs
+            self._define(o, item, position, clobbers_guard, before, after) if self._spilled(o) else o for o in item.defs
         )
         out += [*before, item, *after]
 

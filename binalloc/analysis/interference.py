@@ -1,0 +1,143 @@
+"""Interference graph over the webs of one function.
+
+Needs its `Webs`. Two webs of one class (32-bit words: files R and L; predicates: file P) interfere if one is defined
+where the other is live after, or both are defined by one instruction, or both are live at entry. Dead definitions
+count: they still write a register. Chaitin's exemption: an unguarded copy does not make its source and target
+interfere.
+
+An instruction's sources may share registers with its targets, whole or in part (pairs, quads): hardware and emulator
+read all operands before they write a result, so there are no early clobbers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from binalloc.analysis.locations import PRED_MASK, bits
+from binalloc.analysis.web import Webs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass
+class InterferenceGraph:
+    """Symmetric, without loops. start, neighbour: compressed rows; the neighbours of web w, ascending, are
+    neighbour[start[w]:start[w + 1]] (int32). moves: (target, source) webs of unguarded copies, in code order."""
+
+    count: int
+    start: NDArray[np.int64]
+    neighbour: NDArray[np.int32]
+    moves: list[tuple[int, int]]
+    _rows: dict[int, int] = field(default_factory=dict, repr=False)
+
+    def neighbours(self, web: int) -> list[int]:
+        """Webs that interfere with `web`, ascending."""
+        row: list[int] = self.neighbour[self.start[web] : self.start[web + 1]].tolist()
+        return row
+
+    def degree(self, web: int) -> int:
+        return int(self.start[web + 1] - self.start[web])
+
+    def degrees(self) -> list[int]:
+        """Degree of every web."""
+        out: list[int] = np.diff(self.start).tolist()
+        return out
+
+    def interferes(self, a: int, b: int) -> bool:
+        row = self.neighbour[self.start[a] : self.start[a + 1]]
+        at = int(np.searchsorted(row, b))
+        return at < len(row) and int(row[at]) == b
+
+    def row(self, web: int) -> int:
+        """Neighbours of `web` as a bitset of web ids (kept after the first call)."""
+        if web not in self._rows:
+            row = self.neighbour[self.start[web] : self.start[web + 1]]
+            flags = np.zeros(int(row[-1]) + 1 if len(row) else 0, np.uint8)
+            flags[row] = 1
+            self._rows[web] = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+        return self._rows[web]
+
+    def adjacency(self) -> list[int]:
+        """Bitset rows of all webs. Quadratic memory: webs squared / 16 bytes on average."""
+        return [self.row(w) for w in range(self.count)]
+
+    @property
+    def edges(self) -> int:
+        return len(self.neighbour) // 2
+
+
+def build_interference(webs: Webs, *, copies: bool = True) -> InterferenceGraph:
+    """The interference graph of a function. With `copies`, source and target of a copy may share a place.
+
+    Time and memory grow with the sum over definitions of the number of live webs.
+    """
+    sources, lengths, targets = array("i"), array("i"), array("i")
+    _clique(list(webs.entry[0].values()), webs, sources, lengths, targets)
+    for block in webs.cfg.rpo:
+        _block_edges(webs, block, copies, sources, lengths, targets)
+    moves = [pair for i in sorted(webs.copies) for pair in webs.copies[i]]
+    count = len(webs)
+    one = np.repeat(np.asarray(sources, np.int64), np.asarray(lengths, np.int64))
+    two = np.asarray(targets, np.int64)
+    keep = one != two
+    low, high = np.minimum(one, two)[keep], np.maximum(one, two)[keep]
+    keys = np.unique(low * count + high)
+    low, high = keys // max(count, 1), keys % max(count, 1)
+    rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
+    order = np.lexsort((columns, rows))
+    start = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=count), out=start[1:])
+    return InterferenceGraph(count, start, columns[order].astype(np.int32), moves)
+
+
+def _clique(members: list[int], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]) -> None:
+    for kind in (True, False):
+        part = [w for w in members if (webs[w].file == "P") is kind]
+        for w in part:
+            sources.append(w)
+            lengths.append(len(part))
+            targets.extend(part)
+
+
+def _block_edges(
+    webs: Webs,
+    block: int,
+    copies: bool,
+    sources: array[int],
+    lengths: array[int],
+    targets: array[int],
+) -> None:
+    """Edges of every definition of one block with what is live after it, walking forwards."""
+    live, all_webs, cfg = webs.live, webs.webs, webs.cfg
+    now = dict(webs.entry[block])
+    words = {w for loc, w in now.items() if not 1 << loc & PRED_MASK}
+    preds = {w for loc, w in now.items() if 1 << loc & PRED_MASK}
+    for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
+        after = live.after[i]
+        for loc in bits(live.before[i] & ~after):
+            (preds if 1 << loc & PRED_MASK else words).discard(now.pop(loc))
+        defined = webs.defined_at.get(i)
+        if not defined:
+            continue
+        for w in defined:
+            loc = all_webs[w].loc
+            if after >> loc & 1:
+                kind = preds if 1 << loc & PRED_MASK else words
+                kind.discard(now.get(loc, -1))
+                kind.add(w)
+                now[loc] = w
+        sources_of = dict(webs.copies[i]) if copies and i in webs.copies else {}
+        for w in defined:
+            kind = preds if 1 << all_webs[w].loc & PRED_MASK else words
+            source = sources_of.get(w, -1)
+            others = kind - {source} if source in kind else kind
+            sources.append(w)
+            lengths.append(len(others))
+            targets.extend(others)
+        if len(defined) > 1:
+            _clique(defined, webs, sources, lengths, targets)

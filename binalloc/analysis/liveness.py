@@ -1,0 +1,262 @@
+"""Interprocedural liveness of registers and predicates over one kernel's call graph.
+
+Needs a static call graph (no recursion, no indirect call); leaves per function a `Liveness`: sets live before and after
+every instruction, and a `Summary` of what a call of it reads, may change and surely changes. Sets are Python ints over
+the numbering of `locations`.
+
+Context-insensitive: one set of results per function, the union over its call sites. At a call
+
+    before = (after - must_def(callee)) | reads(callee)
+
+where a register that the callee may, but need not, redefine stays live through it by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from binalloc.analysis.callgraph import CallGraph, require_static
+from binalloc.analysis.cfg import Cfg
+from binalloc.analysis.facts import BackwardSolver, Facts, build_facts, step_back, union
+from binalloc.analysis.lift import Lifting
+from binalloc.analysis.locations import PRED_BASE, REG_MASK, bits
+from binalloc.isa.instruction import NO_REGISTER
+
+
+@dataclass
+class Summary:
+    """What callers must know of a function; sets of locations.
+
+    may_def: changed on some path, its callees included. must_def: redefined on every path from entry to a RET (all of
+    may_def if no path returns). reads: incoming value may be read by an instruction of the function or its callees.
+    results: of may_def, what is live after some call site in this call graph. args: live at entry: reads, and results
+    that some path leaves as they came in (pass-through). returns: whether a RET is reachable.
+    """
+
+    may_def: int = 0
+    must_def: int = 0
+    reads: int = 0
+    args: int = 0
+    results: int = 0
+    returns: bool = True
+
+    @property
+    def call_uses(self) -> int:
+        """What a call of the function reads whatever is live after it."""
+        return self.reads | (self.args & self.must_def)
+
+
+@dataclass
+class Liveness:
+    """Liveness of one function. before, after: live set before and after each instruction (0 in unreachable code).
+
+    live_in, live_out: per block. facts: sets per instruction, calls and returns included. kept: guarded or partial
+    definitions -> the defined locations whose old value is still wanted past the instruction (elsewhere a definition
+    ends the old value, guarded or not). entry_defined: set by hardware or by callers before the first instruction.
+    undefined: (instruction, location) reads in a kernel that some path reaches without a definition; a read inside a
+    callee stands at the call.
+    """
+
+    cfg: Cfg
+    facts: Facts
+    summary: Summary
+    live_in: list[int] = field(default_factory=list)
+    live_out: list[int] = field(default_factory=list)
+    before: list[int] = field(default_factory=list)
+    after: list[int] = field(default_factory=list)
+    kept: dict[int, int] = field(default_factory=dict)
+    entry_defined: int = 0
+    undefined: list[tuple[int, int]] = field(default_factory=list)
+
+    def call_results(self, index: int, callee: Summary) -> int:
+        """What the call at `index` brings back: results of the callee that are live after this call."""
+        return callee.results & self.after[index]
+
+    def call_args(self, index: int, callee: Summary) -> int:
+        """What the call at `index` hands over: read by the callee, or passed through it and live after this call."""
+        return callee.args & (callee.call_uses | (self.after[index] & callee.results)) & self.before[index]
+
+    def survivors(self, index: int, callee: Summary) -> int:
+        """Live before and after the call at `index` and not changed by it: the paper's Live-on-exit at a call."""
+        return self.after[index] & self.before[index] & ~callee.results
+
+    def walk(self, block: int) -> Iterator[tuple[int, int, int]]:
+        """(instruction, live before, live after) from the block's last instruction to its first."""
+        span = self.cfg.blocks[block]
+        for i in range(span.end - 1, span.start - 1, -1):
+            yield i, self.before[i], self.after[i]
+
+
+def build_liveness(graph: CallGraph, lifting: Lifting | None = None) -> dict[str, Liveness]:
+    """Liveness of every function of the call graph, by name; with `lifting`, of lifted local words too.
+
+    Raises Refused (see `require_static`) for recursion and indirect calls. Functions are solved callers first for
+    results and again where arguments moved; without guards inside callees one round is enough.
+    """
+    require_static(graph)
+    local = lifting.accesses if lifting else {}
+    found = {
+        name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name], local.get(name)), Summary())
+        for name in graph.functions
+    }
+    for name in graph.bottom_up:
+        _summarise_effects(graph, found, name)
+    everything = 0
+    for live in found.values():
+        everything |= live.facts.everything
+    solvers = {
+        name: BackwardSolver(live.cfg, live.facts.defs, live.facts.uses, live.facts.lits, everything)
+        for name, live in found.items()
+    }
+    for name in graph.bottom_up:
+        _reads(found, solvers, name, graph)
+    _fixpoint(graph, found, solvers)
+    for name in graph.functions:
+        _per_instruction(found[name], solvers[name])
+        if name == graph.kernel:
+            _entry_and_undefined(found[name])
+        else:
+            found[name].entry_defined = found[name].summary.args
+    return found
+
+
+def _summarise_effects(graph: CallGraph, found: dict[str, Liveness], name: str) -> None:
+    """may_def and must_def of a function whose callees are done; fills in definitions at its calls."""
+    live = found[name]
+    cfg, facts, summary = live.cfg, live.facts, live.summary
+    for site in graph.sites[name]:
+        callee = found[site.callee].summary
+        facts.defs[site.index] = callee.must_def
+        facts.clobbers[site.index] = callee.may_def
+    for block in cfg.rpo:
+        for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
+            summary.may_def |= facts.clobbers[i]
+    if name == graph.kernel:
+        return
+    rets = [i for i in cfg.exits if cfg.views[i].control == "return"]
+    summary.returns = bool(rets)
+    uses = [0] * len(cfg.views)
+    for i in rets:
+        uses[i] = summary.may_def
+    everything = facts.everything | summary.may_def
+    summary.must_def = summary.may_def & ~BackwardSolver(cfg, facts.defs, uses, facts.lits, everything).solve()[0]
+
+
+def _reads(found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name: str, graph: CallGraph) -> None:
+    """True upward-exposed reads; leaves the solver at that solution, from which results only add."""
+    for site in graph.sites[name]:
+        found[name].facts.uses[site.index] = found[site.callee].summary.reads
+    summary = found[name].summary
+    summary.reads = summary.args = solvers[name].solve()[0]
+
+
+def _fixpoint(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, BackwardSolver]) -> None:
+    """Results down the call graph, pass-through arguments up it, until nothing moves."""
+    pending = {name for name in graph.functions if name == graph.kernel or graph.sites[name]}
+    while pending:
+        for name in graph.top_down:
+            if name not in pending:
+                continue
+            pending.discard(name)
+            live, solver = found[name], solvers[name]
+            live.summary.args = solver.solve()[0]
+            for callee, after in _after_calls(graph, live, solver).items():
+                summary = found[callee].summary
+                results = summary.results | (after & summary.may_def)
+                if results == summary.results:
+                    continue
+                summary.results = results
+                for i in live_returns(found[callee]):
+                    found[callee].facts.uses[i] = results
+                    solvers[callee].touch(i)
+                pending.add(callee)
+        for name in graph.bottom_up:
+            for site in graph.sites[name]:
+                uses = found[site.callee].summary.call_uses
+                facts = found[name].facts
+                if facts.uses[site.index] | uses != facts.uses[site.index]:
+                    facts.uses[site.index] |= uses
+                    solvers[name].touch(site.index)
+                    pending.add(name)
+
+
+def live_returns(live: Liveness) -> list[int]:
+    """Reachable RET instructions of a function."""
+    return [i for i in live.cfg.exits if live.cfg.views[i].control == "return"]
+
+
+def _after_calls(graph: CallGraph, live: Liveness, solver: BackwardSolver) -> dict[str, int]:
+    """Union of what is live after the calls of each callee in one function."""
+    after: dict[str, int] = {}
+    cfg, facts = live.cfg, live.facts
+    callee_at = {s.index: s.callee for s in graph.sites[cfg.name]}
+    for block in sorted({cfg.block_of[i] for i in callee_at}):
+        now, cond = solver.end_state(block)
+        span = cfg.blocks[block]
+        for i in range(span.end - 1, span.start - 1, -1):
+            if i in callee_at:
+                after[callee_at[i]] = after.get(callee_at[i], 0) | now | union(cond)
+            now, _ = step_back(now, cond, facts.defs[i], facts.uses[i], facts.lits[i])
+    return after
+
+
+def _per_instruction(live: Liveness, solver: BackwardSolver) -> None:
+    """Fill in the sets before and after each instruction and what guarded and partial definitions keep."""
+    cfg, facts = live.cfg, live.facts
+    n = len(cfg.views)
+    live.live_in = list(solver.live_in)
+    live.live_out = [0] * len(cfg.blocks)
+    before, after = [0] * n, [0] * n
+    live.before, live.after = before, after
+    for block in cfg.rpo:
+        now, cond = solver.end_state(block)
+        whole = now | union(cond)
+        live.live_out[block] = whole
+        span = cfg.blocks[block]
+        for i in range(span.end - 1, span.start - 1, -1):
+            after[i] = whole
+            d, g = facts.defs[i], facts.lits[i]
+            if g == -1 and not cond:
+                whole = now = (now & ~d) | facts.uses[i]
+                before[i] = now
+                kept = 0
+            else:
+                now, kept = step_back(now, cond, d, facts.uses[i], g)
+                whole = now | union(cond) if cond else now
+                before[i] = whole
+            kept |= facts.clobbers[i] & ~d & after[i]
+            if kept:
+                live.kept[i] = kept
+
+
+def _entry_and_undefined(live: Liveness) -> None:
+    """What the hardware sets at launch, and reads that a path reaches without a definition (forward may-analysis)."""
+    cfg, facts = live.cfg, live.facts
+    if live.cfg.fn.info.is_kernel and cfg.fn.info.local_stack != NO_REGISTER:
+        live.entry_defined = (1 << cfg.fn.info.local_stack) & REG_MASK
+    start = live.live_in[0] & ~live.entry_defined
+    if not start:
+        return
+    unset = [0] * len(cfg.blocks)
+    unset[0] = start
+    work = [0]
+    while work:
+        block = work.pop()
+        now = unset[block]
+        for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
+            now &= ~facts.defs[i] | live.kept.get(i, 0)
+        for s in cfg.succs[block]:
+            new = unset[s] | (now & live.live_in[s])
+            if new != unset[s]:
+                unset[s] = new
+                work.append(s)
+    for block in cfg.rpo:
+        now = unset[block]
+        for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
+            if not now:
+                break
+            used = facts.uses[i] | (1 << (PRED_BASE + (facts.lits[i] >> 1)) if facts.lits[i] >= 0 else 0)
+            live.undefined.extend((i, loc) for loc in bits(used & now))
+            now &= ~facts.defs[i] | live.kept.get(i, 0)
+    live.undefined.sort()

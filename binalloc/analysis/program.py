@@ -1,0 +1,88 @@
+"""The whole analysis of one kernel in one call.
+
+Needs a laid-out `Module`; leaves it untouched. What is costly and not always wanted (interference, post-dominators) is
+built on first use and kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
+from binalloc.analysis.cfg import Cfg
+from binalloc.analysis.dominators import DominatorTree, dominators, post_dominators
+from binalloc.analysis.interference import InterferenceGraph, build_interference
+from binalloc.analysis.lift import Lifting, lift_local_words
+from binalloc.analysis.liveness import Liveness, Summary, build_liveness
+from binalloc.analysis.loops import LoopNest, find_loops
+from binalloc.analysis.webs import Webs, build_webs
+from binalloc.isa.instruction import Function, Module
+
+
+@dataclass
+class FunctionAnalysis:
+    """Everything known of one function of the call graph."""
+
+    name: str
+    cfg: Cfg
+    loops: LoopNest
+    live: Liveness
+    webs: Webs
+    _interference: dict[bool, InterferenceGraph] = field(default_factory=dict, repr=False)
+
+    @property
+    def fn(self) -> Function:
+        return self.cfg.fn
+
+    @property
+    def summary(self) -> Summary:
+        return self.live.summary
+
+    def interference(self, *, copies: bool = True) -> InterferenceGraph:
+        """The interference graph (see `build_interference`), built once."""
+        if copies not in self._interference:
+            self._interference[copies] = build_interference(self.webs, copies=copies)
+        return self._interference[copies]
+
+    def dominators(self) -> DominatorTree:
+        return dominators(self.cfg)
+
+    def post_dominators(self) -> DominatorTree:
+        return post_dominators(self.cfg)
+
+
+@dataclass
+class ProgramAnalysis:
+    """The call graph of a kernel and the analysis of each of its functions, by name."""
+
+    module: Module
+    graph: CallGraph
+    functions: dict[str, FunctionAnalysis]
+    lifting: Lifting
+
+    @property
+    def kernel(self) -> FunctionAnalysis:
+        return self.functions[self.graph.kernel]
+
+    def __getitem__(self, name: str) -> FunctionAnalysis:
+        return self.functions[name]
+
+
+def analyse(module: Module, kernel: str, *, lift: bool = False) -> ProgramAnalysis:
+    """Call graph, control flow, loops, liveness and webs of everything `kernel` reaches. With `lift`, words of local
+    memory that only fixed offsets reach are values of file "L".
+
+    Raises UsageError (no such kernel), MalformedInput (broken control flow or operands), Refused (recursion, indirect
+    calls). 10,000 instructions take well under two seconds.
+    """
+    graph = build_callgraph(module, kernel)
+    require_static(graph)
+    lifting = lift_local_words(graph) if lift else Lifting()
+    found = build_liveness(graph, lifting)
+    functions: dict[str, FunctionAnalysis] = {}
+    for name in graph.functions:
+        nest = find_loops(graph.cfgs[name])
+        functions[name] = FunctionAnalysis(
+            name, graph.cfgs[name], nest, found[name], build_webs(graph, found, name, nest)
+        )
+    return ProgramAnalysis(module, graph, functions, lifting)

@@ -1,0 +1,73 @@
+"""`binalloc machines`: the machine models and occupancy answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.errors import UsageError
+from binalloc.models.machine import list_machines, load_machine, machine_to_dict
+from binalloc.models.occupancy import occupancy, occupancy_to_dict
+from binalloc.report.table import table
+
+
+def machines_to_dict(names: list[str]) -> dict[str, Any]:
+    """Every known machine in one line each, or the named ones in full."""
+    if names:
+        return {"machines": [machine_to_dict(load_machine(name)) for name in names]}
+    rows = []
+    for name in list_machines():
+        m = load_machine(name)
+        rows.append(
+            {
+                "name": m.name,
+                "cc": m.cc,
+                "sms": m.chip.sms,
+                "registers_per_sm": m.sm.registers_per_sm,
+                "shared_per_sm": m.sm.shared_per_sm,
+                "threads_per_sm": m.sm.threads_per_sm,
+                "registers_per_thread": m.sm.registers_per_thread,
+                "rule": m.occupancy_rule.rule,
+            }
+        )
+    return {"machines": rows}
+
+
+def render_machines(found: dict[str, Any]) -> str:
+    rows = found["machines"]
+    if rows and "registers_per_sm" in rows[0]:
+        return table(list(rows[0]), [list(r.values()) for r in rows])
+    return "\n".join(_tree(m, 0) for m in rows)
+
+
+def _tree(value: object, depth: int) -> str:
+    pad = "  " * depth
+    lines = []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in items:
+        if isinstance(entry, dict) and "value" in entry:
+            note = f"  [{entry['source']}]" if entry.get("source") else ""
+            lines.append(f"{pad}{key}: {entry['value']} {entry.get('unit', '')}{note}\n")
+        elif isinstance(entry, dict | list):
+            lines.append(f"{pad}{key}:\n{_tree(entry, depth + 1)}")
+        else:
+            lines.append(f"{pad}{key}: {entry}\n")
+    return "".join(lines)
+
+
+def occupancy_answer(
+    cc: str | None, machine: str | None, question: dict[str, int], cache_config: str, carveout: int | None
+) -> dict[str, Any]:
+    """Blocks per SM and the limits for one kernel's resources, by capability or by machine."""
+    if (cc is None) == (machine is None):
+        raise UsageError("ask for a capability or for a machine", expected="one of --cc and --machine")
+    if machine is not None:
+        result = load_machine(machine).occupancy(**question, cache_config=cache_config, carveout=carveout)
+    else:
+        assert cc is not None
+        result = occupancy(cc=cc, **question, cache_config=cache_config, carveout=carveout)
+    return occupancy_to_dict(result)
+
+
+def render_occupancy(found: dict[str, Any]) -> str:
+    rows = [(k, str(v) if isinstance(v, dict | list | tuple) else v) for k, v in found.items()]
+    return table(["", ""], rows)

@@ -1,0 +1,100 @@
+"""`binalloc run`: one emulated run, its counters and, on request, the comparison with the launch file's reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from binalloc.errors import UsageError
+from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.emulator.launch import Launch
+    from binalloc.isa.instruction import Module
+    from binalloc.models.machine import Machine
+
+
+def run_to_dict(
+    module: Module,
+    kernel: str | None,
+    launch: Launch,
+    machine: Machine,
+    options: dict[str, Any],
+    *,
+    reference: bool,
+    save: str | None,
+) -> dict[str, Any]:
+    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError."""
+    from binalloc.emulator.launch import check_against
+    from binalloc.emulator.run import run
+    from binalloc.pipeline import find_kernel
+
+    fn = find_kernel(module, kernel or launch.kernel)
+    check_against(launch, fn.info, module.path)
+    result = run(module, fn.name, launch, machine, **options)
+    found: dict[str, Any] = {
+        "kernel": fn.name,
+        "machine": machine.name,
+        "engine": options["engine"],
+        "sms": options["sms"],
+        "cycles": result.cycles,
+        "blocks_per_sm": result.blocks_per_sm,
+        "occupancy": result.occupancy,
+        "stats": _plain(result.stats),
+    }
+    if reference:
+        found |= _reference(launch, result.buffers)
+    if save is not None:
+        found["saved"] = _save(Path(save), result.buffers)
+    return found
+
+
+def _reference(launch: Launch, buffers: dict[str, Any]) -> dict[str, Any]:
+    from binalloc.emulator.launch import compare, reference_outputs
+
+    if launch.reference is None:
+        raise UsageError("the launch file names no reference", file=launch.path or None, expected="[reference]")
+    expected = reference_outputs(launch, launch.make_buffers())
+    differences = compare(launch, expected, {name: buffers[name] for name in expected})
+    return {"reference": "differs" if differences else "same", "differences": [str(d) for d in differences]}
+
+
+def _save(folder: Path, buffers: dict[str, Any]) -> list[str]:
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    out = []
+    for name, array in buffers.items():
+        path = folder / f"{name}.npy"
+        np.save(path, array)
+        out.append(str(path))
+    return out
+
+
+def _plain(value: Any) -> Any:
+    """Statistics as JSON values: NumPy numbers and arrays become Python's."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value
+
+
+def render_run(found: dict[str, Any]) -> str:
+    lines = [
+        f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles (emulated, {found['sms']} SM), "
+        f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}\n\n"
+    ]
+    rows = []
+    for key, value in found["stats"].items():
+        if isinstance(value, dict):
+            rows += [(f"{key}.{k}", v) for k, v in value.items() if not isinstance(v, dict | list)]
+        elif not isinstance(value, list):
+            rows.append((key, value))
+    lines.append(table(["counter", "value"], rows))
+    if "reference" in found:
+        lines.append(f"\nReference: {found['reference']}.\n")
+        lines += [f"  {d}\n" for d in found["differences"]]
+    return "".join(lines)

@@ -1,0 +1,29 @@
+"""Plain aligned text tables; no colour, so that they survive a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> str:
+    """Columns aligned right, the first `left` ones left. None prints as -, floats with three digits behind the point."""
+    text = [[cell(v) for v in row] for row in rows]
+    widths = [max([len(h), *(len(r[k]) for r in text)]) for k, h in enumerate(header)]
+    lines = []
+    for row in [list(header), *text]:
+        cells = [c.ljust(w) if k < left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join(lines) + "\n"
+
+
+def cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)

@@ -1,0 +1,115 @@
+"""Graph colouring of registers: every colouring is valid, small cases are exact, failures are reported."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from binalloc.models.colouring import MUST_STAY, Group, Problem, base_positions, bits, colour
+
+
+def problem_of(edges, groups, registers, forbidden=None, fixed=None, affinity=None):
+    count = sum(len(g.members) for g in groups)
+    adjacency = [0] * count
+    for a, b in edges:
+        adjacency[a] |= 1 << b
+        adjacency[b] |= 1 << a
+    return Problem(adjacency, groups, (1 << registers) - 1, forbidden or [0] * count, fixed or {}, affinity or {})
+
+
+def singles(count, cost=1.0):
+    return [Group(((v, 0),), cost=cost) for v in range(count)]
+
+
+def assert_valid(problem, result):
+    for g, group in enumerate(problem.groups):
+        if g in result.failed:
+            continue
+        base = result.colour[group.members[0][0]] - group.members[0][1]
+        fixed = any(v in problem.fixed for v, _ in group.members)
+        assert base % group.align == 0 or fixed
+        for value, offset in group.members:
+            register = result.colour[value]
+            assert register == base + offset
+            assert problem.available >> register & 1 or fixed
+            assert not problem.forbidden[value] >> register & 1 or fixed
+            for other in bits(problem.adjacency[value]):
+                assert result.colour[other] != register
+
+
+def test_a_triangle_needs_three_registers():
+    edges = [(0, 1), (1, 2), (0, 2)]
+    assert colour(problem_of(edges, singles(3), 3)).failed == []
+    assert len(colour(problem_of(edges, singles(3), 2)).failed) == 1
+
+
+def test_the_cheapest_of_a_clique_fails():
+    groups = [Group(((v, 0),), cost=c) for v, c in enumerate((5.0, 1.0, 7.0))]
+    result = colour(problem_of([(0, 1), (1, 2), (0, 2)], groups, 2))
+    assert result.failed == [1]
+
+
+def test_optimistic_colouring_finds_the_diamond():
+    """Chaitin's own counterexample: a 4-cycle is 2-colourable although every node has two neighbours."""
+    result = colour(problem_of([(0, 1), (1, 2), (2, 3), (3, 0)], singles(4), 2))
+    assert result.failed == []
+
+
+def test_pairs_and_quads_are_aligned():
+    groups = [Group(((0, 0), (1, 1)), 2, 2), Group(((2, 0), (3, 1), (4, 2), (5, 3)), 4, 4), Group(((6, 0),))]
+    edges = [(a, b) for a in range(7) for b in range(a)]
+    problem = problem_of(edges, groups, 7)
+    result = colour(problem)
+    assert result.failed == []
+    assert_valid(problem, result)
+
+
+def test_members_at_one_offset_share_a_register():
+    groups = [Group(((0, 0), (1, 1), (2, 1)), 2, 2)]
+    result = colour(problem_of([(0, 1), (0, 2)], groups, 2))
+    assert result.colour == [0, 1, 1]
+
+
+def test_fixed_and_forbidden_are_obeyed():
+    problem = problem_of([(0, 1)], singles(3), 3, forbidden=[0, 0b001, 0b011], fixed={0: 1})
+    result = colour(problem)
+    assert result.colour == [1, 2, 2]
+
+
+def test_affinity_saves_the_dearer_copy():
+    problem = problem_of([(0, 1)], singles(3), 4, fixed={0: 3, 1: 2}, affinity={2: {0: 1.0, 1: 5.0}})
+    assert colour(problem).colour[2] == 2
+
+
+@pytest.mark.parametrize(("units", "align", "expected"), [(1, 1, 0b1111), (2, 2, 0b0101), (4, 4, 0b0001)])
+def test_base_positions(units, align, expected):
+    assert base_positions(0b1111, units, align) == expected
+
+
+def test_random_problems_are_coloured_validly():
+    rng = random.Random(7)
+    failures = 0
+    for _ in range(300):
+        groups, count = [], 0
+        for _ in range(rng.randint(1, 30)):
+            units = rng.choice((1, 1, 1, 2, 4))
+            groups.append(
+                Group(tuple((count + k, k) for k in range(units)), units, units, rng.choice((1.0, 9.0, MUST_STAY)))
+            )
+            count += units
+        owner = [g for g, group in enumerate(groups) for _ in group.members]
+        density = rng.random()
+        edges = [(a, b) for a in range(count) for b in range(a) if owner[a] != owner[b] and rng.random() < density]
+        forbidden = [rng.getrandbits(24) & rng.getrandbits(24) & rng.getrandbits(24) for _ in range(count)]
+        problem = problem_of(edges, groups, rng.randint(4, 24), forbidden)
+        result = colour(problem)
+        assert_valid(problem, result)
+        failures += bool(result.failed)
+    assert 0 < failures < 300
+
+
+def test_a_known_assignment_is_kept():
+    problem = problem_of([(0, 1), (1, 2)], singles(3), 8)
+    problem.hint = {0: 5, 1: 2, 2: 7}
+    assert colour(problem).colour == [5, 2, 7]

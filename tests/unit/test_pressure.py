@@ -1,0 +1,54 @@
+"""Spill to pressure: nothing stays over capacity where it can be helped, and nothing is spilled for nothing."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from binalloc.models.pressure import Candidate, choose_spills, from_bits, pressure_of, to_bits
+
+
+def test_bits_round_trip():
+    mask = 0b1011_0000_0000_0001
+    assert from_bits(to_bits(mask, 16).astype(bool)) == mask
+
+
+def test_nothing_is_spilled_below_capacity():
+    pressure = np.array([3, 4, 4])
+    chosen, left = choose_spills(pressure, np.array([4, 4, 4]), [Candidate(0, (0b111,), 1.0)])
+    assert chosen == []
+    assert left.tolist() == [3, 4, 4]
+
+
+def test_most_relief_per_cost_goes_first():
+    pressure, capacity = np.array([5, 5, 5, 5]), np.array([4, 4, 4, 4])
+    wide = Candidate(0, (0b1111,), 4.0)
+    narrow = [Candidate(k, (1 << (k - 1),), 0.5) for k in range(1, 5)]
+    assert choose_spills(pressure, capacity, [wide, *narrow])[0] == [1, 2, 3, 4]
+    assert choose_spills(pressure, capacity, [Candidate(0, (0b1111,), 1.0), *narrow])[0] == [0]
+
+
+def test_needless_spills_are_taken_back():
+    pressure, capacity = np.array([5, 6]), np.array([4, 4])
+    first = Candidate(0, (0b01,), 0.1)
+    both = Candidate(1, (0b11, 0b10), 1.0)
+    chosen, left = choose_spills(pressure, capacity, [first, both])
+    assert chosen == [1]
+    assert left.tolist() == [4, 4]
+
+
+def test_random_choices_leave_no_excess():
+    rng = random.Random(3)
+    for _ in range(200):
+        points, values = rng.randint(1, 60), rng.randint(1, 30)
+        live = [rng.getrandbits(points) for _ in range(values)]
+        capacity = np.full(points, rng.randint(0, values))
+        pressure = pressure_of(live, points)
+        candidates = [Candidate(v, (mask,), rng.random() * 10) for v, mask in enumerate(live)]
+        chosen, left = choose_spills(pressure, capacity, candidates)
+        assert np.all(left <= capacity)
+        kept = pressure_of([m for v, m in enumerate(live) if v not in chosen], points)
+        assert left.tolist() == kept.tolist()
+        for group in chosen:  # each one is needed
+            assert np.any(kept + to_bits(live[group], points) > capacity)
