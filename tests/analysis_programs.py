@@ -114,13 +114,20 @@ def module(*functions: Function) -> Module:
 
 
 def random_function(
-    rng: random.Random, name: str, blocks: int, registers: int, callees: tuple[str, ...] = (), kind: str = "kernel"
+    rng: random.Random,
+    name: str,
+    blocks: int,
+    registers: int,
+    callees: tuple[str, ...] = (),
+    kind: str = "kernel",
+    guards: bool = True,
 ) -> Function:
-    """A function of `blocks` blocks with random instructions and branches (forwards and back) over few registers."""
+    """A function of `blocks` blocks with random instructions and branches (forwards and back) over few registers;
+    without `guards` only branches and returns are guarded."""
     lines: list[Line] = []
     for b in range(blocks):
         lines.append(f"b{b}:")
-        lines.extend(_random_instr(rng, registers, callees) for _ in range(rng.randrange(5)))
+        lines.extend(_random_instr(rng, registers, callees, guards) for _ in range(rng.randrange(5)))
         choice = rng.random()
         target = f"b{rng.randrange(blocks)}"
         g = rng.choice(["P0", "!P0", "P1", "!P1"])
@@ -134,8 +141,8 @@ def random_function(
     return function(name, *lines, kind=kind)
 
 
-def _random_instr(rng: random.Random, registers: int, callees: tuple[str, ...]) -> Line:
-    g = rng.choice([None, None, "P0", "!P0", "P1", "!P1"])
+def _random_instr(rng: random.Random, registers: int, callees: tuple[str, ...], guards: bool) -> Line:
+    g = rng.choice([None, None, "P0", "!P0", "P1", "!P1"]) if guards else None
     if callees and rng.random() < 0.2:
         return call(rng.choice(callees), g)
     d, a, b = (rng.randrange(registers) for _ in range(3))

@@ -1,0 +1,127 @@
+"""The reconvergence stack of a warp.
+
+Entries are (kind, PC, reconvergence PC, mask); the top one runs. An entry is popped when its PC reaches its
+reconvergence PC: its lanes wait in an entry below whose PC is that point. A divergent branch turns the running entry
+into the one that waits at the reconvergence point, and pushes one entry per side. If the running entry itself would
+only wait where the entry below waits already (a loop's next round), it is dropped instead, so loops have bounded depth.
+A call pushes a CALL entry, which never reconverges but empties as its lanes return.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.device import device
+from binalloc.emulator.faulting import set_fault
+from binalloc.emulator.layout import (
+    C_RECONV,
+    C_TARGET,
+    ENTRY_CALL,
+    ENTRY_PLAIN,
+    F_DIVERGES,
+    F_NO_RECONV,
+    F_RETURN,
+    F_STACK,
+    S_BRANCHES,
+    S_DIVERGENT,
+    ST_KIND,
+    ST_MASK,
+    ST_PC,
+    ST_RPC,
+    STACK_DEPTH,
+)
+
+
+@device
+def settle(s: Any, w: int) -> None:
+    """Pop entries that are empty or have reached their reconvergence point."""
+    sp = s.sp[w]
+    while sp >= 0 and (
+        s.stack[w, sp, ST_MASK] == 0
+        or (s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_PC] == s.stack[w, sp, ST_RPC])
+    ):
+        sp -= 1
+    s.sp[w] = sp
+
+
+@device
+def push(g: Any, s: Any, w: int, kind: int, pc: int, rpc: int, mask: int) -> None:
+    """Push an entry; overflow is a fault at the running instruction."""
+    sp = s.sp[w] + 1
+    if sp >= STACK_DEPTH:
+        set_fault(g, s, F_STACK, w, s.stack[w, sp - 1, ST_PC], -1, STACK_DEPTH, 0, 0)
+        return
+    s.sp[w] = sp
+    s.stack[w, sp, ST_KIND] = kind
+    s.stack[w, sp, ST_PC] = pc
+    s.stack[w, sp, ST_RPC] = rpc
+    s.stack[w, sp, ST_MASK] = mask
+
+
+@device
+def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: int) -> None:
+    """BRA at `pc`: lanes `taken` of `active` jump."""
+    s.stat[S_BRANCHES] += 1
+    sp = s.sp[w]
+    target = program[pc, C_TARGET]
+    if taken == active or target == pc + 1:
+        s.stack[w, sp, ST_PC] = target
+        settle(s, w)
+        return
+    if taken == 0:
+        s.stack[w, sp, ST_PC] = pc + 1
+        settle(s, w)
+        return
+    s.stat[S_DIVERGENT] += 1
+    if program[pc, F_DIVERGES] == 0:
+        set_fault(g, s, F_NO_RECONV, w, pc, -1, taken, active, 0)
+        return
+    join = program[pc, C_RECONV]
+    if sp > 0 and s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_RPC] == join:
+        s.sp[w] = sp - 1
+    else:
+        s.stack[w, sp, ST_PC] = join
+    if target != join:
+        push(g, s, w, ENTRY_PLAIN, target, join, taken)
+    if pc + 1 != join:
+        push(g, s, w, ENTRY_PLAIN, pc + 1, join, active & ~taken)
+
+
+@device
+def call(g: Any, s: Any, w: int, pc: int, target: int, mask: int) -> None:
+    """CALL: lanes `mask` enter `target`; the others wait behind the call until it has returned."""
+    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    if mask != 0:
+        push(g, s, w, ENTRY_CALL, target, -1, mask)
+
+
+@device
+def leave(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
+    """RET: lanes `mask` leave every entry from the top down to the innermost CALL entry."""
+    sp = s.sp[w]
+    s.stack[w, sp, ST_PC] = pc + 1
+    if mask == 0:
+        settle(s, w)
+        return
+    i = sp
+    while i >= 0:
+        s.stack[w, i, ST_MASK] &= ~mask
+        if s.stack[w, i, ST_KIND] == ENTRY_CALL:
+            break
+        i -= 1
+    if i < 0:
+        set_fault(g, s, F_RETURN, w, pc, -1, mask, 0, 0)
+        return
+    settle(s, w)
+
+
+@device
+def finish(s: Any, w: int, pc: int, mask: int) -> None:
+    """EXIT: lanes `mask` leave every entry; the warp has ended when the stack is empty."""
+    sp = s.sp[w]
+    s.stack[w, sp, ST_PC] = pc + 1
+    if mask != 0:
+        for i in range(sp + 1):
+            s.stack[w, i, ST_MASK] &= ~mask
+        s.live[w] &= ~mask
+    settle(s, w)

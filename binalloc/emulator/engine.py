@@ -1,0 +1,172 @@
+"""The two engines: device functions as they stand (`python`), or compiled together and cached on disk (`numba`).
+
+Needs every device function to find the others among its module's globals. The `numba` engine rebuilds each function of
+`device.REGISTRY` with those globals replaced by compiled versions, and the functions of `bits.py` and `scan.py` by their
+counterparts in `bits_numba.py` and `scan_numba.py`. Only the entry point is cached; the cache folder is keyed by a hash of
+all sources, because Numba itself notices no change in an imported file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from binalloc.emulator import device_loop
+from binalloc.emulator.device import REGISTRY
+from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Plain
+from binalloc.errors import UsageError
+
+ENGINES = ("numba", "python")
+_REPLACED = {"binalloc.emulator.bits": "binalloc.emulator.bits_numba", "binalloc.emulator.scan": "binalloc.emulator.scan_numba"}
+# Small functions on every instruction's path: a call costs more than they do.
+_INLINE = frozenset(
+    (
+        "fill", "write_word", "write_back", "stage", "port_free", "set_state", "make_ready", "wake_at", "arm", "guard_until",
+        "loose_round_robin", "pick", "settle", "eligible_warps", "next_block", "take_port", "within", "aligned",
+        "check_and_mark", "count_access",
+    )
+)  # fmt: skip
+
+
+class Engine:
+    """Makes records and runs quanta over them. `name` is "python" or "numba"."""
+
+    def __init__(self, name: str, run_quantum: Callable[..., int]) -> None:
+        self.name = name
+        self.run_quantum = run_quantum
+
+    def records(self, dtype: np.dtype[Any], n: int) -> Any:
+        """n zeroed records that device code can index."""
+        return [Plain(dtype) for _ in range(n)] if self.name == "python" else np.zeros(n, dtype)
+
+    def put(self, records: Any, i: int, name: str, value: Any) -> None:
+        """Set a field (or a whole array field) of record i."""
+        if self.name == "python":
+            old = getattr(records[i], name)
+            if isinstance(old, list):
+                value = [int(v) for v in value] + [0] * (len(old) - len(value))
+            setattr(records[i], name, value if isinstance(value, (list, np.ndarray)) else int(value))
+        elif np.ndim(value):
+            records[name][i, : len(value)] = value
+        else:
+            records[name][i] = value
+
+    def get(self, records: Any, i: int, name: str) -> Any:
+        """A field of record i: int or array."""
+        value = getattr(records[i], name) if self.name == "python" else records[name][i]
+        return np.array(value) if isinstance(value, (list, np.ndarray)) else int(value)
+
+
+def engine(name: str) -> Engine:
+    """The engine called `name`; UsageError for another name. The first use of "numba" compiles or loads the cache."""
+    if name == "python":
+        return Engine(name, _quiet(device_loop.run_quantum))
+    if name == "numba":
+        return Engine(name, _compiled())
+    raise UsageError("unknown engine", place="engine", found=name, expected=" or ".join(ENGINES))
+
+
+def _quiet(function: Callable[..., int]) -> Callable[..., int]:
+    """NumPy scalars wrap as compiled code does; their warnings about it would only be noise."""
+
+    def run(*args: Any) -> int:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return run
+
+
+def source_hash() -> str:
+    """Hash over every module that holds device code or constants of it, and over the versions that compile them."""
+    import llvmlite
+    import numba
+
+    names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
+    names |= {"binalloc.emulator.layout", "binalloc.emulator.state", "binalloc.emulator.engine", "binalloc.isa.opcodes"}
+    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
+    for name in sorted(names):
+        spec = importlib.util.find_spec(name)
+        assert spec is not None and spec.origin is not None
+        digest.update(Path(spec.origin).read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: under the user's cache folder, or a temporary one where that is not writable."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    for root in (base / "binalloc", Path(tempfile.gettempdir()) / f"binalloc-{os.getuid()}"):
+        folder = root / source_hash()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="binalloc-"))
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> Callable[..., int]:
+    """The compiled `run_quantum`."""
+    import numba
+
+    config: Any = numba.core.config
+    saved = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_folder())
+    try:
+        return build()
+    finally:
+        config.CACHE_DIR = saved
+
+
+def build(entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck: bool | None = None) -> Callable[..., Any]:
+    """Rebuild all registered device functions as compiled ones; the entry is cached on disk."""
+    import numba
+
+    if boundscheck is None:
+        boundscheck = bool(os.environ.get("BINALLOC_BOUNDSCHECK"))
+    modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
+    namespaces: dict[str, dict[str, Any]] = {name: dict(module.__dict__) for name, module in modules.items()}
+    compiled: dict[int, Any] = {}
+    for key, function in sorted(REGISTRY.items()):
+        assert isinstance(function, FunctionType)
+        twin = FunctionType(
+            function.__code__, namespaces[function.__module__], function.__name__, function.__defaults__
+        )
+        twin.__qualname__ = function.__qualname__
+        twin.__module__ = function.__module__
+        options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True}
+        if key == entry:
+            options["cache"] = not boundscheck
+        elif function.__name__ in _INLINE or ".arith_" in key:
+            options["forceinline"] = True
+        compiled[id(function)] = numba.njit(**options)(twin)
+    for plain, native in _REPLACED.items():
+        _replace(importlib.import_module(plain), importlib.import_module(native), compiled)
+    for namespace in namespaces.values():
+        for name, value in namespace.items():
+            if id(value) in compiled:
+                namespace[name] = compiled[id(value)]
+    result: Callable[..., Any] = compiled[id(REGISTRY[entry])]
+    return result
+
+
+def _replace(plain: ModuleType, native: ModuleType, compiled: dict[int, Any]) -> None:
+    """Enter the compiled counterparts of the plain functions of a module."""
+    for name, function in vars(plain).items():
+        if isinstance(function, FunctionType) and function.__module__ == plain.__name__:
+            compiled[id(function)] = getattr(native, name)
+
+
+__all__ = ["ENGINES", "GLOBAL_DTYPE", "SM_DTYPE", "Engine", "cache_folder", "engine", "source_hash"]
