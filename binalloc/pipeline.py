@@ -263,7 +263,7 @@ def build_version(
 
 
 def measure(
-    version: Version, request: Request, *, blocks: int | None = None, force_blocks: int | None = None
+    version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
 ) -> Version:
     """The version with cycles, statistics and output buffers of an emulated run. Needs a launch."""
     from binalloc.emulator.run import run
@@ -277,7 +277,7 @@ def measure(
         engine=request.engine,
         max_cycles=request.cycles_limit,
         blocks_per_sm=blocks,
-        force_blocks=force_blocks,
+        ideal_blocks=ideal_blocks,
     )
     return replace(version, cycles=result.cycles, stats=result.stats, buffers=result.buffers)
 
@@ -497,7 +497,7 @@ def split_speedup(module: Module, request: Request, original: Version, final: Ve
     assert original.cycles is not None and final.cycles is not None
     ideal = original
     if final.blocks_per_sm != original.blocks_per_sm:
-        ideal = measure(original, request, force_blocks=final.blocks_per_sm)
+        ideal = measure(original, request, ideal_blocks=final.blocks_per_sm)
     assert ideal.cycles is not None
     parts = {"occupancy": original.cycles / ideal.cycles}
     local = local_version(module, request, final)

@@ -60,6 +60,8 @@ class Oracle:
         self.late = [_places(v.uses) if not self.latency[n] else frozenset() for n, v in enumerate(self.views)]
         self.writes = [_places(v.defs) for v in self.views]
         self.states: dict[State, list[State]] = {}
+        self.called = {self._word(n) + 1 + i.f["target"] for n, i in enumerate(self.instrs) if i.op.control == "call"}
+        self.drains = {n for n in range(len(self.instrs)) if self._leaves_sight(n)}
         self._explore()
         self.by_node = defaultdict(list)
         for state in self.states:
@@ -69,12 +71,19 @@ class Oracle:
         cycles = self.machine.units[v.unit].latency
         return 0 if v.variable or cycles > 15 else cycles
 
+    def _leaves_sight(self, node: int) -> bool:
+        """Whether what runs next may be code nobody can see, so that nothing may be pending behind `node`."""
+        fn, control = self.module.functions[self.where[node][0]], self.views[node].control
+        if control == "return":
+            return not fn.info.is_kernel and fn.address not in self.called
+        return control == "call_indirect" or (control == "exit" and not fn.info.is_kernel)
+
     # -- the abstract warp
 
     def _explore(self) -> None:
         todo: list[State] = []
         for fn in self.module.functions:
-            if fn.info.is_kernel:
+            if fn.info.is_kernel or fn.address not in self.called:
                 todo.append((self.at[fn.address], ()))
         while todo:
             state = todo.pop()
@@ -162,6 +171,8 @@ class Oracle:
         latency, writes = self.latency[node], self.writes[node]
         best: dict[State, int] = {}
         todo = [(s, self.stalls[node]) for start in self.by_node[node] for s in self.states[start]]
+        if node in self.drains and self.stalls[node] < latency:
+            yield node, latency - self.stalls[node]
         while todo:
             state, elapsed = todo.pop()
             if elapsed >= latency or best.get(state, 99) <= elapsed:
@@ -174,12 +185,14 @@ class Oracle:
                 missing = latency - elapsed - (self.latency[n] - 1 if self.latency[n] else 0)
                 if missing > 0:
                     yield n, missing
+            if n in self.drains and elapsed + self.stalls[n] < latency:
+                yield n, latency - elapsed - self.stalls[n]
             todo += [(s, elapsed + self.stalls[n]) for s in self.states[state]]
 
     # -- scoreboards
 
     def scoreboard_violations(self) -> list[tuple[int, int, str]]:
-        """(producer, consumer, RAW | WAW | WAR) for each pending access some path meets without waiting."""
+        """(producer, consumer, RAW | WAW | WAR | drain) for each pending access some path meets without waiting."""
         found = set()
         for node in range(len(self.instrs)):
             if self.latency[node]:
@@ -190,8 +203,8 @@ class Oracle:
                     found.add((node, n, what))
             sources = self.late[node] - self.writes[node]
             if sources:
-                for n, _ in self._unguarded(node, {ctrl.wbar, ctrl.rbar}, frozenset(), sources):
-                    found.add((node, n, "WAR"))
+                for n, what in self._unguarded(node, {ctrl.wbar, ctrl.rbar}, frozenset(), sources):
+                    found.add((node, n, "WAR" if what == "WAW" else what))
         return sorted(found)
 
     def _unguarded(
@@ -208,6 +221,8 @@ class Oracle:
             n = state[0]
             if self.instrs[n].ctrl.wait & clears:
                 continue
+            if n in self.drains:
+                yield n, "drain"
             if no_read & self.reads[n]:
                 yield n, "RAW"
             elif no_write & self.writes[n]:

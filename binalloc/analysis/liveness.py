@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from binalloc.analysis.callgraph import CallGraph, require_static
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.facts import BackwardSolver, Facts, build_facts, step_back, union
+from binalloc.analysis.lift import Lifting
 from binalloc.analysis.locations import PRED_BASE, REG_MASK, bits
 from binalloc.isa.instruction import NO_REGISTER
 
@@ -87,14 +88,18 @@ class Liveness:
             yield i, self.before[i], self.after[i]
 
 
-def build_liveness(graph: CallGraph) -> dict[str, Liveness]:
-    """Liveness of every function of the call graph, by name.
+def build_liveness(graph: CallGraph, lifting: Lifting | None = None) -> dict[str, Liveness]:
+    """Liveness of every function of the call graph, by name; with `lifting`, of lifted local words too.
 
     Raises Refused (see `require_static`) for recursion and indirect calls. Functions are solved callers first for
     results and again where arguments moved; without guards inside callees one round is enough.
     """
     require_static(graph)
-    found = {name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name]), Summary()) for name in graph.functions}
+    local = lifting.accesses if lifting else {}
+    found = {
+        name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name], local.get(name)), Summary())
+        for name in graph.functions
+    }
     for name in graph.bottom_up:
         _summarise_effects(graph, found, name)
     everything = 0

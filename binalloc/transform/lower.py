@@ -62,6 +62,8 @@ class _Lowering:
             group = groups[web.group] if web.group >= 0 else values.group(spillable=True)
             value = values.value(group, web.offset if web.group >= 0 else 0, f"{web.name}.{web.id}")
             self.value_of[web.id] = value
+            if web.file == REG:
+                self.code.before[value] = web.arch
             if web.remat >= 0 and self.analysis.cfg.views[web.remat].defs[0].units == 1:
                 self.code.constants[value] = self.analysis.fn.instrs[web.remat]
 

@@ -185,7 +185,8 @@ def build_problem(code: VCode, live: Liveness, available: int, contracts: Mappin
         Group(tuple(members), values.units[g], values.align[g], cost[g] if values.spillable[g] else MUST_STAY)
         for g, members in enumerate(values.members)
     ]
-    return Problem(adjacency, groups, available, forbidden, dict(values.fixed), affinity)
+    hint = code.before if all(available >> r & 1 for r in code.before.values()) else {}
+    return Problem(adjacency, groups, available, forbidden, dict(values.fixed), affinity, hint)
 
 
 def _relieve(

@@ -14,12 +14,12 @@ away, so that in the end no single count can be lowered. Paths go through callee
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from binalloc.transform.schedule_graph import InstrGraph
 from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
 
-Context = tuple[int, ...]  # call sites entered on the way back through a callee, innermost last
+# What a path traced backwards owes: call sites whose callees it is inside of, innermost last, and -(b + 1) for a branch
+# b of which it has traced the second side, so that it must leave the first side through b.
+Context = tuple[int, ...]
 
 
 class StallSolver:
@@ -32,9 +32,12 @@ class StallSolver:
         self.stall = [0 if p else 1 for p in pairs]
         self.longest = max((t.latency for t in timings), default=0)
         entries = {graph.base[f] for f in range(len(graph.functions)) if graph.functions[f].instrs}
-        self.plain: list[int] = [
-            p[0] if len(p) == 1 and node not in entries and graph.callee[p[0]] < 0 else -1
-            for node, p in enumerate(graph.pred)
+        popped = {branch for edges in graph.pops.values() for _, branch in edges}
+        self.simple: list[list[int] | None] = [
+            None
+            if node in entries or node in graph.pops or any(graph.callee[p] >= 0 or p in popped for p in before)
+            else before
+            for node, before in enumerate(graph.pred)
         ]
 
     def solve(self) -> list[int]:
@@ -60,48 +63,72 @@ class StallSolver:
             self.stall[node] += missing
             assert self.stall[node] <= STALL_MAX
 
-    def _back(self, node: int, context: Context) -> Iterator[tuple[int, Context]]:
-        """The instructions a warp may have issued right before `node`, in the given calling context."""
+    def _back(self, node: int, context: Context) -> list[tuple[int, Context]]:
+        """The instructions a warp may have issued right before `node`, and what the path owes then."""
         graph = self.graph
+        out: list[tuple[int, Context]] = []
         for p in graph.pred[node]:
-            callee = graph.callee[p]
-            if callee >= 0:
-                for r in graph.returns[callee]:
-                    yield r, (*context, p)
-            if graph.passes(p):
-                yield p, context
+            self._through(p, context, out)
+        for p, branch in graph.pops.get(node, ()):
+            if branch < 0:
+                self._through(p, context, out)
+            elif -branch - 1 not in self._activation(context):
+                self._through(p, (*context, -branch - 1), out)
         f = graph.owner[node]
         if node == graph.base[f]:
-            if context:
-                yield context[-1], context[:-1]
+            outer = context[: len(context) - len(self._activation(context))]
+            if outer:
+                out.append((outer[-1], outer[:-1]))
             else:
-                for site in graph.sites[f]:
-                    yield site, ()
+                out += [(site, ()) for site in graph.sites[f]]
+        return out
+
+    def _through(self, p: int, context: Context, out: list[tuple[int, Context]]) -> None:
+        callee = self.graph.callee[p]
+        if callee >= 0:
+            out += [(r, (*context, p)) for r in self.graph.returns[callee]]
+        if self.graph.passes(p):
+            if -p - 1 in context:
+                inner = len(context) - len(self._activation(context))
+                context = (*context[:inner], *(c for c in context[inner:] if c != -p - 1))
+            out.append((p, context))
+
+    @staticmethod
+    def _activation(context: Context) -> Context:
+        """The part of `context` that belongs to the function the path is in."""
+        start = len(context)
+        while start and context[start - 1] < 0:
+            start -= 1
+        return context[start:]
 
     def _missing(self, reads: int, writes: int, latency: int, start: int, context: Context) -> int:
         """Largest shortfall of any distance that ends right after `start`; at most 0 if all are long enough."""
         worst = -STALL_MAX
         allowance = latency - 1 if latency else 0
-        timings, stall, plain = self.timings, self.stall, self.plain
+        timings, stall, simple, longest = self.timings, self.stall, self.simple, self.longest
         todo = [(start, context, stall[start])]
         seen: dict[tuple[int, Context], int] = {}
         while todo:
             node, context, sum_ = todo.pop()
-            while sum_ <= self.longest:
+            while sum_ <= longest and sum_ + worst < longest:
                 t = timings[node]
                 if t.latency:
                     if t.writes & reads:
                         worst = max(worst, t.latency - sum_)
                     elif t.writes & writes:
                         worst = max(worst, t.latency - sum_ - allowance)
-                before = plain[node]
-                if before < 0:
-                    if seen.get((node, context), STALL_MAX + 1) > sum_:
-                        seen[node, context] = sum_
+                before = simple[node]
+                if before is not None and len(before) == 1:
+                    node = before[0]
+                    sum_ += stall[node]
+                    continue
+                if seen.get((node, context), STALL_MAX + 1) > sum_:
+                    seen[node, context] = sum_
+                    if before is None:
                         todo += [(p, c, sum_ + stall[p]) for p, c in self._back(node, context)]
-                    break
-                node = before
-                sum_ += stall[node]
+                    else:
+                        todo += [(p, context, sum_ + stall[p]) for p in before]
+                break
         return worst
 
     def _lower(self, node: int) -> None:
@@ -117,24 +144,51 @@ class StallSolver:
         return 0
 
     def _violated_after(self, start: int) -> bool:
-        """Whether some distance over `start` is now too short: looks at every end within the longest latency."""
+        """Whether some distance over `start` is now too short.
+
+        First the instructions right behind it, where most are; then those that some pair of a way to `start` and a way
+        from it condemns, a pair that need not be one path.
+        """
         if start in self.graph.drains and self._missing(ALL_PLACES, 0, 0, start, ()) > 0:
             return True
-        reach = {start: self.stall[start]}
-        checked: set[int] = set()
-        todo = [start]
+        behind = self._forward(start)
+        if any(self._illegal(after) for after in behind):
+            return True
+        unfinished = self._unfinished(start)
+        reach = dict.fromkeys(behind, 0)
+        todo = list(behind)
+        suspects: set[int] = set()
         while todo:
             node = todo.pop(0)
-            for after in self._forward(node):
-                if after not in checked:
-                    checked.add(after)
-                    if self._illegal(after):
-                        return True
-                sum_ = reach[node] + self.stall[after]
-                if sum_ < reach.get(after, self.longest + 1):
-                    reach[after] = sum_
-                    todo.append(after)
-        return False
+            t, sum_ = self.timings[node], reach[node]
+            busy = 0
+            for left in range(sum_ + 1, self.longest + 1):
+                busy |= unfinished[left]
+            if busy & (t.reads | t.writes) or (busy and node in self.graph.drains):
+                suspects.add(node)
+            sum_ += self.stall[node]
+            if busy:
+                for after in self._forward(node):
+                    if sum_ < reach.get(after, self.longest + 1):
+                        reach[after] = sum_
+                        todo.append(after)
+        return any(self._illegal(node) for node in sorted(suspects))
+
+    def _unfinished(self, start: int) -> list[int]:
+        """By number of cycles: places whose results are still that far away when the stall count of `start` is over."""
+        unfinished = [0] * (self.longest + 1)
+        todo: list[tuple[int, Context, int]] = [(start, (), self.stall[start])]
+        seen: dict[tuple[int, Context], int] = {}
+        while todo:
+            node, context, sum_ = todo.pop()
+            if sum_ >= self.longest or seen.get((node, context), STALL_MAX + 1) <= sum_:
+                continue
+            seen[node, context] = sum_
+            t = self.timings[node]
+            if t.latency > sum_:
+                unfinished[t.latency - sum_] |= t.writes
+            todo += [(p, c, sum_ + self.stall[p]) for p, c in self._back(node, context)]
+        return unfinished
 
     def _forward(self, node: int) -> list[int]:
         graph = self.graph

@@ -107,6 +107,7 @@ class VCode:
 
     arguments: architectural register -> value defined by `entry`; results: architectural register -> value that every
     RET uses. Both are rewritten when the value goes to memory, so that after colouring they tell callers where to look.
+    before: value -> the architectural register it has in the input.
     """
 
     function: Function
@@ -115,6 +116,7 @@ class VCode:
     constants: dict[int, Instr] = field(default_factory=dict)
     arguments: dict[int, int] = field(default_factory=dict)
     results: dict[int, int] = field(default_factory=dict)
+    before: dict[int, int] = field(default_factory=dict)
 
     def items(self) -> list[Item]:
         return [item for block in self.blocks for item in block.items]

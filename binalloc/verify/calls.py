@@ -25,6 +25,7 @@ from binalloc.verify.lattice import (
     Names,
     State,
     meet,
+    pred_key,
     reg_key,
     shift_slots,
     slot_key,
@@ -35,6 +36,7 @@ from binalloc.verify.report import Finding
 from binalloc.verify.transfer import SLOT_ROW, Effects, Steps
 
 MAX_CONTEXTS = 48
+PT_PLACE = PRED0 + 7
 MAX_VISITS = 400
 
 
@@ -171,7 +173,11 @@ class _Run:
         pair = self.pair
         first = pair.product.entry
         assert first is not None
-        start = self._along(entry.copy(), first)
+        start = entry.copy()
+        start.kill(1 << PT_PLACE)  # PT is no undefined predicate: it is true in every thread
+        start.add(pred_key(PT_PLACE - PRED0), 1 << PT_PLACE)
+        start.refine(((PT_PLACE, True),))
+        start = self._along(start, first)
         states: dict[int, State] = {pair.index[first.target]: start}
         work = [pair.index[first.target]]
         queued = set(work)
@@ -238,6 +244,8 @@ class _Run:
         if node.kind == "match":
             return steps.match(state, node.n, node.m)
         condition = steps.guard(state, node.n, node.m)
+        if node.kind == "branch":
+            return state
         if node.kind == "call":
             callee = self.pair.callees[node.n]
             if condition is None:
@@ -263,7 +271,7 @@ class _Run:
         at = names.pointer_bytes(state.S.get(pointer, 0)) if self.setting.pointer != 255 else None
         if at is not None and at % SLOT_ROW:
             at = None
-        entry = self._entry(state, foot.reads | foot.writes, at, pointer)
+        entry = self._entry(state, foot, at, pointer)
         # The recording pass must see the very result the fixpoint saw, also where entries were merged since.
         key = (node.n, entry.frozen())
         result = self.called.get(key) or self.contexts.analyse(callee, entry)
@@ -281,23 +289,27 @@ class _Run:
         self._returned(after, result.exit, foot.reads | foot.writes, foot.writes, at)
         return after
 
-    def _entry(self, state: State, touched: int, at: int | None, pointer: int) -> State:
-        """The caller's facts as the callee sees them."""
+    def _entry(self, state: State, foot: Footprint, at: int | None, pointer: int) -> State:
+        """The caller's facts as the callee sees them. Constants only of places the callee does not write: others are
+        mostly its scratch registers, and would tell equal entries apart."""
         names = self.setting.names
+        touched = foot.reads | foot.writes
         shift = 0 if at is None else -(at // SLOT_ROW)
         entry = State(names, state.free & touched)
         for key, mask in state.S.items():
             if not mask & touched:
                 continue
-            if slot_of(key) is not None and (at is None or (slot_of(key) or 0) + shift < 0):
+            if slot_of(key) is not None and at is None:
                 continue
             entry.S[shift_slots(key, shift)] = mask & touched
         for key, conds in state.C.items():
-            if slot_of(key) is not None and (at is None or (slot_of(key) or 0) + shift < 0):
+            if slot_of(key) is not None and at is None:
                 continue
             kept = {c: m & touched for c, m in conds.items() if m & touched and touched >> c[0] & 1}
             if kept:
                 entry.C[shift_slots(key, shift)] = kept
+        inputs = foot.reads & ~foot.writes
+        entry.of = {x: t for x, t in state.of.items() if inputs >> x & 1}
         if at is not None:
             entry.add(pointer, 1 << names.token(("ptr", 0)))
         return entry

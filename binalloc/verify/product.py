@@ -38,9 +38,12 @@ class Edge:
 
 @dataclass
 class Node:
-    """kind: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values),
-    "match" (the same operation), "call", "end" (RET or EXIT, guarded or not). passed: original positions executed
-    alone before the step."""
+    """A step of the lockstep.
+
+    kind: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values), "match"
+    (the same operation), "branch", "call", "end" (RET or EXIT, guarded or not). passed: original positions executed
+    alone before the step.
+    """
 
     kind: str
     n: int
@@ -251,7 +254,7 @@ class Product:
         edges = [taken]
         if condition is not None:
             edges.append(self._edge(n + 1, k + 1, (condition[0], not condition[1])))
-        return Node("match", n, k, passed, [e for e in edges if e is not None])
+        return Node("branch", n, k, passed, [e for e in edges if e is not None])
 
     # -- reconvergence
 

@@ -39,8 +39,11 @@ def call_graphs(draw: st.DrawFn) -> dict[str, Procedure]:
     return result
 
 
-def compositions(procedures: dict[str, Procedure], name: str, above: frozenset[tuple[str, int]] = frozenset(),
-                 ) -> Iterator[frozenset[tuple[str, int]]]:
+def compositions(
+    procedures: dict[str, Procedure],
+    name: str,
+    above: frozenset[tuple[str, int]] = frozenset(),
+) -> Iterator[frozenset[tuple[str, int]]]:
     """Live set of every composition instruction, enumerated as the paper defines them."""
     for live in procedures[name].live_exit:
         yield above | {(name, v) for v in bits(live)}
@@ -57,9 +60,7 @@ def test_pruning_by_frequency_is_the_papers_enumeration(procedures: dict[str, Pr
     frequency = {v: sum(v in live for live in over) for v in frozenset().union(*over)}
     rank = {name: n for n, name in enumerate(call_order(procedures, "kernel"))}
     dropped: set[tuple[str, int]] = set()
-    for v in sorted(
-        frequency, key=lambda v: (frequency[v], procedures[v[0]].cost_of(v[1]), rank[v[0]], v[1])
-    ):
+    for v in sorted(frequency, key=lambda v: (frequency[v], procedures[v[0]].cost_of(v[1]), rank[v[0]], v[1])):
         if max(len(live - dropped) for live in lives) <= slots:
             break
         dropped.add(v)

@@ -266,7 +266,7 @@ def test_more_results_pending_than_scoreboards_still_wait_right() -> None:
 def test_branches_and_calls_to_nowhere_are_refused() -> None:
     c = Code("k")
     c.emit("BRA", target=5)
-    with pytest.raises(MalformedInput, match="k\\+0.*leaves its function"):
+    with pytest.raises(MalformedInput, match=r"k\+0.*leaves its function"):
         schedule(module_of(c), DUAL)
     module = Module([module_of(Code("k")).functions[0]])
     module.functions[0].instrs = [make("CALL", target=7), make("EXIT")]
