@@ -16,18 +16,19 @@ def dot(a, b, start):
 
 def forces(inputs, x, v):
     """Acceleration and jerk of every body from its block's list; arrays of shape (3, n)."""
-    n = x.shape[1]
-    lists = inputs["lists"][np.arange(n) // PER_BLOCK]
-    a, j = np.zeros((3, n), F), np.zeros((3, n), F)
-    for k in range(inputs["count"]):
-        source = inputs["sources"][lists[:, k]].T
-        d, rate = source[0:3] - x, source[4:7] - v
+    block = np.arange(x.shape[1]) // PER_BLOCK
+    counts, lists = inputs["counts"][block], inputs["lists"]
+    a, j = np.zeros_like(x), np.zeros_like(x)
+    for k in range(counts.max(initial=0)):
+        on = np.flatnonzero(k < counts)
+        source = inputs["sources"][lists[block[on], k]].T
+        d, rate = source[0:3] - x[:, on], source[4:7] - v[:, on]
         inverse = rsq32(dot(d, d, F(inputs["eps2"])))
         square = inverse * inverse
         alpha = (dot(d, rate, None) * F(3)) * square
         weight = (source[3] * inverse) * square
-        a = fma32(weight, d, a)
-        j = fma32(weight, fma32(alpha, -d, rate), j)
+        a[:, on] = fma32(weight, d, a[:, on])
+        j[:, on] = fma32(weight, fma32(alpha, -d, rate), j[:, on])
     return a, j
 
 

@@ -18,7 +18,7 @@ from binalloc.analysis.locations import PRED_BASE, PRED_MASK, REG_MASK, bits, lo
 from binalloc.analysis.loops import find_loops
 from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
-from binalloc.analysis.webs import CALL
+from binalloc.analysis.webs import CALL, MEMORY
 from tests.analysis_programs import module, random_function
 
 
@@ -29,7 +29,26 @@ def random_program(seed: int, guards: bool = True) -> ProgramAnalysis:
     kernel = random_function(rng, "k", rng.randrange(1, 8), registers, ("f", "g"), guards=guards)
     middle = random_function(rng, "f", rng.randrange(1, 5), registers, ("g",), "function", guards=guards)
     leaf = random_function(rng, "g", rng.randrange(1, 5), registers, (), "function", guards=guards)
-    return analyse(module(kernel, middle, leaf), "k")
+    return analyse(module(kernel, middle, leaf), "k", lift=seed % 2 == 1)
+
+
+def one_function(seed: int, guards: bool = True) -> FunctionAnalysis:
+    """A kernel without calls."""
+    rng = random.Random(seed)
+    kernel = random_function(rng, "k", rng.randrange(1, 10), 6, guards=guards)
+    return analyse(module(kernel), "k", lift=seed % 2 == 1).kernel
+
+
+def reads(f: FunctionAnalysis, i: int) -> int:
+    """Locations an instruction reads by itself if its guard holds, from the views."""
+    store, first, count = f.live.facts.local.get(i, (True, 0, 0))
+    return refs_mask(f.cfg.views[i].uses) | (0 if store else ((1 << count) - 1) << first)
+
+
+def writes(f: FunctionAnalysis, i: int) -> int:
+    """Locations an instruction writes by itself if its guard holds."""
+    store, first, count = f.live.facts.local.get(i, (False, 0, 0))
+    return refs_mask(f.cfg.views[i].defs) | (((1 << count) - 1) << first if store else 0)
 
 
 # -- liveness -------------------------------------------------------------------------------------------------------
@@ -78,11 +97,11 @@ def exactly_live(program: ProgramAnalysis, stack: Stack, loc: int) -> bool:
         if literal(view.guard) >= 0 and PRED_BASE + (literal(view.guard) >> 1) == loc:
             return True
         for executes, known in steps(program, here, preds):
-            if executes and refs_mask(view.uses) >> loc & 1:
+            if executes and reads(program[name], i) >> loc & 1:
                 return True
-            if executes and refs_mask(view.defs) >> loc & 1:
+            if executes and writes(program[name], i) >> loc & 1:
                 continue
-            written = refs_mask(view.defs) >> PRED_BASE if executes else 0
+            written = writes(program[name], i) >> PRED_BASE if executes else 0
             after = tuple(None if written >> p & 1 else v for p, v in enumerate(known))
             then = following(program, here, executes)
             if then and (then, after) not in seen:
@@ -118,9 +137,7 @@ def test_nothing_a_path_reads_is_missing_from_liveness(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_liveness_is_exact_in_one_function_without_guards(seed: int) -> None:
-    rng = random.Random(seed)
-    program = analyse(module(random_function(rng, "k", rng.randrange(1, 10), 6, guards=False)), "k")
-    f = program.kernel
+    f = one_function(seed, guards=False)
     for i in range(len(f.fn)):
         if f.cfg.reachable(i):
             naive = [loc for loc in bits(f.live.facts.everything) if naively_live(f, i, loc)]
@@ -129,9 +146,7 @@ def test_liveness_is_exact_in_one_function_without_guards(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_guards_only_ever_make_liveness_smaller(seed: int) -> None:
-    rng = random.Random(seed)
-    program = analyse(module(random_function(rng, "k", rng.randrange(1, 10), 6)), "k")
-    f = program.kernel
+    f = one_function(seed)
     for i in range(len(f.fn)):
         for loc in bits(f.live.before[i]):
             assert naively_live(f, i, loc)
@@ -144,9 +159,9 @@ def naively_live(f: FunctionAnalysis, start: int, loc: int) -> bool:
         i = work.pop()
         view = f.cfg.views[i]
         lit = literal(view.guard)
-        if refs_mask(view.uses) >> loc & 1 or (lit >= 0 and PRED_BASE + (lit >> 1) == loc):
+        if reads(f, i) >> loc & 1 or (lit >= 0 and PRED_BASE + (lit >> 1) == loc):
             return True
-        if lit == -1 and refs_mask(view.defs) >> loc & 1:
+        if lit == -1 and writes(f, i) >> loc & 1:
             continue
         for executes in (True, False) if lit != -1 else (True,):
             then = following_in(f, i, executes)
@@ -242,13 +257,18 @@ class Machine:
             for k, r in enumerate(view.uses)
             for u in range(r.units)
         ]
+        store, first, count = f.live.facts.local.get(i, (False, 0, 0))
+        if count and not store:
+            operands = [self.read(f, frame, i, MEMORY, u, first + u) for u in range(count)]
         known = POISON not in operands
         for k, r in enumerate(view.defs):
             for u in range(r.units):
                 value: object = self.rng.getrandbits(1 if r.file == "P" else 30) if known else POISON
-                if view.copy:
-                    value = operands[0]
+                if view.copy or count:
+                    value = operands[u]
                 self.write(f, frame, f.webs.web_of_def[i, k, u], value)
+        for u in range(count if store else 0):
+            self.write(f, frame, f.webs.web_of_def[i, MEMORY, u], operands[u])
 
     def call(self, f: FunctionAnalysis, frame: Frame, i: int) -> bool:
         link = f.webs.calls[i]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.models.bitset import mask_from
-from binalloc.models.cpsat import canonical, solve
+from binalloc.models.cpsat import _Model, canonical, solve
 from binalloc.models.placement import (
     Placement,
     PlacementGroup,
@@ -57,6 +57,19 @@ def test_cpsat_equals_exhaustive_search(problem: PlacementProblem) -> None:
     assert violations(problem, found.placement) == []
     assert found.value == cost_of(problem, found.placement) == cost_of(problem, expected) == found.bound
     assert found.gap == 0
+
+
+@settings(max_examples=120, deadline=None)
+@given(problems())
+def test_the_full_model_alone_equals_exhaustive_search(problem: PlacementProblem) -> None:
+    """`solve` seldom needs it on small functions, as the relaxed model and colouring mostly settle them."""
+    expected = exhaustive(problem)
+    model = _Model(problem, full=True)
+    status, _ = model.run(5.0, 1, None, 0)
+    assert status == ("infeasible" if expected is None else "optimal")
+    if expected is not None:
+        assert violations(problem, model.placement()) == []
+        assert cost_of(problem, model.placement()) == cost_of(problem, expected) == model.bound
 
 
 @settings(max_examples=40, deadline=None)
