@@ -22,10 +22,11 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface import REG, rename, view
 from binalloc.models.colouring import bits
 from binalloc.models.slots import CallSite, Procedure, SlotPlan, plan_slots
+from binalloc.transform.contract import Contract
 from binalloc.transform.emit import CallPlan, Emitted, MemoryPlan, emit, scratch_registers
 from binalloc.transform.lower import lower
 from binalloc.transform.normalise import Normalised, expand_guarded_calls
-from binalloc.transform.registers import Contract, Infeasible, RegisterAllocation, allocate_registers
+from binalloc.transform.registers import Infeasible, RegisterAllocation, allocate_registers
 from binalloc.transform.vcode import RELOAD, STORE
 from binalloc.transform.vliveness import liveness
 

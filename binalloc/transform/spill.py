@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.transform.vcode import COPY, ENTRY, INSTR, RELOAD, STORE, Block, Item, Operand, VCode
+from binalloc.transform.vcode import COPY, ENTRY, INSTR, KEEP, RELOAD, STORE, Block, Item, Operand, VCode
 
 
 @dataclass
@@ -88,7 +88,11 @@ class Spiller:
         clobbers_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
         before: list[Item] = []
         after: list[Item] = []
-        item.uses = tuple(self._use(o, item, position, before) if self._spilled(o) else o for o in item.uses)
+        item.uses = tuple(
+            self._use(o, item, position, before) if self._spilled(o) else o
+            for o in item.uses
+            if o.field != KEEP or not self._spilled(o)
+        )
         item.defs = tuple(
             self._define(o, item, position, clobbers_guard, before, after) if self._spilled(o) else o for o in item.defs
         )
