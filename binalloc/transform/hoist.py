@@ -1,7 +1,7 @@
 """Moves reloads up and stores down inside their blocks, so that memory latencies overlap with other work.
 
 Warps issue in order: a reload right in front of its use makes the warp wait for the whole latency, one reload after
-the other. Needs: virtual code with spill code. Leaves: the same accesses, each reload as early and each store as late in
+the other. Needs: virtual code with spill code. Leaves: the same accesses, each reload as early, each store as late in
 its block as register pressure allows; never across an access of the same memory value, a call, or (guarded stores)
 a change of the guard. The order of everything else is untouched.
 """
