@@ -31,7 +31,7 @@ class Summary:
     may_def: changed on some path, its callees included. must_def: redefined on every path from entry to a RET (all of
     may_def if no path returns). reads: incoming value may be read by an instruction of the function or its callees.
     results: of may_def, what is live after some call site in this call graph. args: live at entry: reads, and results
-    that some path leaves as they came in (pass-through). returns: whether a RET is reachable.
+    that some path leaves as they came in (pass-through); of a kernel, only what hardware sets. returns: whether a RET is reachable.
     """
 
     may_def: int = 0
@@ -214,6 +214,7 @@ def _entry_and_undefined(live: Liveness) -> None:
     if live.cfg.fn.info.is_kernel and cfg.fn.info.local_stack != NO_REGISTER:
         live.entry_defined = (1 << cfg.fn.info.local_stack) & REG_MASK
     start = live.live_in[0] & ~live.entry_defined
+    live.summary.args &= live.entry_defined
     if not start:
         return
     unset = [0] * len(cfg.blocks)
