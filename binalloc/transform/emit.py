@@ -137,7 +137,10 @@ class _Emitter:
         fields = {o.field: self._register(o) for o in (*item.uses, *item.defs) if o.field not in ("", KEEP)}
         if links(item.instr):
             self.branches.append((len(self.instrs), item.origin))
-        self._insert(rename(item.instr, fields), item.origin)
+        instr = rename(item.instr, fields)
+        if item.guard is not None and not instr.guarded:  # an inserted instruction under its original's guard
+            instr = instr.replace(guard=item.guard)
+        self._insert(instr, item.origin)
 
     def _reload(self, target: int, value: int, guard: build.Guard) -> Instr:
         if value in self.plan.slot_of:

@@ -14,7 +14,7 @@ from binalloc.analysis.locations import PRED_BASE
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY
 from binalloc.isa import build
-from binalloc.isa.interface import PRED, REG, Ref, View
+from binalloc.isa.interface import ADDRESS, PRED, REG, Ref, View
 from binalloc.transform.contract import Contract
 from binalloc.transform.vcode import COPY, ENTRY, INSTR, KEEP, Block, Item, Operand, Values, VCode
 
@@ -124,7 +124,10 @@ class _Lowering:
         load = view.memory.access == "load"
         refs, lookup = (view.defs, self.webs.web_of_def) if load else (view.uses, self.webs.web_of_use)
         memory = self.webs.web_of_use if load else self.webs.web_of_def
-        k = next(k for k, ref in enumerate(refs) if ref.field != "ra")
+        k = next((k for k, ref in enumerate(refs) if ref.field != ADDRESS), -1)
+        if k < 0:
+            self._lifted_zero(i, view, weight, out)
+            return
         for u in range(refs[k].units):
             register, word = self.value_of[lookup[i, k, u]], self.value_of[memory[i, MEMORY, u]]
             target, source = (register, word) if load else (word, register)
@@ -137,6 +140,15 @@ class _Lowering:
                     weight=weight,
                 )
             )
+
+    def _lifted_zero(self, i: int, view: View, weight: float, out: list[Item]) -> None:
+        """A store of RZ sets its words to zero; a load into RZ does nothing."""
+        u = 0
+        while (i, MEMORY, u) in self.webs.web_of_def:
+            word = self.value_of[self.webs.web_of_def[i, MEMORY, u]]
+            zero = (Operand("rd", (word,)),)
+            out.append(Item(INSTR, build.zero(), defs=zero, guard=view.guard, weight=weight))
+            u += 1
 
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
         link = self.webs.calls[i]

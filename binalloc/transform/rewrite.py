@@ -82,7 +82,7 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     _check(module, kernel, registers, slots)
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
     plain = _module_of(module, normalised)
-    work = _allocate(analyse(plain, kernel), normalised, registers, slots if chosen.slots else 0)
+    work = _allocate(analyse(plain, kernel, lift=True), normalised, registers, slots if chosen.slots else 0)
     plan = _plan(work, kernel, slots if work.pointer >= 0 else 0, chosen.priority)
     return _assemble(module, kernel, work, plan)
 

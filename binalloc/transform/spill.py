@@ -120,13 +120,14 @@ class Spiller:
 
     def _use(self, operand: Operand, item: Item, position: int, before: list[Item]) -> Operand:
         values = operand.values
-        held = self._held.get(values)
+        at_return = not operand.field and not item.callee
+        held = None if at_return else self._held.get(values)
         if held is not None and self.room is not None:
             if self.room.take(held.point, 2 * position, len(values)):
                 held.point = 2 * position + 1
                 return Operand(operand.field, held.temporaries)
             del self._held[values]
-        if not operand.field and not item.callee:
+        if at_return:
             temporaries = tuple(self._return_temporary(v) for v in values)
         else:
             temporaries = self.code.values.temporary(len(values))
