@@ -142,8 +142,7 @@ class _Run:
         start.kill(1 << PT_PLACE)  # PT is no undefined predicate: it is true in every thread
         start.add(pred_key(PT_PLACE - PRED0), 1 << PT_PLACE)
         start.refine(((PT_PLACE, True),))
-        start = self._along(start, first)
-        states: dict[int, State] = {pair.index[first.target]: start}
+        states: dict[int, State] = {pair.index[first.target]: self._pass(start, first)}
         work = [pair.index[first.target]]
         queued = set(work)
         visits: dict[int, int] = {}
@@ -178,17 +177,18 @@ class _Run:
             raise TooMuch("the rewrite takes too many steps to check")
         for node in block.nodes[:-1]:
             after = self._node(node, state)
-            if after is None:
+            if after is None or not node.edges[0].open(after.K):
                 return []
-            state = self._along(after, node.edges[0])
+            state = self._pass(after, node.edges[0])
         node = block.nodes[-1]
         after = self._node(node, state)
         if after is None:
             return []
-        edges = node.edges
-        return [(e.target, self._along(after.copy() if e is not edges[-1] else after, e)) for e in edges]
+        ways = [e for e in node.edges if e.open(after.K)]
+        return [(e.target, self._pass(after.copy() if e is not ways[-1] else after, e)) for e in ways]
 
-    def _along(self, state: State, edge: Edge) -> State:
+    def _pass(self, state: State, edge: Edge) -> State:
+        """The facts behind an edge."""
         if edge.condition is not None:
             state.refine((edge.condition,))
         for m in edge.passed:
@@ -221,7 +221,8 @@ class _Run:
     def _end(self, node: Node, state: State) -> State | None:
         """RET hands the facts to the caller; after a guarded RET or EXIT the other threads go on."""
         condition = self.pair.old.condition(node.m)
-        if self.pair.old.views[node.m].control == "return":
+        leaves = condition is None or (condition[0], not condition[1]) not in state.K
+        if leaves and self.pair.old.views[node.m].control == "return":
             leaving = state.copy()
             if condition is not None:
                 leaving.refine((condition,))

@@ -35,6 +35,10 @@ class Edge:
     passed: tuple[int, ...] = ()
     condition: Cond | None = None
 
+    def open(self, known: frozenset[Cond]) -> bool:
+        """Can threads in which `known` holds go here?"""
+        return self.condition is None or (self.condition[0], not self.condition[1]) not in known
+
 
 @dataclass
 class Node:
