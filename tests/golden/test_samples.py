@@ -79,6 +79,17 @@ def test_register_counts_are_within_alignment_of_max_live(name: str) -> None:
     assert given <= 63, "what GTX680 has for a thread"
 
 
+def test_readme_table_states_what_the_binaries_record() -> None:
+    rows = [r.split("|")[1:-1] for r in (SAMPLES / "README.md").read_text().splitlines() if r.startswith("| ")][1:]
+    assert tuple(r[0].strip() for r in rows) == NAMES
+    for name, _, block, *numbers in ([c.strip() for c in r] for r in rows):
+        info = load(SAMPLES / f"{name}.loom").function(name).info
+        expected = (info.registers, info.shared_bytes, info.local_bytes)
+        assert tuple(0 if n == "-" else int(n.replace(",", "")) for n in numbers) == expected
+        launch = load_launch(SAMPLES / f"{name}.toml")
+        assert block == " x ".join(str(n) for n in launch.block if n > 1)
+
+
 def inputs(name: str) -> tuple[Launch, dict[str, Any], dict[str, Any]]:
     launch = load_launch(SAMPLES / f"{name}.toml", "test")
     buffers = launch.make_buffers()
