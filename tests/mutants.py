@@ -250,7 +250,10 @@ def _matched(module: Module, fn: Function) -> Iterator[tuple[str, int, Module]]:
             continue
         moves = v.constant or register_copy(instr) is not None or _is_spill(v)
         kind = "effect" if _effect(v) else "operation"
-        if v.control not in ("return", "exit") and not moves and not (v.pure and v.defs):
+        jump = v.control == "branch" and v.guard is None
+        if jump:
+            yield "deleted jump", i, rebuild(module, fn, whole[:i] + whole[i + 1 :])
+        elif v.control not in ("return", "exit") and not moves and not (v.pure and v.defs):
             yield f"deleted {kind}", i, rebuild(module, fn, whole[:i] + whole[i + 1 :])
         elif v.pure:
             yield "deleted value", i, rebuild(module, fn, whole[:i] + whole[i + 1 :])

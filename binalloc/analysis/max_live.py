@@ -12,7 +12,6 @@ composition is taken over locations, so that a value passed to a callee and stil
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from binalloc.analysis.liveness import Liveness
 from binalloc.analysis.locations import LOCAL_BASE, PRED_MASK, REG_MASK
@@ -48,17 +47,6 @@ class MaxLive:
     local: dict[str, Peak]
     total: dict[str, Peak]
     kernel: Peak
-
-    @cached_property
-    def histogram(self) -> dict[str, dict[int, int]]:
-        """Per function: pressure -> number of reachable instructions with it, ascending."""
-        out = {}
-        for name, values in self.pressure.items():
-            counts: dict[int, int] = {}
-            for v in values:
-                counts[v] = counts.get(v, 0) + 1
-            out[name] = dict(sorted(counts.items()))
-        return out
 
 
 def register_demand(program: ProgramAnalysis) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from binalloc.models.bitset import bits
-from binalloc.models.colouring import Group, Problem, colour
+from binalloc.models.colouring import MUST_STAY, Group, Problem, colour
 from binalloc.models.placement import Placement, PlacementProblem, cost_of, violations
 from binalloc.models.slot_colouring import colour_slots
 
@@ -107,11 +107,39 @@ def full_size(problem: PlacementProblem) -> int:
 
 
 def realise(problem: PlacementProblem, memory: Mapping[int, str]) -> Placement | None:
-    """Registers and slots by the colouring heuristics for a choice of groups in memory ("slot" or "local")."""
+    """Registers and slots by the colouring heuristics for a choice of groups in memory ("slot" or "local").
+
+    Groups that find no register go to slots, and those that find no slots to local memory, until all have a place:
+    the result may thus cost more than the choice. None if a group that must stay finds no register.
+    """
     adjacency = [0] * len(problem.forbidden)
     for present, _, _ in problem.points():
         for v in bits(present):
             adjacency[v] |= present & ~(1 << v)
+    memory = dict(memory)
+    base: dict[int, int] = {}
+    while True:
+        base, failed = _coloured(problem, adjacency, memory)
+        if not failed:
+            break
+        if not all(problem.groups[number].spillable for number in failed):
+            return None
+        memory.update(dict.fromkeys(failed, "slot"))
+    while True:
+        wanted = sum(1 << v for g, kind in memory.items() if kind == "slot" for v, _ in problem.groups[g].members)
+        slot_of = colour_slots(adjacency, wanted, problem.slots)
+        left = {g for g in memory if any(slot_of.get(v) == -1 for v, _ in problem.groups[g].members)}
+        if not left:
+            break
+        memory.update(dict.fromkeys(sorted(left), "local"))
+    placement = Placement(base, slot_of, frozenset(n for n, kind in memory.items() if kind == "local"))
+    return placement if not violations(problem, placement) else None
+
+
+def _coloured(
+    problem: PlacementProblem, adjacency: Sequence[int], memory: Mapping[int, str]
+) -> tuple[dict[int, int], list[int]]:
+    """Base per group outside `memory`, and the groups that found none."""
     inside = [number for number in range(len(problem.groups)) if number not in memory]
     values = [v for number in inside for v, _ in problem.groups[number].members]
     dense = {v: k for k, v in enumerate(values)}
@@ -119,21 +147,18 @@ def realise(problem: PlacementProblem, memory: Mapping[int, str]) -> Placement |
     groups = []
     for number in inside:
         group = problem.groups[number]
-        groups.append(Group(tuple((dense[v], offset) for v, offset in group.members), group.units, group.align))
+        cost = group.cost_slot if group.spillable and group.fixed is None else MUST_STAY
+        groups.append(Group(tuple((dense[v], offset) for v, offset in group.members), group.units, group.align, cost))
         if group.fixed is not None:
             fixed.update({dense[v]: group.fixed + offset for v, offset in group.members})
     edges = [sum(1 << dense[n] for n in bits(adjacency[v]) if n in dense) for v in values]
-    coloured = colour(Problem(edges, groups, problem.available, [problem.forbidden[v] for v in values], fixed))
-    if coloured.failed:
-        return None
-    wanted = sum(1 << v for number, kind in memory.items() if kind == "slot" for v, _ in problem.groups[number].members)
-    slot_of = colour_slots(adjacency, wanted, problem.slots)
+    forbidden = [problem.forbidden[v] for v in values]
+    coloured = colour(Problem(edges, groups, problem.available, forbidden, fixed))
     base = {}
     for number in inside:
         value, offset = problem.groups[number].members[0]
         base[number] = coloured.colour[dense[value]] - offset
-    placement = Placement(base, slot_of, frozenset(n for n, kind in memory.items() if kind == "local"))
-    return placement if not violations(problem, placement) else None
+    return base, [inside[k] for k in coloured.failed]
 
 
 def canonical(problem: PlacementProblem, placement: Placement) -> Placement:
@@ -287,6 +312,7 @@ class _Model:
             self._hint(canonical(self.problem, start))
         parameters = self.solver.parameters
         parameters.num_workers = 1
+        parameters.linearization_level = 1 if self.full else 2  # linear programming bounds counts at points best
         parameters.random_seed = seed
         parameters.max_deterministic_time = limit
         status = self.solver.solve(self.model)

@@ -3,8 +3,8 @@
 Needs the products of all reachable pairs (`Pair`), acyclic. A *context* is a pair of functions together with the facts
 at its entry; equal entries are analysed once. There is no calling convention to trust:
 
-- The callee starts from the caller's facts about original places that the original callee may touch (everything it may
-  read or write, through its own callees too), with slot rows counted from the slot pointer as it is at the call.
+- The callee starts from the caller's facts about original places that the original callee needs (`footprint.py`), with
+  slot rows counted from the slot pointer as it is at the call.
 - Afterwards the caller keeps what neither callee touches: rows the rewritten callee never writes (registers,
   predicates, spill words by its code; slot rows by what its analysis saw written), with the original places that the
   original callee never writes. Everything else must be proven by the callee's facts at its returns.
@@ -19,7 +19,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.verify.code import Code
+from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import (
     PRED0,
     Names,
@@ -45,15 +46,6 @@ class TooMuch(Exception):
 
 
 @dataclass
-class Footprint:
-    """What a function and its callees may touch. reads, writes: bits of original places, or keys of rewritten rows."""
-
-    reads: int = 0
-    writes: int = 0
-    rows: set[int] = field(default_factory=set)
-
-
-@dataclass
 class Pair:
     """A rewritten function and the original one it stands for. callees: per call node's n the pair entered."""
 
@@ -70,33 +62,6 @@ class Pair:
     @property
     def new(self) -> Code:
         return self.product.new
-
-
-def fill_footprint(pair: Pair, names: Names) -> None:
-    """Fill `pair.footprint` from its code and its callees' footprints, which must be filled."""
-    print_ = pair.footprint
-    for i, view in enumerate(pair.old.views):
-        for ref in view.uses:
-            print_.reads |= sum(1 << b for b in ref_bits(ref))
-        for ref in view.defs:
-            print_.writes |= sum(1 << b for b in ref_bits(ref))
-        if view.guard is not None:
-            print_.reads |= 1 << (PRED0 + view.guard[0])
-        access = pair.old.locals[i]
-        if access is not None:
-            words = sum(1 << names.words[w] for w in access.words)
-            print_.writes |= words if access.store else 0
-            print_.reads |= 0 if access.store else words
-    for i, view in enumerate(pair.new.views):
-        for ref in view.defs:
-            print_.rows.update(ref_keys(ref))
-        access = pair.new.locals[i]
-        if access is not None and access.store and access.spill:
-            print_.rows.update(word_keys(access))
-    for callee in pair.callees.values():
-        print_.reads |= callee.footprint.reads
-        print_.writes |= callee.footprint.writes
-        print_.rows |= callee.footprint.rows
 
 
 @dataclass
@@ -290,10 +255,8 @@ class _Run:
         return after
 
     def _entry(self, state: State, foot: Footprint, at: int | None, pointer: int) -> State:
-        """The caller's facts as the callee sees them. Constants only of places the callee does not write: others are
-        mostly its scratch registers, and would tell equal entries apart."""
-        names = self.setting.names
-        touched = foot.reads | foot.writes
+        """The caller's facts as the callee sees them: those it needs."""
+        names, touched = self.setting.names, foot.needed
         shift = 0 if at is None else -(at // SLOT_ROW)
         entry = State(names, state.free & touched)
         for key, mask in state.S.items():
@@ -308,8 +271,8 @@ class _Run:
             kept = {c: m & touched for c, m in conds.items() if m & touched and touched >> c[0] & 1}
             if kept:
                 entry.C[shift_slots(key, shift)] = kept
-        inputs = foot.reads & ~foot.writes
-        entry.of = {x: t for x, t in state.of.items() if inputs >> x & 1}
+        entry.of = {x: t for x, t in state.of.items() if touched >> x & 1}
+        entry.find_bits()
         if at is not None:
             entry.add(pointer, 1 << names.token(("ptr", 0)))
         return entry
@@ -326,6 +289,7 @@ class _Run:
                 if kept:
                     after.C[key] = kept
         after.of = {x: t for x, t in state.of.items() if not killed >> x & 1}
+        after.bits = state.bits
         after.K = frozenset(c for c in state.K if not killed >> c[0] & 1)
         return after
 
@@ -354,6 +318,7 @@ class _Run:
             if kept:
                 after.C[row] = kept
         after.of.update({x: t for x, t in leaving.of.items() if killed >> x & 1})
+        after.find_bits()
 
 
 def collect(root: Result) -> tuple[list[Finding], list[Finding], int]:

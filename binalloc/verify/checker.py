@@ -33,8 +33,9 @@ subject: the emulator's hazard check is for that.
 from __future__ import annotations
 
 from binalloc.isa.instruction import Function, Module
-from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect, fill_footprint
+from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code
+from binalloc.verify.footprint import footprint
 from binalloc.verify.lattice import Names, State, reg_key
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
@@ -149,11 +150,10 @@ class _Checker:
     # -- values
 
     def _values(self, root: Pair, old: Function, new: Function) -> None:
-        codes = {id(c): c for p in self.order for c in (p.old, p.new)}.values()
-        packing = any(p is not None for c in codes for p in (*c.packs, *c.unpacks))
-        names = Names((w for p in self.order for a in p.old.locals if a is not None for w in a.words), packing)
+        names = Names(w for p in self.order for a in p.old.locals if a is not None for w in a.words)
         for pair in self.order:
-            fill_footprint(pair, names)
+            calls = {node.m: pair.callees[node.n].footprint for node in pair.product.calls}
+            pair.footprint = footprint(pair.old, pair.new, calls, names)
         low = new.info.local_bytes
         setting = Setting(
             names=names,

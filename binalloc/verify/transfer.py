@@ -209,30 +209,20 @@ class Steps:
             at = self.names.pointer_bytes(state.S.get(reg_key(add[1]), 0))
             state.set_row(reg_key(add[0]), 0 if at is None else 1 << self.names.token(("ptr", at + add[2])))
         elif pack is not None:
-            self._pack(state, pack)
+            moved = [(i, pred_key(i)) for i in range(7) if pack[2] >> i & 1]
+            state.pack_row(reg_key(pack[0]), None if pack[1] == 255 else reg_key(pack[1]), moved)
         elif unpack is not None:
             for i in range(7):
                 if unpack[1] >> i & 1:
-                    state.clear_row(pred_key(i))
                     if unpack[0] != 255:
-                        state.copy_row(pred_key(i), reg_key(unpack[0]) + 1 + i, whole=False)
+                        state.unpack_row(pred_key(i), reg_key(unpack[0]), i)
+                    else:
+                        state.clear_row(pred_key(i))
         else:
             for ref in view.defs:
                 for key in ref_keys(ref):
                     state.clear_row(key)
         return state
-
-    def _pack(self, state: State, pack: tuple[int, int, int]) -> None:
-        dst, src, mask = reg_key(pack[0]), reg_key(pack[1]), pack[2]
-        if pack[1] == 255:
-            state.clear_row(dst)
-        else:
-            state.copy_row(dst, src)
-        state.S.pop(dst, None)
-        state.C.pop(dst, None)
-        for i in range(7):
-            if mask >> i & 1:
-                state.copy_row(dst + 1 + i, pred_key(i), whole=False)
 
     def _spill_access(self, state: State, n: int) -> None:
         new = self.new

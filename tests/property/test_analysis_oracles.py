@@ -18,18 +18,38 @@ from binalloc.analysis.locations import PRED_BASE, PRED_MASK, REG_MASK, bits, lo
 from binalloc.analysis.loops import find_loops
 from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
-from binalloc.analysis.webs import CALL
-from tests.analysis_programs import module, random_function
+from binalloc.analysis.webs import CALL, MEMORY, RETURN
+from binalloc.isa.instruction import Function
+from tests.analysis_programs import Line, bra, const, function, leave, module, mov, random_function, setp
 
 
 def random_program(seed: int, guards: bool = True) -> ProgramAnalysis:
     """A kernel calling two functions, one of which calls the other."""
     rng = random.Random(seed)
-    registers = rng.choice([4, 6, 10])
+    registers = rng.choice([3, 4, 6, 10])
     kernel = random_function(rng, "k", rng.randrange(1, 8), registers, ("f", "g"), guards=guards)
     middle = random_function(rng, "f", rng.randrange(1, 5), registers, ("g",), "function", guards=guards)
     leaf = random_function(rng, "g", rng.randrange(1, 5), registers, (), "function", guards=guards)
-    return analyse(module(kernel, middle, leaf), "k")
+    return analyse(module(kernel, middle, leaf), "k", lift=seed % 2 == 1)
+
+
+def one_function(seed: int, guards: bool = True) -> FunctionAnalysis:
+    """A kernel without calls."""
+    rng = random.Random(seed)
+    kernel = random_function(rng, "k", rng.randrange(1, 10), 6, guards=guards)
+    return analyse(module(kernel), "k", lift=seed % 2 == 1).kernel
+
+
+def reads(f: FunctionAnalysis, i: int) -> int:
+    """Locations an instruction reads by itself if its guard holds, from the views."""
+    store, first, count = f.live.facts.local.get(i, (True, 0, 0))
+    return refs_mask(f.cfg.views[i].uses) | (0 if store else ((1 << count) - 1) << first)
+
+
+def writes(f: FunctionAnalysis, i: int) -> int:
+    """Locations an instruction writes by itself if its guard holds."""
+    store, first, count = f.live.facts.local.get(i, (False, 0, 0))
+    return refs_mask(f.cfg.views[i].defs) | (((1 << count) - 1) << first if store else 0)
 
 
 # -- liveness -------------------------------------------------------------------------------------------------------
@@ -78,11 +98,11 @@ def exactly_live(program: ProgramAnalysis, stack: Stack, loc: int) -> bool:
         if literal(view.guard) >= 0 and PRED_BASE + (literal(view.guard) >> 1) == loc:
             return True
         for executes, known in steps(program, here, preds):
-            if executes and refs_mask(view.uses) >> loc & 1:
+            if executes and reads(program[name], i) >> loc & 1:
                 return True
-            if executes and refs_mask(view.defs) >> loc & 1:
+            if executes and writes(program[name], i) >> loc & 1:
                 continue
-            written = refs_mask(view.defs) >> PRED_BASE if executes else 0
+            written = writes(program[name], i) >> PRED_BASE if executes else 0
             after = tuple(None if written >> p & 1 else v for p, v in enumerate(known))
             then = following(program, here, executes)
             if then and (then, after) not in seen:
@@ -116,11 +136,37 @@ def test_nothing_a_path_reads_is_missing_from_liveness(seed: int) -> None:
                 assert not any(exactly_live(program, (*s, (f.name, i)), loc) for s in contexts), (f.name, i, loc)
 
 
+def predicate_function(rng: random.Random) -> Function:
+    """A kernel of guarded definitions and uses of few registers between redefinitions of their guards."""
+    lines: list[Line] = ["top:"]
+    for k in range(rng.randrange(3, 14)):
+        g = rng.choice([None, "P0", "!P0", "P0", "!P0", "P1"])
+        d = rng.randrange(2)
+        kind = rng.randrange(8)
+        if kind < 3:
+            lines.append(const(d, k, g))
+        elif kind < 6:
+            lines.append(mov(3, d, g))
+        elif kind == 6:
+            lines.append(setp(rng.randrange(2), 4, 5, g if rng.random() < 0.3 else None))
+        else:
+            lines.append(bra("top", rng.choice(["P0", "!P0"])))
+    return function("k", *lines, leave())
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_nothing_a_path_reads_is_missing_where_predicates_change_often(seed: int) -> None:
+    program = analyse(module(predicate_function(random.Random(seed))), "k")
+    f = program.kernel
+    for i in range(len(f.fn)):
+        if f.cfg.reachable(i):
+            for loc in bits(f.live.facts.everything & ~f.live.before[i]):
+                assert not exactly_live(program, (("k", i),), loc), (i, loc)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_liveness_is_exact_in_one_function_without_guards(seed: int) -> None:
-    rng = random.Random(seed)
-    program = analyse(module(random_function(rng, "k", rng.randrange(1, 10), 6, guards=False)), "k")
-    f = program.kernel
+    f = one_function(seed, guards=False)
     for i in range(len(f.fn)):
         if f.cfg.reachable(i):
             naive = [loc for loc in bits(f.live.facts.everything) if naively_live(f, i, loc)]
@@ -129,9 +175,7 @@ def test_liveness_is_exact_in_one_function_without_guards(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_guards_only_ever_make_liveness_smaller(seed: int) -> None:
-    rng = random.Random(seed)
-    program = analyse(module(random_function(rng, "k", rng.randrange(1, 10), 6)), "k")
-    f = program.kernel
+    f = one_function(seed)
     for i in range(len(f.fn)):
         for loc in bits(f.live.before[i]):
             assert naively_live(f, i, loc)
@@ -144,9 +188,9 @@ def naively_live(f: FunctionAnalysis, start: int, loc: int) -> bool:
         i = work.pop()
         view = f.cfg.views[i]
         lit = literal(view.guard)
-        if refs_mask(view.uses) >> loc & 1 or (lit >= 0 and PRED_BASE + (lit >> 1) == loc):
+        if reads(f, i) >> loc & 1 or (lit >= 0 and PRED_BASE + (lit >> 1) == loc):
             return True
-        if lit == -1 and refs_mask(view.defs) >> loc & 1:
+        if lit == -1 and writes(f, i) >> loc & 1:
             continue
         for executes in (True, False) if lit != -1 else (True,):
             then = following_in(f, i, executes)
@@ -242,13 +286,18 @@ class Machine:
             for k, r in enumerate(view.uses)
             for u in range(r.units)
         ]
+        store, first, count = f.live.facts.local.get(i, (False, 0, 0))
+        if count and not store:
+            operands = [self.read(f, frame, i, MEMORY, u, first + u) for u in range(count)]
         known = POISON not in operands
         for k, r in enumerate(view.defs):
             for u in range(r.units):
                 value: object = self.rng.getrandbits(1 if r.file == "P" else 30) if known else POISON
-                if view.copy:
-                    value = operands[0]
+                if view.copy or count:
+                    value = operands[u]
                 self.write(f, frame, f.webs.web_of_def[i, k, u], value)
+        for u in range(count if store else 0):
+            self.write(f, frame, f.webs.web_of_def[i, MEMORY, u], operands[u])
 
     def call(self, f: FunctionAnalysis, frame: Frame, i: int) -> bool:
         link = f.webs.calls[i]
@@ -310,21 +359,23 @@ def test_runs_really_compare_values() -> None:
     assert compared > 300
 
 
+@pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize("seed", range(40))
-def test_interference_is_what_overlapping_live_sets_say(seed: int) -> None:
+def test_interference_is_what_overlapping_live_sets_say(seed: int, copies: bool) -> None:
     program = random_program(seed)
     for f in program.functions.values():
-        graph = f.interference(copies=False)
+        graph = f.interference(copies=copies)
         expected: set[tuple[int, int]] = set()
         for block in f.cfg.rpo:
             clique(expected, f, f.webs.entry[block].values()) if block == 0 else None
             for i, _, after in f.webs.walk(block):
                 for w in f.webs.defined_at.get(i, []):
                     clique(expected, f, [w, *f.webs.defined_at[i]])
+                    same = dict(f.webs.copies.get(i, [])).get(w) if copies else None
                     expected.update(
                         (min(w, o), max(w, o))
                         for o in after.values()
-                        if o != w and (f.webs[o].file == "P") == (f.webs[w].file == "P")
+                        if o not in (w, same) and (f.webs[o].file == "P") == (f.webs[w].file == "P")
                     )
         found = {(w, n) for w in range(graph.count) for n in graph.neighbours(w) if w < n}
         assert found == expected
@@ -448,11 +499,27 @@ def test_arguments_and_results_at_calls_are_webs_of_those_locations() -> None:
         for f in program.functions.values():
             for i, link in f.webs.calls.items():
                 callee = program[link.callee]
+                wanted = set(bits(callee.summary.reads))
                 for loc, web in link.args:
                     assert f.webs[web].loc == loc
                     assert (i, CALL, loc) in f.webs[web].uses
                     assert loc in dict(callee.webs.args)
+                    if callee.summary.reads >> loc & 1:
+                        wanted.discard(loc)
+                assert not wanted
                 for loc, web in link.results:
                     assert f.webs[web].loc == loc
                     assert (i, CALL, loc) in f.webs[web].defs
                     assert callee.summary.results >> loc & 1
+
+
+def test_a_result_is_one_web_at_every_return() -> None:
+    several = 0
+    for seed in range(60):
+        for f in random_program(seed).functions.values():
+            returns = [i for i in f.cfg.exits if f.cfg.views[i].control == "return"]
+            for loc, web in f.webs.results:
+                assert sorted(p.instr for p in f.webs[web].uses if p.ref == RETURN) == returns
+                assert f.webs[web].loc == loc
+                several += len(returns) > 1
+    assert several > 20

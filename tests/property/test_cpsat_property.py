@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.models.bitset import mask_from
-from binalloc.models.cpsat import canonical, solve
+from binalloc.models.cpsat import _Model, canonical, solve
 from binalloc.models.placement import (
     Placement,
     PlacementGroup,
@@ -17,34 +19,39 @@ from binalloc.models.placement import (
 )
 
 
-@st.composite
-def problems(draw: st.DrawFn) -> PlacementProblem:
-    """Up to seven groups (singles, pairs, half-used pairs) over a handful of points, at most 4 registers, 2 slots."""
-    registers = draw(st.integers(1, 4))
+def random_problem(seed: int) -> PlacementProblem:
+    """Up to seven groups (singles, pairs, half-used pairs) over a handful of points, at most 4 registers, 2 slots.
+
+    Drawn with a plain generator: hypothesis' own sets are mostly empty, and then nothing has to leave the registers.
+    """
+    rng = random.Random(seed)
+    registers = rng.randint(1, 4)
     groups: list[PlacementGroup] = []
     forbidden: list[int] = []
-    for _ in range(draw(st.integers(1, 7))):
+    for _ in range(rng.randint(3, 7)):
         first = len(forbidden)
-        shape = draw(st.sampled_from(["single", "single", "single", "pair", "half"]))
+        shape = rng.choice(["single", "single", "single", "pair", "half"])
         members = ((first, 0), (first + 1, 1)) if shape == "pair" else ((first, 1 if shape == "half" else 0),)
         units = 1 if shape == "single" else 2
-        spillable = draw(st.integers(0, 5)) > 0
-        fixed = 0 if units == 1 and draw(st.integers(0, 9)) == 0 else None
-        slot = draw(st.sampled_from([1.0, 2.0, 2.5]))
-        local = slot + draw(st.sampled_from([0.0, 1.0, 8.0]))
-        groups.append(PlacementGroup(members, units, units, spillable, slot, local, fixed))
-        forbidden += [draw(st.sampled_from([0, 0, 0, 0b1, 0b110])) for _ in members]
-    values = list(range(len(forbidden)))
-    points = draw(st.integers(1, 5))
-    live = [mask_from(draw(st.lists(st.sampled_from(values), max_size=6))) for _ in range(points)]
-    accessed = [mask_from(draw(st.lists(st.sampled_from(values), max_size=2))) for _ in range(points)]
-    capacity = [draw(st.integers(max(1, registers - 1), registers)) for _ in range(points)]
-    return PlacementProblem(
-        groups, live, accessed, capacity, (1 << registers) - 1, forbidden, draw(st.integers(0, 2))
-    )
+        fixed = 0 if units == 1 and rng.random() < 0.05 else None
+        slot = rng.choice([1.0, 2.0, 2.5])
+        local = slot + rng.choice([0.0, 1.0, 8.0])
+        groups.append(PlacementGroup(members, units, units, rng.random() > 0.1, slot, local, fixed))
+        forbidden += [rng.choice([0, 0, 0, 0b1, 0b110]) for _ in members]
+    values = range(len(forbidden))
+    points = rng.randint(1, 5)
+    live = [mask_from(rng.sample(values, rng.randint(1, min(6, len(values))))) for _ in range(points)]
+    accessed = [mask_from(rng.sample(values, rng.choice([0, 0, 1, 2]))) for _ in range(points)]
+    capacity = [rng.randint(max(1, registers - 1), registers) for _ in range(points)]
+    slots = rng.randint(0, 2)
+    return PlacementProblem(groups, live, accessed, capacity, (1 << registers) - 1, forbidden, slots)
 
 
-@settings(max_examples=120, deadline=None)
+def problems() -> st.SearchStrategy[PlacementProblem]:
+    return st.integers(0, 2**32).map(random_problem)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(problems())
 def test_cpsat_equals_exhaustive_search(problem: PlacementProblem) -> None:
     expected = exhaustive(problem)
@@ -59,7 +66,20 @@ def test_cpsat_equals_exhaustive_search(problem: PlacementProblem) -> None:
     assert found.gap == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(problems())
+def test_the_full_model_alone_equals_exhaustive_search(problem: PlacementProblem) -> None:
+    """`solve` seldom needs it on small functions, as the relaxed model and colouring mostly settle them."""
+    expected = exhaustive(problem)
+    model = _Model(problem, full=True)
+    status, _ = model.run(5.0, 1, None, 0)
+    assert status == ("infeasible" if expected is None else "optimal")
+    if expected is not None:
+        assert violations(problem, model.placement()) == []
+        assert cost_of(problem, model.placement()) == cost_of(problem, expected) == model.bound
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems(), st.data())
 def test_a_warm_start_is_never_lost(problem: PlacementProblem, data: st.DataObject) -> None:
     """Any valid start, however dear, is accepted; the answer is as good as without it, and equal when run again."""
@@ -80,7 +100,7 @@ def test_a_warm_start_is_never_lost(problem: PlacementProblem, data: st.DataObje
     assert found == solve(problem, start)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(problems())
 def test_renaming_interchangeable_places_keeps_a_placement_valid(problem: PlacementProblem) -> None:
     best = exhaustive(problem)

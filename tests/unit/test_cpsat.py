@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from binalloc.models import cpsat
 from binalloc.models.bitset import mask_from
-from binalloc.models.cpsat import full_size, solve
+from binalloc.models.cpsat import full_size, realise, solve
 from binalloc.models.placement import (
     Placement,
     PlacementGroup,
@@ -110,14 +111,31 @@ def test_sixty_values_are_solved_better_than_the_heuristic_and_the_same_twice() 
     assert solution == solve(problem, all_local(problem))
 
 
-def test_too_large_a_model_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An odd cycle can be counted into two registers but not coloured: the relaxed answer alone does not settle it."""
+def odd_cycle() -> PlacementProblem:
+    """Five values, any two neighbours live together: counted they fit two registers, but they have no 2-colouring."""
     cycle = [0b00011, 0b00110, 0b01100, 0b11000, 0b10001]
-    problem = PlacementProblem([single(v) for v in range(5)], cycle, [0] * 5, [2] * 5, 0b11, [0] * 5, 1)
-    assert (solve(problem).value, solve(problem).source) == (1, "full")
+    return PlacementProblem([single(v) for v in range(5)], cycle, [0] * 5, [2] * 5, 0b11, [0] * 5, 1)
+
+
+def test_what_counting_cannot_settle_is_settled_by_naming_places() -> None:
+    solution = solve(odd_cycle())
+    assert (solution.status, solution.value, solution.bound) == ("optimal", 1, 1)
+
+
+def test_a_choice_that_cannot_be_coloured_is_repaired() -> None:
+    assert cost_of(odd_cycle(), realise(odd_cycle(), {}) or Placement()) == 1
+    stay = [single(v, spillable=False) for v in range(5)]
+    assert realise(replace(odd_cycle(), groups=stay), {}) is None
+    no_slots = realise(replace(odd_cycle(), slots=0), {})
+    assert no_slots is not None
+    assert len(no_slots.local) == 1
+
+
+def test_too_large_a_model_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = odd_cycle()
     monkeypatch.setattr(cpsat, "MODEL_LIMIT", full_size(problem) - 1)
     kept = solve(problem, all_local(problem))
-    assert (kept.status, kept.source, kept.value, kept.bound) == ("feasible", "heuristic", 50, 0)
+    assert (kept.status, kept.source, kept.value, kept.bound) == ("feasible", "relaxed", 1, 0)
     assert kept.gap == 1
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -188,3 +190,37 @@ def test_save_replaces_whole_files_and_leaves_nothing_on_refusal(tmp_path: Path)
         load(tmp_path / "missing.loom")
     with pytest.raises(UsageError):
         save(_sample(), tmp_path / "missing" / "a.loom")
+
+
+def test_the_elf_structure_by_an_independent_reading() -> None:
+    """What readelf would look at, by `struct` alone, for hosts without binutils."""
+    for seed in range(20):
+        data = write_module(random_module(random.Random(seed)))
+        assert data[:16] == b"\x7fELF\x02\x01\x01" + bytes(9)
+        kind, machine, version, entry, phoff, shoff, flags, ehsize, _, phnum, shentsize, shnum, shstrndx = (
+            struct.unpack_from("<HHIQQQIHHHHHH", data, 16)
+        )
+        assert (kind, version, entry, phoff, flags, ehsize, phnum, shentsize) == (2, 1, 0, 0, 1, 64, 0, 64)
+        assert machine == 0x4C4D
+        assert shoff % 8 == 0
+        assert shoff + 64 * shnum == len(data)
+        rows = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + 64 * i) for i in range(shnum)]
+        assert rows[0] == (0,) * 10
+        strings = data[rows[shstrndx][4] :][: rows[shstrndx][5]]
+        names = [strings[r[0] : strings.index(b"\0", r[0])].decode() for r in rows]
+        assert len(set(names)) == shnum
+        for name, row in zip(names, rows, strict=True):
+            _, sh_type, sh_flags, addr, offset, size, link, info, align, entsize = row
+            assert sh_type == 0 or (align & (align - 1) == 0 and align > 0 and addr % align == 0)
+            assert sh_type in (0, 8) or offset + size <= shoff
+            if sh_flags & 0x40:
+                assert names[info].startswith(".text.")
+                assert name.endswith(names[info].removeprefix(".text"))
+            if name == ".symtab":
+                assert (sh_type, names[link], entsize, size % 24) == (2, ".strtab", 24, 0)
+                binds = [data[offset + 24 * i + 4] >> 4 for i in range(size // 24)]
+                assert binds == [0] * info + [1] * (size // 24 - info)
+            if name == ".note.loom":
+                namesz, descsz, note = struct.unpack_from("<III", data, offset)
+                assert (namesz, note, data[offset + 12 : offset + 17]) == (5, 1, b"Loom\0")
+                assert json.loads(data[offset + 20 : offset + 20 + descsz])
