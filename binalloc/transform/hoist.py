@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from binalloc.isa.interface import view
 from binalloc.transform.contract import Contract
 from binalloc.transform.points import point_masks
-from binalloc.transform.vcode import RELOAD, STORE, Block, Item, VCode, mask_of
+from binalloc.transform.vcode import RELOAD, STORE, Block, Item, Operand, VCode, mask_of
 from binalloc.transform.vliveness import liveness
 
 REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
 
-Step = Callable[[list[Item], NDArray[np.int64]], list[Item]]
+Step = Callable[[list[Item], NDArray[np.int64], int], list[Item]]
 
 
 def overlap(code: VCode, available: int, contracts: Mapping[str, Contract], slack: int) -> VCode:
@@ -35,11 +35,12 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
     live = liveness(code)
     points, capacity = point_masks(code, live, available, contracts)
     room = capacity - slack - np.array([m.bit_count() for m in points], np.int64)
+    fixed = mask_of(tuple(Operand("", (v,)) for v in code.values.fixed))
     blocks = []
     start = 0
     for block in code.blocks:
         end = start + len(block.items)
-        items = step(block.items, room[2 * start : 2 * end])
+        items = step(block.items, room[2 * start : 2 * end], fixed)
         blocks.append(Block(block.leader, items, block.succs))
         start = end
     return VCode(
@@ -47,13 +48,14 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
     )
 
 
-def _raise_reloads(items: list[Item], room: NDArray[np.int64]) -> list[Item]:
-    """room: free registers at the points before (2k) and after (2k+1) item k of this block."""
+def _raise_reloads(items: list[Item], room: NDArray[np.int64], fixed: int) -> list[Item]:
+    """room: free registers at the points before (2k) and after (2k+1) item k of this block. fixed: precoloured values,
+    whose live ranges must not grow: another one may hold the same register a moment later."""
     out = list(items)
     free = room.tolist()
     for k in range(len(out)):
         item = out[k]
-        if item.kind != RELOAD or item.guard is not None:
+        if item.kind != RELOAD or item.guard is not None or mask_of(item.defs) & fixed:
             continue
         target = k
         for above in range(k - 1, max(-1, k - 1 - REACH), -1):
@@ -66,13 +68,13 @@ def _raise_reloads(items: list[Item], room: NDArray[np.int64]) -> list[Item]:
     return out
 
 
-def _sink_stores(items: list[Item], room: NDArray[np.int64]) -> list[Item]:
+def _sink_stores(items: list[Item], room: NDArray[np.int64], fixed: int) -> list[Item]:
     """A store keeps its temporary alive until it is made; only temporaries that die there are worth the register."""
     out = list(items)
     free = room.tolist()
     for k in range(len(out) - 1, -1, -1):
         item = out[k]
-        if item.kind != STORE:
+        if item.kind != STORE or mask_of(item.uses) & fixed:
             continue
         target = k
         for below in range(k + 1, min(len(out), k + 1 + REACH)):
