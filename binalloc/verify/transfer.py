@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binalloc.isa.interface import Ref
-from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
 from binalloc.verify.lattice import PRED0, Cond, Names, State, meet, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.report import Finding
 
@@ -348,8 +348,8 @@ class Steps:
         return text
 
     def _finding(self, kind: str, message: str, n: int, m: int, **words: str) -> Finding:
-        text = repr(self.new.instrs[n]) if n >= 0 else repr(self.old.instrs[m])
-        return Finding(kind, message, self.new.name, n, self.old.name, m, text, **words)
+        what = text(self.new.fn, n) if n >= 0 else text(self.old.fn, m)
+        return Finding(kind, message, self.new.name, n, self.old.name, m, what, **words)
 
     def _fail(self, kind: str, message: str, n: int, m: int, **words: str) -> None:
         self.effects.findings.append(self._finding(kind, message, n, m, **words))

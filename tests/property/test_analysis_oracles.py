@@ -18,14 +18,15 @@ from binalloc.analysis.locations import PRED_BASE, PRED_MASK, REG_MASK, bits, lo
 from binalloc.analysis.loops import find_loops
 from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
-from binalloc.analysis.webs import CALL, MEMORY
-from tests.analysis_programs import module, random_function
+from binalloc.analysis.webs import CALL, MEMORY, RETURN
+from binalloc.isa.instruction import Function
+from tests.analysis_programs import Line, bra, const, function, leave, module, mov, random_function, setp
 
 
 def random_program(seed: int, guards: bool = True) -> ProgramAnalysis:
     """A kernel calling two functions, one of which calls the other."""
     rng = random.Random(seed)
-    registers = rng.choice([4, 6, 10])
+    registers = rng.choice([3, 4, 6, 10])
     kernel = random_function(rng, "k", rng.randrange(1, 8), registers, ("f", "g"), guards=guards)
     middle = random_function(rng, "f", rng.randrange(1, 5), registers, ("g",), "function", guards=guards)
     leaf = random_function(rng, "g", rng.randrange(1, 5), registers, (), "function", guards=guards)
@@ -133,6 +134,34 @@ def test_nothing_a_path_reads_is_missing_from_liveness(seed: int) -> None:
                 # What a function never changes stays where it is: beyond its RET that is its callers' business.
                 contexts = outer if f.summary.may_def >> loc & 1 else [()]
                 assert not any(exactly_live(program, (*s, (f.name, i)), loc) for s in contexts), (f.name, i, loc)
+
+
+def predicate_function(rng: random.Random) -> Function:
+    """A kernel of guarded definitions and uses of few registers between redefinitions of their guards."""
+    lines: list[Line] = ["top:"]
+    for k in range(rng.randrange(3, 14)):
+        g = rng.choice([None, "P0", "!P0", "P0", "!P0", "P1"])
+        d = rng.randrange(2)
+        kind = rng.randrange(8)
+        if kind < 3:
+            lines.append(const(d, k, g))
+        elif kind < 6:
+            lines.append(mov(3, d, g))
+        elif kind == 6:
+            lines.append(setp(rng.randrange(2), 4, 5, g if rng.random() < 0.3 else None))
+        else:
+            lines.append(bra("top", rng.choice(["P0", "!P0"])))
+    return function("k", *lines, leave())
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_nothing_a_path_reads_is_missing_where_predicates_change_often(seed: int) -> None:
+    program = analyse(module(predicate_function(random.Random(seed))), "k")
+    f = program.kernel
+    for i in range(len(f.fn)):
+        if f.cfg.reachable(i):
+            for loc in bits(f.live.facts.everything & ~f.live.before[i]):
+                assert not exactly_live(program, (("k", i),), loc), (i, loc)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -330,21 +359,23 @@ def test_runs_really_compare_values() -> None:
     assert compared > 300
 
 
+@pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize("seed", range(40))
-def test_interference_is_what_overlapping_live_sets_say(seed: int) -> None:
+def test_interference_is_what_overlapping_live_sets_say(seed: int, copies: bool) -> None:
     program = random_program(seed)
     for f in program.functions.values():
-        graph = f.interference(copies=False)
+        graph = f.interference(copies=copies)
         expected: set[tuple[int, int]] = set()
         for block in f.cfg.rpo:
             clique(expected, f, f.webs.entry[block].values()) if block == 0 else None
             for i, _, after in f.webs.walk(block):
                 for w in f.webs.defined_at.get(i, []):
                     clique(expected, f, [w, *f.webs.defined_at[i]])
+                    same = dict(f.webs.copies.get(i, [])).get(w) if copies else None
                     expected.update(
                         (min(w, o), max(w, o))
                         for o in after.values()
-                        if o != w and (f.webs[o].file == "P") == (f.webs[w].file == "P")
+                        if o not in (w, same) and (f.webs[o].file == "P") == (f.webs[w].file == "P")
                     )
         found = {(w, n) for w in range(graph.count) for n in graph.neighbours(w) if w < n}
         assert found == expected
@@ -468,11 +499,27 @@ def test_arguments_and_results_at_calls_are_webs_of_those_locations() -> None:
         for f in program.functions.values():
             for i, link in f.webs.calls.items():
                 callee = program[link.callee]
+                wanted = set(bits(callee.summary.reads))
                 for loc, web in link.args:
                     assert f.webs[web].loc == loc
                     assert (i, CALL, loc) in f.webs[web].uses
                     assert loc in dict(callee.webs.args)
+                    if callee.summary.reads >> loc & 1:
+                        wanted.discard(loc)
+                assert not wanted
                 for loc, web in link.results:
                     assert f.webs[web].loc == loc
                     assert (i, CALL, loc) in f.webs[web].defs
                     assert callee.summary.results >> loc & 1
+
+
+def test_a_result_is_one_web_at_every_return() -> None:
+    several = 0
+    for seed in range(60):
+        for f in random_program(seed).functions.values():
+            returns = [i for i in f.cfg.exits if f.cfg.views[i].control == "return"]
+            for loc, web in f.webs.results:
+                assert sorted(p.instr for p in f.webs[web].uses if p.ref == RETURN) == returns
+                assert f.webs[web].loc == loc
+                several += len(returns) > 1
+    assert several > 20
