@@ -10,8 +10,9 @@ at its entry; equal entries are analysed once. There is no calling convention to
   original callee never writes. Everything else must be proven by the callee's facts at its returns.
 - A guarded call is the meet of the call taken and not taken.
 
-A function with very many different entries is analysed for the meet of the later ones, so that work stays bounded;
-weaker entry facts prove less, never more.
+Entries may be merged: a function is then analysed for the meet of the entries seen so far, since weaker entry facts
+prove less, never more. That is tried first, being fast where a function is called from many places; what it leaves
+unproven is analysed per entry, merging only beyond `MAX_CONTEXTS`, so that work stays bounded.
 """
 
 from __future__ import annotations
@@ -85,10 +86,13 @@ class Setting:
 
 
 class Contexts:
-    """Analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent."""
+    """Analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent.
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+    limit: entries per pair that are analysed one by one; further ones are merged.
+    """
+
+    def __init__(self, setting: Setting, limit: int = MAX_CONTEXTS) -> None:
+        self.setting, self.limit = setting, limit
         self.done: dict[tuple[int, tuple[object, ...]], Result] = {}
         self.count: dict[int, int] = {}
         self.shared: dict[int, State] = {}
@@ -97,17 +101,17 @@ class Contexts:
     def analyse(self, pair: Pair, entry: State, kernel: bool = False) -> Result:
         """The result for this pair and entry state (which is not changed)."""
         key = (id(pair), entry.frozen())
-        result = self.done.get(key)
-        if result is None:
-            if self.count.get(id(pair), 0) >= MAX_CONTEXTS:
-                entry = meet(entry, self.shared[id(pair)]) if id(pair) in self.shared else entry
-                self.shared[id(pair)] = entry
-                key = (id(pair), entry.frozen())
-                if key in self.done:
-                    return self.done[key]
-            self.count[id(pair)] = self.count.get(id(pair), 0) + 1
-            result = _Run(self, pair, kernel).run(entry)
-            self.done[key] = result
+        if key in self.done:
+            return self.done[key]
+        if self.count.get(id(pair), 0) >= self.limit:
+            shared = self.shared.get(id(pair))
+            entry = entry if shared is None else meet(entry, shared)
+            self.shared[id(pair)] = entry
+            key = (id(pair), entry.frozen())
+            if key in self.done:
+                return self.done[key]
+        self.count[id(pair)] = self.count.get(id(pair), 0) + 1
+        self.done[key] = result = _Run(self, pair, kernel).run(entry)
         return result
 
 
@@ -142,8 +146,7 @@ class _Run:
         start.kill(1 << PT_PLACE)  # PT is no undefined predicate: it is true in every thread
         start.add(pred_key(PT_PLACE - PRED0), 1 << PT_PLACE)
         start.refine(((PT_PLACE, True),))
-        start = self._along(start, first)
-        states: dict[int, State] = {pair.index[first.target]: start}
+        states: dict[int, State] = {pair.index[first.target]: self._pass(start, first)}
         work = [pair.index[first.target]]
         queued = set(work)
         visits: dict[int, int] = {}
@@ -178,17 +181,18 @@ class _Run:
             raise TooMuch("the rewrite takes too many steps to check")
         for node in block.nodes[:-1]:
             after = self._node(node, state)
-            if after is None:
+            if after is None or not node.edges[0].open(after.K):
                 return []
-            state = self._along(after, node.edges[0])
+            state = self._pass(after, node.edges[0])
         node = block.nodes[-1]
         after = self._node(node, state)
         if after is None:
             return []
-        edges = node.edges
-        return [(e.target, self._along(after.copy() if e is not edges[-1] else after, e)) for e in edges]
+        ways = [e for e in node.edges if e.open(after.K)]
+        return [(e.target, self._pass(after.copy() if e is not ways[-1] else after, e)) for e in ways]
 
-    def _along(self, state: State, edge: Edge) -> State:
+    def _pass(self, state: State, edge: Edge) -> State:
+        """The facts behind an edge."""
         if edge.condition is not None:
             state.refine((edge.condition,))
         for m in edge.passed:
@@ -221,7 +225,8 @@ class _Run:
     def _end(self, node: Node, state: State) -> State | None:
         """RET hands the facts to the caller; after a guarded RET or EXIT the other threads go on."""
         condition = self.pair.old.condition(node.m)
-        if self.pair.old.views[node.m].control == "return":
+        leaves = condition is None or (condition[0], not condition[1]) not in state.K
+        if leaves and self.pair.old.views[node.m].control == "return":
             leaving = state.copy()
             if condition is not None:
                 leaving.refine((condition,))
