@@ -141,6 +141,15 @@ def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
             found=f"{info.slot_bytes // SLOT_ROW} slots, {info.spill_local} spill bytes",
             remedy="Rewrite the original binary (its hash is in the provenance note).",
         )
+    for fn in module:
+        for index, instr in enumerate(fn.instrs):
+            if instr.f.get("spill"):
+                raise Refused(
+                    "a spill access in a binary that no rewrite made: its slots and spill area are nobody's",
+                    file=module.path or None,
+                    place=f".text.{fn.name} word {index}",
+                    remedy="Use plain local or shared accesses in sources.",
+                )
 
 
 def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:
