@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from binalloc import __version__
@@ -416,14 +417,17 @@ def _automatic_rewrite(module: Module, request: Request, original: Version, runn
 
 
 def _exhaustive(module: Module, request: Request, original: Version) -> tuple[list[Tried], Version | None, str]:
-    """Every level the machine can hold, measured. Levels at or below the original's are the original itself."""
+    """Every level the machine can hold, measured. Below the original's level there is nothing to gain, and at it only
+    where the original has values in local memory that registers or slots could take."""
     kernel = module.function(request.kernel)
     tried: list[Tried] = []
     best: Version | None = None
     assert original.cycles is not None
     fewest = original.cycles
     for budget in levels(request.machine, block_threads(kernel, request.launch), user_shared(kernel, request.launch)):
-        if budget.blocks <= original.blocks_per_sm:
+        if budget.blocks < original.blocks_per_sm or (
+            budget.blocks == original.blocks_per_sm and original.local_bytes == 0
+        ):
             continue
         request.progress(
             f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots"
@@ -462,15 +466,9 @@ def _unified(module: Module, request: Request, original: Version) -> tuple[list[
         version = built[blocks].version
         if version is None:
             return Level(0, 0, Fraction(0), 0, False)
-        compute, memory = static_counts(version)
+        compute, memory, spills = static_counts(version)
         code = [i for fn in reachable(version.module, request.kernel) for i in fn.instrs]
-        return Level(
-            compute,
-            memory,
-            average_dispatch_interval(code),
-            version.module.function(request.kernel).info.spill_local // 4,
-            True,
-        )
+        return Level(compute, memory, average_dispatch_interval(code), spills)
 
     original_code = [i for fn in reachable(original.module, request.kernel) for i in fn.instrs]
     result = unified_search(
@@ -503,15 +501,18 @@ def _try(module: Module, request: Request, budget: Budget | None, blocks: int, o
         return Tried(budget, None, str(e))
 
 
-def static_counts(version: Version) -> tuple[int, int]:
-    """(instructions that are not off-chip accesses, off-chip accesses), static, over the call graph."""
-    off = total = 0
+def static_counts(version: Version) -> tuple[int, int, int]:
+    """(instructions that are not off-chip accesses, off-chip accesses, spill accesses among those), static, over the
+    call graph."""
+    off = spills = total = 0
     for fn in reachable(version.module, version.kernel):
         for instr in fn.instrs:
             total += 1
             memory = view(instr).memory
-            off += memory is not None and memory.space in OFF_CHIP
-    return total - off, off
+            if memory is not None and memory.space in OFF_CHIP:
+                off += 1
+                spills += memory.spill
+    return total - off, off, spills
 
 
 def split_speedup(module: Module, request: Request, original: Version, final: Version) -> dict[str, float]:
