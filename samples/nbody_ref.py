@@ -16,23 +16,25 @@ def dot(a, b, start):
 
 def forces(inputs, x, v):
     """Acceleration and jerk of every body from its block's list; arrays of shape (3, n)."""
-    n = x.shape[1]
-    lists = inputs["lists"][np.arange(n) // PER_BLOCK]
-    a, j = np.zeros((3, n), F), np.zeros((3, n), F)
-    for k in range(inputs["count"]):
-        source = inputs["sources"][lists[:, k]].T
-        d, rate = source[0:3] - x, source[4:7] - v
+    block = np.arange(x.shape[1]) // PER_BLOCK
+    counts, lists = inputs["counts"][block], inputs["lists"]
+    a, j = np.zeros_like(x), np.zeros_like(x)
+    for k in range(counts.max(initial=0)):
+        on = np.flatnonzero(k < counts)
+        source = inputs["sources"][lists[block[on], k]].T
+        d, rate = source[0:3] - x[:, on], source[4:7] - v[:, on]
         inverse = rsq32(dot(d, d, F(inputs["eps2"])))
         square = inverse * inverse
         alpha = (dot(d, rate, None) * F(3)) * square
         weight = (source[3] * inverse) * square
-        a = fma32(weight, d, a)
-        j = fma32(weight, fma32(alpha, -d, rate), j)
+        a[:, on] = fma32(weight, d, a[:, on])
+        j[:, on] = fma32(weight, fma32(alpha, -d, rate), j[:, on])
     return a, j
 
 
 def reference(inputs, launch):
-    x0, v0, a0, j0 = (inputs[name][:, :3].T for name in ("pos", "vel", "acc", "jerk"))
+    state = np.concatenate([inputs[f"state{i}"] for i in range(3)], axis=1)
+    x0, v0, a0, j0 = (state[:, i : i + 3].T for i in (0, 3, 6, 9))
     dt, dt2, dt3, dt6, dt24, q24, q120 = (
         F(inputs[name]) for name in ("dt", "dt2", "dt3", "dt6", "dt24", "q24", "q120")
     )
@@ -44,8 +46,5 @@ def reference(inputs, launch):
     u2 = fma32(change, F(-6), ((j0 + total) * dt) * F(-2))
     x = fma32(u3, q120, fma32(u2, q24, x))
     v = fma32(u3, dt24, fma32(u2, dt6, v))
-    out = {}
-    for name, data in (("pos", x), ("vel", v), ("acc", a1), ("jerk", j1)):
-        out[name] = np.zeros_like(inputs[name])
-        out[name][:, :3] = data.T
-    return out
+    state = np.concatenate([x, v, a1, j1]).T
+    return {f"state{i}": np.ascontiguousarray(state[:, 4 * i : 4 * i + 4]) for i in range(3)}

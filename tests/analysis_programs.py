@@ -51,6 +51,16 @@ def load(d: int, a: int, width: int = 4, g: str | None = None) -> Instr:
     return make("LDG", rd=d, ra=a, width=width, **_g(g))
 
 
+def stl(offset: int, v: int, width: int = 4, base: int = 255, g: str | None = None) -> Instr:
+    """Local store of v at byte `offset`."""
+    return make("STL", ra=base, moff=offset, rb=v, width=width, **_g(g))
+
+
+def ldl(d: int, offset: int, width: int = 4, base: int = 255, g: str | None = None) -> Instr:
+    """Local load into d from byte `offset`."""
+    return make("LDL", rd=d, ra=base, moff=offset, width=width, **_g(g))
+
+
 def bra(label: str, g: str | None = None) -> Line:
     """Branch to a label."""
     return ("BRA", (label, g))
@@ -94,7 +104,7 @@ def function(name: str, *lines: Line, kind: str = "kernel") -> Function:
         else:
             pending[i] = label
             instrs.append(make("CALL", **_g(g)))
-    fn = Function(name, instrs, FunctionInfo(kind=kind))
+    fn = Function(name, instrs, FunctionInfo(kind=kind, local_bytes=64))
     _PENDING[id(fn)] = pending
     return fn
 
@@ -114,13 +124,20 @@ def module(*functions: Function) -> Module:
 
 
 def random_function(
-    rng: random.Random, name: str, blocks: int, registers: int, callees: tuple[str, ...] = (), kind: str = "kernel"
+    rng: random.Random,
+    name: str,
+    blocks: int,
+    registers: int,
+    callees: tuple[str, ...] = (),
+    kind: str = "kernel",
+    guards: bool = True,
 ) -> Function:
-    """A function of `blocks` blocks with random instructions and branches (forwards and back) over few registers."""
+    """A function of `blocks` blocks with random instructions and branches (forwards and back) over few registers;
+    without `guards` only branches and returns are guarded."""
     lines: list[Line] = []
     for b in range(blocks):
         lines.append(f"b{b}:")
-        lines.extend(_random_instr(rng, registers, callees) for _ in range(rng.randrange(5)))
+        lines.extend(_random_instr(rng, registers, callees, guards) for _ in range(rng.randrange(5)))
         choice = rng.random()
         target = f"b{rng.randrange(blocks)}"
         g = rng.choice(["P0", "!P0", "P1", "!P1"])
@@ -134,12 +151,12 @@ def random_function(
     return function(name, *lines, kind=kind)
 
 
-def _random_instr(rng: random.Random, registers: int, callees: tuple[str, ...]) -> Line:
-    g = rng.choice([None, None, "P0", "!P0", "P1", "!P1"])
+def _random_instr(rng: random.Random, registers: int, callees: tuple[str, ...], guards: bool) -> Line:
+    g = rng.choice([None, None, "P0", "!P0", "P1", "!P1"]) if guards else None
     if callees and rng.random() < 0.2:
         return call(rng.choice(callees), g)
     d, a, b = (rng.randrange(registers) for _ in range(3))
-    kind = rng.randrange(7)
+    kind = rng.randrange(9)
     if kind == 0:
         return mov(d, a, g)
     if kind == 1:
@@ -150,4 +167,8 @@ def _random_instr(rng: random.Random, registers: int, callees: tuple[str, ...]) 
         return dadd(d & ~1, a & ~1, b & ~1, g)
     if kind == 4:
         return store(a & ~1, b & ~3, 6, g) if rng.random() < 0.5 else load(d & ~1, a & ~1, 5, g)
+    if kind == 5:
+        return stl(4 * (a % 4), b, g=g) if rng.random() < 0.7 else stl(8 * (a % 2), b & ~1, 5, g=g)
+    if kind == 6:
+        return ldl(d, 4 * (a % 4), g=g) if rng.random() < 0.7 else ldl(d & ~1, 8 * (a % 2), 5, g=g)
     return add(d, a, b, g)

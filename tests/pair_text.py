@@ -2,7 +2,7 @@
 
     .kernel main registers=8 slot_bytes=128       a function and fields of its info (.function for a callee)
     loop:                                         a label
-    3| @!P0 IADD3 rd=1 ra=2 form=1 imm=4          instruction map entry (rewritten only; `-|` for added), fields of make()
+    3| @!P0 IADD3 rd=1 ra=2 form=1 imm=4          map entry (rewritten only; `-|` for added), fields of make()
     BRA ->loop ^done                              branch target and reconvergence point
     CALL ->f                                      callee by name
 

@@ -13,7 +13,7 @@ Each location moves through these states by itself, so the effect of a whole blo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.locations import PRED_BASE, PRED_MASK, location
@@ -50,13 +50,15 @@ class Facts:
     """Sets of locations per instruction of one function.
 
     defs: written if the guard holds (calls: what the callee surely redefines). uses: read if the guard holds. lits:
-    the guard. clobbers: like defs, but calls: all that the callee may change. everything: union of all sets.
+    the guard. clobbers: like defs, but calls: all that the callee may change. everything: union of all sets. local:
+    accesses to lifted local words, instruction -> (is a store, first location, words); they are in the sets too.
     """
 
     defs: list[int]
     uses: list[int]
     lits: list[int]
     clobbers: list[int]
+    local: dict[int, tuple[bool, int, int]] = field(default_factory=dict)
 
     @property
     def everything(self) -> int:
@@ -69,12 +71,14 @@ class Facts:
         return mask
 
 
-def build_facts(cfg: Cfg) -> Facts:
+def build_facts(cfg: Cfg, local: dict[int, tuple[bool, int, int]] | None = None) -> Facts:
     """The sets that instructions have by themselves; calls and returns have none yet (their summaries come later)."""
     defs = [refs_mask(v.defs) for v in cfg.views]
     uses = [refs_mask(v.uses) for v in cfg.views]
     lits = [literal(v.guard) for v in cfg.views]
-    return Facts(defs, uses, lits, list(defs))
+    for i, (is_store, first, count) in (local or {}).items():
+        (defs if is_store else uses)[i] |= ((1 << count) - 1) << first
+    return Facts(defs, uses, lits, list(defs), local or {})
 
 
 def step_back(live: int, cond: dict[int, int], d: int, u: int, g: int) -> tuple[int, int]:

@@ -77,23 +77,32 @@ def build_interference(webs: Webs, *, copies: bool = True) -> InterferenceGraph:
     Time and memory grow with the sum over definitions of the number of live webs.
     """
     sources, lengths, targets = array("i"), array("i"), array("i")
-    moves: list[tuple[int, int]] = []
     _clique(list(webs.entry[0].values()), webs, sources, lengths, targets)
     for block in webs.cfg.rpo:
-        _block_edges(webs, block, copies, moves, sources, lengths, targets)
-    moves.sort(key=lambda m: webs[m[0]].first)
-    count = len(webs)
-    one = np.repeat(np.asarray(sources, np.int64), np.asarray(lengths, np.int64))
-    two = np.asarray(targets, np.int64)
-    keep = one != two
-    low, high = np.minimum(one, two)[keep], np.maximum(one, two)[keep]
-    keys = np.unique(low * count + high)
-    low, high = keys // max(count, 1), keys % max(count, 1)
-    rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
-    order = np.lexsort((columns, rows))
+        _block_edges(webs, block, copies, sources, lengths, targets)
+    moves = [pair for i in sorted(webs.copies) for pair in webs.copies[i]]
+    return _compress(len(webs), sources, lengths, targets, moves)
+
+
+def _compress(
+    count: int, sources: array[int], lengths: array[int], targets: array[int], moves: list[tuple[int, int]]
+) -> InterferenceGraph:
+    """Sort edges, drop repetitions and loops, lay both directions out in rows (an edge is source * count + target)."""
+    one = np.repeat(np.asarray(sources, np.int32), np.asarray(lengths, np.int32))
+    two = np.asarray(targets, np.int32)
+    keys = np.minimum(one, two).astype(np.int64)
+    keys *= count
+    keys += np.maximum(one, two)
+    keys = keys[one != two]
+    keys.sort()
+    keys = keys[np.diff(keys, prepend=-1) != 0]
+    low, high = np.divmod(keys, max(count, 1))
+    both = np.concatenate([keys, high * count + low])
+    both.sort()
+    rows, columns = np.divmod(both, max(count, 1))
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=count), out=start[1:])
-    return InterferenceGraph(count, start, columns[order].astype(np.int32), moves)
+    return InterferenceGraph(count, start, columns.astype(np.int32), moves)
 
 
 def _clique(members: list[int], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]) -> None:
@@ -109,7 +118,6 @@ def _block_edges(
     webs: Webs,
     block: int,
     copies: bool,
-    moves: list[tuple[int, int]],
     sources: array[int],
     lengths: array[int],
     targets: array[int],
@@ -121,10 +129,6 @@ def _block_edges(
     preds = {w for loc, w in now.items() if 1 << loc & PRED_MASK}
     for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
         after = live.after[i]
-        source = -1
-        if cfg.views[i].copy:
-            source = webs.web_of_use[i, 0, 0]
-            moves.append((webs.web_of_def[i, 0, 0], source))
         for loc in bits(live.before[i] & ~after):
             (preds if 1 << loc & PRED_MASK else words).discard(now.pop(loc))
         defined = webs.defined_at.get(i)
@@ -137,9 +141,11 @@ def _block_edges(
                 kind.discard(now.get(loc, -1))
                 kind.add(w)
                 now[loc] = w
+        sources_of = dict(webs.copies[i]) if copies and i in webs.copies else {}
         for w in defined:
             kind = preds if 1 << all_webs[w].loc & PRED_MASK else words
-            others = kind - {source} if copies and source in kind and source != w else kind
+            source = sources_of.get(w, -1)
+            others = kind - {source} if source in kind else kind
             sources.append(w)
             lengths.append(len(others))
             targets.extend(others)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from binalloc.analysis.callgraph import CallGraph, require_static
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.facts import BackwardSolver, Facts, build_facts, step_back, union
+from binalloc.analysis.lift import Lifting
 from binalloc.analysis.locations import PRED_BASE, REG_MASK, bits
 from binalloc.isa.instruction import NO_REGISTER
 
@@ -30,7 +31,8 @@ class Summary:
     may_def: changed on some path, its callees included. must_def: redefined on every path from entry to a RET (all of
     may_def if no path returns). reads: incoming value may be read by an instruction of the function or its callees.
     results: of may_def, what is live after some call site in this call graph. args: live at entry: reads, and results
-    that some path leaves as they came in (pass-through). returns: whether a RET is reachable.
+    that some path leaves as they came in (pass-through); of a kernel, only what hardware sets. returns: whether a RET
+    is reachable.
     """
 
     may_def: int = 0
@@ -39,11 +41,6 @@ class Summary:
     args: int = 0
     results: int = 0
     returns: bool = True
-
-    @property
-    def call_uses(self) -> int:
-        """What a call of the function reads whatever is live after it."""
-        return self.reads | (self.args & self.must_def)
 
 
 @dataclass
@@ -74,7 +71,7 @@ class Liveness:
 
     def call_args(self, index: int, callee: Summary) -> int:
         """What the call at `index` hands over: read by the callee, or passed through it and live after this call."""
-        return callee.args & (callee.call_uses | (self.after[index] & callee.results)) & self.before[index]
+        return callee.args & (callee.reads | (self.after[index] & callee.results)) & self.before[index]
 
     def survivors(self, index: int, callee: Summary) -> int:
         """Live before and after the call at `index` and not changed by it: the paper's Live-on-exit at a call."""
@@ -87,14 +84,18 @@ class Liveness:
             yield i, self.before[i], self.after[i]
 
 
-def build_liveness(graph: CallGraph) -> dict[str, Liveness]:
-    """Liveness of every function of the call graph, by name.
+def build_liveness(graph: CallGraph, lifting: Lifting | None = None) -> dict[str, Liveness]:
+    """Liveness of every function of the call graph, by name; with `lifting`, of lifted local words too.
 
-    Raises Refused (see `require_static`) for recursion and indirect calls. Functions are solved callers first for
-    results and again where arguments moved; without guards inside callees one round is enough.
+    Raises Refused (see `require_static`) for recursion and indirect calls. Reads and definitions are summarised
+    callees first, then results are found callers first; nothing in a caller depends on a callee's results.
     """
     require_static(graph)
-    found = {name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name]), Summary()) for name in graph.functions}
+    local = lifting.accesses if lifting else {}
+    found = {
+        name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name], local.get(name)), Summary())
+        for name in graph.functions
+    }
     for name in graph.bottom_up:
         _summarise_effects(graph, found, name)
     everything = 0
@@ -106,7 +107,7 @@ def build_liveness(graph: CallGraph) -> dict[str, Liveness]:
     }
     for name in graph.bottom_up:
         _reads(found, solvers, name, graph)
-    _fixpoint(graph, found, solvers)
+    _results(graph, found, solvers)
     for name in graph.functions:
         _per_instruction(found[name], solvers[name])
         if name == graph.kernel:
@@ -146,34 +147,17 @@ def _reads(found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name:
     summary.reads = summary.args = solvers[name].solve()[0]
 
 
-def _fixpoint(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, BackwardSolver]) -> None:
-    """Results down the call graph, pass-through arguments up it, until nothing moves."""
-    pending = {name for name in graph.functions if name == graph.kernel or graph.sites[name]}
-    while pending:
-        for name in graph.top_down:
-            if name not in pending:
-                continue
-            pending.discard(name)
-            live, solver = found[name], solvers[name]
-            live.summary.args = solver.solve()[0]
-            for callee, after in _after_calls(graph, live, solver).items():
-                summary = found[callee].summary
-                results = summary.results | (after & summary.may_def)
-                if results == summary.results:
-                    continue
-                summary.results = results
-                for i in live_returns(found[callee]):
-                    found[callee].facts.uses[i] = results
-                    solvers[callee].touch(i)
-                pending.add(callee)
-        for name in graph.bottom_up:
-            for site in graph.sites[name]:
-                uses = found[site.callee].summary.call_uses
-                facts = found[name].facts
-                if facts.uses[site.index] | uses != facts.uses[site.index]:
-                    facts.uses[site.index] |= uses
-                    solvers[name].touch(site.index)
-                    pending.add(name)
+def _results(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, BackwardSolver]) -> None:
+    """Results down the call graph: callers are solved before the functions they call."""
+    for name in graph.top_down:
+        live, solver = found[name], solvers[name]
+        live.summary.args = solver.solve()[0]
+        for callee, after in _after_calls(graph, live, solver).items():
+            summary = found[callee].summary
+            summary.results |= after & summary.may_def
+            for i in live_returns(found[callee]):
+                found[callee].facts.uses[i] = summary.results
+                solvers[callee].touch(i)
 
 
 def live_returns(live: Liveness) -> list[int]:
@@ -231,6 +215,7 @@ def _entry_and_undefined(live: Liveness) -> None:
     if live.cfg.fn.info.is_kernel and cfg.fn.info.local_stack != NO_REGISTER:
         live.entry_defined = (1 << cfg.fn.info.local_stack) & REG_MASK
     start = live.live_in[0] & ~live.entry_defined
+    live.summary.args &= live.entry_defined
     if not start:
         return
     unset = [0] * len(cfg.blocks)

@@ -12,6 +12,7 @@ from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_stat
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.dominators import DominatorTree, dominators, post_dominators
 from binalloc.analysis.interference import InterferenceGraph, build_interference
+from binalloc.analysis.lift import Lifting, lift_local_words
 from binalloc.analysis.liveness import Liveness, Summary, build_liveness
 from binalloc.analysis.loops import LoopNest, find_loops
 from binalloc.analysis.webs import Webs, build_webs
@@ -57,6 +58,7 @@ class ProgramAnalysis:
     module: Module
     graph: CallGraph
     functions: dict[str, FunctionAnalysis]
+    lifting: Lifting
 
     @property
     def kernel(self) -> FunctionAnalysis:
@@ -66,19 +68,21 @@ class ProgramAnalysis:
         return self.functions[name]
 
 
-def analyse(module: Module, kernel: str) -> ProgramAnalysis:
-    """Call graph, control flow, loops, liveness and webs of everything `kernel` reaches.
+def analyse(module: Module, kernel: str, *, lift: bool = False) -> ProgramAnalysis:
+    """Call graph, control flow, loops, liveness and webs of everything `kernel` reaches. With `lift`, words of local
+    memory that only fixed offsets reach are values of file "L".
 
     Raises UsageError (no such kernel), MalformedInput (broken control flow or operands), Refused (recursion, indirect
     calls). 10,000 instructions take well under two seconds.
     """
     graph = build_callgraph(module, kernel)
     require_static(graph)
-    found = build_liveness(graph)
+    lifting = lift_local_words(graph) if lift else Lifting()
+    found = build_liveness(graph, lifting)
     functions: dict[str, FunctionAnalysis] = {}
     for name in graph.functions:
         nest = find_loops(graph.cfgs[name])
         functions[name] = FunctionAnalysis(
             name, graph.cfgs[name], nest, found[name], build_webs(graph, found, name, nest)
         )
-    return ProgramAnalysis(module, graph, functions)
+    return ProgramAnalysis(module, graph, functions, lifting)

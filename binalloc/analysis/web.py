@@ -120,7 +120,9 @@ class Webs:
 
     web_of_def, web_of_use: (instruction, ref, unit) -> web id, for real operands, GUARD and MEMORY. calls: by
     instruction. args, results: (location, web) at entry and at RET. entry, exit: per reachable block location -> web,
-    of the locations live into and out of it ({} for unreachable blocks).
+    of the locations live into and out of it ({} for unreachable blocks). defined_at: instruction -> webs it defines, in
+    operand order, calls included. copies: unguarded copies (moves, loads and stores of lifted local words),
+    instruction -> (target, source) webs, unit by unit.
     """
 
     live: Liveness
@@ -135,6 +137,7 @@ class Webs:
     entry: list[dict[int, int]] = field(default_factory=list)
     exit: list[dict[int, int]] = field(default_factory=list)
     defined_at: dict[int, list[int]] = field(default_factory=dict)
+    copies: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     @property
     def cfg(self) -> Cfg:

@@ -79,6 +79,7 @@ class _Builder:
         self._number()
         self._links()
         self._groups()
+        self._copies()
         self._costs_and_remat()
         return self.webs
 
@@ -104,7 +105,7 @@ class _Builder:
             view = cfg.views[i]
             if view.control in ("call", "return"):
                 self._boundary(i, view, val)
-            elif view.defs or view.uses or view.guard:
+            elif view.defs or view.uses or view.guard or i in self.live.facts.local:
                 self._instruction(i, view, val)
         self.out[block] = {loc: val[loc] for loc in bits(self.live.live_out[block])}
 
@@ -113,21 +114,24 @@ class _Builder:
         if lit >= 0:
             self.uses.append((i, GUARD, 0, val[PRED_BASE + (lit >> 1)]))
         for k, ref in enumerate(view.uses):
-            first = location(ref.file, ref.index)
+            low = location(ref.file, ref.index)
             for u in range(ref.units):
-                node = val[first + u]
+                node = val[low + u]
                 self.uses.append((i, k, u, node))
                 if not ref.field:
                     self.pinned.append(node)
-        if not view.defs:
+        is_store, first, words = self.live.facts.local.get(i, (False, 0, 0))
+        if words and not is_store:
+            self.uses.extend((i, MEMORY, u, val[first + u]) for u in range(words))
+        if not view.defs and not is_store:
             return
         kept = self.live.kept.get(i, 0)
         here: dict[int, int] = {}
         for k, ref in enumerate(view.defs):
-            first = location(ref.file, ref.index)
-            for loc in range(first, first + ref.units):
+            low = location(ref.file, ref.index)
+            for loc in range(low, low + ref.units):
                 node = self._node(loc)
-                self.defs.append((i, k, loc - first, node))
+                self.defs.append((i, k, loc - low, node))
                 if not ref.field:
                     self.pinned.append(node)
                 if loc in here:
@@ -135,6 +139,11 @@ class _Builder:
                 elif kept >> loc & 1:
                     self.sets.union(node, val[loc])
                 here[loc] = node
+        for loc in range(first, first + words) if is_store else ():
+            here[loc] = node = self._node(loc)
+            self.defs.append((i, MEMORY, loc - first, node))
+            if kept >> loc & 1:
+                self.sets.union(node, val[loc])
         val.update(here)
 
     def _boundary(self, i: int, view: View, val: dict[int, int]) -> None:
@@ -267,6 +276,27 @@ class _Builder:
                 found=f"R{ref.index} for {ref.units} registers",
                 expected=f"a multiple of {ref.units}",
             )
+
+    def _copies(self) -> None:
+        """Unguarded copies: register to register, and loads and stores of lifted local words."""
+        webs, views, local = self.webs, self.cfg.views, self.live.facts.local
+        for i in sorted({i for i, *_ in self.defs if i >= 0}):
+            view = views[i]
+            if view.copy:
+                webs.copies[i] = [(webs.web_of_def[i, 0, 0], webs.web_of_use[i, 0, 0])]
+            elif i in local and view.guard is None:
+                is_store, _, words = local[i]
+                base = view.memory.base if view.memory else None
+                data = [k for k, r in enumerate(view.uses) if base is None or r.field != base.field]
+                place = data[0] if data else len(view.uses)
+                webs.copies[i] = [
+                    (webs.web_of_def[i, MEMORY, u], webs.web_of_use[i, place, u])
+                    if is_store
+                    else (webs.web_of_def[i, 0, u], webs.web_of_use[i, MEMORY, u])
+                    for u in range(words)
+                    if (i, place if is_store else MEMORY, u) in webs.web_of_use
+                    and (i, MEMORY if is_store else 0, u) in webs.web_of_def
+                ]
 
     def _costs_and_remat(self) -> None:
         """Weighted reference counts, and constants that can be recomputed instead of reloaded."""

@@ -138,7 +138,7 @@ def fadd(a: int, b: int, rnd: int, ftz: int, sat: int) -> int:
     """FADD in any mode."""
     x = f32_from_bits(flush32(a, ftz))
     y = f32_from_bits(flush32(b, ftz))
-    return finish32(round_sum32(x, y, rnd), ftz, sat)
+    return finish32(round_sum32(x, y, rnd) if rnd else bits_from_f32(x + y), ftz, sat)
 
 
 @device
@@ -146,15 +146,16 @@ def fmul(a: int, b: int, rnd: int, ftz: int, sat: int) -> int:
     """FMUL in any mode."""
     x = f32_from_bits(flush32(a, ftz))
     y = f32_from_bits(flush32(b, ftz))
-    return finish32(round_to_f32(x * y, rnd), ftz, sat)
+    return finish32(round_to_f32(x * y, rnd) if rnd else bits_from_f32(x * y), ftz, sat)
 
 
 @device
 def ffma(a: int, b: int, c: int, rnd: int, ftz: int, sat: int) -> int:
     """FFMA in any mode: a*b + c rounded once."""
-    x = f32_from_bits(flush32(a, ftz)) * f32_from_bits(flush32(b, ftz))
-    y = f32_from_bits(flush32(c, ftz))
-    return finish32(round_sum32(x, y, rnd), ftz, sat)
+    a, b, c = flush32(a, ftz), flush32(b, ftz), flush32(c, ftz)
+    if rnd == 0:
+        return finish32(f32_fma(a, b, c), ftz, sat)
+    return finish32(round_sum32(f32_from_bits(a) * f32_from_bits(b), f32_from_bits(c), rnd), ftz, sat)
 
 
 # -- FMNMX, FSETP ----------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ SIGN32 = 0x80000000
 @device
 def long_from_pair(lo: int, hi: int) -> int:
     """The pair as one signed 64-bit int."""
-    return (signed32(hi) << 32) | lo
+    return (signed32(int(hi)) << 32) | int(lo)
 
 
 @device

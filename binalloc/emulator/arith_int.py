@@ -5,7 +5,8 @@ as the pair (low word, high word). Leaves: results of the same form. A function 
 sum `t` before truncation: rd = t & M32, carry = t >> 32.
 
 Every function runs alike as plain Python and compiled by Numba, where ints are 64 bits wide and wrap: only low bits of
-an intermediate result that may exceed 64 bits are ever used, and shift counts stay below 64.
+an intermediate result that may exceed 64 bits are ever used, and shift counts stay below 64. `int()` around an operand
+does nothing compiled; uncompiled it turns a NumPy integer, which would warn of its overflow, into Python's.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ def iadd3_plain(a: int, b: int, c: int) -> int:
 @device
 def imad(a: int, b: int, c: int, negc: int) -> int:
     """IMAD: low word of a*b + c or a*b - c; the same for signed and unsigned operands."""
-    return (a * b + (c ^ (M32 * negc)) + negc) & M32
+    return (int(a) * int(b) + int((c ^ (M32 * negc)) + negc)) & M32
 
 
 @device
 def imad_wide(a: int, b: int, clo: int, chi: int, u32: int) -> tuple[int, int]:
     """IMAD.WIDE: (low, high) of a*b + c mod 2^64, a and b signed unless `u32`."""
     if u32:
-        t = a * b + ((chi << 32) + clo)
+        t = int(a) * int(b) + ((int(chi) << 32) + int(clo))
     else:
-        t = signed32(a) * signed32(b) + ((chi << 32) + clo)
+        t = signed32(int(a)) * signed32(int(b)) + ((int(chi) << 32) + int(clo))
     return t & M32, (t >> 32) & M32
 
 
@@ -65,9 +66,9 @@ def imad_wide(a: int, b: int, clo: int, chi: int, u32: int) -> tuple[int, int]:
 def imad_hi(a: int, b: int, c: int, u32: int) -> int:
     """IMAD.HI: bits 32..63 of a*b, plus c, mod 2^32."""
     if u32:
-        t = a * b
+        t = int(a) * int(b)
     else:
-        t = signed32(a) * signed32(b)
+        t = signed32(int(a)) * signed32(int(b))
     return ((t >> 32) + c) & M32
 
 

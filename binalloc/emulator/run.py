@@ -93,6 +93,7 @@ def run(
     check: bool = False,
     race: bool = False,
     blocks_per_sm: int | None = None,
+    ideal_blocks: int | None = None,
     reference: bool = False,
     hazards: bool = True,
     buffers: Mapping[str, Array] | None = None,
@@ -106,6 +107,7 @@ def run(
         check: propagate poison of uninitialised registers and shared words, fault where it matters.
         race: find shared-memory races between barriers.
         blocks_per_sm: resident blocks, at most what occupancy allows (the default).
+        ideal_blocks: resident blocks as if registers and shared memory were free (what-if runs of a speedup's parts).
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
         buffers: contents in place of `launch.make_buffers()`; not changed.
@@ -122,7 +124,7 @@ def run(
     if hazards:
         check_scheduled(functions, machine, module.path)
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
-    resident = _resident(machine, need, blocks_per_sm)
+    resident = _resident(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
     device = Device(_engine(engine), module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host)
     device.put("hazards", int(hazards))

@@ -354,7 +354,7 @@ class _Assembler:
     def _provenance(self, text: str, column: int) -> None:
         try:
             record = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self.place.fail(column, f"not JSON: {error}", found=text[:40])
         if not isinstance(record, dict):
             self.place.fail(column, "a provenance record must be a JSON object", found=text[:40])

@@ -36,19 +36,20 @@ def decode_words(data: bytes, *, where: str = "", file: str | None = None) -> li
     lo, hi = _halves(data, where, file)
     out: list[Instr] = [None] * len(lo)  # type: ignore[list-item]
     bad = len(lo)
+    every = _Columns(lo, hi)
     control = (hi >> np.uint64(FIELDS["stall"].lo - 64)) & np.uint64((1 << 21) - 1)
-    guards = (_column("guard", lo, hi) | _column("guardn", lo, hi) << 3).astype(np.int64)
-    opcode = _column("opcode", lo, hi)
+    guards = every["guard"] | every["guardn"] << 3
+    opcode = every["opcode"]
     for code in np.unique(opcode).tolist():
         rows = np.nonzero(opcode == code)[0]
         if code not in OPCODES:
             bad = min(bad, int(rows[0]))
             continue
-        for s, part in _split(code, rows, lo, hi):
+        for s, part in _split(code, rows, every):
             if s is None:
                 bad = min(bad, int(part[0]))
                 continue
-            cols = {name: _column(name, lo[part], hi[part]) for name in s.fields}
+            cols = {name: every[name][part] for name in s.fields}
             wrong = _wrong(s, cols, lo[part], hi[part])
             if wrong.any():
                 bad = min(bad, int(part[int(np.argmax(wrong))]))
@@ -100,13 +101,28 @@ def _column(name: str, lo: U64, hi: U64) -> I64:
 assert all(f.lo // 64 == (f.lo + f.width - 1) // 64 for f in FIELDS.values())
 
 
-def _split(code: int, rows: npt.NDArray[np.intp], lo: U64, hi: U64) -> list[tuple[Shape | None, npt.NDArray[np.intp]]]:
+class _Columns(dict[str, I64]):
+    """Columns of all words, each extracted when first asked for."""
+
+    def __init__(self, lo: U64, hi: U64) -> None:
+        super().__init__()
+        self.lo = lo
+        self.hi = hi
+
+    def __missing__(self, name: str) -> I64:
+        column = self[name] = _column(name, self.lo, self.hi)
+        return column
+
+
+def _split(
+    code: int, rows: npt.NDArray[np.intp], every: _Columns
+) -> list[tuple[Shape | None, npt.NDArray[np.intp]]]:
     """The rows of one opcode, by shape; None for a form the opcode does not have."""
     op = OPCODES[code]
     if op.has_form:
-        key = _column("form", lo[rows], hi[rows])
+        key = every["form"][rows]
     elif "lane" in op.operand:
-        key = _column("limm", lo[rows], hi[rows]) | _column("cimm", lo[rows], hi[rows]) << 1
+        key = (every["limm"] | every["cimm"] << 1)[rows]
     else:
         return [(shape(code), rows)]
     out: list[tuple[Shape | None, npt.NDArray[np.intp]]] = []

@@ -63,6 +63,7 @@ class Reader:
         self.data = data
         self.path = path
         self.module = Module(path=path)
+        self.gaps: list[tuple[int, int]] = []
 
     def fail(
         self, place: str, message: str, found: object = None, expected: object = None, remedy: str = _DAMAGED
@@ -103,6 +104,9 @@ class Reader:
         self.symbols(single[".symtab"], single[".strtab"], owner)
         if ".note.loom" in single:
             self.notes(single[".note.loom"])
+        for lo, hi in self.gaps:
+            if self.data[lo:hi].strip(b"\0") or hi - lo >= 16:
+                self.fail("file", "bytes of no section", f"offset {lo:#x}..{hi - 1:#x}", "fewer than 16 zeros")
         validate_module(self.module)
         return self.module
 
@@ -136,7 +140,7 @@ class Reader:
         return self.named(headers, h.e_shstrndx)
 
     def spans(self, headers: list[Any], start: int, end: int) -> None:
-        """Every section's bytes lie in the file, overlap nothing, and what lies between is zero."""
+        """Every section's bytes lie in the file and overlap nothing; notes what lies between."""
         spans = [(0, elf.EHDR_BYTES, "the header"), (start, end, "the section headers")]
         for i, s in enumerate(headers):
             if s.sh_type in (elf.SHT_NULL, elf.SHT_NOBITS):
@@ -153,11 +157,9 @@ class Reader:
                 continue
             if lo < at:
                 self.fail(what, f"overlaps {before}", f"offset {lo:#x}", f"{at:#x} or more")
-            if self.data[at:lo].strip(b"\0"):
-                self.fail(what, "bytes before it belong to no section", f"offset {at:#x}", "zeros")
+            self.gaps.append((at, lo))
             at, before = hi, what
-        if at != len(self.data):
-            self.fail("end of file", "bytes behind the last section", f"{len(self.data) - at} bytes", "none")
+        self.gaps.append((at, len(self.data)))
 
     def named(self, headers: list[Any], shstrndx: int) -> list[_Section]:
         null = headers[0]

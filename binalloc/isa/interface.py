@@ -26,6 +26,8 @@ from binalloc.isa.opcodes import (
 RZ = 255
 REG = "R"
 PRED = "P"
+ADDRESS = "ra"
+"""Field of the register that a memory access takes its address from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +68,14 @@ class View:
     """An instruction as analyses see it.
 
     defs, uses: Refs in operand order, RZ and PT left out; the guard is not among the uses, but in `guard`.
-    guard: (predicate, negated) or None; with a guard, defs do not kill. control: "" for plain instructions, else branch,
-    call, call_indirect, return, exit, barrier, fence, warpsync, alloc, free, relssp. pure: no effect but its defs, which
-    depend on its uses alone (same thread, same launch): may be recomputed or removed. constant: pure and without uses:
-    rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across control flow.
-    unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with modifiers and
-    immediates, everything but registers, guard, control code, branch offsets and memory-offset-free; equal signatures
-    and equal inputs give equal results. copy: unguarded plain copy of one register (a use) into another (the def).
+    guard: (predicate, negated) or None; with a guard, defs do not kill. control: "" for plain instructions, else
+    branch, call, call_indirect, return, exit, barrier, fence, warpsync, alloc, free, relssp. pure: no effect but its
+    defs, which depend on its uses alone (same thread, same launch): may be recomputed or removed. constant: pure and
+    without uses: rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across
+    control flow. unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with
+    modifiers and immediates, everything but registers, guard, control code, branch offsets and
+    memory-offset-free; equal signatures and equal inputs give equal results. copy: unguarded plain copy of one register
+    (a use) into another (the def).
     """
 
     defs: tuple[Ref, ...]

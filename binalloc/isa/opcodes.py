@@ -1,5 +1,5 @@
 """The one table of Loom operations. Decoder, encoder, assembler, disassembler, instruction interface, emulator dispatch
-and the tables of ISA.md are all derived from `OPCODES`; nothing about an opcode is written anywhere else but its semantics.
+and the tables of ISA.md are all derived from `OPCODES`; nothing of an opcode is written elsewhere but its semantics.
 
 Operand signatures are written in a small notation, in the order assembly shows them:
 
@@ -143,7 +143,9 @@ class Operand:
 
 
 _OPERAND = re.compile(r"([a-z][a-z_]*\d*)(?::(\w+))?([-|]*)(\?0?)?$")
-_KINDS = {"rd": "rd", "ra": "reg", "rb": "reg", "rc": "reg", "pd0": "pd", "pd1": "pd", "ps0": "ps", "ps1": "ps", "ps2": "ps"}
+_KINDS = {
+    "rd": "rd", "ra": "reg", "rb": "reg", "rc": "reg", "pd0": "pd", "pd1": "pd", "ps0": "ps", "ps1": "ps", "ps2": "ps",
+}  # fmt: skip
 
 
 def _parse_operand(text: str) -> Operand:
@@ -250,14 +252,19 @@ def _op(
     spec = OpSpec(
         code, name, operands, tuple(modifiers.split()), unit, group, doc, variable, forms, space, access, control
     )
-    assert code not in OPCODES and name not in BY_NAME, name
+    assert code not in OPCODES, name
+    assert name not in BY_NAME, name
     OPCODES[code] = BY_NAME[name] = spec
 
 
-def _define() -> None:
-    i, f, d, p, w, m, c, t = (
-        "integer", "float32", "float64", "predicate", "warp", "memory", "control", "paper",
-    )  # fmt: skip
+def _memory(
+    code: int, name: str, signature: str, modifiers: str, doc: str, space: str, access: str, unit: str = "lsu"
+) -> None:
+    _op(code, name, signature, modifiers, unit, "memory", doc, variable=True, space=space, access=access)
+
+
+def _define_arithmetic() -> None:
+    i, f, d, p, c = "integer", "float32", "float64", "predicate", "conversion"
     # -- integer
     _op(0x010, "IADD3", "rd pd0? pd1? ra- b- c- ps0?0 ps1?0", "x", "alu", i, "three-input add with carries")
     _op(0x011, "IMAD", "rd ra b c-", "u32", "imad", i, "low 32 bits of a*b+c")
@@ -290,34 +297,41 @@ def _define() -> None:
     _op(0x043, "DMNMX", "rd:2 ra:2-| b:2-| ps0", "", "dp", d, "minimum where the predicate holds, else maximum")
     _op(0x044, "DSETP", "pd0 pd1 ra:2-| b:2-| ps0", "fcmp bop", "dp", d, "double compare into predicates")
     # -- conversions
-    _op(0x050, "I2F", "rd:f b:i", "ftyp ityp rnd2", "conv", "conversion", "integer to float")
-    _op(0x051, "F2I", "rd:i b:f-|", "ityp ftyp rnd2 ftz", "conv", "conversion", "float to integer, saturating, NaN gives 0")
-    _op(0x052, "F2F", "rd:fd b:fs-|", "ftyp_d ftyp_s rnd2 ftz", "conv", "conversion", "float to float")
-    _op(0x053, "FRND", "rd:f b:f-|", "ftyp rnd2 ftz", "conv", "conversion", "round to an integral value")
+    _op(0x050, "I2F", "rd:f b:i", "ftyp ityp rnd2", "conv", c, "integer to float")
+    _op(
+        0x051, "F2I", "rd:i b:f-|", "ityp ftyp rnd2 ftz", "conv", c,
+        "float to integer, saturating, NaN gives 0",
+    )  # fmt: skip
+    _op(0x052, "F2F", "rd:fd b:fs-|", "ftyp_d ftyp_s rnd2 ftz", "conv", c, "float to float")
+    _op(0x053, "FRND", "rd:f b:f-|", "ftyp rnd2 ftz", "conv", c, "round to an integral value")
     # -- predicates
     _op(0x060, "PLOP3", "pd0 pd1 ps0 ps1 ps2 lut_b lut2", "", "alu", p, "two three-input functions of predicates")
     _op(0x061, "P2R", "rd ra pmask", "", "alu", p, "predicates into the masked bits of a")
     _op(0x062, "R2P", "ra pmask", "", "alu", p, "masked bits of a into predicates")
+
+
+def _define_rest() -> None:
+    w, c, t = "warp", "control", "paper"
     # -- warp
     _op(0x070, "SHFL", "pd0 rd ra lane clamp", "shfl", "lsu", w, "read another lane's register", variable=True)
     _op(0x071, "VOTE", "rd pd0 ps0", "vote", "alu", w, "ballot and reduction of a predicate over the warp")
     _op(0x072, "MATCH", "pd0 rd ra:m", "match m64", "lsu", w, "lanes with the same value", variable=True)
     _op(0x073, "WARPSYNC", "b", "", "bru", w, "fault unless the named lanes are converged here", control="warpsync")
     # -- memory
-    _op(0x080, "LDG", "rd:w mem64", "width cache", "lsu", m, "load global", variable=True, space="global", access="load")
-    _op(0x081, "STG", "mem64 rb:w", "width cache", "lsu", m, "store global", variable=True, space="global", access="store")
-    _op(0x082, "LDS", "rd:w mem32", "width spill", "lsu", m, "load shared", variable=True, space="shared", access="load")
-    _op(0x083, "STS", "mem32 rb:w", "width spill", "lsu", m, "store shared", variable=True, space="shared", access="store")
-    _op(0x084, "LDL", "rd:w mem32", "width spill", "lsu", m, "load local", variable=True, space="local", access="load")
-    _op(0x085, "STL", "mem32 rb:w", "width spill", "lsu", m, "store local", variable=True, space="local", access="store")
-    _op(0x086, "LDC", "rd:w cmem", "width", "lsu", m, "load constant", variable=True, space="const", access="load")
-    _op(0x087, "LD", "rd:w mem64", "width cache", "lsu", m, "load generic", variable=True, space="generic", access="load")
-    _op(0x088, "ST", "mem64 rb:w", "width cache", "lsu", m, "store generic", variable=True, space="generic", access="store")
-    _op(0x089, "ATOMG", "rd:a mem64 rb:a rc:a?", "aop atyp", "lsu", m, "atomic on global", variable=True, space="global", access="atomic")
-    _op(0x08A, "ATOMS", "rd:a mem32 rb:a rc:a?", "aop atyp", "lsu", m, "atomic on shared", variable=True, space="shared", access="atomic")
-    _op(0x08B, "ATOM", "rd:a mem64 rb:a rc:a?", "aop atyp", "lsu", m, "atomic on generic", variable=True, space="generic", access="atomic")
-    _op(0x08C, "RED", "mem64 rb:a", "aop atyp", "lsu", m, "atomic on global without a result", variable=True, space="global", access="atomic")
-    _op(0x08D, "TEX", "rd:4 ra:t rb", "tdim", "tex", m, "texture fetch", variable=True, space="texture", access="load")
+    _memory(0x080, "LDG", "rd:w mem64", "width cache", "load global", "global", "load")
+    _memory(0x081, "STG", "mem64 rb:w", "width cache", "store global", "global", "store")
+    _memory(0x082, "LDS", "rd:w mem32", "width spill", "load shared", "shared", "load")
+    _memory(0x083, "STS", "mem32 rb:w", "width spill", "store shared", "shared", "store")
+    _memory(0x084, "LDL", "rd:w mem32", "width spill", "load local", "local", "load")
+    _memory(0x085, "STL", "mem32 rb:w", "width spill", "store local", "local", "store")
+    _memory(0x086, "LDC", "rd:w cmem", "width", "load constant", "const", "load")
+    _memory(0x087, "LD", "rd:w mem64", "width cache", "load generic", "generic", "load")
+    _memory(0x088, "ST", "mem64 rb:w", "width cache", "store generic", "generic", "store")
+    _memory(0x089, "ATOMG", "rd:a mem64 rb:a rc:a?", "aop atyp", "atomic on global", "global", "atomic")
+    _memory(0x08A, "ATOMS", "rd:a mem32 rb:a rc:a?", "aop atyp", "atomic on shared", "shared", "atomic")
+    _memory(0x08B, "ATOM", "rd:a mem64 rb:a rc:a?", "aop atyp", "atomic on generic", "generic", "atomic")
+    _memory(0x08C, "RED", "mem64 rb:a", "aop atyp", "atomic on global without a result", "global", "atomic")
+    _memory(0x08D, "TEX", "rd:4 ra:t rb", "tdim", "texture fetch", "texture", "load", unit="tex")
     # -- control
     _op(0x0A0, "BRA", "target reconv?", "", "bru", c, "branch", control="branch")
     _op(0x0A1, "CALL", "target", "", "bru", c, "direct call", control="call")
@@ -325,13 +339,22 @@ def _define() -> None:
     _op(0x0A3, "RET", "", "", "bru", c, "return", control="return")
     _op(0x0A4, "EXIT", "", "", "bru", c, "end of the thread", control="exit")
     _op(0x0A5, "NOP", "", "", "alu", c, "nothing")
-    _op(0x0A6, "BAR", "rd? pd0? barid b? ps0?", "bar", "bar", c, "block barrier, with reduction", variable=True, control="barrier")
+    _op(
+        0x0A6, "BAR", "rd? pd0? barid b? ps0?", "bar", "bar", c, "block barrier, with reduction",
+        variable=True, control="barrier",
+    )  # fmt: skip
     _op(0x0A7, "MEMBAR", "", "scope", "lsu", c, "memory fence", variable=True, control="fence")
     _op(0x0A8, "S2R", "rd sreg", "", "sys", c, "read a special register", variable=True)
     _op(0x0A9, "CS2R", "rd:s sreg", "srw", "alu", c, "read a special register at fixed latency")
     # -- from the papers
-    _op(0x0C0, "BAR.ALLOC", "rd b", "", "bar", t, "allocate shared memory for the block, with a barrier", variable=True, control="alloc")
-    _op(0x0C1, "BAR.FREE", "ra", "", "bar", t, "free what BAR.ALLOC gave, with a barrier", variable=True, control="free")
+    _op(
+        0x0C0, "BAR.ALLOC", "rd b", "", "bar", t, "allocate shared memory for the block, with a barrier",
+        variable=True, control="alloc",
+    )  # fmt: skip
+    _op(
+        0x0C1, "BAR.FREE", "ra", "", "bar", t, "free what BAR.ALLOC gave, with a barrier",
+        variable=True, control="free",
+    )  # fmt: skip
     _op(0x0C2, "RELSSP", "", "", "bar", t, "release the shared part of scratchpad", variable=True, control="relssp")
 
 
@@ -346,6 +369,7 @@ def _check_no_overlap() -> None:
                     used |= FIELDS[name].mask
 
 
-_define()
+_define_arithmetic()
+_define_rest()
 _check_no_overlap()
 OPCODE_NAMES_LONGEST_FIRST = tuple(sorted(BY_NAME, key=lambda n: (-len(n), n)))

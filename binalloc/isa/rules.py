@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from binalloc.isa.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, NO_BARRIER, RZ
 from binalloc.isa.opcodes import (
+    ATOMIC_OPS,
     FORM_C_CONST,
     FORM_C_IMM,
     FORM_CONST,
@@ -69,6 +70,8 @@ def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
     limits = [(n, len(MODIFIERS[n].values)) for n in names if n in MODIFIERS]
     if "sreg" in names:
         limits.append(("sreg", len(SPECIAL_REGISTERS)))
+    if op.name == "RED":  # exchange and compare-and-swap make no sense without a result
+        limits = [(n, ATOMIC_OPS.index("EXCH") if n == "aop" else count) for n, count in limits]
     limits = [(n, count) for n, count in limits if count <= FIELDS[n].maximum]
     const: int | tuple[str, tuple[int, ...]] = 0
     registers: list[tuple[str, int | tuple[str, tuple[int, ...]]]] = []

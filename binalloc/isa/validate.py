@@ -14,6 +14,7 @@ from typing import NoReturn
 from binalloc.errors import MalformedInput
 from binalloc.isa.fields import RZ
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr, Module
+from binalloc.isa.opcodes import ATOMIC_OPS
 from binalloc.isa.rules import shape_of
 
 NAME = re.compile(r"[A-Za-z_$][\w$.]{0,1023}", re.ASCII)
@@ -21,6 +22,7 @@ MACHINE = re.compile(r"[^\x00-\x1f\x7f]{0,255}")
 PARAM_BYTES = 1 << 16
 LAYOUT_WORDS = 8
 SHARED_LIMIT = 1 << 24
+_CAS = ATOMIC_OPS.index("CAS")
 CODE_LIMIT = 1 << 19  # words in all
 LOCAL_LIMIT = 1 << 24
 
@@ -43,7 +45,7 @@ class _Check:
 
 
 def highest_register(instrs: Iterable[Instr]) -> int:
-    """Number of the highest register that `instrs` name, or -1."""
+    """Number of the highest register that `instrs` read or write, or -1."""
     top = -1
     for ins in instrs:
         f = ins.f
@@ -52,6 +54,8 @@ def highest_register(instrs: Iterable[Instr]) -> int:
             wide[name] = width if isinstance(width, int) else width[1][f[width[0]]]
         for name in ("rd", "ra", "rb", "rc"):
             r = f.get(name, RZ)
+            if name == "rc" and "aop" in f and f["aop"] != _CAS:
+                continue  # present in the word, but only compare-and-swap reads it
             if r != RZ:
                 top = max(top, r + wide.get(name, 1) - 1)
     return top
@@ -124,8 +128,9 @@ def validate_module(module: Module) -> None:
         _control_flow(fn, starts, _Check(module, fn))
         _info(fn, _Check(module, fn))
         _names(fn, _Check(module, fn))
+    highest = {fn.name: highest_register(fn.instrs) for fn in module.functions}
     for fn in module.functions:
-        _resources(module, fn, _Check(module, fn))
+        _resources(module, fn, highest, _Check(module, fn))
     for bank, data in module.constants.items():
         if not 1 <= bank <= 31:
             check.fail(f"constant bank {bank}", "no such bank", bank, "1..31 (bank 0 holds the parameters)")
@@ -188,8 +193,10 @@ def _info(fn: Function, check: _Check) -> None:
     if info.slot_pointer != NO_REGISTER and not info.slot_bytes and info.is_kernel:
         check.fail("info, slot_pointer", "a slot pointer without slots", f"R{info.slot_pointer}", "slot_bytes > 0")
     for name, r in (("local_stack", info.local_stack), ("slot_pointer", info.slot_pointer)):
-        if r != NO_REGISTER and not 0 <= r < info.registers:
-            check.fail(f"info, {name}", "register out of range", f"R{r}", f"R0..R{info.registers - 1}, or none")
+        # A function may name the pointer of its kernels without touching it; only a kernel must reserve it.
+        top = info.registers if info.is_kernel else NO_REGISTER
+        if r != NO_REGISTER and not 0 <= r < top:
+            check.fail(f"info, {name}", "register out of range", f"R{r}", f"R0..R{top - 1}, or none")
     if not MACHINE.fullmatch(info.machine):
         check.fail("info, machine", "not a machine's name", repr(info.machine[:40]), "printable text, 255 at most")
 
@@ -247,15 +254,15 @@ def _disjoint(spans: list[tuple[int, int, str]], what: str, check: _Check) -> No
             check.fail(f"{what} {second}", f"overlaps {first}", f"offset {b}", f"{a + size} or more")
 
 
-def _resources(module: Module, fn: Function, check: _Check) -> None:
+def _resources(module: Module, fn: Function, highest: dict[str, int], check: _Check) -> None:
     info = fn.info
-    own = highest_register(fn.instrs) + 1
+    own = highest[fn.name] + 1
     if info.registers < own:
         check.fail("info, registers", "fewer than the code uses", info.registers, f"at least {own}")
     if not info.is_kernel:
         return
     for callee in reachable(module, fn):
-        need = highest_register(callee.instrs) + 1
+        need = highest[callee.name] + 1
         if info.registers < need:
             check.fail(
                 "info, registers", f"fewer than {callee.name}, which the kernel calls, uses", info.registers,

@@ -34,7 +34,8 @@ class Problem:
 
     adjacency: per value a bitset of the values it interferes with. available: bitset of usable registers.
     forbidden: per value a bitset of registers it may not take. fixed: value -> register, for precoloured single values.
-    affinity: per value {other value: weight}, copies that vanish if both get one register.
+    affinity: per value {other value: weight}, copies that vanish if both get one register. hint: value -> register
+    of a known assignment, kept where it is possible and complete.
     """
 
     adjacency: list[int]
@@ -43,6 +44,7 @@ class Problem:
     forbidden: list[int]
     fixed: dict[int, int] = field(default_factory=dict)
     affinity: dict[int, dict[int, float]] = field(default_factory=dict)
+    hint: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -82,8 +84,8 @@ def colour(problem: Problem) -> Colouring:
     """Colour `problem`; see the module docstring. Of the orders tried the one with the cheapest failures counts."""
     graph = _GroupGraph(problem)
     best: tuple[tuple[int, float], _Assignment] | None = None
-    for order in (_simplify, _cardinality, _wide_first):
-        assignment = _Assignment(problem, graph)
+    for order in (_as_before, _simplify, _cardinality, _wide_first):
+        assignment = _Assignment(problem, graph, problem.hint if order is _as_before else {})
         for g in order(problem, graph):
             assignment.place(g)
         lost = [problem.groups[g].cost for g in assignment.failed]
@@ -112,6 +114,10 @@ class _GroupGraph:
             found = {self.group_of[n] for value, _ in group.members for n in self.adjacent[value]}
             found.discard(g)
             self.neighbours.append(found)
+        for value, register in problem.fixed.items():
+            for n in self.adjacent[value]:
+                if problem.fixed.get(n) == register:
+                    raise ValueError(f"precoloured values {value} and {n} meet in register {register}")
         self.positions = {
             (group.units, group.align): base_positions(problem.available, group.units, group.align) for group in groups
         }
@@ -119,6 +125,12 @@ class _GroupGraph:
     def taken(self, by: Group, of: Group) -> int:
         """Most base positions of `of` that a placed `by` can block."""
         return by.units // of.align or 1
+
+
+def _as_before(problem: Problem, graph: _GroupGraph) -> list[int]:
+    """Groups with a hint first; where they can all be followed nothing moves."""
+    todo = set(range(len(problem.groups))) - graph.fixed
+    return sorted(todo, key=lambda g: (problem.groups[g].members[0][0] not in problem.hint, g))
 
 
 def _simplify(problem: Problem, graph: _GroupGraph) -> list[int]:
@@ -186,9 +198,10 @@ class _Assignment:
 
     MOST_EVICTED = 2
 
-    def __init__(self, problem: Problem, graph: _GroupGraph) -> None:
+    def __init__(self, problem: Problem, graph: _GroupGraph, hint: dict[int, int]) -> None:
         self.problem = problem
         self.graph = graph
+        self.hint = hint
         self.colour = [-1] * len(problem.adjacency)
         for value, register in problem.fixed.items():
             self.colour[value] = register
@@ -224,6 +237,10 @@ class _Assignment:
         """The base that saves most copies; else the one whose pair and quad are fullest already, so that wide groups
         find room; among equals the lowest, which keeps clobber sets small."""
         group = self.problem.groups[g]
+        value, offset = group.members[0]
+        before = self.hint.get(value, -1) - offset
+        if before >= 0 and free >> before & 1:
+            return before
         wish: dict[int, float] = {}
         for value, offset in group.members:
             for other, weight in self.problem.affinity.get(value, {}).items():
@@ -234,7 +251,6 @@ class _Assignment:
             return min(wish, key=lambda base: (-wish[base], base))
         if group.units > 1:
             return (free & -free).bit_length() - 1
-        value, offset = group.members[0]
         blocked = self._blocked(value, self.colour) >> offset
         partners = (blocked & _ODD) >> 1 | (blocked & _EVEN) << 1
         for wanted in (free & partners, free):

@@ -234,20 +234,40 @@ class _Compositions:
         """
         found: dict[tuple[str, int], int] = {}
         for name in self.order:
-            above = self.above[name]
-            totals = [
-                (live, times * _exceeding(above, limit - live.bit_count())) for live, times in self.live[name].items()
-            ]
+            above, counters = self.above[name], _Counters()
+            reaching = {n: _exceeding(above, limit - n) for n in {live.bit_count() for live in self.live[name]}}
+            for live, times in self.live[name].items():
+                counters.add(live, times * reaching[live.bit_count()])
             for site in self.procedures[name].calls:
-                live = site.live_across & self.kept[name]
-                below = self.below[site.callee]
+                live, below = site.live_across & self.kept[name], self.below[site.callee]
                 over = sum(n * _exceeding(below, limit - live.bit_count() - d) for d, n in above.items())
-                totals.append((live, over))
-            for live, over in totals:
-                if over:
-                    for variable in bits(live):
-                        found[name, variable] = found.get((name, variable), 0) + over
+                counters.add(live, over)
+            found.update(((name, variable), count) for variable, count in counters.items())
         return found
+
+
+class _Counters:
+    """One exact counter per variable, kept as bit planes so that a whole live set is counted in a few operations."""
+
+    def __init__(self) -> None:
+        self.planes: list[int] = []
+
+    def add(self, variables: int, times: int) -> None:
+        """Count every member of the bitset `times` times."""
+        for position in bits(times):
+            carry = variables
+            while carry:
+                while len(self.planes) <= position:
+                    self.planes.append(0)
+                self.planes[position], carry = self.planes[position] ^ carry, self.planes[position] & carry
+                position += 1
+
+    def items(self) -> list[tuple[int, int]]:
+        """(variable, count) of the variables with a count, ascending."""
+        counted = 0
+        for plane in self.planes:
+            counted |= plane
+        return [(v, sum((plane >> v & 1) << k for k, plane in enumerate(self.planes))) for v in bits(counted)]
 
 
 def _add_shifted(target: Histogram, source: Histogram, shift: int) -> None:

@@ -2,8 +2,9 @@
 
 Needs the instruction graph, timings and wait masks. Leaves per node a stall count such that for each instruction i of
 fixed latency L and each instruction j that uses a place i writes, the stall counts of i and all instructions between
-sum to at least L on every path from i to j; where j overwrites it, to L minus j's latency plus one, so that the second
-result comes later (L where j is guarded by a scoreboard).
+sum to at least L on every path of a thread from i to j; where j overwrites it, to L minus the latency of j's unit plus
+one on every path of the warp, so that the second result comes later. (Lanes of the other side of a divergent branch
+do not read what this side writes, but what is in flight for a register is known per warp, as its latest result.)
 
 Method. Everything starts at its minimum (1; 0 where it may issue together with the next instruction). In program order
 each instruction looks back along all paths, as far as the longest latency, and what is missing is added to the stall
@@ -14,12 +15,12 @@ away, so that in the end no single count can be lowered. Paths go through callee
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from binalloc.transform.schedule_graph import InstrGraph
 from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
 
-Context = tuple[int, ...]  # call sites entered on the way back through a callee, innermost last
+# What a path traced backwards has entered: call sites whose callees it is inside of, innermost last, and the (negative)
+# marks of the pop edges it has taken.
+Context = tuple[int, ...]
 
 
 class StallSolver:
@@ -32,9 +33,12 @@ class StallSolver:
         self.stall = [0 if p else 1 for p in pairs]
         self.longest = max((t.latency for t in timings), default=0)
         entries = {graph.base[f] for f in range(len(graph.functions)) if graph.functions[f].instrs}
-        self.plain: list[int] = [
-            p[0] if len(p) == 1 and node not in entries and graph.callee[p[0]] < 0 else -1
-            for node, p in enumerate(graph.pred)
+        popped = {(-mark - 1) // 2 for edges in graph.pops.values() for _, mark in edges}
+        self.simple: list[list[int] | None] = [
+            None
+            if node in entries or node in graph.pops or any(graph.callee[p] >= 0 or p in popped for p in before)
+            else before
+            for node, before in enumerate(graph.pred)
         ]
 
     def solve(self) -> list[int]:
@@ -45,9 +49,9 @@ class StallSolver:
             t = self.timings[node]
             if t.reads or t.writes:
                 for p, context in self._back(node, ()):
-                    self._raise(p, self._missing(t.reads, t.writes, t.latency, p, context))
+                    self._raise(p, self._missing(t.reads, t.writes, t.unit - 1, p, context))
             if node in self.graph.drains:
-                self._raise(node, self._missing(ALL_PLACES, 0, 0, node, ()))
+                self._raise(node, self._missing(ALL_PLACES, ALL_PLACES, 0, node, ()))
         for node in range(len(self.graph)):
             self._lower(node)
         return self.stall
@@ -60,48 +64,70 @@ class StallSolver:
             self.stall[node] += missing
             assert self.stall[node] <= STALL_MAX
 
-    def _back(self, node: int, context: Context) -> Iterator[tuple[int, Context]]:
-        """The instructions a warp may have issued right before `node`, in the given calling context."""
+    def _back(self, node: int, context: Context) -> list[tuple[int, Context]]:
+        """The instructions a warp may have issued right before `node`, and what the path is in then."""
         graph = self.graph
+        out: list[tuple[int, Context]] = []
+        marks = self._activation(context)
         for p in graph.pred[node]:
-            callee = graph.callee[p]
-            if callee >= 0:
-                for r in graph.returns[callee]:
-                    yield r, (*context, p)
-            if graph.passes(p):
-                yield p, context
+            self._through(p, marks, context, out)
+        for p, mark in graph.pops.get(node, ()):
+            if mark not in marks:
+                self._through(p, marks, (*context, mark), out)
         f = graph.owner[node]
         if node == graph.base[f]:
-            if context:
-                yield context[-1], context[:-1]
+            outer = context[: len(context) - len(marks)]
+            if outer:
+                out.append((outer[-1], outer[:-1]))
             else:
-                for site in graph.sites[f]:
-                    yield site, ()
+                out += [(site, marks) for site in graph.sites[f]]
+        return out
 
-    def _missing(self, reads: int, writes: int, latency: int, start: int, context: Context) -> int:
+    def _through(self, p: int, marks: Context, context: Context, out: list[tuple[int, Context]]) -> None:
+        """Step back to `p`, or into the callee it calls. A path that comes to a branch after one of its pop edges is
+        longer than the one straight from the branch, so it ends."""
+        callee = self.graph.callee[p]
+        if callee >= 0:
+            out += [(r, (*context, p)) for r in self.graph.returns[callee]]
+        if self.graph.passes(p) and not (marks and (-2 * p - 1 in marks or -2 * p - 2 in marks)):
+            out.append((p, context))
+
+    @staticmethod
+    def _activation(context: Context) -> Context:
+        """The part of `context` that belongs to the function the path is in."""
+        start = len(context)
+        while start and context[start - 1] < 0:
+            start -= 1
+        return context[start:]
+
+    def _missing(self, reads: int, writes: int, allowance: int, start: int, context: Context) -> int:
         """Largest shortfall of any distance that ends right after `start`; at most 0 if all are long enough."""
         worst = -STALL_MAX
-        allowance = latency - 1 if latency else 0
-        timings, stall, plain = self.timings, self.stall, self.plain
+        timings, stall, simple, longest = self.timings, self.stall, self.simple, self.longest
         todo = [(start, context, stall[start])]
         seen: dict[tuple[int, Context], int] = {}
         while todo:
             node, context, sum_ = todo.pop()
-            while sum_ <= self.longest:
+            same_lanes = reads if not context or min(context) >= 0 else 0
+            while sum_ <= longest and sum_ + worst < longest:
                 t = timings[node]
                 if t.latency:
-                    if t.writes & reads:
+                    if t.writes & same_lanes:
                         worst = max(worst, t.latency - sum_)
                     elif t.writes & writes:
                         worst = max(worst, t.latency - sum_ - allowance)
-                before = plain[node]
-                if before < 0:
-                    if seen.get((node, context), STALL_MAX + 1) > sum_:
-                        seen[node, context] = sum_
+                before = simple[node]
+                if before is not None and len(before) == 1:
+                    node = before[0]
+                    sum_ += stall[node]
+                    continue
+                if seen.get((node, context), STALL_MAX + 1) > sum_:
+                    seen[node, context] = sum_
+                    if before is None:
                         todo += [(p, c, sum_ + stall[p]) for p, c in self._back(node, context)]
-                    break
-                node = before
-                sum_ += stall[node]
+                    else:
+                        todo += [(p, context, sum_ + stall[p]) for p in before]
+                break
         return worst
 
     def _lower(self, node: int) -> None:
@@ -117,24 +143,51 @@ class StallSolver:
         return 0
 
     def _violated_after(self, start: int) -> bool:
-        """Whether some distance over `start` is now too short: looks at every end within the longest latency."""
-        if start in self.graph.drains and self._missing(ALL_PLACES, 0, 0, start, ()) > 0:
+        """Whether some distance over `start` is now too short.
+
+        First the instructions right behind it, where most are; then those that some pair of a way to `start` and a way
+        from it condemns, a pair that need not be one path.
+        """
+        if start in self.graph.drains and self._missing(ALL_PLACES, ALL_PLACES, 0, start, ()) > 0:
             return True
-        reach = {start: self.stall[start]}
-        checked: set[int] = set()
-        todo = [start]
+        behind = self._forward(start)
+        if any(self._illegal(after) for after in behind):
+            return True
+        unfinished = self._unfinished(start)
+        reach = dict.fromkeys(behind, 0)
+        todo = list(behind)
+        suspects: set[int] = set()
         while todo:
             node = todo.pop(0)
-            for after in self._forward(node):
-                if after not in checked:
-                    checked.add(after)
-                    if self._illegal(after):
-                        return True
-                sum_ = reach[node] + self.stall[after]
-                if sum_ < reach.get(after, self.longest + 1):
-                    reach[after] = sum_
-                    todo.append(after)
-        return False
+            t, sum_ = self.timings[node], reach[node]
+            busy = 0
+            for left in range(sum_ + 1, self.longest + 1):
+                busy |= unfinished[left]
+            if busy & (t.reads | t.writes) or (busy and node in self.graph.drains):
+                suspects.add(node)
+            sum_ += self.stall[node]
+            if busy:
+                for after in self._forward(node):
+                    if sum_ < reach.get(after, self.longest + 1):
+                        reach[after] = sum_
+                        todo.append(after)
+        return any(self._illegal(node) for node in sorted(suspects))
+
+    def _unfinished(self, start: int) -> list[int]:
+        """By number of cycles: places whose results are still that far away when the stall count of `start` is over."""
+        unfinished = [0] * (self.longest + 1)
+        todo: list[tuple[int, Context, int]] = [(start, (), self.stall[start])]
+        seen: dict[tuple[int, Context], int] = {}
+        while todo:
+            node, context, sum_ = todo.pop()
+            if sum_ >= self.longest or seen.get((node, context), STALL_MAX + 1) <= sum_:
+                continue
+            seen[node, context] = sum_
+            t = self.timings[node]
+            if t.latency > sum_:
+                unfinished[t.latency - sum_] |= t.writes
+            todo += [(p, c, sum_ + self.stall[p]) for p, c in self._back(node, context)]
+        return unfinished
 
     def _forward(self, node: int) -> list[int]:
         graph = self.graph
@@ -149,7 +202,7 @@ class StallSolver:
     def _illegal(self, node: int) -> bool:
         t = self.timings[node]
         if (t.reads or t.writes) and any(
-            self._missing(t.reads, t.writes, t.latency, p, c) > 0 for p, c in self._back(node, ())
+            self._missing(t.reads, t.writes, t.unit - 1, p, c) > 0 for p, c in self._back(node, ())
         ):
             return True
-        return node in self.graph.drains and self._missing(ALL_PLACES, 0, 0, node, ()) > 0
+        return node in self.graph.drains and self._missing(ALL_PLACES, ALL_PLACES, 0, node, ()) > 0

@@ -3,15 +3,16 @@
 Needs the products of all reachable pairs (`Pair`), acyclic. A *context* is a pair of functions together with the facts
 at its entry; equal entries are analysed once. There is no calling convention to trust:
 
-- The callee starts from the caller's facts about original places that the original callee may touch (everything it may
-  read or write, through its own callees too), with slot rows counted from the slot pointer as it is at the call.
+- The callee starts from the caller's facts about original places that the original callee needs (`footprint.py`), with
+  slot rows counted from the slot pointer as it is at the call.
 - Afterwards the caller keeps what neither callee touches: rows the rewritten callee never writes (registers,
   predicates, spill words by its code; slot rows by what its analysis saw written), with the original places that the
   original callee never writes. Everything else must be proven by the callee's facts at its returns.
 - A guarded call is the meet of the call taken and not taken.
 
-A function with very many different entries is analysed for the meet of the later ones, so that work stays bounded;
-weaker entry facts prove less, never more.
+Entries may be merged: a function is then analysed for the meet of the entries seen so far, since weaker entry facts
+prove less, never more. That is tried first, being fast where a function is called from many places; what it leaves
+unproven is analysed per entry, merging only beyond `MAX_CONTEXTS`, so that work stays bounded.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.verify.code import Code
+from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import (
     PRED0,
     Names,
     State,
     meet,
+    pred_key,
     reg_key,
     shift_slots,
     slot_key,
@@ -35,20 +38,12 @@ from binalloc.verify.report import Finding
 from binalloc.verify.transfer import SLOT_ROW, Effects, Steps
 
 MAX_CONTEXTS = 48
+PT_PLACE = PRED0 + 7
 MAX_VISITS = 400
 
 
 class TooMuch(Exception):
     """The analysis gave up: more work than a real program needs."""
-
-
-@dataclass
-class Footprint:
-    """What a function and its callees may touch. reads, writes: bits of original places, or keys of rewritten rows."""
-
-    reads: int = 0
-    writes: int = 0
-    rows: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -68,33 +63,6 @@ class Pair:
     @property
     def new(self) -> Code:
         return self.product.new
-
-
-def fill_footprint(pair: Pair, names: Names) -> None:
-    """Fill `pair.footprint` from its code and its callees' footprints, which must be filled."""
-    print_ = pair.footprint
-    for i, view in enumerate(pair.old.views):
-        for ref in view.uses:
-            print_.reads |= sum(1 << b for b in ref_bits(ref))
-        for ref in view.defs:
-            print_.writes |= sum(1 << b for b in ref_bits(ref))
-        if view.guard is not None:
-            print_.reads |= 1 << (PRED0 + view.guard[0])
-        access = pair.old.locals[i]
-        if access is not None:
-            words = sum(1 << names.words[w] for w in access.words)
-            print_.writes |= words if access.store else 0
-            print_.reads |= 0 if access.store else words
-    for i, view in enumerate(pair.new.views):
-        for ref in view.defs:
-            print_.rows.update(ref_keys(ref))
-        access = pair.new.locals[i]
-        if access is not None and access.store and access.spill:
-            print_.rows.update(word_keys(access))
-    for callee in pair.callees.values():
-        print_.reads |= callee.footprint.reads
-        print_.writes |= callee.footprint.writes
-        print_.rows |= callee.footprint.rows
 
 
 @dataclass
@@ -118,10 +86,13 @@ class Setting:
 
 
 class Contexts:
-    """Analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent."""
+    """Analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent.
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+    limit: entries per pair that are analysed one by one; further ones are merged.
+    """
+
+    def __init__(self, setting: Setting, limit: int = MAX_CONTEXTS) -> None:
+        self.setting, self.limit = setting, limit
         self.done: dict[tuple[int, tuple[object, ...]], Result] = {}
         self.count: dict[int, int] = {}
         self.shared: dict[int, State] = {}
@@ -130,17 +101,17 @@ class Contexts:
     def analyse(self, pair: Pair, entry: State, kernel: bool = False) -> Result:
         """The result for this pair and entry state (which is not changed)."""
         key = (id(pair), entry.frozen())
-        result = self.done.get(key)
-        if result is None:
-            if self.count.get(id(pair), 0) >= MAX_CONTEXTS:
-                entry = meet(entry, self.shared[id(pair)]) if id(pair) in self.shared else entry
-                self.shared[id(pair)] = entry
-                key = (id(pair), entry.frozen())
-                if key in self.done:
-                    return self.done[key]
-            self.count[id(pair)] = self.count.get(id(pair), 0) + 1
-            result = _Run(self, pair, kernel).run(entry)
-            self.done[key] = result
+        if key in self.done:
+            return self.done[key]
+        if self.count.get(id(pair), 0) >= self.limit:
+            shared = self.shared.get(id(pair))
+            entry = entry if shared is None else meet(entry, shared)
+            self.shared[id(pair)] = entry
+            key = (id(pair), entry.frozen())
+            if key in self.done:
+                return self.done[key]
+        self.count[id(pair)] = self.count.get(id(pair), 0) + 1
+        self.done[key] = result = _Run(self, pair, kernel).run(entry)
         return result
 
 
@@ -171,8 +142,11 @@ class _Run:
         pair = self.pair
         first = pair.product.entry
         assert first is not None
-        start = self._along(entry.copy(), first)
-        states: dict[int, State] = {pair.index[first.target]: start}
+        start = entry.copy()
+        start.kill(1 << PT_PLACE)  # PT is no undefined predicate: it is true in every thread
+        start.add(pred_key(PT_PLACE - PRED0), 1 << PT_PLACE)
+        start.refine(((PT_PLACE, True),))
+        states: dict[int, State] = {pair.index[first.target]: self._pass(start, first)}
         work = [pair.index[first.target]]
         queued = set(work)
         visits: dict[int, int] = {}
@@ -207,17 +181,18 @@ class _Run:
             raise TooMuch("the rewrite takes too many steps to check")
         for node in block.nodes[:-1]:
             after = self._node(node, state)
-            if after is None:
+            if after is None or not node.edges[0].open(after.K):
                 return []
-            state = self._along(after, node.edges[0])
+            state = self._pass(after, node.edges[0])
         node = block.nodes[-1]
         after = self._node(node, state)
         if after is None:
             return []
-        edges = node.edges
-        return [(e.target, self._along(after.copy() if e is not edges[-1] else after, e)) for e in edges]
+        ways = [e for e in node.edges if e.open(after.K)]
+        return [(e.target, self._pass(after.copy() if e is not ways[-1] else after, e)) for e in ways]
 
-    def _along(self, state: State, edge: Edge) -> State:
+    def _pass(self, state: State, edge: Edge) -> State:
+        """The facts behind an edge."""
         if edge.condition is not None:
             state.refine((edge.condition,))
         for m in edge.passed:
@@ -238,6 +213,8 @@ class _Run:
         if node.kind == "match":
             return steps.match(state, node.n, node.m)
         condition = steps.guard(state, node.n, node.m)
+        if node.kind == "branch":
+            return state
         if node.kind == "call":
             callee = self.pair.callees[node.n]
             if condition is None:
@@ -248,7 +225,8 @@ class _Run:
     def _end(self, node: Node, state: State) -> State | None:
         """RET hands the facts to the caller; after a guarded RET or EXIT the other threads go on."""
         condition = self.pair.old.condition(node.m)
-        if self.pair.old.views[node.m].control == "return":
+        leaves = condition is None or (condition[0], not condition[1]) not in state.K
+        if leaves and self.pair.old.views[node.m].control == "return":
             leaving = state.copy()
             if condition is not None:
                 leaving.refine((condition,))
@@ -263,7 +241,7 @@ class _Run:
         at = names.pointer_bytes(state.S.get(pointer, 0)) if self.setting.pointer != 255 else None
         if at is not None and at % SLOT_ROW:
             at = None
-        entry = self._entry(state, foot.reads | foot.writes, at, pointer)
+        entry = self._entry(state, foot, at, pointer)
         # The recording pass must see the very result the fixpoint saw, also where entries were merged since.
         key = (node.n, entry.frozen())
         result = self.called.get(key) or self.contexts.analyse(callee, entry)
@@ -281,23 +259,25 @@ class _Run:
         self._returned(after, result.exit, foot.reads | foot.writes, foot.writes, at)
         return after
 
-    def _entry(self, state: State, touched: int, at: int | None, pointer: int) -> State:
-        """The caller's facts as the callee sees them."""
-        names = self.setting.names
+    def _entry(self, state: State, foot: Footprint, at: int | None, pointer: int) -> State:
+        """The caller's facts as the callee sees them: those it needs."""
+        names, touched = self.setting.names, foot.needed
         shift = 0 if at is None else -(at // SLOT_ROW)
         entry = State(names, state.free & touched)
         for key, mask in state.S.items():
             if not mask & touched:
                 continue
-            if slot_of(key) is not None and (at is None or (slot_of(key) or 0) + shift < 0):
+            if slot_of(key) is not None and at is None:
                 continue
             entry.S[shift_slots(key, shift)] = mask & touched
         for key, conds in state.C.items():
-            if slot_of(key) is not None and (at is None or (slot_of(key) or 0) + shift < 0):
+            if slot_of(key) is not None and at is None:
                 continue
             kept = {c: m & touched for c, m in conds.items() if m & touched and touched >> c[0] & 1}
             if kept:
                 entry.C[shift_slots(key, shift)] = kept
+        entry.of = {x: t for x, t in state.of.items() if touched >> x & 1}
+        entry.find_bits()
         if at is not None:
             entry.add(pointer, 1 << names.token(("ptr", 0)))
         return entry
@@ -314,6 +294,7 @@ class _Run:
                 if kept:
                     after.C[key] = kept
         after.of = {x: t for x, t in state.of.items() if not killed >> x & 1}
+        after.bits = state.bits
         after.K = frozenset(c for c in state.K if not killed >> c[0] & 1)
         return after
 
@@ -342,6 +323,7 @@ class _Run:
             if kept:
                 after.C[row] = kept
         after.of.update({x: t for x, t in leaving.of.items() if killed >> x & 1})
+        after.find_bits()
 
 
 def collect(root: Result) -> tuple[list[Finding], list[Finding], int]:

@@ -33,12 +33,13 @@ subject: the emulator's hazard check is for that.
 from __future__ import annotations
 
 from binalloc.isa.instruction import Function, Module
-from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect, fill_footprint
+from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code
+from binalloc.verify.footprint import footprint
 from binalloc.verify.lattice import Names, State, reg_key
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
-from binalloc.verify.resources import changed_registers, check_accesses, check_locals, check_module
+from binalloc.verify.resources import changed_registers, check_accesses, check_locals, check_module, check_untouched
 
 MAX_CHAIN = 64
 STEPS_PER_WORD = 3000
@@ -83,6 +84,9 @@ class _Checker:
         for finding in check_module(self.original, self.rewritten, old, new):
             self.errors[finding] = None
         root = self._pair(old, new, ())
+        checked = {id(new), *(id(p.new.fn) for p in self.order)}
+        for finding in check_untouched(self.original, self.rewritten, checked):
+            self.errors[finding] = None
         self.stats = {"functions": len(self.order), "words": sum(len(p.new) for p in self.order)}
         if root is None or any(p.product.findings for p in self.order):
             return
@@ -149,11 +153,10 @@ class _Checker:
     # -- values
 
     def _values(self, root: Pair, old: Function, new: Function) -> None:
-        codes = {id(c): c for p in self.order for c in (p.old, p.new)}.values()
-        packing = any(p is not None for c in codes for p in (*c.packs, *c.unpacks))
-        names = Names((w for p in self.order for a in p.old.locals if a is not None for w in a.words), packing)
+        names = Names(w for p in self.order for a in p.old.locals if a is not None for w in a.words)
         for pair in self.order:
-            fill_footprint(pair, names)
+            calls = {node.m: pair.callees[node.n].footprint for node in pair.product.calls}
+            pair.footprint = footprint(pair.old, pair.new, calls, names)
         low = new.info.local_bytes
         setting = Setting(
             names=names,
@@ -162,9 +165,12 @@ class _Checker:
             spill=(low, low + new.info.spill_local),
             budget=200_000 + STEPS_PER_WORD * self.stats["words"],
         )
-        contexts = Contexts(setting)
-        result = contexts.analyse(root, self._launch(setting, old, new), kernel=True)
-        findings, self.notes, count = collect(result)
+        for limit in (0, MAX_CONTEXTS) if len(self.order) > 1 else (MAX_CONTEXTS,):
+            contexts = Contexts(setting, limit)
+            result = contexts.analyse(root, self._launch(setting, old, new), kernel=True)
+            findings, self.notes, count = collect(result)
+            if not findings:
+                break
         for finding in findings:
             self.errors[finding] = None
         self._slots(result, new)

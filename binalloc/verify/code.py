@@ -36,6 +36,18 @@ def ref_keys(ref: Ref) -> list[int]:
     return [reg_key(r) for r in ref.registers()]
 
 
+def text(fn: Function, i: int) -> str:
+    """The instruction as the assembler would write it, for messages; "" outside the code."""
+    from binalloc.isa.disassembler import format_instr
+
+    if not 0 <= i < len(fn.instrs):
+        return ""
+    try:
+        return format_instr(fn.instrs[i])
+    except Exception:  # fields that no assembly text has; a message must still be made
+        return repr(fn.instrs[i])
+
+
 @dataclass(frozen=True)
 class LocalAccess:
     """A load or store of whole words of local memory at a fixed address."""

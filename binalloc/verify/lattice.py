@@ -33,6 +33,7 @@ PRED0 = 256
 WORD0 = 264
 
 LOCAL0 = 1 << 10
+CONST0 = 1 << 30
 SLOT0 = 1 << 40
 _SLOT_SPAN = 1 << 32
 
@@ -56,6 +57,18 @@ def slot_key(row: int) -> int:
     return (SLOT0 + row) << 3
 
 
+def const_key(token: int) -> int:
+    """Row of an imaginary place that always holds the constant of this token: by it the ordinary rules for rows keep
+    track of the original places that equal the constant, also where they do so only under a condition."""
+    return (CONST0 + token) << 3
+
+
+def const_of(key: int) -> int | None:
+    """The token of a constant's row, or None."""
+    loc = key >> 3
+    return loc - CONST0 if CONST0 <= loc <= SLOT0 - _SLOT_SPAN else None
+
+
 def slot_of(key: int) -> int | None:
     """The slot number of a row, or None."""
     loc = key >> 3
@@ -72,6 +85,8 @@ def row_name(key: int) -> str:
     slot = slot_of(key)
     if slot is not None:
         name = f"slot {slot}"
+    elif loc >= CONST0:
+        name = f"constant {loc - CONST0}"
     elif loc >= LOCAL0:
         name = f"local[{4 * (loc - LOCAL0)}]"
     elif loc >= PRED0:
@@ -90,15 +105,11 @@ def bits_of(mask: int) -> Iterator[int]:
 
 
 class Names:
-    """Bit positions of original places and tokens. words: 4-byte words of original local memory that may be followed.
+    """Bit positions of original places and tokens. words: the 4-byte words of original local memory to follow."""
 
-    packing: some instruction packs predicates into registers, so rows have bits.
-    """
-
-    def __init__(self, words: Iterable[int] = (), packing: bool = True) -> None:
+    def __init__(self, words: Iterable[int] = ()) -> None:
         self.words = {w: WORD0 + i for i, w in enumerate(sorted(set(words)))}
         self._word_list = sorted(self.words)
-        self.packing = packing
         self._first_token = WORD0 + len(self.words)
         self.places = (1 << self._first_token) - 1
         self._tokens: dict[tuple[object, ...], int] = {}
@@ -149,9 +160,13 @@ class Names:
 
 
 class State:
-    """Facts at one program point (see the module). Mutable; `copy` before changing a shared one."""
+    """Facts at one program point (see the module). Mutable; `copy` before changing a shared one.
 
-    __slots__ = ("C", "K", "S", "free", "names", "of")
+    bits: words in which predicates may be packed, so that their single bits have rows. Inner dicts of C are never
+    changed in place, so that copies share them.
+    """
+
+    __slots__ = ("C", "K", "S", "bits", "free", "names", "of")
 
     def __init__(self, names: Names, free: int = 0) -> None:
         self.names = names
@@ -160,18 +175,20 @@ class State:
         self.free = free
         self.of: dict[int, int] = {}
         self.K: frozenset[Cond] = frozenset()
+        self.bits: frozenset[int] = frozenset()
 
     def copy(self) -> State:
         other = State(self.names, self.free)
         other.S = dict(self.S)
-        other.C = {k: dict(d) for k, d in self.C.items()}
+        other.C = dict(self.C)
         other.of = dict(self.of)
         other.K = self.K
+        other.bits = self.bits
         return other
 
     def frozen(self) -> tuple[object, ...]:
         """A hashable value, equal for equal states."""
-        conds = frozenset((k, frozenset(d.items())) for k, d in self.C.items() if d)
+        conds = frozenset((k, frozenset(d.items())) for k, d in self.C.items())
         return frozenset(self.S.items()), conds, self.free, frozenset(self.of.items()), self.K
 
     def same(self, other: State) -> bool:
@@ -182,6 +199,10 @@ class State:
             and self.K == other.K
             and self.of == other.of
         )
+
+    def find_bits(self) -> None:
+        """Set `bits` after rows were put in one by one."""
+        self.bits = frozenset(k & ~7 for k in (*self.S, *self.C) if k & 7)
 
     # -- questions
 
@@ -194,38 +215,60 @@ class State:
 
     # -- rows: what the rewritten program does
 
-    def _subs(self, key: int) -> Iterable[int]:
-        return range(key, key + 8) if self.names.packing else (key,)
-
     def clear_row(self, key: int) -> None:
         """The place was overwritten with something unknown."""
-        for k in self._subs(key):
-            self.S.pop(k, None)
-            if self.C:
+        self.S.pop(key, None)
+        if self.C:
+            self.C.pop(key, None)
+        if key in self.bits:
+            for k in range(key + 1, key + 8):
+                self.S.pop(k, None)
                 self.C.pop(k, None)
+            self.bits -= {key}
 
     def set_row(self, key: int, mask: int) -> None:
         self.clear_row(key)
         if mask:
             self.S[key] = mask
 
-    def copy_row(self, dst: int, src: int, whole: bool = True) -> None:
-        """The place took the value of another; whole: with the bits packed in it (False: between single bits)."""
+    def copy_row(self, dst: int, src: int) -> None:
+        """The place took the value of another, with the bits packed in it."""
         if dst == src:
             return
-        pairs = zip(self._subs(dst), self._subs(src), strict=True) if whole else ((dst, src),)
-        for d, s in pairs:
-            value = self.S.get(s, 0)
-            if value:
-                self.S[d] = value
+        self._copy_one(dst, src)
+        if dst in self.bits or src in self.bits:
+            for sub in range(1, 8):
+                self._copy_one(dst + sub, src + sub)
+            self.bits = self.bits | {dst} if src in self.bits else self.bits - {dst}
+
+    def pack_row(self, dst: int, src: int | None, moved: Iterable[tuple[int, int]]) -> None:
+        """The place took the bits of another (None: zeros), with some bits replaced: (bit, predicate's row) each."""
+        if src is None:
+            self.clear_row(dst)
+        else:
+            self.copy_row(dst, src)
+        self.S.pop(dst, None)
+        self.C.pop(dst, None)
+        for bit, key in moved:
+            self._copy_one(dst + 1 + bit, key)
+        self.bits |= {dst}
+
+    def unpack_row(self, dst: int, src: int, bit: int) -> None:
+        """A predicate took one bit of a word."""
+        self._copy_one(dst, src + 1 + bit)
+
+    def _copy_one(self, dst: int, src: int) -> None:
+        value = self.S.get(src)
+        if value:
+            self.S[dst] = value
+        else:
+            self.S.pop(dst, None)
+        if self.C:
+            cond = self.C.get(src)
+            if cond:
+                self.C[dst] = cond
             else:
-                self.S.pop(d, None)
-            if self.C:
-                cond = self.C.get(s)
-                if cond:
-                    self.C[d] = dict(cond)
-                else:
-                    self.C.pop(d, None)
+                self.C.pop(dst, None)
 
     def constant_row(self, key: int, token: int) -> None:
         """The place took a constant: it holds the token and every original place known to equal it."""
@@ -233,19 +276,24 @@ class State:
         for x, t in self.of.items():
             if t == token:
                 mask |= 1 << x
-        self.set_row(key, mask)
+        self.clear_row(key)
+        self._copy_one(key, const_key(token))
+        self.add(key, mask)
 
     # -- columns: what the original does
 
     def kill(self, mask: int) -> None:
         """Original places got new values that no row is known to hold."""
-        changed = [(k, s & ~mask) for k, s in self.S.items() if s & mask]
-        for k, s in changed:
-            self._store(k, s)
-        for k in list(self.C):
-            d = {c: m & ~mask for c, m in self.C[k].items()}
-            self._store_cond(k, {c: m for c, m in d.items() if m})
-        self.free &= ~mask
+        keep = ~mask
+        rows = self.S
+        for k, s in [(k, s) for k, s in rows.items() if s & mask]:
+            if s & keep:
+                rows[k] = s & keep
+            else:
+                del rows[k]
+        for k, d in list(self.C.items()):
+            self._store_cond(k, {c: m & keep for c, m in d.items() if m & keep})
+        self.free &= keep
         for x in [x for x in self.of if mask >> x & 1]:
             del self.of[x]
         self.drop_conds(mask)
@@ -254,8 +302,7 @@ class State:
         """Predicates in `mask` changed: what was known under their old value is lost."""
         if self.K:
             self.K = frozenset(c for c in self.K if not mask >> c[0] & 1)
-        for k in list(self.C):
-            d = self.C[k]
+        for k, d in list(self.C.items()):
             if any(mask >> c[0] & 1 for c in d):
                 self._store_cond(k, {c: m for c, m in d.items() if not mask >> c[0] & 1})
 
@@ -278,13 +325,22 @@ class State:
         clear = 0
         for x, _ in moves:
             clear |= 1 << x
-        for k, s in list(self.S.items()):
-            self._store(k, _moved(s, clear, moves))
-        for k in list(self.C):
-            d = {c: _moved(m, clear, moves) for c, m in self.C[k].items()}
-            self._store_cond(k, {c: m for c, m in d.items() if m})
-        self.free = _moved(self.free, clear, moves)
+        concerned = clear
         first_token = self.names.places.bit_length()
+        for _, y in moves:
+            concerned |= 1 << y
+            if y >= first_token:
+                self.add(const_key(y), 1 << y)
+        for k, s in [(k, s) for k, s in self.S.items() if s & concerned]:
+            mask = _moved(s, clear, moves)
+            if mask:
+                self.S[k] = mask
+            else:
+                del self.S[k]
+        for k, d in list(self.C.items()):
+            changed = {c: _moved(m, clear, moves) for c, m in d.items()}
+            self._store_cond(k, {c: m for c, m in changed.items() if m})
+        self.free = _moved(self.free, clear, moves)
         values = [(x, y if y >= first_token else self.of.get(y)) for x, y in moves]
         for x, value in values:
             if value is None:
@@ -307,12 +363,6 @@ class State:
                 if extra:
                     self.S[k] = self.S.get(k, 0) | extra
 
-    def _store(self, key: int, mask: int) -> None:
-        if mask:
-            self.S[key] = mask
-        else:
-            self.S.pop(key, None)
-
     def _store_cond(self, key: int, d: dict[Cond, int]) -> None:
         if d:
             self.C[key] = d
@@ -331,28 +381,45 @@ def _moved(mask: int, clear: int, moves: list[tuple[int, int]]) -> int:
 def meet(a: State, b: State) -> State:
     """The facts that hold in both (see the module)."""
     out = State(a.names, a.free & b.free)
-    free = out.free
+    rows, other, free_a, free_b = a.S, b.S, a.free, b.free
+    known = ~out.free
     plain = not a.C and not b.C and not a.K and not b.K
-    for k in a.S.keys() | b.S.keys() | a.C.keys() | b.C.keys():
-        x, y = a.held(k), b.held(k)
-        both = x & y & ~free
+    keys = rows.keys() | other.keys()
+    if a.C or b.C:
+        keys = keys | a.C.keys() | b.C.keys()
+    for k in keys:
+        x, y = rows.get(k, 0) | free_a, other.get(k, 0) | free_b
+        token = const_of(k)
+        if token is not None:
+            x, y = x | 1 << token, y | 1 << token
+        both = x & y & known
         if both:
             out.S[k] = both
-        if plain or (x == y and k not in a.C and k not in b.C):
+        if plain:
             continue
-        conds = _meet_conds(a, b, k, x, y)
-        conds = {c: m & ~both & ~free for c, m in conds.items() if m & ~both & ~free}
+        left, right = a.C.get(k, _NO_CONDS), b.C.get(k, _NO_CONDS)
+        if x == y and left == right:
+            if left:
+                out.C[k] = left
+            continue
+        keep = known & ~both
+        conds = {c: m & keep for c, m in _meet_conds(a, b, left, right, x, y).items() if m & keep}
         if conds:
             out.C[k] = conds
     out.K = a.K & b.K
+    out.bits = a.bits | b.bits
     out.of = {x: t for x, t in a.of.items() if b.of.get(x) == t or b.free >> x & 1}
     out.of.update({x: t for x, t in b.of.items() if a.free >> x & 1})
     return out
 
 
-def _meet_conds(a: State, b: State, key: int, x: int, y: int) -> dict[Cond, int]:
-    """Conditional facts of one row; x, y: what the row holds unconditionally on either side."""
-    ca, cb = a.C.get(key, {}), b.C.get(key, {})
+_NO_CONDS: dict[Cond, int] = {}
+
+
+def _meet_conds(
+    a: State, b: State, ca: dict[Cond, int], cb: dict[Cond, int], x: int, y: int
+) -> dict[Cond, int]:
+    """Conditional facts of one row; ca, cb: those of either side; x, y: what the row holds there unconditionally."""
     conds = {*ca, *cb, *((p, not v) for p, v in a.K), *((p, not v) for p, v in b.K)}
     out: dict[Cond, int] = {}
     for c in conds:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.verify.code import Code
+from binalloc.verify.code import Code, text
 from binalloc.verify.lattice import Cond
 from binalloc.verify.report import Finding
 
@@ -35,12 +35,19 @@ class Edge:
     passed: tuple[int, ...] = ()
     condition: Cond | None = None
 
+    def open(self, known: frozenset[Cond]) -> bool:
+        """Can threads in which `known` holds go here?"""
+        return self.condition is None or (self.condition[0], not self.condition[1]) not in known
+
 
 @dataclass
 class Node:
-    """kind: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values),
-    "match" (the same operation), "call", "end" (RET or EXIT, guarded or not). passed: original positions executed
-    alone before the step."""
+    """A step of the lockstep.
+
+    kind: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values), "match"
+    (the same operation), "branch", "call", "end" (RET or EXIT, guarded or not). passed: original positions executed
+    alone before the step.
+    """
 
     kind: str
     n: int
@@ -141,14 +148,14 @@ class Product:
         at = self._alone(m, None) or (m, ())
         stuck = at[0]
         where = f"{self.old.name}+{stuck}"
-        text = repr(self.old.instrs[stuck]) if 0 <= stuck < len(self.old) else "the end of its code"
+        what = text(self.old.fn, stuck) or "the end of its code"
         kind = "order" if stuck in self.image else "deleted"
         return self._fail(
             kind,
             "the original executes another instruction here",
             n,
             stuck,
-            expected=f"a counterpart of {where} {text}",
+            expected=f"a counterpart of {where} `{what}`",
             found=f"a counterpart of {self.old.name}+{k}",
         )
 
@@ -204,9 +211,9 @@ class Product:
         self.matched.add(k)
         nv, ov = new.views[n], old.views[k]
         if nv.signature != ov.signature or nv.control != ov.control:
-            self._fail("operation", "not the original's operation", n, k, expected=_what(old, k), found=_what(new, n))
+            self._differs("operation", n, k)
         elif nv.guard != ov.guard and not self._guards_agree(n, k):
-            self._fail("guard", "not the original's guard", n, k, expected=_what(old, k), found=_what(new, n))
+            self._differs("guard", n, k)
         elif nv.control == "branch":
             return self._branch(n, k, passed)
         elif nv.control in ("return", "exit"):
@@ -221,6 +228,10 @@ class Product:
         else:
             return self._step("call" if nv.control == "call" else "match", n, k, passed)
         return None
+
+    def _differs(self, what: str, n: int, k: int) -> None:
+        expected, found = text(self.old.fn, k), text(self.new.fn, n)
+        self._fail(what, f"not the original's {what}", n, k, expected=f"`{expected}`", found=f"`{found}`")
 
     def _guards_agree(self, n: int, k: int) -> bool:
         """Could the guards mean the same? Which predicate it is, is a question of values. A guard may be dropped where
@@ -251,7 +262,7 @@ class Product:
         edges = [taken]
         if condition is not None:
             edges.append(self._edge(n + 1, k + 1, (condition[0], not condition[1])))
-        return Node("match", n, k, passed, [e for e in edges if e is not None])
+        return Node("branch", n, k, passed, [e for e in edges if e is not None])
 
     # -- reconvergence
 
@@ -324,15 +335,9 @@ class Product:
 
     def _fail(self, kind: str, message: str, n: int, m: int, expected: str = "", found: str = "") -> Node | None:
         """Record a finding; answers None, so that a builder may end with it."""
-        text = repr(self.new.instrs[n]) if 0 <= n < len(self.new) else ""
-        self.findings.append(
-            Finding(kind, message, self.new.name, n, self.old.name, m, text, "", expected, found)
-        )
+        words = text(self.new.fn, n)
+        self.findings.append(Finding(kind, message, self.new.name, n, self.old.name, m, words, "", expected, found))
         return None
-
-
-def _what(code: Code, i: int) -> str:
-    return repr(code.instrs[i])
 
 
 def _reverse_postorder(root: Position, nodes: dict[Position, Node]) -> list[Position]:

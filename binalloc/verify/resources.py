@@ -5,9 +5,11 @@ Needs the two modules and the reachable functions' `Code`; answers findings and 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from binalloc.isa.instruction import Function, FunctionInfo, Module
 from binalloc.isa.interface import REG
-from binalloc.verify.code import Code
+from binalloc.verify.code import Code, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 
@@ -35,6 +37,42 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
     return out
 
 
+def check_untouched(original: Module, rewritten: Module, checked: set[int]) -> list[Finding]:
+    """Functions outside the checked kernel's call graph: those without an instruction map must be as they were.
+
+    checked: identities of the functions the lockstep covers. Functions with a map belong to another kernel's rewrite,
+    which its own check answers for. Control codes and addresses may differ.
+    """
+    out = []
+    before = {fn.name: fn for fn in original.functions}
+    after = {fn.name for fn in rewritten.functions}
+    for fn in original.kernels():
+        if fn.name not in after:
+            out.append(Finding("kernel", "a kernel of the original is missing", fn.name))
+    for fn in rewritten.functions:
+        if id(fn) in checked or fn.origin is not None:
+            continue
+        old = before.get(fn.name)
+        if old is None:
+            out.append(Finding("map", "a new function has no instruction map", fn.name))
+        elif _plain(original, old) != _plain(rewritten, fn):
+            out.append(Finding("map", "changed without an instruction map that says how", fn.name))
+    return out
+
+
+def _plain(module: Module, fn: Function) -> tuple[object, ...]:
+    """A function apart from control codes and addresses."""
+    words = []
+    for i, instr in enumerate(fn.instrs):
+        f = dict(instr.f)
+        callee = None
+        if instr.op.control == "call":
+            callee = module.callee(fn, i)
+            del f["target"]
+        words.append((instr.op.code, f, instr.guard, instr.guard_neg, callee.name if callee else ""))
+    return words, replace(fn.info, machine=""), fn.shared
+
+
 def changed_registers(old: FunctionInfo, new: FunctionInfo) -> frozenset[str]:
     """Special registers that read differently in the two programs."""
     return frozenset() if old.slot_bytes == new.slot_bytes else frozenset(("SR_SLOTBASE", "SR_TOTAL_SMEM"))
@@ -56,7 +94,7 @@ def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
                 out.append(
                     Finding(
                         "resources", message, code.name, i, expected=f"R0..R{info.registers - 1}", found=found,
-                        instruction=repr(code.instrs[i]),
+                        instruction=text(code.fn, i),
                     )
                 )  # fmt: skip
                 break
@@ -106,7 +144,7 @@ def _clash(product: Product, i: int) -> Finding:
         -1,
         product.old.name,
         i,
-        repr(product.old.instrs[i]),
+        text(product.old.fn, i),
     )
 
 

@@ -23,12 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binalloc.isa.interface import Ref
-from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.isa import build
+from binalloc.isa.interface import Ref, rename, view
+from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
 from binalloc.verify.lattice import PRED0, Cond, Names, State, meet, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.report import Finding
 
 SLOT_ROW = 128
+ZERO = view(rename(build.zero(), {"rd": 0})).signature
+"""What sets a register to zero: the value a store of RZ leaves in memory."""
 
 
 class Effects:
@@ -161,8 +164,9 @@ class Steps:
             data = ref_bits(access.data) if access.data is not None else []
             if access.store and data:
                 state.copy_columns(list(zip(places, data, strict=True)))
-            elif access.store:
-                state.kill(sum(1 << p for p in places))
+            elif access.store:  # of RZ
+                zero = self.names.token(("const", ZERO, 0, ""))
+                state.copy_columns([(p, zero) for p in places])
             elif data:
                 state.copy_columns(list(zip(data, places, strict=True)))
             return state
@@ -209,30 +213,20 @@ class Steps:
             at = self.names.pointer_bytes(state.S.get(reg_key(add[1]), 0))
             state.set_row(reg_key(add[0]), 0 if at is None else 1 << self.names.token(("ptr", at + add[2])))
         elif pack is not None:
-            self._pack(state, pack)
+            moved = [(i, pred_key(i)) for i in range(7) if pack[2] >> i & 1]
+            state.pack_row(reg_key(pack[0]), None if pack[1] == 255 else reg_key(pack[1]), moved)
         elif unpack is not None:
             for i in range(7):
                 if unpack[1] >> i & 1:
-                    state.clear_row(pred_key(i))
                     if unpack[0] != 255:
-                        state.copy_row(pred_key(i), reg_key(unpack[0]) + 1 + i, whole=False)
+                        state.unpack_row(pred_key(i), reg_key(unpack[0]), i)
+                    else:
+                        state.clear_row(pred_key(i))
         else:
             for ref in view.defs:
                 for key in ref_keys(ref):
                     state.clear_row(key)
         return state
-
-    def _pack(self, state: State, pack: tuple[int, int, int]) -> None:
-        dst, src, mask = reg_key(pack[0]), reg_key(pack[1]), pack[2]
-        if pack[1] == 255:
-            state.clear_row(dst)
-        else:
-            state.copy_row(dst, src)
-        state.S.pop(dst, None)
-        state.C.pop(dst, None)
-        for i in range(7):
-            if mask >> i & 1:
-                state.copy_row(dst + 1 + i, pred_key(i), whole=False)
 
     def _spill_access(self, state: State, n: int) -> None:
         new = self.new
@@ -358,8 +352,8 @@ class Steps:
         return text
 
     def _finding(self, kind: str, message: str, n: int, m: int, **words: str) -> Finding:
-        text = repr(self.new.instrs[n]) if n >= 0 else repr(self.old.instrs[m])
-        return Finding(kind, message, self.new.name, n, self.old.name, m, text, **words)
+        what = text(self.new.fn, n) if n >= 0 else text(self.old.fn, m)
+        return Finding(kind, message, self.new.name, n, self.old.name, m, what, **words)
 
     def _fail(self, kind: str, message: str, n: int, m: int, **words: str) -> None:
         self.effects.findings.append(self._finding(kind, message, n, m, **words))

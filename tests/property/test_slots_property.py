@@ -39,8 +39,11 @@ def call_graphs(draw: st.DrawFn) -> dict[str, Procedure]:
     return result
 
 
-def compositions(procedures: dict[str, Procedure], name: str, above: frozenset[tuple[str, int]] = frozenset(),
-                 ) -> Iterator[frozenset[tuple[str, int]]]:
+def compositions(
+    procedures: dict[str, Procedure],
+    name: str,
+    above: frozenset[tuple[str, int]] = frozenset(),
+) -> Iterator[frozenset[tuple[str, int]]]:
     """Live set of every composition instruction, enumerated as the paper defines them."""
     for live in procedures[name].live_exit:
         yield above | {(name, v) for v in bits(live)}
@@ -48,7 +51,7 @@ def compositions(procedures: dict[str, Procedure], name: str, above: frozenset[t
         yield from compositions(procedures, site.callee, above | {(name, v) for v in bits(site.live_across)})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(call_graphs(), st.integers(0, 8))
 def test_pruning_by_frequency_is_the_papers_enumeration(procedures: dict[str, Procedure], slots: int) -> None:
     lives = list(compositions(procedures, "kernel"))
@@ -57,9 +60,7 @@ def test_pruning_by_frequency_is_the_papers_enumeration(procedures: dict[str, Pr
     frequency = {v: sum(v in live for live in over) for v in frozenset().union(*over)}
     rank = {name: n for n, name in enumerate(call_order(procedures, "kernel"))}
     dropped: set[tuple[str, int]] = set()
-    for v in sorted(
-        frequency, key=lambda v: (frequency[v], procedures[v[0]].cost_of(v[1]), rank[v[0]], v[1])
-    ):
+    for v in sorted(frequency, key=lambda v: (frequency[v], procedures[v[0]].cost_of(v[1]), rank[v[0]], v[1])):
         if max(len(live - dropped) for live in lives) <= slots:
             break
         dropped.add(v)
@@ -67,7 +68,7 @@ def test_pruning_by_frequency_is_the_papers_enumeration(procedures: dict[str, Pr
     assert {(n, v) for n in rank for v in range(procedures[n].variables) if not kept[n] >> v & 1} == dropped
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(call_graphs(), st.integers(0, 8))
 def test_pruning_by_cost_fits_and_drops_nothing_needlessly(procedures: dict[str, Procedure], slots: int) -> None:
     kept = prune(procedures, "kernel", slots, "cost")
@@ -98,7 +99,7 @@ def walk(plan: SlotPlan, procedures: dict[str, Procedure], name: str, base: int,
         walk(plan, procedures, site.callee, base + planned.shift, held | {base + s for s in where.values()})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(call_graphs(), st.integers(0, 9), st.sampled_from(PRIORITIES))
 def test_no_call_path_clashes_or_overflows(procedures: dict[str, Procedure], slots: int, priority: str) -> None:
     plan = plan_slots(procedures, "kernel", slots, priority)
@@ -114,7 +115,7 @@ def test_no_call_path_clashes_or_overflows(procedures: dict[str, Procedure], slo
     assert plan.dump() == plan_slots(procedures, "kernel", slots, priority).dump()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(call_graphs(), st.sampled_from(PRIORITIES))
 def test_max_live_slots_suffice_without_local_memory_where_chordal_and_movable(
     procedures: dict[str, Procedure], priority: str
@@ -137,7 +138,7 @@ def clique_of(procedure: Procedure) -> int:
     return best
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 10)), min_size=1, max_size=14))
 def test_interval_graphs_are_chordal_and_never_spill(intervals: list[tuple[int, int]]) -> None:
     spans = [(start, start + length) for start, length in intervals]

@@ -8,11 +8,13 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from binalloc.emulator import arith_atomic
 from binalloc.emulator.semantics import TABLE
-from binalloc.isa.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BY_NAME
+from binalloc.isa.fields import FIELDS
+from binalloc.isa.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BY_NAME, MODIFIERS
 from tests.compiled import compiled
 from tests.rational import F32, F64, add
 
@@ -101,3 +103,28 @@ def test_map_mentions_every_modifier_of_an_arithmetic_opcode() -> None:
             if name in ("ATOMG", "ATOM", "ATOMS", "RED"):
                 continue
             assert f" {modifier} " in named, (name, modifier)
+
+
+def test_plain_functions_take_numpy_integers_without_overflow_warnings() -> None:
+    """The emulator's uncompiled engine reads its operands from int64 arrays."""
+    rng = random.Random(2)
+    for name, entry in TABLE.items():
+        function = getattr(importlib.import_module(f"binalloc.emulator.{entry.module}"), entry.function)
+        for _ in range(60):
+            arguments = [_argument(token, rng) for token in entry.arguments.split()]
+            with np.errstate(all="raise"):
+                got = function(*map(np.int64, arguments))
+            assert got == function(*arguments), (name, arguments)
+
+
+def _argument(token: str, rng: random.Random) -> int:
+    field = FIELDS.get(token)
+    if token in MODIFIERS:
+        return rng.randrange(len(MODIFIERS[token].values))
+    if field is not None and token[:2] not in ("ps", "pd") and token != "lane":
+        return rng.getrandbits(field.width)
+    if token in ("preds", "laneid"):
+        return rng.getrandbits(5)
+    if token.startswith("ps"):
+        return rng.getrandbits(1)
+    return rng.choice((rng.getrandbits(32), rng.choice(CORNERS), 0x80000000, M))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from binalloc.emulator import arith_f32
+from binalloc.emulator.bits import f32_from_bits
 from tests.compiled import compiled
 from tests.rational import F32, RM, RN, add, fma, multiply
 
@@ -89,6 +90,8 @@ def test_fadd_fmul_ffma_are_exact_in_all_modes(ops: Any) -> None:
                 assert add_rn(a, c) == want_sum
                 assert mul_rn(a, b) == want_product
                 assert ffma_rn(a, b, c) == want_fma
+                sums = ops("round_sum32")
+                assert sums(f32_from_bits(a) * f32_from_bits(b), f32_from_bits(c), 0) == want_fma
 
 
 def test_all_pairs_of_corners(ops: Any) -> None:
@@ -140,6 +143,9 @@ def test_minimum_maximum_orders_zeros_and_loses_nan(ops: Any) -> None:
     assert f(ONE, 0xFFFFFFFF, 1, 0) == ONE
     assert f(0x7F800001, 0xFFC00000, 1, 0) == NAN
     assert f(1, S | 1, 1, 1) == S
+    assert f(NAN, INF + 1, 1, 0) == f(INF + 1, S | NAN, 0, 0) == NAN
+    for infinity in (INF, INF | S):
+        assert f(NAN, infinity, 1, 0) == f(infinity, NAN, 0, 0) == infinity
     for a, b, _ in triples(600, 3):
         x, y = F32.decode(a), F32.decode(b)
         if "nan" in (x, y):

@@ -132,6 +132,8 @@ def test_minimum_maximum_orders_zeros_and_loses_nan(ops: Any) -> None:
     assert apply(NAN | 5, ONE | S, 0) == ONE | S
     assert apply(ONE, INF | 1, 1) == ONE
     assert apply(INF | 1, NAN | S, 0) == NAN
+    for infinity in (INF, INF | S):
+        assert apply(NAN, infinity, 1) == apply(infinity, NAN, 0) == infinity
     key = {"-inf": -(10**400), "+inf": 10**400, "-0": 0}
     for a, b, _ in triples(600, 3):
         x, y = F64.decode(a), F64.decode(b)

@@ -140,6 +140,16 @@ def test_isetp_every_comparison_with_ex(ops: Any) -> None:
             assert f(a, b, cmp, u, 1, p) == chained[cmp]
 
 
+def test_comparisons_of_all_pairs_of_corners(ops: Any) -> None:
+    for a in CORNERS:
+        for b in CORNERS:
+            for u in (0, 1):
+                x, y = (a, b) if u else (s32(a), s32(b))
+                assert [ops("icompare")(a, b, cmp, u, 0, 0) for cmp in (1, 2, 4)] == [x < y, x == y, x > y]
+                assert ops("imnmx")(a, b, 1, u) == (a if x < y else b)
+                assert ops("imnmx")(a, b, 0, u) == (b if x < y else a)
+
+
 def test_isetp_ex_compares_64_bit_numbers(ops: Any) -> None:
     f = ops("icompare")
     rng = random.Random(7)

@@ -107,3 +107,9 @@ def test_random_problems_are_coloured_validly():
         assert_valid(problem, result)
         failures += bool(result.failed)
     assert 0 < failures < 300
+
+
+def test_a_known_assignment_is_kept():
+    problem = problem_of([(0, 1), (1, 2)], singles(3), 8)
+    problem.hint = {0: 5, 1: 2, 2: 7}
+    assert colour(problem).colour == [5, 2, 7]

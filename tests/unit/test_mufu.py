@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from binalloc.emulator import mufu
+from binalloc.isa import fields
 from tests.compiled import compiled
 from tests.rational import F32, F64
 
@@ -168,6 +172,46 @@ def test_compiled_equals_plain_to_the_bit() -> None:
     for b in arguments(700, 6):
         for func in range(9):
             assert g(b, func) == mufu.mufu(b, func), (hex(b), func)
+
+
+@cache
+def documented_coefficients() -> dict[str, float]:
+    """The hexadecimal constants of the chapter "Semantics" by name."""
+    text = (Path(fields.__file__).parent / "ISA.md").read_text()
+    return {
+        name: float.fromhex(number) for name, number in re.findall(r"\b([ELSC]\d) = (-?0x[0-9a-f.]+p[+-]\d+)", text)
+    }
+
+
+def horner(z: float, names: str, last: int) -> float:
+    k = documented_coefficients()
+    p = k[names + str(last)]
+    for i in range(last - 1, -1, -1):
+        p = p * z + k[names + str(i)]
+    return p
+
+
+def test_every_step_is_the_recipe_of_the_manual() -> None:
+    """Before the rounding to f32, so that a wrong last coefficient shows."""
+    for b in arguments(300, 7):
+        x = value(b)
+        if not math.isfinite(x):
+            continue
+        if abs(x) < 192:
+            n = round(x)
+            assert mufu.exp2_f32(x) == horner(x - n, "E", 9) * 2.0**n
+        if x > 0:
+            m, e = math.frexp(x)
+            m, e = (m * 2, e - 1) if m * 2 <= float.fromhex("0x1.6a09e667f3bcdp+0") else (m, e)
+            s = (m - 1) / (m + 1)
+            assert mufu.log2_f32(x) == e + s * horner(s * s, "L", 6)
+        r = x - round(x)
+        k = round(4 * r)
+        t = r - k * 0.25
+        for quarter in (0, 1):
+            q = (k + quarter) % 4
+            p = horner(t * t, "C", 6) if q % 2 else horner(t * t, "S", 5) * t
+            assert mufu.sine_turns(x, quarter) == (-p if q >= 2 else p)
 
 
 def test_coefficients_are_the_documented_series() -> None:

@@ -154,6 +154,16 @@ def test_unmovable_call_keeps_its_variable_low_enough_for_the_callee() -> None:
     assert not any(p.local for p in plan.procedures.values())
 
 
+def test_renumbering_for_hot_calls_respects_unmovable_ones() -> None:
+    """v1 is live across the hot call and would get slot 0, but v0 cannot be moved and must leave room for leaf."""
+    calls = [CallSite("leaf", 0b01, movable=False), CallSite("leaf", 0b10, weight=8.0)]
+    main = procedure("main", 3, [{0, 1, 2}], calls)
+    plan = plan_slots({"main": main, "leaf": procedure("leaf", 2, [{0, 1}])}, "main", 3, "cost")
+    assert plan.procedures["main"].slot_of[0] == 0
+    assert plan.need == 3
+    assert not any(p.local for p in plan.procedures.values())
+
+
 def test_frequency_plan_moves_and_cost_plan_finds_a_numbering_without_moves() -> None:
     paper, ours = (plan_slots(chain(), "A", 8, priority) for priority in ("frequency", "cost"))
     assert paper.procedures["A"].sites[0].moves == (Move(2, 2, 1),)

@@ -1,0 +1,98 @@
+"""What a pair of functions may touch, callees included: the frame of a call.
+
+Needs the codes of both, and the callees' footprints. `needed` is by ordinary backward liveness on the original, at
+whose returns everything it may write counts as read: so it holds what the function reads before writing it, and what
+it may return unwritten. Facts about other places cannot matter inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.isa.interface import successors
+from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.verify.lattice import PRED0, Names
+
+
+@dataclass
+class Footprint:
+    """reads, writes, needed: bits of original places. rows: rows of rewritten places it may write, slots apart."""
+
+    reads: int = 0
+    writes: int = 0
+    needed: int = 0
+    rows: set[int] = field(default_factory=set)
+
+
+def footprint(old: Code, new: Code, calls: dict[int, Footprint], names: Names) -> Footprint:
+    """The footprint of (old, new); `calls`: per original call word the callee's."""
+    out = Footprint()
+    effects = [_effects(old, i, calls, names) for i in range(len(old))]
+    for reads, writes, _ in effects:
+        out.reads |= reads
+        out.writes |= writes
+    for i, view in enumerate(new.views):
+        for ref in view.defs:
+            out.rows.update(ref_keys(ref))
+        access = new.locals[i]
+        if access is not None and access.store and access.spill:
+            out.rows.update(word_keys(access))
+    for callee in calls.values():
+        out.rows |= callee.rows
+    out.needed = _live_in(old, effects, out.writes)
+    return out
+
+
+def _effects(old: Code, i: int, calls: dict[int, Footprint], names: Names) -> tuple[int, int, int]:
+    """(may read before writing, may write, surely writes) of one original word, as bits."""
+    view = old.views[i]
+    reads = sum(1 << b for b in {b for r in view.uses for b in ref_bits(r)})
+    writes = sum(1 << b for b in {b for r in view.defs for b in ref_bits(r)})
+    access = old.locals[i]
+    if access is not None:
+        words = sum(1 << names.words[w] for w in access.words)
+        writes |= words if access.store else 0
+        reads |= 0 if access.store else words
+    callee = calls.get(i)
+    surely = writes
+    if callee is not None:
+        reads |= callee.needed
+        writes |= callee.writes
+        surely = callee.writes & ~callee.needed
+    if view.guard is not None:
+        reads |= 1 << (PRED0 + view.guard[0])
+        surely = 0
+    return reads, writes, surely
+
+
+def _live_in(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> int:
+    """Places live at the function's start."""
+    count = len(old)
+    after: list[list[int]] = [[] for _ in range(count)]
+    before: list[list[int]] = [[] for _ in range(count)]
+    for i, view in enumerate(old.views):
+        falls, jumps = successors(view.control, view.guard is not None)
+        targets = [i + 1] * falls
+        if jumps and view.control == "branch":
+            targets.append(old.fn.target(i))
+        after[i] = [t for t in targets if 0 <= t < count]
+        for t in after[i]:
+            before[t].append(i)
+    live = [0] * count
+    work = list(range(count))
+    queued = set(work)
+    while work:
+        i = work.pop()
+        queued.discard(i)
+        out = at_return if old.views[i].control == "return" else 0
+        for t in after[i]:
+            out |= live[t]
+        reads, _, surely = effects[i]
+        value = out & ~surely | reads
+        if value != live[i]:
+            live[i] = value
+            for p in before[i]:
+                if p not in queued:
+                    queued.add(p)
+                    work.append(p)
+    return live[0] if count else 0

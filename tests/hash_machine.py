@@ -1,0 +1,176 @@
+"""Runs one thread of a kernel on hashed values: an oracle for rewrites that knows nothing of the checker.
+
+Every operation's result is a hash of its signature and operand values; copies, spill accesses, fixed local words,
+additions of immediates and predicate packing are done for real, because rewrites use them. What a run leaves is the
+trace of effects (loads, stores, barriers, exits, with operand values). Two programs with the same trace on many seeds
+do the same in one thread; reconvergence is not modelled. Registers and memory start as garbage that differs by `salt`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface import PRED, Ref, View, cached_view
+from binalloc.isa.shapes import add_immediate, predicate_pack, predicate_unpack, register_copy, special_register
+
+SLOT_BASE = 0x4000
+MASK = 0xFFFFFFFF
+
+
+def digest(*parts: object) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=4).digest(), "little")
+
+
+class Fault(Exception):
+    pass
+
+
+@dataclass
+class Thread:
+    module: Module
+    kernel: str
+    seed: int
+    salt: str
+    limit: int = 600
+    registers: dict[int, int] = field(default_factory=dict)
+    predicates: dict[int, int] = field(default_factory=dict)
+    memory: dict[tuple[str, int], int] = field(default_factory=dict)
+    trace: list[object] = field(default_factory=list)
+
+    def run(self) -> list[object]:
+        """The trace; ends with ("fault", ...) where the machine would stop the program, "..." at the step limit."""
+        kernel = self.module.function(self.kernel)
+        self.info = kernel.info
+        if self.info.local_stack != 255:
+            self.registers[self.info.local_stack] = 0
+        fn, at = kernel, 0
+        stack: list[tuple[Function, int]] = []
+        try:
+            for _ in range(self.limit):
+                if not 0 <= at < len(fn.instrs):
+                    raise Fault("end of code")
+                instr = fn.instrs[at]
+                view = cached_view(instr)
+                at += 1
+                if view.guard is not None and self.predicate(view.guard[0]) == view.guard[1]:
+                    continue
+                if view.control == "branch":
+                    at = fn.target(at - 1)
+                elif view.control == "call":
+                    callee = self.module.callee(fn, at - 1)
+                    if callee is None:
+                        raise Fault("call")
+                    stack.append((fn, at))
+                    fn, at = callee, 0
+                elif view.control == "return":
+                    fn, at = stack.pop()
+                elif view.control == "exit":
+                    self.trace.append("exit")
+                    return self.trace
+                else:
+                    self.step(instr, view)
+        except Fault as e:
+            self.trace.append(("fault", str(e)))
+            return self.trace
+        self.trace.append("...")
+        return self.trace
+
+    # -- state
+
+    def read(self, ref: Ref) -> list[int]:
+        if ref.file == PRED:
+            return [self.predicate(ref.index)]
+        if ref.index + ref.units > self.info.registers:
+            raise Fault("register")
+        return [self.register(r) for r in ref.registers()]
+
+    def register(self, r: int) -> int:
+        return self.registers.setdefault(r, digest("garbage", self.salt, self.seed, r))
+
+    def predicate(self, p: int) -> int:
+        return self.predicates.setdefault(p, digest("garbage", self.salt, self.seed, "P", p) & 1)
+
+    def write(self, refs: tuple[Ref, ...], values: list[int]) -> None:
+        values = list(values)
+        for ref in refs:
+            if ref.file == PRED:
+                self.predicates[ref.index] = values.pop(0) & 1
+                continue
+            if ref.index + ref.units > self.info.registers:
+                raise Fault("register")
+            for r in ref.registers():
+                self.registers[r] = values.pop(0)
+
+    # -- steps
+
+    def step(self, instr: Instr, view: View) -> None:
+        inputs = [v for r in view.uses for v in self.read(r)]
+        copy, add = register_copy(instr), add_immediate(instr)
+        pack, unpack = predicate_pack(instr), predicate_unpack(instr)
+        memory = view.memory
+        if copy is not None:
+            self.write(view.defs, inputs)
+        elif add is not None:
+            self.write(view.defs, [(inputs[0] + add[2]) & MASK])
+        elif pack is not None:
+            word = self.register(pack[1]) if pack[1] != 255 else 0
+            bits = sum(self.predicate(i) << i for i in range(7))
+            self.write(view.defs, [word & ~pack[2] | bits & pack[2]])
+        elif unpack is not None:
+            word = self.register(unpack[0]) if unpack[0] != 255 else 0
+            self.write(view.defs, [word >> i & 1 for i in range(7) if unpack[1] >> i & 1])
+        elif special_register(instr) == "SR_SLOTBASE":
+            self.write(view.defs, [SLOT_BASE])
+        elif memory is not None and (memory.spill or (memory.space == "local" and memory.base is None)):
+            self.own_memory(view, inputs)
+        else:
+            self.opaque(view, inputs)
+
+    def opaque(self, view: View, inputs: list[int]) -> None:
+        key: object = 0
+        if not view.pure:
+            key = len(self.trace)
+            self.trace.append((view.signature, tuple(inputs)))
+        units = sum(r.units for r in view.defs)
+        self.write(view.defs, [digest(self.seed, view.signature, inputs, key, u) for u in range(units)])
+
+    def own_memory(self, view: View, inputs: list[int]) -> None:
+        memory = view.memory
+        assert memory is not None
+        address = memory.offset
+        low, high = 0, self.info.local_bytes
+        if memory.space == "shared":
+            if memory.base is None:
+                raise Fault("slot")
+            address += inputs[0] - SLOT_BASE
+            low, high = 0, self.info.slot_bytes
+            if address % 128 or memory.size != 4:
+                raise Fault("slot")
+        elif memory.spill:
+            low, high = high, high + self.info.spill_local
+        if not low <= address <= high - memory.size or address % memory.size:
+            raise Fault(f"{memory.space} spill={memory.spill}")
+        words = [(memory.space, address + 4 * u) for u in range(max(1, memory.size // 4))]
+        if memory.access == "store":
+            data = next((r for r in view.uses if r.field == "rb"), None)
+            self.memory.update(zip(words, self.read(data) if data else [0] * len(words), strict=True))
+        elif view.defs:
+            self.write(
+                view.defs, [self.memory.setdefault(w, digest("garbage", self.salt, self.seed, w)) for w in words]
+            )
+
+
+def same_traces(original: Module, rewritten: Module, kernel: str, seeds: range) -> bool:
+    """Do both leave the same trace on every seed? At the step limit the shorter trace must begin the longer."""
+    for seed in seeds:
+        a = Thread(original, kernel, seed, "a", limit=400).run()
+        b = Thread(rewritten, kernel, seed, "b", limit=4000).run()
+        if a and b and "..." in (a[-1], b[-1]):
+            n = min(len(a), len(b)) - 1
+            if a[:n] != b[:n]:
+                return False
+        elif a != b:
+            return False
+    return True
