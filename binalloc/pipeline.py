@@ -7,8 +7,9 @@ its own: `build_version` (static: rewrite, schedule, check), `measure` (emulate)
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from binalloc import __version__
@@ -98,7 +99,7 @@ class Tried:
 @dataclass
 class Outcome:
     """Result of `rewrite_kernel`. kept_original: automatic choice found nothing better. verified: checker passed and,
-    where both were run, results are the same. parts: the speedup's factors (see `split_speedup`), their product is it."""
+    where both were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it."""
 
     request: Request
     original: Version
@@ -253,13 +254,29 @@ def build_version(
     rewritten = schedule(rewritten, request.machine)
     report = check(module, rewritten, request.kernel)
     if not report.ok:
-        first = report.errors[0]
-        raise Refused(
-            f"the rewrite of {request.kernel} could not be proven right ({len(report.errors)} findings)",
-            place=str(first),
-            remedy="This is a defect of binalloc; nothing was written.",
-        )
+        raise _unproven(module, request, report.errors)
     return make_version(rewritten, request)
+
+
+def _unproven(module: Module, request: Request, findings: Sequence[object]) -> Refused:
+    """Why no proof was found: the original depends on what was in a register at launch, or a defect of ours."""
+    from binalloc.analysis.dump import summary_dict
+    from binalloc.analysis.program import analyse
+
+    for name, fn in analyse(module, request.kernel).functions.items():
+        for read in summary_dict(fn)["uninitialised"]:
+            return Refused(
+                f"{request.kernel} may read a register that nothing wrote; what it does then cannot be preserved",
+                file=module.path or None,
+                place=f".text.{name} word {read['index']}",
+                found=f"a read of {read['place']}",
+                remedy="Initialise it in the source.",
+            )
+    return Refused(
+        f"the rewrite of {request.kernel} could not be proven right ({len(findings)} findings)",
+        place=str(findings[0]),
+        remedy="This is a defect of binalloc; nothing was written.",
+    )
 
 
 def measure(
@@ -350,8 +367,18 @@ def explicit_budget(module: Module, request: Request) -> Budget:
 
 
 def _explicit_rewrite(module: Module, request: Request, original: Version, running: bool) -> Outcome:
+    from binalloc.transform.registers import Infeasible
+
     budget = explicit_budget(module, request)
-    version = build_version(module, request, budget.registers, budget.slots)
+    try:
+        version = build_version(module, request, budget.registers, budget.slots)
+    except Infeasible as e:
+        raise Refused(
+            f"{request.kernel} cannot do with so few registers ({e.message})",
+            file=module.path or None,
+            found=f"{budget.registers} registers per thread",
+            remedy="`binalloc inspect --minimum` tells the fewest.",
+        ) from e
     same = None
     if running:
         request.progress(f"{request.kernel}: rewritten, {version.blocks_per_sm} blocks per SM")
@@ -434,7 +461,7 @@ def _unified(module: Module, request: Request, original: Version) -> tuple[list[
             built[blocks] = _try(module, request, budgets.get(blocks), blocks, original)
         version = built[blocks].version
         if version is None:
-            return Level(0, 0, average_dispatch_interval([]), 0, False)
+            return Level(0, 0, Fraction(0), 0, False)
         compute, memory = static_counts(version)
         code = [i for fn in reachable(version.module, request.kernel) for i in fn.instrs]
         return Level(
@@ -449,20 +476,20 @@ def _unified(module: Module, request: Request, original: Version) -> tuple[list[
     result = unified_search(
         SearchProblem(
             evaluate=evaluate,
-            cores_per_sm=request.machine.chip.cores_per_sm,
+            cores=request.machine.chip.cores_per_sm,
             block_size=threads,
             max_threads=request.machine.sm.threads_per_sm,
-            max_cmratio=request.machine.search.max_cmratio,
-            original_level=original.blocks_per_sm * threads,
+            max_cmratio=Fraction(request.machine.search.max_cmratio),
+            original_threads=original.blocks_per_sm * threads,
             ad_interval=average_dispatch_interval(original_code),
-            feasible_levels=tuple(b * threads for b in sorted(budgets)),
         )
     )
     tried = [built[b] for b in sorted(built)]
-    blocks = result.level // threads
-    if result.level == original.blocks_per_sm * threads or built.get(blocks) is None or built[blocks].version is None:
-        return tried, None, result.reason
-    return tried, built[blocks].version, result.reason
+    reason = "; ".join(result.path)
+    chosen = built.get(result.threads // threads)
+    if result.kept_original or chosen is None or chosen.version is None or chosen.version is original:
+        return tried, None, reason
+    return tried, chosen.version, reason
 
 
 def _try(module: Module, request: Request, budget: Budget | None, blocks: int, original: Version) -> Tried:
@@ -494,7 +521,8 @@ def split_speedup(module: Module, request: Request, original: Version, final: Ve
     local_traffic: what spilling to local memory alone (`local`, same budget) costs against that ideal. slots: what
     keeping values in slots wins back. Where `local` is infeasible at that budget the last two are one factor, `spills`.
     """
-    assert original.cycles is not None and final.cycles is not None
+    assert original.cycles is not None
+    assert final.cycles is not None
     ideal = original
     if final.blocks_per_sm != original.blocks_per_sm:
         ideal = measure(original, request, ideal_blocks=final.blocks_per_sm)

@@ -33,7 +33,8 @@ def forces(inputs, x, v):
 
 
 def reference(inputs, launch):
-    x0, v0, a0, j0 = (inputs[name][:, :3].T for name in ("pos", "vel", "acc", "jerk"))
+    state = np.concatenate([inputs[f"state{i}"] for i in range(3)], axis=1)
+    x0, v0, a0, j0 = (state[:, i : i + 3].T for i in (0, 3, 6, 9))
     dt, dt2, dt3, dt6, dt24, q24, q120 = (
         F(inputs[name]) for name in ("dt", "dt2", "dt3", "dt6", "dt24", "q24", "q120")
     )
@@ -45,8 +46,5 @@ def reference(inputs, launch):
     u2 = fma32(change, F(-6), ((j0 + total) * dt) * F(-2))
     x = fma32(u3, q120, fma32(u2, q24, x))
     v = fma32(u3, dt24, fma32(u2, dt6, v))
-    out = {}
-    for name, data in (("pos", x), ("vel", v), ("acc", a1), ("jerk", j1)):
-        out[name] = np.zeros_like(inputs[name])
-        out[name][:, :3] = data.T
-    return out
+    state = np.concatenate([x, v, a1, j1]).T
+    return {f"state{i}": np.ascontiguousarray(state[:, 4 * i : 4 * i + 4]) for i in range(3)}

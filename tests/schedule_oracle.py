@@ -27,6 +27,16 @@ class Entry(NamedTuple):
 
 
 State = tuple[int, tuple[Entry, ...]]
+STAYED = 99  # stack index of a switch that did not happen
+
+
+class Step(NamedTuple):
+    """A transition. switch: index of the lowest stack entry that gave way to other lanes; wait: index of the entry in
+    which the lanes that ran before wait, -1 if they are gone."""
+
+    state: State
+    switch: int = STAYED
+    wait: int = STAYED
 
 
 def _places(refs: tuple[Ref, ...]) -> frozenset[Place]:
@@ -54,12 +64,13 @@ class Oracle:
         self.views = [view(i) for i in self.instrs]
         self.stalls = [i.ctrl.stall for i in self.instrs]
         self.latency = [self._latency(v) for v in self.views]
+        self.unit = [self.machine.units[v.unit].latency for v in self.views]
         self.reads = [
             _places(v.uses) | (frozenset([("P", v.guard[0])]) if v.guard else frozenset()) for v in self.views
         ]
         self.late = [_places(v.uses) if not self.latency[n] else frozenset() for n, v in enumerate(self.views)]
         self.writes = [_places(v.defs) for v in self.views]
-        self.states: dict[State, list[State]] = {}
+        self.states: dict[State, list[Step]] = {}
         self.called = {self._word(n) + 1 + i.f["target"] for n, i in enumerate(self.instrs) if i.op.control == "call"}
         self.drains = {n for n in range(len(self.instrs)) if self._leaves_sight(n)}
         self._explore()
@@ -90,14 +101,14 @@ class Oracle:
             if state in self.states:
                 continue
             self.states[state] = sorted(set(self._step(state)))
-            todo.extend(self.states[state])
+            todo.extend(step.state for step in self.states[state])
         assert len(self.states) < 200_000
 
     def _word(self, node: int) -> int:
         f, i = self.where[node]
         return self.module.functions[f].address + i
 
-    def _step(self, state: State) -> Iterator[State]:
+    def _step(self, state: State) -> Iterator[Step]:
         node, stack = state
         v, instr = self.views[node], self.instrs[node]
         guarded = v.guard is not None
@@ -130,28 +141,33 @@ class Oracle:
             return stack
         return (*stack, entry)
 
-    def _arrive(self, pc: int, stack: tuple[Entry, ...]) -> State:
+    def _arrive(self, pc: int, stack: tuple[Entry, ...]) -> Step:
         """Pop what ends at `pc`: run the other side, or join those that wait."""
         while stack and stack[-1].kind == "D" and stack[-1].point == pc:
             top = stack[-1]
             if top.pc != top.point:
-                return self._arrive(top.pc, self._push(stack[:-1], Entry("D", top.point, top.point)))
+                below = self._push(stack[:-1], Entry("D", top.point, top.point))
+                inner = self._arrive(top.pc, below)
+                at = len(below) - 1
+                return Step(inner.state, min(at, inner.switch), min(at, inner.wait))
             stack = stack[:-1]
-        return pc, stack
+        return Step((pc, stack))
 
-    def _gone(self, stack: tuple[Entry, ...], how: str) -> Iterator[State]:
+    def _gone(self, stack: tuple[Entry, ...], how: str) -> Iterator[Step]:
         """The last lanes of the running side have left by RET or EXIT."""
         if not stack:
             return
         top, rest = stack[-1], stack[:-1]
+        at = len(rest)
+        call = max((i for i, e in enumerate(stack) if e.kind == "C"), default=-1) if how == "return" else -1
         if top.kind == "D":
-            yield self._arrive(top.pc, rest)
-            if top.pc != top.point:  # lanes of the first side may wait at the point
-                yield self._arrive(top.pc, (*rest, Entry("D", top.point, top.point)))
+            yield Step(self._arrive(top.pc, rest).state, at, call)
             return
-        yield self._arrive(top.pc, rest)
-        if how == "exit":
-            yield from self._gone(rest, how)
+        if how == "return":
+            yield self._arrive(top.pc, rest)
+            return
+        yield Step(self._arrive(top.pc, rest).state, at, -1)
+        yield from self._gone(rest, how)
 
     # -- fixed latencies
 
@@ -168,26 +184,40 @@ class Oracle:
         return [(p, c, m) for (p, c), m in sorted(found.items())]
 
     def _too_close(self, node: int) -> Iterator[tuple[int, int]]:
-        latency, writes = self.latency[node], self.writes[node]
-        best: dict[State, int] = {}
-        todo = [(s, self.stalls[node]) for start in self.by_node[node] for s in self.states[start]]
+        """Follow `node` forward. `base`: stack height of the lanes that ran it; `away`: index of the entry in which
+        they wait while lanes that did not run it are on, STAYED while they run themselves."""
+        latency = self.latency[node]
         if node in self.drains and self.stalls[node] < latency:
             yield node, latency - self.stalls[node]
+        best: dict[tuple[State, int, int], int] = {}
+        todo: list[tuple[State, int, int, int]] = []
+
+        def go_on(state: State, elapsed: int, base: int, away: int) -> None:
+            for step in self.states[state]:
+                height = len(step.state[1])
+                there = min(away, step.wait) if step.switch < base else away
+                if there != STAYED and height <= there:
+                    there = STAYED
+                todo.append((step.state, elapsed + self.stalls[state[0]], min(base, height), there))
+
+        for start in self.by_node[node]:
+            go_on(start, 0, len(start[1]), STAYED)
         while todo:
-            state, elapsed = todo.pop()
-            if elapsed >= latency or best.get(state, 99) <= elapsed:
+            state, elapsed, base, away = todo.pop()
+            if elapsed >= latency or best.get((state, base, away), STAYED) <= elapsed:
                 continue
-            best[state] = elapsed
-            n = state[0]
-            if writes & self.reads[n]:
-                yield n, latency - elapsed
-            elif writes & self.writes[n]:
-                missing = latency - elapsed - (self.latency[n] - 1 if self.latency[n] else 0)
-                if missing > 0:
-                    yield n, missing
-            if n in self.drains and elapsed + self.stalls[n] < latency:
-                yield n, latency - elapsed - self.stalls[n]
-            todo += [(s, elapsed + self.stalls[n]) for s in self.states[state]]
+            best[state, base, away] = elapsed
+            yield from self._met(node, state[0], elapsed, away == STAYED)
+            go_on(state, elapsed, base, away)
+
+    def _met(self, node: int, n: int, elapsed: int, same_lanes: bool) -> Iterator[tuple[int, int]]:
+        latency, writes = self.latency[node], self.writes[node]
+        if same_lanes and writes & self.reads[n]:
+            yield n, latency - elapsed
+        elif writes & self.writes[n] and latency - elapsed >= self.unit[n]:
+            yield n, latency - elapsed - self.unit[n] + 1
+        if n in self.drains and elapsed + self.stalls[n] < latency:
+            yield n, latency - elapsed - self.stalls[n]
 
     # -- scoreboards
 
@@ -212,7 +242,7 @@ class Oracle:
     ) -> Iterator[tuple[int, str]]:
         clears = sum(1 << b for b in boards if b < 7)
         seen: set[State] = set()
-        todo = [s for start in self.by_node[node] for s in self.states[start]]
+        todo = [step.state for start in self.by_node[node] for step in self.states[start]]
         while todo:
             state = todo.pop()
             if state in seen:
@@ -227,7 +257,7 @@ class Oracle:
                 yield n, "RAW"
             elif no_write & self.writes[n]:
                 yield n, "WAW"
-            todo += self.states[state]
+            todo += [step.state for step in self.states[state]]
 
     # -- tightness
 

@@ -81,18 +81,28 @@ def build_interference(webs: Webs, *, copies: bool = True) -> InterferenceGraph:
     for block in webs.cfg.rpo:
         _block_edges(webs, block, copies, sources, lengths, targets)
     moves = [pair for i in sorted(webs.copies) for pair in webs.copies[i]]
-    count = len(webs)
-    one = np.repeat(np.asarray(sources, np.int64), np.asarray(lengths, np.int64))
-    two = np.asarray(targets, np.int64)
-    keep = one != two
-    low, high = np.minimum(one, two)[keep], np.maximum(one, two)[keep]
-    keys = np.unique(low * count + high)
-    low, high = keys // max(count, 1), keys % max(count, 1)
-    rows, columns = np.concatenate([low, high]), np.concatenate([high, low])
-    order = np.lexsort((columns, rows))
+    return _compress(len(webs), sources, lengths, targets, moves)
+
+
+def _compress(
+    count: int, sources: array[int], lengths: array[int], targets: array[int], moves: list[tuple[int, int]]
+) -> InterferenceGraph:
+    """Sort edges, drop repetitions and loops, lay both directions out in rows (an edge is source * count + target)."""
+    one = np.repeat(np.asarray(sources, np.int32), np.asarray(lengths, np.int32))
+    two = np.asarray(targets, np.int32)
+    keys = np.minimum(one, two).astype(np.int64)
+    keys *= count
+    keys += np.maximum(one, two)
+    keys = keys[one != two]
+    keys.sort()
+    keys = keys[np.diff(keys, prepend=-1) != 0]
+    low, high = np.divmod(keys, max(count, 1))
+    both = np.concatenate([keys, high * count + low])
+    both.sort()
+    rows, columns = np.divmod(both, max(count, 1))
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=count), out=start[1:])
-    return InterferenceGraph(count, start, columns[order].astype(np.int32), moves)
+    return InterferenceGraph(count, start, columns.astype(np.int32), moves)
 
 
 def _clique(members: list[int], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]) -> None:

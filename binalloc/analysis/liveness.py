@@ -31,7 +31,8 @@ class Summary:
     may_def: changed on some path, its callees included. must_def: redefined on every path from entry to a RET (all of
     may_def if no path returns). reads: incoming value may be read by an instruction of the function or its callees.
     results: of may_def, what is live after some call site in this call graph. args: live at entry: reads, and results
-    that some path leaves as they came in (pass-through); of a kernel, only what hardware sets. returns: whether a RET is reachable.
+    that some path leaves as they came in (pass-through); of a kernel, only what hardware sets. returns: whether a RET
+    is reachable.
     """
 
     may_def: int = 0

@@ -114,6 +114,10 @@ class _GroupGraph:
             found = {self.group_of[n] for value, _ in group.members for n in self.adjacent[value]}
             found.discard(g)
             self.neighbours.append(found)
+        for value, register in problem.fixed.items():
+            for n in self.adjacent[value]:
+                if problem.fixed.get(n) == register:
+                    raise ValueError(f"precoloured values {value} and {n} meet in register {register}")
         self.positions = {
             (group.units, group.align): base_positions(problem.available, group.units, group.align) for group in groups
         }

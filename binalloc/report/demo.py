@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def run_demo(
-    folder: Path, names: list[str], machine: Machine, engine: str, size: str | None, progress: Callable[[str], None]
+    samples: str, names: list[str], machine: Machine, engine: str, size: str | None, progress: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """One dictionary per sample. Raises UsageError where the folder holds none of that name."""
+    folder = Path(samples)
     found = sorted(p.stem for p in folder.glob("*.loom"))
     for name in names:
         if name not in found:

@@ -22,10 +22,11 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface import REG, rename, view
 from binalloc.models.colouring import bits
 from binalloc.models.slots import CallSite, Procedure, SlotPlan, plan_slots
+from binalloc.transform.contract import Contract
 from binalloc.transform.emit import CallPlan, Emitted, MemoryPlan, emit, scratch_registers
 from binalloc.transform.lower import lower
 from binalloc.transform.normalise import Normalised, expand_guarded_calls
-from binalloc.transform.registers import Contract, Infeasible, RegisterAllocation, allocate_registers
+from binalloc.transform.registers import Infeasible, RegisterAllocation, allocate_registers
 from binalloc.transform.vcode import RELOAD, STORE
 from binalloc.transform.vliveness import liveness
 
@@ -81,7 +82,7 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     _check(module, kernel, registers, slots)
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
     plain = _module_of(module, normalised)
-    work = _allocate(analyse(plain, kernel), normalised, registers, slots if chosen.slots else 0)
+    work = _allocate(analyse(plain, kernel, lift=True), normalised, registers, slots if chosen.slots else 0)
     plan = _plan(work, kernel, slots if work.pointer >= 0 else 0, chosen.priority)
     return _assemble(module, kernel, work, plan)
 
@@ -140,6 +141,15 @@ def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
             found=f"{info.slot_bytes // SLOT_ROW} slots, {info.spill_local} spill bytes",
             remedy="Rewrite the original binary (its hash is in the provenance note).",
         )
+    for fn in module:
+        for index, instr in enumerate(fn.instrs):
+            if instr.f.get("spill"):
+                raise Refused(
+                    "a spill access in a binary that no rewrite made: its slots and spill area are nobody's",
+                    file=module.path or None,
+                    place=f".text.{fn.name} word {index}",
+                    remedy="Use plain local or shared accesses in sources.",
+                )
 
 
 def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:

@@ -6,8 +6,8 @@ successors inside its function, and the calls and returns between functions.
 
 Control codes protect the registers of a warp, and a warp's path is not always a path of one thread: after the first
 side of a divergent branch the warp goes on with the other side. Hence the *pop edges*: from each place where a side
-of a divergent branch ends (the step to the reconvergence point, an EXIT or RET that may take the last lanes) to both
-targets of that branch.
+of a divergent branch ends (the step to the reconvergence point, an EXIT or RET that may take the last lanes) to the
+other side. Whoever follows a pop edge comes to other lanes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ class InstrGraph:
     """Nodes are instructions, numbered through the module: `base[f] + word index in function f`.
 
     views: interface of each node. succ, pred: edges inside functions; pop edges are in succ but not in pred: pops[n]
-    lists (node, branch) for the pop edges into n, branch -1 where the other side has been. A direct call has an edge
-    to the next instruction, which paths take through the callee unless the call is guarded. callee: function number a
-    direct call enters, or -1. returns[f]: RET nodes of function f; sites[f]: its direct calls. drains: nodes after
-    which code nobody can see may run (indirect calls; RET to unknown callers; EXIT inside a callee), so that nothing
-    may be pending there. leaders: nodes that some jump or pop edge enters.
+    lists (node, mark) for the pop edges into n, mark -(2 * branch + 1) where the edge leads to the branch's other side,
+    one less where that has been. A direct call has an edge to the next instruction, which paths take through the
+    callee unless the call is guarded. callee: function number a direct call enters, or -1. returns[f]: RET nodes of
+    function f; sites[f]: its direct calls. drains: nodes after which code nobody can see may run (indirect calls; RET
+    to unknown callers; EXIT inside a callee), so that nothing may be pending there. leaders: nodes that some jump or
+    pop edge enters.
     """
 
     functions: list[Function]
@@ -67,8 +68,8 @@ def build_graph(module: Module) -> InstrGraph:
         for after in following:
             graph.pred[after].append(node)
     pops = [edge for number, fn in enumerate(module.functions) for edge in _pop_edges(graph, number, fn)]
-    for node, after, branch in pops:
-        graph.pops.setdefault(after, []).append((node, branch))
+    for node, after, mark in pops:
+        graph.pops.setdefault(after, []).append((node, mark))
         if after not in graph.succ[node]:
             graph.succ[node].append(after)
         graph.leaders.add(after)
@@ -138,7 +139,7 @@ def _link_calls(graph: InstrGraph, module: Module) -> None:
 
 
 def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, int, int]]:
-    """(node, node the warp may go on with, branch) wherever a side of a divergent branch of `fn` may end.
+    """(node, node the warp may go on with, mark) wherever a side of a divergent branch of `fn` may end.
 
     A side that steps to the reconvergence point may be followed by the other side. An EXIT or RET that takes the last
     lanes of a side may be followed by the other side or, if that has been, by the reconvergence point.
@@ -156,12 +157,13 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
         two_sided = point not in targets
         if targets[0] == targets[1] or not (two_sided or leavers):
             continue
+        mark = -(2 * (base + index) + 1)
         for start, other in (targets, targets[::-1]):
             for node in _side(graph, start, point):
                 if graph.views[node].control in ("exit", "return"):
-                    found += [(node, other, base + index), (node, point, -1)]
+                    found += [(node, other, mark), (node, point, mark - 1)]
                 elif two_sided and point in graph.succ[node]:
-                    found.append((node, other, base + index))
+                    found.append((node, other, mark))
     return found
 
 

@@ -2,8 +2,9 @@
 
 Needs the instruction graph, timings and wait masks. Leaves per node a stall count such that for each instruction i of
 fixed latency L and each instruction j that uses a place i writes, the stall counts of i and all instructions between
-sum to at least L on every path from i to j; where j overwrites it, to L minus j's latency plus one, so that the second
-result comes later (L where j is guarded by a scoreboard).
+sum to at least L on every path of a thread from i to j; where j overwrites it, to L minus the latency of j's unit plus
+one on every path of the warp, so that the second result comes later. (Lanes of the other side of a divergent branch
+do not read what this side writes, but what is in flight for a register is known per warp, as its latest result.)
 
 Method. Everything starts at its minimum (1; 0 where it may issue together with the next instruction). In program order
 each instruction looks back along all paths, as far as the longest latency, and what is missing is added to the stall
@@ -17,8 +18,8 @@ from __future__ import annotations
 from binalloc.transform.schedule_graph import InstrGraph
 from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
 
-# What a path traced backwards owes: call sites whose callees it is inside of, innermost last, and -(b + 1) for a branch
-# b of which it has traced the second side, so that it must leave the first side through b.
+# What a path traced backwards has entered: call sites whose callees it is inside of, innermost last, and the (negative)
+# marks of the pop edges it has taken.
 Context = tuple[int, ...]
 
 
@@ -32,7 +33,7 @@ class StallSolver:
         self.stall = [0 if p else 1 for p in pairs]
         self.longest = max((t.latency for t in timings), default=0)
         entries = {graph.base[f] for f in range(len(graph.functions)) if graph.functions[f].instrs}
-        popped = {branch for edges in graph.pops.values() for _, branch in edges}
+        popped = {(-mark - 1) // 2 for edges in graph.pops.values() for _, mark in edges}
         self.simple: list[list[int] | None] = [
             None
             if node in entries or node in graph.pops or any(graph.callee[p] >= 0 or p in popped for p in before)
@@ -48,9 +49,9 @@ class StallSolver:
             t = self.timings[node]
             if t.reads or t.writes:
                 for p, context in self._back(node, ()):
-                    self._raise(p, self._missing(t.reads, t.writes, t.latency, p, context))
+                    self._raise(p, self._missing(t.reads, t.writes, t.unit - 1, p, context))
             if node in self.graph.drains:
-                self._raise(node, self._missing(ALL_PLACES, 0, 0, node, ()))
+                self._raise(node, self._missing(ALL_PLACES, ALL_PLACES, 0, node, ()))
         for node in range(len(self.graph)):
             self._lower(node)
         return self.stall
@@ -64,33 +65,31 @@ class StallSolver:
             assert self.stall[node] <= STALL_MAX
 
     def _back(self, node: int, context: Context) -> list[tuple[int, Context]]:
-        """The instructions a warp may have issued right before `node`, and what the path owes then."""
+        """The instructions a warp may have issued right before `node`, and what the path is in then."""
         graph = self.graph
         out: list[tuple[int, Context]] = []
+        marks = self._activation(context)
         for p in graph.pred[node]:
-            self._through(p, context, out)
-        for p, branch in graph.pops.get(node, ()):
-            if branch < 0:
-                self._through(p, context, out)
-            elif -branch - 1 not in self._activation(context):
-                self._through(p, (*context, -branch - 1), out)
+            self._through(p, marks, context, out)
+        for p, mark in graph.pops.get(node, ()):
+            if mark not in marks:
+                self._through(p, marks, (*context, mark), out)
         f = graph.owner[node]
         if node == graph.base[f]:
-            outer = context[: len(context) - len(self._activation(context))]
+            outer = context[: len(context) - len(marks)]
             if outer:
                 out.append((outer[-1], outer[:-1]))
             else:
-                out += [(site, ()) for site in graph.sites[f]]
+                out += [(site, marks) for site in graph.sites[f]]
         return out
 
-    def _through(self, p: int, context: Context, out: list[tuple[int, Context]]) -> None:
+    def _through(self, p: int, marks: Context, context: Context, out: list[tuple[int, Context]]) -> None:
+        """Step back to `p`, or into the callee it calls. A path that comes to a branch after one of its pop edges is
+        longer than the one straight from the branch, so it ends."""
         callee = self.graph.callee[p]
         if callee >= 0:
             out += [(r, (*context, p)) for r in self.graph.returns[callee]]
-        if self.graph.passes(p):
-            if -p - 1 in context:
-                inner = len(context) - len(self._activation(context))
-                context = (*context[:inner], *(c for c in context[inner:] if c != -p - 1))
+        if self.graph.passes(p) and not (marks and (-2 * p - 1 in marks or -2 * p - 2 in marks)):
             out.append((p, context))
 
     @staticmethod
@@ -101,19 +100,19 @@ class StallSolver:
             start -= 1
         return context[start:]
 
-    def _missing(self, reads: int, writes: int, latency: int, start: int, context: Context) -> int:
+    def _missing(self, reads: int, writes: int, allowance: int, start: int, context: Context) -> int:
         """Largest shortfall of any distance that ends right after `start`; at most 0 if all are long enough."""
         worst = -STALL_MAX
-        allowance = latency - 1 if latency else 0
         timings, stall, simple, longest = self.timings, self.stall, self.simple, self.longest
         todo = [(start, context, stall[start])]
         seen: dict[tuple[int, Context], int] = {}
         while todo:
             node, context, sum_ = todo.pop()
+            same_lanes = reads if not context or min(context) >= 0 else 0
             while sum_ <= longest and sum_ + worst < longest:
                 t = timings[node]
                 if t.latency:
-                    if t.writes & reads:
+                    if t.writes & same_lanes:
                         worst = max(worst, t.latency - sum_)
                     elif t.writes & writes:
                         worst = max(worst, t.latency - sum_ - allowance)
@@ -149,7 +148,7 @@ class StallSolver:
         First the instructions right behind it, where most are; then those that some pair of a way to `start` and a way
         from it condemns, a pair that need not be one path.
         """
-        if start in self.graph.drains and self._missing(ALL_PLACES, 0, 0, start, ()) > 0:
+        if start in self.graph.drains and self._missing(ALL_PLACES, ALL_PLACES, 0, start, ()) > 0:
             return True
         behind = self._forward(start)
         if any(self._illegal(after) for after in behind):
@@ -203,7 +202,7 @@ class StallSolver:
     def _illegal(self, node: int) -> bool:
         t = self.timings[node]
         if (t.reads or t.writes) and any(
-            self._missing(t.reads, t.writes, t.latency, p, c) > 0 for p, c in self._back(node, ())
+            self._missing(t.reads, t.writes, t.unit - 1, p, c) > 0 for p, c in self._back(node, ())
         ):
             return True
-        return node in self.graph.drains and self._missing(ALL_PLACES, 0, 0, node, ()) > 0
+        return node in self.graph.drains and self._missing(ALL_PLACES, ALL_PLACES, 0, node, ()) > 0

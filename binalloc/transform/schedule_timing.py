@@ -23,13 +23,15 @@ ALL_PLACES = (1 << (FIRST_PREDICATE + 8)) - 1
 class Timing(NamedTuple):
     """Places an instruction reads (`late`: those a scoreboard-guarded one reads after its issue) and writes.
 
-    latency: cycles from issue to result, 0 where the result is guarded by a scoreboard (`guarded`) instead.
+    latency: cycles from issue to result, 0 where the result is guarded by a scoreboard (`guarded`) instead. unit: the
+    unit's cycles in either case, the least after which a guarded result can be there.
     """
 
     reads: int
     late: int
     writes: int
     latency: int
+    unit: int
     guarded: bool
 
 
@@ -48,7 +50,7 @@ def timing(v: View, machine: Machine) -> Timing:
     guarded = v.variable or latency > STALL_MAX
     uses = places(v.uses)
     reads = uses if v.guard is None else uses | 1 << (FIRST_PREDICATE + v.guard[0])
-    return Timing(reads, uses if guarded else 0, places(v.defs), 0 if guarded else latency, guarded)
+    return Timing(reads, uses if guarded else 0, places(v.defs), 0 if guarded else latency, latency, guarded)
 
 
 def may_pair(first: View, second: View, machine: Machine) -> bool:

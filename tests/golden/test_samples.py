@@ -79,6 +79,17 @@ def test_register_counts_are_within_alignment_of_max_live(name: str) -> None:
     assert given <= 63, "what GTX680 has for a thread"
 
 
+def test_readme_table_states_what_the_binaries_record() -> None:
+    rows = [r.split("|")[1:-1] for r in (SAMPLES / "README.md").read_text().splitlines() if r.startswith("| ")][1:]
+    assert tuple(r[0].strip() for r in rows) == NAMES
+    for name, _, block, *numbers in ([c.strip() for c in r] for r in rows):
+        info = load(SAMPLES / f"{name}.loom").function(name).info
+        expected = (info.registers, info.shared_bytes, info.local_bytes)
+        assert tuple(0 if n == "-" else int(n.replace(",", "")) for n in numbers) == expected
+        launch = load_launch(SAMPLES / f"{name}.toml")
+        assert block == " x ".join(str(n) for n in launch.block if n > 1)
+
+
 def inputs(name: str) -> tuple[Launch, dict[str, Any], dict[str, Any]]:
     launch = load_launch(SAMPLES / f"{name}.toml", "test")
     buffers = launch.make_buffers()
@@ -159,15 +170,15 @@ def test_nbody_reference_is_of_fourth_order() -> None:
 
     def step(dt: float) -> Any:
         a, j = derivatives(pos, vel)
-        padded = {n: np.pad(v, ((0, 0), (0, 1))).astype(np.float32) for n, v in
-                  (("pos", pos), ("vel", vel), ("acc", a), ("jerk", j))}  # fmt: skip
+        state = np.concatenate([pos, vel, a, j], axis=1).astype(np.float32)
+        quads = {f"state{i}": state[:, 4 * i : 4 * i + 4] for i in range(3)}
         fractions = {"dt": dt, "dt2": dt / 2, "dt3": dt / 3, "dt6": dt / 6, "dt24": dt / 24,
                      "q24": dt**2 / 24, "q120": dt**2 / 120, "eps2": x["eps2"]}  # fmt: skip
         lists = {"lists": np.tile(np.arange(4, dtype=np.int32), (3, 1)), "counts": np.full(3, 4, np.int32)}
         from_file: dict[str, Any] = {}
         exec((SAMPLES / "nbody_ref.py").read_text(), from_file)
-        out = from_file["reference"]({**padded, **fractions, **lists, "sources": source.astype("f4")}, launch)
-        return out["pos"][:, :3]
+        out = from_file["reference"]({**quads, **fractions, **lists, "sources": source.astype("f4")}, launch)
+        return out["state0"][:, :3]
 
     errors = [np.abs(step(dt) - exact(dt)).max() for dt in (0.4, 0.2)]
     assert errors[0] > 1e-5, "large enough to be seen above rounding"

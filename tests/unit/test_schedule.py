@@ -101,9 +101,14 @@ def test_overwriting_waits_until_the_second_result_comes_later() -> None:
     assert stalls(module_of(c), machine) == [6, 1, 1]
     c = Code("k")
     mov(c, 0)
-    c.emit("LDG", rd=0, ra=2, width=4)
+    c.emit("LDG", rd=0, ra=2, width=4)  # its unit alone takes longer
     c.emit("EXIT")
-    assert stalls(module_of(c), machine) == [9, 1, 1]
+    assert stalls(module_of(c), machine) == [1, 1, 1]
+    c = Code("k")
+    c.emit("DADD", rd=0, ra=2, rb=4)
+    c.emit("BAR", bar=2, rd=1, form=1, imm=0)
+    c.emit("EXIT")
+    assert stalls(module_of(c), single_issue(9, dp=15, bar=5)) == [11, 1, 1]
 
 
 def test_predicates_and_guards_obey_latency() -> None:
@@ -138,25 +143,23 @@ def test_a_loop_carried_value_raises_the_latch() -> None:
     assert stalls(module_of(c), single_issue(9)) == [1, 8, 1]
 
 
-def test_the_other_side_of_a_divergent_branch_waits_for_the_first() -> None:
+def two_sides(first_writes: str, reader: bool) -> list[int]:
+    """Stall counts of if (P0) { R5 or R6 = R5 } else { R4:R5 = ... }, the plain side first in the code."""
     c = Code("k")
     c.bra("else", "end", guard=(0, False))
-    mov(c, 5)
+    c.emit(first_writes, rd=4, ra=8, rb=10)
     c.bra("end")
     c.label("else")
-    mov(c, 6, 5)
+    mov(c, 6 if reader else 5, 5 if reader else 6)
     c.label("end")
     c.emit("EXIT")
-    assert stalls(module_of(c), single_issue(9))[2] == 8
-    uniform = Code("k")
-    uniform.bra("else", guard=(0, False))
-    mov(uniform, 5)
-    uniform.bra("end")
-    uniform.label("else")
-    mov(uniform, 6, 5)
-    uniform.label("end")
-    uniform.emit("EXIT")
-    assert stalls(module_of(uniform), single_issue(9))[2] == 1
+    return stalls(module_of(c), single_issue(9, dp=12))
+
+
+def test_lanes_of_the_other_side_read_nothing_of_the_first_but_overwrite_it_later() -> None:
+    assert two_sides("DADD", reader=True) == [1, 1, 1, 1, 1]
+    assert two_sides("DADD", reader=False) == [1, 1, 3, 1, 1]
+    assert two_sides("FADD", reader=False) == [1, 1, 1, 1, 1]
 
 
 def test_calls_carry_distances_into_the_callee_and_back() -> None:
@@ -181,6 +184,9 @@ def test_a_caller_s_distances_do_not_reach_other_call_sites() -> None:
     k.emit("EXIT")
     f.emit("RET")
     assert stalls(module_of(k, f), single_issue(5), "k") == [1, 1, 1, 1, 1]
+    assert stalls(module_of(k, f), single_issue(5), "f") == [1]
+    assert stalls(module_of(k, f), single_issue(9), "k") == [1, 1, 1, 1, 1]
+    assert stalls(module_of(k, f), single_issue(9), "f") == [3]
 
 
 def test_unknown_callers_and_callees_find_nothing_pending() -> None:

@@ -1,0 +1,37 @@
+"""Each sample, run in the emulator at size `test`, leaves exactly what its reference says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.launch import compare, load_launch, reference_outputs
+from binalloc.emulator.run import run
+from binalloc.isa.container import load
+from binalloc.models.machine import load_machine
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sample_matches_its_reference_bit_by_bit(name: str) -> None:
+    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    before = launch.make_buffers()
+    expected = reference_outputs(launch, before)
+    result = run(load(SAMPLES / f"{name}.loom"), name, launch, load_machine("gtx680"))
+    assert [str(d) for d in compare(launch, expected, result.buffers)] == []
+    for buffer, data in before.items():
+        if buffer not in expected:
+            assert np.array_equal(result.buffers[buffer], data), f"{buffer} is an input"
+    assert any(not np.array_equal(result.buffers[b], before[b]) for b in expected)
+
+
+@pytest.mark.parametrize("name", ["callchain", "nbody"])
+def test_grids_that_do_not_divide_diverge(name: str) -> None:
+    """The guarded ends are real: some branch or guard splits a warp at size `test`."""
+    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    result = run(load(SAMPLES / f"{name}.loom"), name, launch, load_machine("gtx680"))
+    assert result.stats["thread_instructions"] < 32 * result.stats["warp_instructions"]
