@@ -175,9 +175,9 @@ class Product:
         end = new.fn.target(n)
         guard = new.views[n].guard
         condition = old.condition(m) if 0 <= m < len(old) and old.views[m].control == "call" else None
-        inside = range(n + 1, end)
-        counterparts = [i for i in inside if 0 <= i < len(new) and self.origin[i] != -1]
-        plain = all(0 <= i < len(new) and (i in counterparts or new.views[i].control == "") for i in inside)
+        inside = range(n + 1, end) if end <= len(new) else range(0)
+        counterparts = [i for i in inside if self.origin[i] != -1]
+        plain = all(i in counterparts or new.views[i].control == "" for i in inside)
         if (
             guard is None
             or condition is None
