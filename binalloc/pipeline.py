@@ -73,6 +73,7 @@ class Version:
     cycles: int | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     buffers: dict[str, Any] = field(default_factory=dict)
+    solver: list[dict[str, object]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -147,6 +148,7 @@ class Outcome:
             "rewritten": self.rewritten.to_dict(),
             "local": self.local.to_dict() if self.local else None,
             "levels": [_tried_to_dict(t) for t in self.tried],
+            "solver": self.rewritten.solver,
         }
 
 
@@ -253,12 +255,12 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
-    from binalloc.transform.rewrite import rewrite
+    from binalloc.transform.rewrite import rewrite_kernel as rewrite
     from binalloc.transform.schedule import schedule
     from binalloc.verify.checker import check
 
-    rewritten = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
-    rewritten = schedule(rewritten, request.machine)
+    result = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
+    rewritten = schedule(result.module, request.machine)
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
