@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
@@ -17,37 +15,68 @@ from binalloc import __version__
 from binalloc.errors import BinallocError, MalformedInput, UsageError
 
 if TYPE_CHECKING:
+    from binalloc.emulator.launch import Launch
     from binalloc.isa.instruction import Module
     from binalloc.models.machine import Machine
 
 SCHEMA_VERSION = 1
+EXIT_DEFECT = 70
+EXIT_INTERRUPTED = 130
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Group(click.Group):
-    """Turns every error into one line on stderr and the documented exit code."""
+    """Turns every error into one line on stderr, with --json one object on stdout too, and its exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
+        given = args[0] if args else kwargs.get("args")
+        given = sys.argv[1:] if given is None else list(given)
         try:
             code = super().main(*args, **kwargs)
             sys.exit(code if isinstance(code, int) else 0)
-        except click.exceptions.Abort:
-            _fail("interrupted; nothing was written", 4)
-        except KeyboardInterrupt:
-            _fail("interrupted; nothing was written", 4)
-        except click.ClickException as e:
-            e.show()
-            sys.exit(2)
-        except BinallocError as e:
-            _fail(str(e), e.exit_code)
-        except RecursionError:
-            _fail("the input nests too deeply", 3)
-        except MemoryError:
-            _fail("out of memory", 4)
-        except BrokenPipeError:
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (kept open: the interpreter flushes it at exit)
-            sys.exit(0)
+        except Exception as e:
+            _end(e, "--json" in given)
+
+
+def _end(error: Exception, as_json: bool) -> NoReturn:
+    """Report an error of ours, of the command line, of the system, or a defect, and leave with its exit code."""
+    if isinstance(error, BrokenPipeError):
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (kept open: the interpreter flushes it at exit)
+        sys.exit(0)
+    if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):
+        raise error
+    message, code = _describe(error)
+    if as_json:
+        details: dict[str, object] = {"message": message, "exit_code": code}
+        if isinstance(error, BinallocError):
+            names = ("message", "file", "place", "found", "expected", "remedy")
+            details |= {name: None if getattr(error, name) is None else str(getattr(error, name)) for name in names}
+        _print_json({"schema_version": SCHEMA_VERSION, "error": details})
+    _fail(message, code)
+
+
+def _describe(error: Exception) -> tuple[str, int]:
+    if isinstance(error, BinallocError):
+        return str(error), error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return f"a command is needed\n{error.format_message()}", 2
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "binalloc"
+        return f"{error.format_message()} See {command} --help.", 2
+    if isinstance(error, click.ClickException):
+        return error.format_message(), 2
+    if isinstance(error, click.exceptions.Abort):
+        return "interrupted; nothing was written", EXIT_INTERRUPTED
+    if isinstance(error, RecursionError):
+        return "the input nests too deeply", 3
+    if isinstance(error, MemoryError):
+        return "out of memory", 4
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error), 2
+    text = " ".join(str(error).split())[:300]
+    text = f"internal error: {type(error).__name__}: {text}. Please report it; BINALLOC_DEBUG=1 shows where"
+    return text, EXIT_DEFECT
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -61,7 +90,10 @@ def main() -> None:
     """Registers, shared-memory slots, local memory and occupancy for compiled SIMT binaries.
 
     Exit codes: 0 done; 1 the answer is no (verification failed, infeasible, refused); 2 usage; 3 malformed input;
-    4 a limit was hit; 5 the emulated kernel faulted. FILE may be - for standard input.
+    4 a limit was hit; 5 the emulated kernel faulted; 70 a defect of binalloc; 130 interrupted.
+
+    FILE may be - for standard input. With --json an error is one object with the key "error" on stdout. Completion in
+    the shell: eval "$(_BINALLOC_COMPLETE=bash_source binalloc)", or zsh_source, or fish_source.
     """
 
 
@@ -89,65 +121,58 @@ def _options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def _read(file: str) -> bytes:
-    if file == "-":
-        return sys.stdin.buffer.read()
+    from binalloc.isa.container import FILE_LIMIT
+
     try:
-        return Path(file).read_bytes()
+        if file == "-":
+            return sys.stdin.buffer.read(FILE_LIMIT + 1)
+        with open(file, "rb") as f:
+            return f.read(FILE_LIMIT + 1)
     except OSError as e:
-        raise UsageError(e.strerror or "cannot be read", file=file) from e
+        raise UsageError("cannot read the file", file=file, found=e.strerror) from e
 
 
 def _load(file: str) -> tuple[Module, bytes]:
     from binalloc.isa.container import read_module
 
     data = _read(file)
-    name = "<stdin>" if file == "-" else file
-    return read_module(data, path=name), data
+    return read_module(data, path=_shown(file)), data
 
 
-def _load_any(file: str) -> Module:
-    """A binary, or assembly when the name ends in .lasm."""
-    if file.endswith(".lasm"):
-        return _assemble(file)
-    return _load(file)[0]
+def _load_two(original: str, rewritten: str) -> tuple[Module, Module]:
+    if original == rewritten == "-":
+        raise UsageError("standard input holds one binary", remedy="Name a file for one of the two.")
+    return _load(original)[0], _load(rewritten)[0]
+
+
+def _shown(file: str) -> str:
+    return "<stdin>" if file == "-" else file
 
 
 def _assemble(file: str) -> Module:
     from binalloc.isa.assembler import assemble
 
-    name = "<stdin>" if file == "-" else file
     try:
         text = _read(file).decode()
     except UnicodeDecodeError as e:
-        raise MalformedInput("not UTF-8 text", file=name, place=f"byte {e.start}") from e
-    return assemble(text, path=name)
+        raise MalformedInput("not UTF-8 text", file=_shown(file), place=f"byte {e.start}") from e
+    return assemble(text, path=_shown(file))
 
 
 def _write(output: str, data: bytes) -> None:
-    """Write to a temporary name and move, so that an interrupted run leaves nothing half-written."""
+    """To stdout, or to a file by way of a temporary name: it appears whole or not at all."""
+    from binalloc.isa.container import write_atomically
+
     if output == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-        return
-    path = Path(output)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".")
-        try:
-            with os.fdopen(handle, "wb") as f:
-                f.write(data)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as e:
-        raise UsageError(e.strerror or "cannot be written", file=output) from e
+    else:
+        write_atomically(output, data)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _free_stdout(output: str | None, as_json: bool) -> None:
+    if output == "-" and as_json:
+        raise UsageError("--json and -o - both want standard output", remedy="Give -o FILE.")
 
 
 def _print_json(value: object) -> None:
@@ -189,6 +214,7 @@ def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> No
     """Assemble FILE (.lasm) into a Loom binary."""
     from binalloc.isa.container import write_module
 
+    _free_stdout(output, as_json)
     module = _assemble(file)
     if machine is not None:
         from binalloc.transform.schedule import schedule
@@ -207,7 +233,7 @@ def _default_output(file: str, suffix: str, as_json: bool) -> str:
         if as_json:
             raise UsageError("with --json and standard input an output file must be named", remedy="Give -o FILE.")
         return "-"
-    return str(Path(file).with_suffix(suffix))
+    return os.path.splitext(file)[0] + suffix
 
 
 @main.command()
@@ -216,12 +242,14 @@ def disasm(file: str, output: str | None, as_json: bool) -> None:
     """Disassemble a binary; `binalloc asm` of the text gives the same bytes."""
     from binalloc.isa.disassembler import disassemble
 
+    _free_stdout(output, as_json)
     module, _ = _load(file)
     text = disassemble(module)
-    if as_json:
-        _print_json({"schema_version": SCHEMA_VERSION, "text": text, "functions": [f.name for f in module]})
-    else:
+    if output is not None or not as_json:
         _write(output or "-", text.encode())
+    if as_json:
+        functions = [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]
+        _print_json({"schema_version": SCHEMA_VERSION, "output": output, "functions": functions, "text": text})
 
 
 @main.command()
@@ -253,9 +281,10 @@ def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None
     from binalloc.transform.schedule import average_dispatch_interval
     from binalloc.transform.schedule import schedule as run_pass
 
+    _free_stdout(output, as_json)
+    output = output or _required_output(as_json)
     module, _ = _load(file)
     module = run_pass(module, _load_machine(machine))
-    output = output or _required_output(as_json)
     _write(output, write_module(module))
     if as_json:
         interval = {f.name: round(float(average_dispatch_interval(f)), 4) for f in module}
@@ -312,12 +341,22 @@ def run(
         sys.exit(1)
 
 
-def _required_launch(launch: str | None, size: str | None) -> Any:
-    from binalloc.emulator.launch import load_launch
+def _optional_launch(launch: str | None, size: str | None) -> Launch | None:
+    if launch is not None:
+        from binalloc.emulator.launch import load_launch
 
+        return load_launch(launch, size)
+    if size is not None:
+        raise UsageError("--size chooses among a launch file's sizes", remedy="Give --launch FILE, too.")
+    return None
+
+
+def _required_launch(launch: str | None, size: str | None) -> Launch:
     if launch is None:
         raise UsageError("a launch file is needed", expected="--launch FILE")
-    return load_launch(launch, size)
+    loaded = _optional_launch(launch, size)
+    assert loaded is not None
+    return loaded
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -356,15 +395,12 @@ def rewrite(
     from binalloc.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.report.rewrite import render_outcome
 
+    _free_stdout(output, as_json)
     if automatic and not (registers is slots is blocks is None):
         raise UsageError(
             "--auto chooses registers, slots and blocks itself", remedy="Leave out --registers, --slots and --blocks."
         )
-    loaded = None
-    if launch is not None:
-        from binalloc.emulator.launch import load_launch
-
-        loaded = load_launch(launch, size)
+    loaded = _optional_launch(launch, size)
     module, data = _load(file)
     name = find_kernel(module, kernel or (loaded.kernel if loaded else None)).name
     if loaded is not None:
@@ -415,11 +451,8 @@ def verify(
     """Prove REWRITTEN equal to ORIGINAL with the symbolic checker and, with --launch, compare emulated runs."""
     from binalloc.report.verify import render_verification, verify_to_dict
 
-    loaded = None
-    if launch is not None:
-        loaded = _required_launch(launch, size)
-    old, _ = _load(original)
-    new, _ = _load(rewritten)
+    loaded = _optional_launch(launch, size)
+    old, new = _load_two(original, rewritten)
     found = verify_to_dict(old, new, kernel, loaded, _load_machine(machine), engine, max_cycles)
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, **found})
@@ -437,8 +470,7 @@ def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> No
     """Old and new code side by side, by the instruction map."""
     from binalloc.report.diff import diff_modules, render_diff
 
-    old, _ = _load(original)
-    new, _ = _load(rewritten)
+    old, new = _load_two(original, rewritten)
     rows = diff_modules(old, new, kernel)
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, "functions": rows})
@@ -495,7 +527,7 @@ def demo(machine: str, engine: str, as_json: bool, size: str | None, samples: st
     from binalloc.report.demo import render_demo, run_demo
 
     with _progress(False) as show:
-        rows = run_demo(Path(samples), list(names), _load_machine(machine), engine, size, show)
+        rows = run_demo(samples, list(names), _load_machine(machine), engine, size, show)
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, "machine": machine, "rows": rows})
     else:

@@ -85,5 +85,6 @@ def start_warp(g: Any, s: Any, regs: Any, hazard: Any, local: Any, slot: int, i:
     s.stack[w, 0, ST_PC] = g.entry
     s.stack[w, 0, ST_RPC] = -1
     s.stack[w, 0, ST_MASK] = mask
+    s.gone[w] = 0
     s.block_of[w] = slot
     s.in_block[w] = i

@@ -34,7 +34,8 @@ _INLINE = frozenset(
     (
         "fill", "write_word", "write_back", "stage", "port_free", "set_state", "make_ready", "wake_at", "arm", "guard_until",
         "loose_round_robin", "pick", "settle", "eligible_warps", "next_block", "take_port", "within", "aligned",
-        "check_and_mark", "count_access",
+        "iadd3", "imad", "imad_wide", "lea", "lop3", "shf", "icompare", "imnmx", "bool_op", "signed32",
+        "fadd_rn", "fmul_rn", "ffma_rn", "fcompare", "float_compare", "flush32", "dadd_rn", "dmul_rn", "dfma_rn",
     )
 )  # fmt: skip
 
@@ -146,10 +147,10 @@ def build(entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck:
         )
         twin.__qualname__ = function.__qualname__
         twin.__module__ = function.__module__
-        options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True}
+        options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
         if key == entry:
             options["cache"] = not boundscheck
-        elif function.__name__ in _INLINE or ".arith_" in key:
+        elif function.__name__ in _INLINE:
             options["forceinline"] = True
         compiled[id(function)] = numba.njit(**options)(twin)
     for plain, native in _REPLACED.items():

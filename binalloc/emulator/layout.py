@@ -81,8 +81,8 @@ ACCESSES = ("load", "store", "atomic")
 
 # -- execution groups: which exec_* function serves an opcode
 (
-    G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED,
-) = range(9)  # fmt: skip
+    G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP,
+) = range(11)  # fmt: skip
 
 # -- control kinds
 CONTROLS = (

@@ -27,6 +27,7 @@ from binalloc.isa.opcodes import (
     WIDTH_BYTES,
     WIDTHS,
     Operand,
+    OpSpec,
 )
 from binalloc.models.machine_model import Machine
 
@@ -147,6 +148,15 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
     return claimed or max(most, 1)
 
 
+def group_of(op: OpSpec) -> int:
+    """Which exec function serves the opcode."""
+    if op.name in ("NOP", "S2R", "CS2R"):
+        return L.G_NOP if op.name == "NOP" else L.G_SPECIAL
+    if op.name in L.NOT_EXECUTED and not op.control:
+        return L.G_NOT_EXECUTED
+    return L.G_CONTROL if op.control else _GROUPS[op.group]
+
+
 def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, constants: Constants) -> None:
     """Fill the table row of `instr`, which stands at code word `word`. MalformedInput for a constant outside its bank."""
     op, f = instr.op, instr.f
@@ -155,7 +165,7 @@ def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, con
     guarded = op.variable or latency > GUARDED_LATENCY
     row[L.C_VALID] = 1
     row[L.C_OP] = op.code
-    row[L.C_GROUP] = L.G_NOT_EXECUTED if op.name in L.NOT_EXECUTED else _GROUPS[op.group]
+    row[L.C_GROUP] = group_of(op)
     row[L.C_UNIT] = unit
     row[L.C_LATENCY] = latency
     row[L.C_VARIABLE] = guarded

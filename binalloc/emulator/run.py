@@ -285,6 +285,7 @@ class Device:
             self.engine.put(self.sms, i, "warp_base", i * resident * need.warps)
             self.engine.put(self.sms, i, "block_base", i * resident)
             self.engine.put(self.sms, i, "last_time", -1)
+            self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
             self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)
 
     def drive(self, max_cycles: int | None) -> None:

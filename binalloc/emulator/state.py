@@ -74,7 +74,7 @@ _GLOBAL_ARRAYS: dict[str, tuple[int, ...]] = {
 }
 
 _SM_SCALARS = (
-    "id", "warp_base", "block_base", "next_time", "last_time", "resident", "live_warps", "stamp",
+    "id", "warp_base", "block_base", "next_time", "last_time", "resident", "live_warps", "stamp", "wheel_used",
     # results of the instruction being executed: LSU passes, time its result is there, time its sources are read
     "passes", "done_at", "read_at", "waits",
     # hazard bookkeeping of the last check
@@ -88,7 +88,7 @@ _SM_ARRAYS: dict[str, tuple[int, ...]] = {
     # warps
     "state": (MAX_WARPS,), "sp": (MAX_WARPS,), "stack": (MAX_WARPS, STACK_DEPTH, 4), "live": (MAX_WARPS,),
     "pred": (MAX_WARPS, 8), "vclock": (MAX_WARPS,), "ready_at": (MAX_WARPS,), "ready_unit": (MAX_WARPS,),
-    "wait_mask": (MAX_WARPS,), "block_of": (MAX_WARPS,), "in_block": (MAX_WARPS,), "first_lane": (MAX_WARPS,),
+    "wait_mask": (MAX_WARPS,), "block_of": (MAX_WARPS,), "in_block": (MAX_WARPS,), "gone": (MAX_WARPS,),
     "bar_id": (MAX_WARPS,), "bar_pc": (MAX_WARPS,), "bar_lanes": (MAX_WARPS,),
     # scoreboards: busy bits, and when the last of the counted results arrives
     "busy": (MAX_WARPS,), "board_time": (MAX_WARPS, 8),
@@ -100,11 +100,11 @@ _SM_ARRAYS: dict[str, tuple[int, ...]] = {
     "bar_arrived": (MAX_BLOCKS, BARRIERS), "bar_expected": (MAX_BLOCKS, BARRIERS),
     "bar_popc": (MAX_BLOCKS, BARRIERS), "bar_and": (MAX_BLOCKS, BARRIERS), "bar_or": (MAX_BLOCKS, BARRIERS),
     # schedulers
-    "ready": (MAX_SCHEDULERS, UNITS), "census": (MAX_SCHEDULERS, WARP_STATES), "last": (MAX_SCHEDULERS,),
-    "wheel": (WHEEL, MAX_SCHEDULERS), "wheel_used": (WHEEL,),
-    # ports
-    "unit_free": (UNITS,), "unit_port": (UNITS, MAX_PORTS), "group_free": (MAX_GROUPS,),
-    "group_port": (MAX_GROUPS, MAX_PORTS),
+    "ready": (MAX_SCHEDULERS, UNITS), "ready_units": (MAX_SCHEDULERS,), "census": (MAX_SCHEDULERS, WARP_STATES), "last": (MAX_SCHEDULERS,),
+    "wheel": (WHEEL, MAX_SCHEDULERS),
+    # ports of units, then of groups: free from, ends of long occupations and their latest, starts this cycle
+    "port_free": (UNITS + MAX_GROUPS,), "port_until": (UNITS + MAX_GROUPS, MAX_PORTS), "port_long": (UNITS + MAX_GROUPS,),
+    "port_count": (UNITS + MAX_GROUPS,), "port_cycle": (UNITS + MAX_GROUPS,),
     # calendar queue
     "bucket": (CALENDAR,), "bucket_used": (CALENDAR // 32,), "node_next": (MAX_WARPS * NODES_PER_WARP,),
     "node_time": (MAX_WARPS * NODES_PER_WARP,), "node_armed": (MAX_WARPS * NODES_PER_WARP,),

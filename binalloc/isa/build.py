@@ -22,6 +22,11 @@ def copy(target: int, source: int, guard: Guard = ALWAYS) -> Instr:
     return make("MOV", rd=target, rb=source, guard=guard)
 
 
+def zero() -> Instr:
+    """Some register = 0; the target is to be filled in."""
+    return make("MOV", rb=RZ)
+
+
 def load_slot(target: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:
     """target = the thread's slot `slot`, counted from the slot pointer."""
     return make("LDS", rd=target, ra=pointer, moff=SLOT_ROW * slot, width=_WORD, spill=1, guard=guard)

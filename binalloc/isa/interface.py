@@ -26,6 +26,8 @@ from binalloc.isa.opcodes import (
 RZ = 255
 REG = "R"
 PRED = "P"
+ADDRESS = "ra"
+"""Field of the register that a memory access takes its address from."""
 
 
 @dataclass(frozen=True, slots=True)

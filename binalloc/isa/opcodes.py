@@ -263,10 +263,8 @@ def _memory(
     _op(code, name, signature, modifiers, unit, "memory", doc, variable=True, space=space, access=access)
 
 
-def _define() -> None:
-    i, f, d, p, w, c, t = (
-        "integer", "float32", "float64", "predicate", "warp", "control", "paper",
-    )  # fmt: skip
+def _define_arithmetic() -> None:
+    i, f, d, p, c = "integer", "float32", "float64", "predicate", "conversion"
     # -- integer
     _op(0x010, "IADD3", "rd pd0? pd1? ra- b- c- ps0?0 ps1?0", "x", "alu", i, "three-input add with carries")
     _op(0x011, "IMAD", "rd ra b c-", "u32", "imad", i, "low 32 bits of a*b+c")
@@ -299,17 +297,21 @@ def _define() -> None:
     _op(0x043, "DMNMX", "rd:2 ra:2-| b:2-| ps0", "", "dp", d, "minimum where the predicate holds, else maximum")
     _op(0x044, "DSETP", "pd0 pd1 ra:2-| b:2-| ps0", "fcmp bop", "dp", d, "double compare into predicates")
     # -- conversions
-    _op(0x050, "I2F", "rd:f b:i", "ftyp ityp rnd2", "conv", "conversion", "integer to float")
+    _op(0x050, "I2F", "rd:f b:i", "ftyp ityp rnd2", "conv", c, "integer to float")
     _op(
-        0x051, "F2I", "rd:i b:f-|", "ityp ftyp rnd2 ftz", "conv", "conversion",
+        0x051, "F2I", "rd:i b:f-|", "ityp ftyp rnd2 ftz", "conv", c,
         "float to integer, saturating, NaN gives 0",
     )  # fmt: skip
-    _op(0x052, "F2F", "rd:fd b:fs-|", "ftyp_d ftyp_s rnd2 ftz", "conv", "conversion", "float to float")
-    _op(0x053, "FRND", "rd:f b:f-|", "ftyp rnd2 ftz", "conv", "conversion", "round to an integral value")
+    _op(0x052, "F2F", "rd:fd b:fs-|", "ftyp_d ftyp_s rnd2 ftz", "conv", c, "float to float")
+    _op(0x053, "FRND", "rd:f b:f-|", "ftyp rnd2 ftz", "conv", c, "round to an integral value")
     # -- predicates
     _op(0x060, "PLOP3", "pd0 pd1 ps0 ps1 ps2 lut_b lut2", "", "alu", p, "two three-input functions of predicates")
     _op(0x061, "P2R", "rd ra pmask", "", "alu", p, "predicates into the masked bits of a")
     _op(0x062, "R2P", "ra pmask", "", "alu", p, "masked bits of a into predicates")
+
+
+def _define_rest() -> None:
+    w, c, t = "warp", "control", "paper"
     # -- warp
     _op(0x070, "SHFL", "pd0 rd ra lane clamp", "shfl", "lsu", w, "read another lane's register", variable=True)
     _op(0x071, "VOTE", "rd pd0 ps0", "vote", "alu", w, "ballot and reduction of a predicate over the warp")
@@ -367,6 +369,7 @@ def _check_no_overlap() -> None:
                     used |= FIELDS[name].mask
 
 
-_define()
+_define_arithmetic()
+_define_rest()
 _check_no_overlap()
 OPCODE_NAMES_LONGEST_FIRST = tuple(sorted(BY_NAME, key=lambda n: (-len(n), n)))

@@ -64,7 +64,14 @@ def occupancy_answer(
         result = load_machine(machine).occupancy(**question, cache_config=cache_config, carveout=carveout)
     else:
         assert cc is not None
-        result = occupancy(cc=cc, **question, cache_config=cache_config, carveout=carveout)
+        result = occupancy(
+            cc,
+            question["registers"],
+            question["shared_bytes"],
+            question["threads"],
+            cache_config=cache_config,
+            carveout=carveout,
+        )
     return occupancy_to_dict(result)
 
 

@@ -83,10 +83,9 @@ def _plain(value: Any) -> Any:
 
 
 def render_run(found: dict[str, Any]) -> str:
-    lines = [
-        f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles (emulated, {found['sms']} SM), "
-        f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}\n\n"
-    ]
+    title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles (emulated, {found['sms']} SM), "
+    title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}\n\n"
+    lines = [title]
     rows = []
     for key, value in found["stats"].items():
         if isinstance(value, dict):

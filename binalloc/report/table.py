@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> str:
-    """Columns aligned right, the first `left` ones left. None prints as -, floats with three digits behind the point."""
+    """Columns aligned right, the first `left` ones left. None prints as -, floats with three decimals."""
     text = [[cell(v) for v in row] for row in rows]
     widths = [max([len(h), *(len(r[k]) for r in text)]) for k, h in enumerate(header)]
     lines = []

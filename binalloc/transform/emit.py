@@ -17,7 +17,7 @@ from binalloc.isa.interface import links, relink, rename
 from binalloc.models.colouring import bits
 from binalloc.transform.normalise import Normalised
 from binalloc.transform.registers import RegisterAllocation
-from binalloc.transform.vcode import COPY, ENTRY, RELOAD, STORE, Item, Operand, VCode, mask_of
+from binalloc.transform.vcode import COPY, ENTRY, KEEP, RELOAD, STORE, Item, Operand, VCode, mask_of
 from binalloc.transform.vliveness import liveness
 
 
@@ -134,10 +134,13 @@ class _Emitter:
 
     def _plain(self, item: Item) -> None:
         assert item.instr is not None
-        fields = {o.field: self._register(o) for o in (*item.uses, *item.defs) if o.field}
+        fields = {o.field: self._register(o) for o in (*item.uses, *item.defs) if o.field not in ("", KEEP)}
         if links(item.instr):
             self.branches.append((len(self.instrs), item.origin))
-        self._insert(rename(item.instr, fields), item.origin)
+        instr = rename(item.instr, fields)
+        if item.guard is not None and not instr.guarded:  # an inserted instruction under its original's guard
+            instr = instr.replace(guard=item.guard)
+        self._insert(instr, item.origin)
 
     def _reload(self, target: int, value: int, guard: build.Guard) -> Instr:
         if value in self.plan.slot_of:

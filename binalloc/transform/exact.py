@@ -12,14 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binalloc.models.colouring import bits
-from binalloc.transform.registers import (
-    Contract,
-    Infeasible,
-    RegisterAllocation,
-    access_cost,
-    allocate_registers,
-    point_masks,
-)
+from binalloc.models.placement import Placement, PlacementGroup, PlacementProblem
+from binalloc.transform.contract import Contract
+from binalloc.transform.points import access_cost, point_masks
+from binalloc.transform.registers import Infeasible, RegisterAllocation, allocate_registers
 from binalloc.transform.vcode import RELOAD, STORE, VCode
 from binalloc.transform.vliveness import liveness
 
@@ -93,10 +89,8 @@ def realised_cost(allocation: RegisterAllocation) -> float:
 
 def _problem(
     code: VCode, heuristic: RegisterAllocation, available: int, contracts: Mapping[str, Contract], slots: int
-) -> tuple[PlacementProblem, set[int]]:  # noqa: F821
+) -> tuple[PlacementProblem, set[int]]:
     """The placement problem of fresh code, and the groups the heuristic took out of the registers."""
-    from binalloc.models.placement import PlacementGroup, PlacementProblem
-
     live = liveness(code)
     points, capacity = point_masks(code, live, available, contracts)
     accessed = [0] * len(points)
@@ -142,11 +136,12 @@ def _problem(
 
 
 def _placement(
-    problem: PlacementProblem, heuristic: RegisterAllocation, spilled: set[int], slots: int  # noqa: F821
-) -> Placement:  # noqa: F821
+    problem: PlacementProblem,
+    heuristic: RegisterAllocation,
+    spilled: set[int],
+    slots: int,
+) -> Placement:
     """The heuristic's choice in the exact model's terms: dearest values per slot first, the rest local."""
-    from binalloc.models.placement import Placement
-
     present = [a | b for a, b in zip(problem.live, problem.accessed, strict=True)]
     conflicts: dict[int, int] = {}
     for mask in present:
@@ -157,9 +152,7 @@ def _placement(
     for g in sorted(spilled, key=lambda g: (-problem.groups[g].cost_local, g)):
         mine: dict[int, int] = {}
         for v, _ in problem.groups[g].members:
-            taken = {
-                s for other, s in {**slot_of, **mine}.items() if conflicts.get(v, 0) >> other & 1 or other in mine
-            }
+            taken = {s for other, s in {**slot_of, **mine}.items() if conflicts.get(v, 0) >> other & 1 or other in mine}
             free = [s for s in range(slots) if s not in taken]
             if not free:
                 break

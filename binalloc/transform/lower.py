@@ -14,9 +14,9 @@ from binalloc.analysis.locations import PRED_BASE
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY
 from binalloc.isa import build
-from binalloc.isa.interface import PRED, REG, Ref, View
-from binalloc.transform.registers import Contract
-from binalloc.transform.vcode import COPY, ENTRY, INSTR, Block, Item, Operand, Values, VCode
+from binalloc.isa.interface import ADDRESS, PRED, REG, Ref, View
+from binalloc.transform.contract import Contract
+from binalloc.transform.vcode import COPY, ENTRY, INSTR, KEEP, Block, Item, Operand, Values, VCode
 
 
 def lower(program: ProgramAnalysis, name: str, contracts: Mapping[str, Contract]) -> VCode:
@@ -33,6 +33,7 @@ class _Lowering:
         self.values = Values()
         self.value_of: dict[int, int] = {}
         self.code = VCode(self.analysis.fn, [], self.values)
+        self.wanted = self._wanted_arguments()
 
     def run(self) -> VCode:
         self._values()
@@ -51,6 +52,16 @@ class _Lowering:
                     self._instruction(i, cfg.views[i], weight, block.items)
             self.code.blocks.append(block)
         return self.code
+
+    def _wanted_arguments(self) -> set[int]:
+        """Webs of arguments that some caller still needs in place after the call, and that are never rewritten here."""
+        name = self.analysis.name
+        kept: set[int] = set()
+        for site in self.program.graph.sites_of(name):
+            link = self.program[site.caller].webs.calls[site.index]
+            survivors = set(link.survivors)
+            kept |= {loc for loc, web in link.args if web in survivors}
+        return {web for loc, web in self.webs.args if loc in kept and len(self.webs[web].defs) == 1}
 
     def _values(self) -> None:
         """One value per web outside the predicate file; groups as the analysis found them."""
@@ -92,6 +103,9 @@ class _Lowering:
         kind = COPY if view.copy else INSTR
         if view.control == "return":
             uses += tuple(Operand("", (v,)) for v in self.code.results.values())
+            results = set(self.code.results.values())
+            kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
+            uses += tuple(Operand(KEEP, (v,)) for v in kept if v not in results)
         instr = self.analysis.fn.instrs[i]
         out.append(Item(kind, instr, i, defs, uses, view.guard, _predicates(view.defs), weight=weight))
 
@@ -110,7 +124,10 @@ class _Lowering:
         load = view.memory.access == "load"
         refs, lookup = (view.defs, self.webs.web_of_def) if load else (view.uses, self.webs.web_of_use)
         memory = self.webs.web_of_use if load else self.webs.web_of_def
-        k = next(k for k, ref in enumerate(refs) if ref.field != "ra")
+        k = next((k for k, ref in enumerate(refs) if ref.field != ADDRESS), -1)
+        if k < 0:
+            self._lifted_zero(i, view, weight, out)
+            return
         for u in range(refs[k].units):
             register, word = self.value_of[lookup[i, k, u]], self.value_of[memory[i, MEMORY, u]]
             target, source = (register, word) if load else (word, register)
@@ -123,6 +140,15 @@ class _Lowering:
                     weight=weight,
                 )
             )
+
+    def _lifted_zero(self, i: int, view: View, weight: float, out: list[Item]) -> None:
+        """A store of RZ sets its words to zero; a load into RZ does nothing."""
+        u = 0
+        while (i, MEMORY, u) in self.webs.web_of_def:
+            word = self.value_of[self.webs.web_of_def[i, MEMORY, u]]
+            zero = (Operand("rd", (word,)),)
+            out.append(Item(INSTR, build.zero(), defs=zero, guard=view.guard, weight=weight))
+            u += 1
 
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
         link = self.webs.calls[i]

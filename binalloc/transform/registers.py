@@ -8,28 +8,24 @@ which registers it overwrites.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from binalloc.errors import Refused
 from binalloc.models.colouring import MUST_STAY, Colouring, Group, Problem, bits, colour
-from binalloc.models.pressure import Candidate, choose_spills
+from binalloc.models.pressure import choose_spills
+from binalloc.transform.contract import Contract
+from binalloc.transform.deadspill import drop_dead_spill_code
+from binalloc.transform.hoist import overlap
+from binalloc.transform.points import access_cost, point_masks, spill_candidates
 from binalloc.transform.spill import Room, Spiller
 from binalloc.transform.vcode import COPY, ENTRY, Operand, VCode, mask_of
 from binalloc.transform.vliveness import Liveness, liveness
 
 MAX_ROUNDS = 400
-
-
-@dataclass
-class Contract:
-    """What callers must know: architectural register -> register for arguments and results; clobbered registers."""
-
-    arguments: dict[int, int] = field(default_factory=dict)
-    results: dict[int, int] = field(default_factory=dict)
-    clobbers: int = 0
+SLACKS = (0, 1, 2, 4)
+"""Registers to leave free where reloads travel, tried in order: colouring needs some against fragmentation."""
 
 
 @dataclass
@@ -59,11 +55,12 @@ def allocate_registers(
     else:
         _spill_to_pressure(code, available, contracts)
     for _ in range(MAX_ROUNDS):
+        drop_dead_spill_code(code)
         live = liveness(code)
         problem = build_problem(code, live, available, contracts)
         result = colour(problem)
         if not result.failed:
-            return _finish(code, result, contracts)
+            return _finish(*_overlapped(code, result, available, contracts), contracts)
         chosen = _relieve(code, live, result, available, contracts) or _more_spills(code, problem, result, available)
         Spiller(code, chosen).run()
     raise Infeasible(
@@ -81,77 +78,6 @@ def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Cont
     chosen, left = choose_spills(pressure, capacity, candidates)
     count = 2 * len(live.live_before)
     Spiller(code, set(chosen), Room(left[:count], capacity[:count])).run()
-
-
-def point_masks(
-    code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]
-) -> tuple[list[int], NDArray[np.int64]]:
-    """Live values and register capacity at the points before (2k) and after (2k+1) item k, then across each call."""
-    items = code.items()
-    whole = available.bit_count()
-    points: list[int] = []
-    across: list[int] = []
-    limits: list[int] = []
-    for item, before, after in zip(items, live.live_before, live.live_after, strict=True):
-        defined = mask_of(item.defs)
-        points += [before | mask_of(item.uses), after | defined]
-        if item.callee:
-            across.append(after & ~defined)
-            limits.append((available & ~contracts[item.callee].clobbers).bit_count())
-    capacity = np.array([whole] * len(points) + limits, np.int64)
-    return points + across, capacity
-
-
-def spill_candidates(code: VCode, points: list[int], over: NDArray[np.bool_]) -> list[Candidate]:
-    """Groups that may be spilled and are live at a point over capacity, with the points each would relieve."""
-    items = code.items()
-    accessed: dict[int, int] = {}
-    cost: dict[int, float] = {}
-    for k, item in enumerate(items):
-        clobbers_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
-        for operands, point in ((item.uses, 2 * k), (item.defs, 2 * k + 1)):
-            for operand in operands:
-                for v in operand.values:
-                    mask = 1 << point | (1 << 2 * k if clobbers_guard else 0)
-                    accessed[v] = accessed.get(v, 0) | mask
-                    cost[v] = cost.get(v, 0.0) + item.weight * access_cost(code, v, point & 1)
-    wanted = 0
-    for point in np.flatnonzero(over).tolist():
-        wanted |= points[point]
-    groups = sorted({code.values.group_of[v] for v in bits(wanted)})
-    groups = [g for g in groups if code.values.spillable[g]]
-    live_at = _transpose(points, [v for g in groups for v, _ in code.values.members[g]])
-    out = []
-    for g in groups:
-        members = code.values.members[g]
-        relieved = tuple(live_at[v] & ~accessed.get(v, 0) for v, _ in members)
-        out.append(Candidate(g, relieved, sum(cost.get(v, 0.0) for v, _ in members)))
-    return out
-
-
-def access_cost(code: VCode, value: int, is_def: int) -> float:
-    """Relative cost of one access to a spilled value: recomputing is cheaper than reloading, and needs no store."""
-    if value in code.constants:
-        return 0.0 if is_def else 0.5
-    return 1.0
-
-
-def _transpose(points: list[int], values: list[int]) -> dict[int, int]:
-    """Per value the bitset of points at which it is live."""
-    out = dict.fromkeys(values, 0)
-    if not values:
-        return out
-    width = (max(values) // 8) + 1
-    clip = (1 << 8 * width) - 1
-    columns = np.array(values)
-    step = 4096
-    for start in range(0, len(points), step):
-        rows = b"".join((m & clip).to_bytes(width, "little") for m in points[start : start + step])
-        matrix = np.unpackbits(np.frombuffer(rows, np.uint8).reshape(-1, width), axis=1, bitorder="little")
-        packed = np.packbits(np.ascontiguousarray(matrix[:, columns].T), axis=1, bitorder="little")
-        for v, row in zip(values, packed, strict=True):
-            out[v] |= int.from_bytes(row.tobytes(), "little") << start
-    return out
 
 
 def build_problem(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> Problem:
@@ -187,6 +113,20 @@ def build_problem(code: VCode, live: Liveness, available: int, contracts: Mappin
     ]
     hint = code.before if all(available >> r & 1 for r in code.before.values()) else {}
     return Problem(adjacency, groups, available, forbidden, dict(values.fixed), affinity, hint)
+
+
+def _overlapped(
+    code: VCode, result: Colouring, available: int, contracts: Mapping[str, Contract]
+) -> tuple[VCode, Colouring]:
+    """The code with its reloads and stores moved apart as far as that still colours; unchanged where nothing does."""
+    if not any(item.memory >= 0 for item in code.items()):
+        return code, result
+    for slack in SLACKS:
+        moved = overlap(code, available, contracts, slack)
+        attempt = colour(build_problem(moved, liveness(moved), available, contracts))
+        if not attempt.failed:
+            return moved, attempt
+    return code, result
 
 
 def _relieve(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.transform.vcode import COPY, ENTRY, INSTR, RELOAD, STORE, Block, Item, Operand, VCode
+from binalloc.transform.vcode import COPY, ENTRY, INSTR, KEEP, RELOAD, STORE, Block, Item, Operand, VCode
 
 
 @dataclass
@@ -88,7 +88,11 @@ class Spiller:
         clobbers_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
         before: list[Item] = []
         after: list[Item] = []
-        item.uses = tuple(self._use(o, item, position, before) if self._spilled(o) else o for o in item.uses)
+        item.uses = tuple(
+            self._use(o, item, position, before) if self._spilled(o) else o
+            for o in item.uses
+            if o.field != KEEP or not self._spilled(o)
+        )
         item.defs = tuple(
             self._define(o, item, position, clobbers_guard, before, after) if self._spilled(o) else o for o in item.defs
         )
@@ -116,13 +120,14 @@ class Spiller:
 
     def _use(self, operand: Operand, item: Item, position: int, before: list[Item]) -> Operand:
         values = operand.values
-        held = self._held.get(values)
+        at_return = not operand.field and not item.callee
+        held = None if at_return else self._held.get(values)
         if held is not None and self.room is not None:
             if self.room.take(held.point, 2 * position, len(values)):
                 held.point = 2 * position + 1
                 return Operand(operand.field, held.temporaries)
             del self._held[values]
-        if not operand.field and not item.callee:
+        if at_return:
             temporaries = tuple(self._return_temporary(v) for v in values)
         else:
             temporaries = self.code.values.temporary(len(values))

@@ -15,12 +15,16 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, Instr
 
-INSTR, COPY, RELOAD, STORE, ENTRY, SHIFT = "instr", "copy", "reload", "store", "entry", "shift"
+INSTR, COPY, RELOAD, STORE, ENTRY = "instr", "copy", "reload", "store", "entry"
+
+KEEP = "keep"
+"""Field of an operand that only asks for a value to stay in its register, if it is in one: an argument at RET that
+callers go on using, so that they need no copy of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Values in consecutive registers. field: the instruction field to fill, "" for an implicit operand."""
+    """Values in consecutive registers. field: the instruction field to fill, "" or KEEP for an implicit operand."""
 
     field: str
     values: tuple[int, ...]
@@ -32,7 +36,6 @@ class Item:
 
     origin: index of the original instruction it stands for, or -1. guard: (predicate, negated). predicate_defs: bitset.
     memory: the value reloaded or stored (RELOAD, STORE). callee: name, for calls. weight: execution frequency estimate.
-    amount: slots to shift the slot pointer by (SHIFT).
     """
 
     kind: str
@@ -45,7 +48,6 @@ class Item:
     memory: int = -1
     callee: str = ""
     weight: float = 1.0
-    amount: int = 0
 
 
 @dataclass

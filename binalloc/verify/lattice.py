@@ -33,6 +33,7 @@ PRED0 = 256
 WORD0 = 264
 
 LOCAL0 = 1 << 10
+CONST0 = 1 << 30
 SLOT0 = 1 << 40
 _SLOT_SPAN = 1 << 32
 
@@ -56,6 +57,18 @@ def slot_key(row: int) -> int:
     return (SLOT0 + row) << 3
 
 
+def const_key(token: int) -> int:
+    """Row of an imaginary place that always holds the constant of this token: by it the ordinary rules for rows keep
+    track of the original places that equal the constant, also where they do so only under a condition."""
+    return (CONST0 + token) << 3
+
+
+def const_of(key: int) -> int | None:
+    """The token of a constant's row, or None."""
+    loc = key >> 3
+    return loc - CONST0 if CONST0 <= loc <= SLOT0 - _SLOT_SPAN else None
+
+
 def slot_of(key: int) -> int | None:
     """The slot number of a row, or None."""
     loc = key >> 3
@@ -72,6 +85,8 @@ def row_name(key: int) -> str:
     slot = slot_of(key)
     if slot is not None:
         name = f"slot {slot}"
+    elif loc >= CONST0:
+        name = f"constant {loc - CONST0}"
     elif loc >= LOCAL0:
         name = f"local[{4 * (loc - LOCAL0)}]"
     elif loc >= PRED0:
@@ -261,7 +276,9 @@ class State:
         for x, t in self.of.items():
             if t == token:
                 mask |= 1 << x
-        self.set_row(key, mask)
+        self.clear_row(key)
+        self._copy_one(key, const_key(token))
+        self.add(key, mask)
 
     # -- columns: what the original does
 
@@ -309,8 +326,11 @@ class State:
         for x, _ in moves:
             clear |= 1 << x
         concerned = clear
+        first_token = self.names.places.bit_length()
         for _, y in moves:
             concerned |= 1 << y
+            if y >= first_token:
+                self.add(const_key(y), 1 << y)
         for k, s in [(k, s) for k, s in self.S.items() if s & concerned]:
             mask = _moved(s, clear, moves)
             if mask:
@@ -321,7 +341,6 @@ class State:
             changed = {c: _moved(m, clear, moves) for c, m in d.items()}
             self._store_cond(k, {c: m for c, m in changed.items() if m})
         self.free = _moved(self.free, clear, moves)
-        first_token = self.names.places.bit_length()
         values = [(x, y if y >= first_token else self.of.get(y)) for x, y in moves]
         for x, value in values:
             if value is None:
@@ -370,6 +389,9 @@ def meet(a: State, b: State) -> State:
         keys = keys | a.C.keys() | b.C.keys()
     for k in keys:
         x, y = rows.get(k, 0) | free_a, other.get(k, 0) | free_b
+        token = const_of(k)
+        if token is not None:
+            x, y = x | 1 << token, y | 1 << token
         both = x & y & known
         if both:
             out.S[k] = both

@@ -23,12 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binalloc.isa.interface import Ref
+from binalloc.isa import build
+from binalloc.isa.interface import Ref, rename, view
 from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
 from binalloc.verify.lattice import PRED0, Cond, Names, State, meet, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.report import Finding
 
 SLOT_ROW = 128
+ZERO = view(rename(build.zero(), {"rd": 0})).signature
+"""What sets a register to zero: the value a store of RZ leaves in memory."""
 
 
 class Effects:
@@ -161,8 +164,9 @@ class Steps:
             data = ref_bits(access.data) if access.data is not None else []
             if access.store and data:
                 state.copy_columns(list(zip(places, data, strict=True)))
-            elif access.store:
-                state.kill(sum(1 << p for p in places))
+            elif access.store:  # of RZ
+                zero = self.names.token(("const", ZERO, 0, ""))
+                state.copy_columns([(p, zero) for p in places])
             elif data:
                 state.copy_columns(list(zip(data, places, strict=True)))
             return state

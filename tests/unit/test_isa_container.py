@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import shutil
@@ -224,3 +225,17 @@ def test_the_elf_structure_by_an_independent_reading() -> None:
                 namesz, descsz, note = struct.unpack_from("<III", data, offset)
                 assert (namesz, note, data[offset + 12 : offset + 17]) == (5, 1, b"Loom\0")
                 assert json.loads(data[offset + 20 : offset + 20 + descsz])
+
+
+def test_an_interrupted_save_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.loom"
+    path.write_bytes(b"old")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(_sample(), path)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.loom"]

@@ -109,6 +109,7 @@ def test_the_editor_gives_back_what_it_took_apart() -> None:
         (_symbol(2, st_info=0x12), "local symbols come first"),
         (_symbol(2, st_name=10**6), "outside the string table"),
         (_symbol(4, st_value=60), "overlaps tile"),
+        (_symbol(3, st_size=65), "overlaps tile"),
         (_symbol(4, st_size=8), "outside the static shared memory"),
         (_symbol(4, st_value=1 << 62), "outside the static shared memory"),
         (_symbol(6, st_name=0), "does not name its section"),

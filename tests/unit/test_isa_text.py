@@ -78,7 +78,7 @@ def test_control_codes_and_their_defaults() -> None:
 
 def test_branches_name_their_reconvergence_point() -> None:
     fn = assemble(
-        ".kernel k\n@P0 BRA a, b\n@P0 BRA a, uniform\nBRA b\na:\nNOP\nb: .Lc: BRA .Lc\n.end"
+        ".kernel k\n@P0 BRA a, b\n@P0 BRA a, uniform\nBRA b\na:\nNOP\nb: second: .Lc: BRA .Lc\n.end"
     ).functions[0]
     assert [fn.target(i) for i in (0, 1, 2, 4)] == [3, 3, 4, 4]
     assert [fn.reconvergence(i) for i in (0, 1, 2, 4)] == [4, None, None, None]

@@ -1,0 +1,240 @@
+"""`binalloc inspect`: what is in a binary, as a dictionary (JSON-ready) and as text.
+
+Views: sections (ELF sections, resources per function, provenance), cfg (call graph, blocks, loops; works for recursion
+and indirect calls too), webs (life-range table), pressure (per instruction, Max-live over calls), stack (three stack
+layouts, slots and spill area; see `report.stack`), minimum (fewest registers a rewrite can do with).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from binalloc.errors import Refused
+from binalloc.isa.disassembler import format_instr
+from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.models.machine import Machine
+from binalloc.report.table import table
+
+Json = dict[str, Any]
+VIEWS = ("sections", "cfg", "webs", "pressure", "stack", "minimum")
+
+
+def inspect_module(module: Module, data: bytes, kernel: str | None, views: list[str], machine: Machine) -> Json:
+    """One entry per view, beside "file" and, where a view is about one kernel, "kernel".
+
+    data: the bytes `module` was read from. Raises UsageError (no such kernel, or several to choose from), and for webs,
+    pressure, stack and minimum Refused on recursion and indirect calls.
+    """
+    from binalloc.pipeline import find_kernel
+
+    found: Json = {"file": module.path}
+    name = ""
+    if kernel is not None or any(v != "sections" for v in views):
+        name = find_kernel(module, kernel).name
+        found["kernel"] = name
+    for v in views:
+        found[v] = _sections(module, data, machine) if v == "sections" else _VIEWS[v](module, name)
+    return found
+
+
+# -- sections ---------------------------------------------------------------------------------------------------------
+
+
+def _sections(module: Module, data: bytes, machine: Machine) -> Json:
+    return {
+        "bytes": len(data),
+        "isa_version": module.isa_version,
+        "sections": _headers(data),
+        "functions": [_resources(fn, machine) for fn in module],
+        "constants": [{"bank": bank, "bytes": len(content)} for bank, content in sorted(module.constants.items())],
+        "provenance": module.provenance,
+    }
+
+
+def _headers(data: bytes) -> list[Json]:
+    """The section headers of a file that `read_module` has accepted, without the null section."""
+    from construct import Array
+
+    from binalloc.isa import elf
+
+    header = elf.EHDR.parse(data[: elf.EHDR_BYTES])
+    end = header.e_shoff + header.e_shnum * elf.SHDR_BYTES
+    headers = Array(header.e_shnum, elf.SHDR).parse(data[header.e_shoff : end])
+    strings = headers[header.e_shstrndx]
+    table_bytes = data[strings.sh_offset : strings.sh_offset + strings.sh_size]
+    return [
+        {
+            "name": table_bytes[h.sh_name : table_bytes.index(b"\0", h.sh_name)].decode("ascii"),
+            "type": _TYPES.get(h.sh_type, str(h.sh_type)),
+            "address": h.sh_addr,
+            "offset": h.sh_offset,
+            "bytes": h.sh_size,
+        }
+        for h in headers[1:]
+    ]
+
+
+_TYPES = {1: "PROGBITS", 2: "SYMTAB", 3: "STRTAB", 7: "NOTE", 8: "NOBITS"}
+
+
+def _resources(fn: Function, machine: Machine) -> Json:
+    info = fn.info
+    out: Json = {
+        "function": fn.name,
+        "kind": info.kind,
+        "address": fn.address,
+        "instructions": len(fn),
+        "registers": info.registers,
+        "local_frame": info.local_frame,
+        "local_bytes": info.local_bytes,
+        "spill_local": info.spill_local,
+        "shared_bytes": info.shared_bytes,
+        "slots": info.slot_bytes // 128,
+        "slot_pointer": _register(info.slot_pointer),
+        "local_stack": _register(info.local_stack),
+        "block": list(info.block) if any(info.block) else None,
+        "max_threads": info.max_threads or None,
+        "machine": info.machine or None,
+        "params": [{"name": p.name, "offset": p.offset, "bytes": p.size} for p in info.params],
+        "shared": [{"name": s.name, "offset": s.offset, "bytes": s.size, "align": s.align} for s in fn.shared],
+    }
+    if info.is_kernel and any(info.block):
+        out["occupancy"] = _occupancy(fn, machine)
+    return out
+
+
+def _register(number: int) -> str | None:
+    return None if number == NO_REGISTER else f"R{number}"
+
+
+def _occupancy(fn: Function, machine: Machine) -> Json | None:
+    """Blocks per SM where the binary itself says the block size; dynamic shared memory is taken as 0."""
+    from binalloc.models.budget import shared_with_slots
+
+    x, y, z = (n or 1 for n in fn.info.block)
+    shared = shared_with_slots(fn.info.shared_bytes, x * y * z, fn.info.slot_bytes // 128)
+    answer = machine.occupancy(fn.info.registers, shared, x * y * z)
+    return {"machine": machine.name, "blocks_per_sm": answer.blocks_per_sm, "occupancy": answer.occupancy}
+
+
+def _sections_text(found: Json) -> str:
+    parts = [f"{found['bytes']:,} bytes, ISA version {found['isa_version']}\n\n"]
+    rows = [(s["name"], s["type"], f"{s['address']:#x}", f"{s['offset']:#x}", s["bytes"]) for s in found["sections"]]
+    parts.append(table(["section", "type", "address", "offset", "bytes"], rows, left=2) + "\n")
+    keys = "function kind instructions registers local_frame local_bytes spill_local shared_bytes slots slot_pointer"
+    names = [*keys.split(), "machine"]
+    parts.append(
+        table([k.replace("_", " ") for k in names], [[f[k] for k in names] for f in found["functions"]], left=2)
+    )
+    for f in found["functions"]:
+        parts += [f"\n{f['function']}: block {' x '.join(map(str, f['block']))}" if f["block"] else ""]
+        parts += [f"\n{f['function']}: at most {f['max_threads']} threads per block" if f["max_threads"] else ""]
+        if f.get("occupancy"):
+            o = f["occupancy"]
+            parts.append(f"; {o['blocks_per_sm']} blocks per SM of {o['machine']}, occupancy {o['occupancy']:.3f}")
+        head = f"\n{f['function']}: "
+        parts += [f"{head}parameter {p['name']} at c[0][{p['offset']:#x}], {p['bytes']} bytes" for p in f["params"]]
+        parts += [f"{head}shared {s['name']} at {s['offset']}, {s['bytes']} bytes" for s in f["shared"]]
+    parts += [f"\nconstant bank {c['bank']}: {c['bytes']} bytes" for c in found["constants"]]
+    parts += ["\nprovenance: " + ", ".join(f"{k} {v}" for k, v in record.items()) for record in found["provenance"]]
+    return "".join(parts) + "\n"
+
+
+# -- control flow and values ------------------------------------------------------------------------------------------
+
+
+def _cfg(module: Module, kernel: str) -> Json:
+    from binalloc.analysis.callgraph import build_callgraph
+    from binalloc.analysis.dump import callgraph_dict, callgraph_text, cfg_dict, cfg_text, loops_dict, loops_text
+    from binalloc.analysis.loops import find_loops
+
+    graph = build_callgraph(module, kernel)
+    functions, texts = [], [callgraph_text(graph)]
+    for name in graph.functions:
+        cfg = graph.cfgs[name]
+        nest = find_loops(cfg)
+        functions.append({**cfg_dict(cfg, nest), "loops": loops_dict(nest)})
+        texts += [cfg_text(cfg, nest), loops_text(nest)]
+    return {"callgraph": callgraph_dict(graph), "functions": functions, "text": "\n".join(texts)}
+
+
+def _webs(module: Module, kernel: str) -> Json:
+    from binalloc.analysis.dump import summary_dict, summary_text, webs_dict, webs_text
+    from binalloc.analysis.program import analyse
+
+    program = analyse(module, kernel, lift=True)
+    functions = [{"summary": summary_dict(f), **webs_dict(f.webs)} for f in program.functions.values()]
+    texts = [text for f in program.functions.values() for text in (summary_text(f), webs_text(f.webs))]
+    texts += [f"not lifted: {reason}\n" for reason in program.lifting.reasons]
+    return {"functions": functions, "not_lifted": program.lifting.reasons, "text": "\n".join(texts)}
+
+
+def _pressure(module: Module, kernel: str) -> Json:
+    from binalloc.analysis.dump import pressure_dict, pressure_text
+    from binalloc.analysis.max_live import build_max_live
+    from binalloc.analysis.program import analyse
+
+    program = analyse(module, kernel)
+    registers, predicates = build_max_live(program), build_max_live(program, "P")
+    lines = [f"Max-live of {kernel}, callees included: {registers.kernel.units} registers"]
+    lines[0] += f" (at {_point(registers.kernel.point)}), {predicates.kernel.units} predicates"
+    lines[0] += f"; the binary reserves {module.function(kernel).info.registers} registers\n"
+    functions = []
+    for name, f in program.functions.items():
+        functions.append(pressure_dict(program, name, registers) | {"predicates": predicates.pressure[name]})
+        lines.append("\n" + pressure_text(program, name, registers))
+        rows = zip(f.fn.instrs, registers.pressure[name], predicates.pressure[name], strict=True)
+        for index, (instr, r, p) in enumerate(rows):
+            lines.append(f"  {index:5d} {r:4d} R {p:2d} P  {format_instr(instr, f.fn, index, module)}\n")
+    return {
+        "max_live": registers.kernel.units,
+        "max_live_at": [{"function": f, "index": i} for f, i in registers.kernel.point],
+        "max_live_predicates": predicates.kernel.units,
+        "demand": module.function(kernel).info.registers,
+        "functions": functions,
+        "text": "".join(lines),
+    }
+
+
+def _point(point: tuple[tuple[str, int], ...]) -> str:
+    return " / ".join(f"{f} {'entry' if i < 0 else f'word {i}'}" for f, i in point)
+
+
+def _stack(module: Module, kernel: str) -> Json:
+    from binalloc.report.stack import stack_of
+
+    return stack_of(module, kernel)
+
+
+def _minimum(module: Module, kernel: str) -> Json:
+    from binalloc.transform.rewrite import minimum_registers
+
+    info = module.function(kernel).info
+    if info.slot_bytes or info.spill_local:
+        raise Refused(
+            f"{kernel} has been rewritten before: the minimum is a property of the original",
+            file=module.path or None,
+            remedy="Ask for the original binary's.",
+        )
+    fewest = minimum_registers(module, kernel)
+    text = f"{kernel} can do with {fewest} registers per thread (it reserves {info.registers}); the rest is spilled\n"
+    return {"registers": fewest, "reserved": info.registers, "text": text}
+
+
+_VIEWS: dict[str, Callable[[Module, str], Json]] = {
+    "cfg": _cfg,
+    "webs": _webs,
+    "pressure": _pressure,
+    "stack": _stack,
+    "minimum": _minimum,
+}
+
+
+def render_inspection(found: Json) -> str:
+    """All views as text, one after the other."""
+    parts = []
+    for v in VIEWS:
+        if v in found:
+            parts.append(_sections_text(found[v]) if v == "sections" else found[v]["text"])
+    return "\n".join(parts)

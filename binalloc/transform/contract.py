@@ -1,0 +1,14 @@
+"""What callers must know of an allocated function; there is no fixed calling convention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Contract:
+    """What callers must know: architectural register -> register for arguments and results; clobbered registers."""
+
+    arguments: dict[int, int] = field(default_factory=dict)
+    results: dict[int, int] = field(default_factory=dict)
+    clobbers: int = 0
