@@ -272,10 +272,10 @@ def _unproven(module: Module, request: Request, findings: Sequence[object]) -> R
     from binalloc.analysis.dump import summary_dict
     from binalloc.analysis.program import analyse
 
-    for name, fn in analyse(module, request.kernel).functions.items():
+    for name, fn in analyse(module, request.kernel, lift=True).functions.items():
         for read in summary_dict(fn)["uninitialised"]:
             return Refused(
-                f"{request.kernel} may read a register that nothing wrote; what it does then cannot be preserved",
+                f"{request.kernel} may read a value that nothing wrote; what it does then cannot be preserved",
                 file=module.path or None,
                 place=f".text.{name} word {read['index']}",
                 found=f"a read of {read['place']}",
@@ -322,6 +322,9 @@ def same_results(request: Request, a: Version, b: Version) -> bool:
 
 def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
+    from binalloc.transform.rewrite import require_rewritable
+
+    require_rewritable(module, request.kernel)
     original = scheduled_original(module, request)
     running = request.emulate and request.launch is not None
     if running:

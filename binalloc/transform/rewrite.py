@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.build import SLOT_ROW
@@ -132,6 +133,13 @@ def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
         raise UsageError("no such number of registers", found=registers, expected=f"1 to {MAX_REGISTERS}")
     if slots < 0:
         raise UsageError("no such number of slots", found=slots, expected="0 or more")
+    require_rewritable(module, kernel)
+
+
+def require_rewritable(module: Module, kernel: str) -> None:
+    """Refused, with a reason, for kernels that no budget can be rewritten for: recursion, indirect calls, a kernel that
+    has been rewritten before, spill accesses that belong to no rewrite."""
+    require_static(build_callgraph(module, kernel))
     info = module.function(kernel).info
     if info.slot_bytes or info.spill_local:
         raise Refused(
@@ -140,13 +148,14 @@ def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
             found=f"{info.slot_bytes // SLOT_ROW} slots, {info.spill_local} spill bytes",
             remedy="Rewrite the original binary (its hash is in the provenance note).",
         )
-    for fn in module:
-        for index, instr in enumerate(fn.instrs):
-            if instr.f.get("spill"):
+    for name in sorted(_closure(module, module.function(kernel))):
+        for index, instr in enumerate(module.function(name).instrs):
+            memory = view(instr).memory
+            if memory is not None and memory.spill:
                 raise Refused(
                     "a spill access in a binary that no rewrite made: its slots and spill area are nobody's",
                     file=module.path or None,
-                    place=f".text.{fn.name} word {index}",
+                    place=f".text.{name} word {index}",
                     remedy="Use plain local or shared accesses in sources.",
                 )
 
