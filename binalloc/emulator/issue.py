@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.emulator.barriers import arrive, reconsider
-from binalloc.emulator.control import branch, call, finish, leave, settle
+from binalloc.emulator.control import branch, call, finish, leave, push, settle
 from binalloc.emulator.device import device
 from binalloc.emulator.dispatch import dispatch
 from binalloc.emulator.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
@@ -42,6 +42,7 @@ from binalloc.emulator.layout import (
     CT_NONE,
     CT_RETURN,
     CT_WARPSYNC,
+    ENTRY_CALL,
     F_CALL_TARGET,
     F_NOT_EXECUTED,
     F_PC,
@@ -119,7 +120,7 @@ def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> N
         if target >= g.code_words or program[target, C_VALID] < 2:
             set_fault(g, s, F_CALL_TARGET, w, pc, lane, target, 0, 0)
         else:
-            call(g, s, w, pc, target, same)
+            push(g, s, w, ENTRY_CALL, target, -1, same)
         rest &= ~same
 
 
