@@ -71,7 +71,9 @@ from binalloc.emulator.layout import (
     W_STALL,
     WHEEL,
 )
+from binalloc.emulator.poison import poison_all
 from binalloc.emulator.ports import port_free, take_port
+from binalloc.emulator.races import race_start
 from binalloc.emulator.reference import can_go_on, eligible_now, reason, refresh, resident_warps
 from binalloc.emulator.scan import count_bits, lowest_bit
 from binalloc.emulator.schedulers import pick
@@ -176,6 +178,7 @@ def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, 
         check_and_mark(g, s, program, hazard, w, pc, active, mask)
         s.vclock[w] += program[pc, C_STALL]
     counts[pc] += 1
+    s.warp_issued[w] += 1
     s.stat[S_WARP_INSTRS] += 1
     s.stat[S_THREAD_INSTRS] += count_bits(mask)
     unit = program[pc, C_UNIT]
@@ -251,8 +254,9 @@ def eligible_warps(g: Any, s: Any, sch: int) -> int:
 
 @device
 def begin_cycle(
-    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any
-) -> None:
+    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any, shadow: Any, shadow_local: Any,
+    races: Any,
+) -> None:  # fmt: skip
     """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
     skip(g, s, g.cycle - s.last_time - 1)
     s.last_time = g.cycle
@@ -260,7 +264,11 @@ def begin_cycle(
         refresh(g, s, program)
     else:
         fire(g, s, program)
-    dispatch(g, s, program, regs, hazard, shared, local)
+    slot = dispatch(g, s, program, regs, hazard, shared, local)
+    if slot >= 0 and g.check:
+        poison_all(g, s, shadow, shadow_local, slot)
+    if slot >= 0 and g.race:
+        race_start(g, s, races, slot)
     s.stat[S_WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
 
 

@@ -18,6 +18,7 @@ from binalloc.emulator.faults import Context, kernel_fault
 from binalloc.emulator.launch import check_against
 from binalloc.emulator.launch_types import Launch
 from binalloc.emulator.load import Constants, Program, check_registers, check_scheduled, reachable
+from binalloc.emulator.spin import find_spin
 from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Memories
 from binalloc.emulator.stats import collect
 from binalloc.errors import LimitHit, Refused, UsageError
@@ -27,6 +28,7 @@ from binalloc.models.machine_model import Machine
 Array = np.ndarray[Any, np.dtype[Any]]
 
 QUANTUM = {"numba": 20_000, "python": 50}
+SPIN_CYCLES = 500_000  # first look for endless loops; then each time at four times the cycle
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
 
@@ -116,8 +118,6 @@ def run(
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
         machine, or no block fits on an SM. UsageError: launch and kernel contradict each other.
     """
-    if check or race:
-        raise Refused("check and race modes are not built into this emulator yet")
     fn = _kernel(module, kernel)
     check_against(launch, fn.info, module.path or None)
     functions = reachable(module, fn)
@@ -129,6 +129,7 @@ def run(
     device = Device(_engine(engine), module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host)
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
+    device.watch(check, race)
     device.drive(max_cycles)
     return device.result(resident)
 
@@ -180,6 +181,7 @@ class Device:
         buffers: dict[str, Array],
     ) -> None:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
+        self.kernel = kernel
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError("number of SMs out of range", found=sms, expected=f"1 to {machine.chip.sms}")
@@ -288,13 +290,36 @@ class Device:
             self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
             self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)
 
+    def watch(self, check: bool, race: bool) -> None:
+        """Switch poison and race detection on, with the memory they need."""
+        mem, info = self.memories, self.kernel.info
+        self.put("check", int(check))
+        self.put("race", int(race))
+        self.put("local_stack", info.local_stack)
+        if check:
+            mem.shadow = np.zeros(mem.shared.shape, np.int64)
+            mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
+        if race:
+            table = mem.program
+            narrow = (table[:, L.C_SPACE] == L.SPACE_SHARED) | (table[:, L.C_SPACE] == L.SPACE_GENERIC)
+            narrow &= (table[:, L.C_GROUP] == L.G_MEM) & (table[:, L.C_SIZE] < 4)
+            shift = 0 if narrow.any() else 2
+            self.put("race_shift", shift)
+            mem.races = np.zeros((mem.shared.shape[0], mem.shared.shape[1] * 4 >> shift, 40), np.int64)
+
+    def step(self, steps: int, limit: int) -> int:
+        """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
+        return self.engine.run_quantum(self.g, self.sms, *self.memories.arguments(), steps, limit)
+
     def drive(self, max_cycles: int | None) -> None:
         """Run to the end of the grid, or raise."""
         limit = max_cycles if max_cycles is not None else 1 << 62
-        arguments = self.memories.arguments()
-        status = 0
+        status, checked = 0, SPIN_CYCLES
         while status == 0:
-            status = self.engine.run_quantum(self.g, self.sms, *arguments, QUANTUM[self.engine.name], limit)
+            status = self.step(QUANTUM[self.engine.name], limit)
+            if status == 0 and self.engine.get(self.g, 0, "cycle") > checked:
+                status = find_spin(self, limit)
+                checked = 4 * self.engine.get(self.g, 0, "cycle")
         if status == 2:
             fault = kernel_fault(Context(self.engine, self.g, self.sms, self.program))
             raise fault.at(self.module.path) if self.module.path else fault
