@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from binalloc import __version__
@@ -72,6 +73,7 @@ class Version:
     cycles: int | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     buffers: dict[str, Any] = field(default_factory=dict)
+    solver: list[dict[str, object]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -99,7 +101,9 @@ class Tried:
 @dataclass
 class Outcome:
     """Result of `rewrite_kernel`. kept_original: automatic choice found nothing better. verified: checker passed and,
-    where both were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it."""
+    where both were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it.
+    rescheduling: cycles of the input as it came over those of `original`, its code under our control codes (1.0 where
+    they are the same; None where it was not run). local: allocator `local` at the same number of blocks."""
 
     request: Request
     original: Version
@@ -110,6 +114,8 @@ class Outcome:
     reason: str
     tried: list[Tried] = field(default_factory=list)
     parts: dict[str, float] = field(default_factory=dict)
+    rescheduling: float | None = None
+    local: Version | None = None
 
     @property
     def verified(self) -> bool:
@@ -137,9 +143,12 @@ class Outcome:
             "reason": self.reason,
             "speedup": None if speedup is None else round(speedup, 4),
             "speedup_parts": {name: round(value, 4) for name, value in self.parts.items()},
+            "rescheduling": None if self.rescheduling is None else round(self.rescheduling, 4),
             "original": self.original.to_dict(),
             "rewritten": self.rewritten.to_dict(),
+            "local": self.local.to_dict() if self.local else None,
             "levels": [_tried_to_dict(t) for t in self.tried],
+            "solver": self.rewritten.solver,
         }
 
 
@@ -246,12 +255,12 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
-    from binalloc.transform.rewrite import rewrite
+    from binalloc.transform.rewrite import rewrite_kernel as rewrite
     from binalloc.transform.schedule import schedule
     from binalloc.verify.checker import check
 
-    rewritten = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
-    rewritten = schedule(rewritten, request.machine)
+    result = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
+    rewritten = schedule(result.module, request.machine)
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
@@ -263,10 +272,10 @@ def _unproven(module: Module, request: Request, findings: Sequence[object]) -> R
     from binalloc.analysis.dump import summary_dict
     from binalloc.analysis.program import analyse
 
-    for name, fn in analyse(module, request.kernel).functions.items():
+    for name, fn in analyse(module, request.kernel, lift=True).functions.items():
         for read in summary_dict(fn)["uninitialised"]:
             return Refused(
-                f"{request.kernel} may read a register that nothing wrote; what it does then cannot be preserved",
+                f"{request.kernel} may read a value that nothing wrote; what it does then cannot be preserved",
                 file=module.path or None,
                 place=f".text.{name} word {read['index']}",
                 found=f"a read of {read['place']}",
@@ -313,6 +322,9 @@ def same_results(request: Request, a: Version, b: Version) -> bool:
 
 def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
+    from binalloc.transform.rewrite import require_rewritable
+
+    require_rewritable(module, request.kernel)
     original = scheduled_original(module, request)
     running = request.emulate and request.launch is not None
     if running:
@@ -386,7 +398,8 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
         same = same_results(request, original, version)
     outcome = Outcome(request, original, version, True, same, False, "as asked", [Tried(budget, version)])
     if running:
-        outcome.parts = split_speedup(module, request, original, version)
+        outcome.local = local_version(module, request, version)
+        _explain(module, outcome)
     return outcome
 
 
@@ -408,26 +421,54 @@ def _automatic_rewrite(module: Module, request: Request, original: Version, runn
         raise UsageError("no such policy", place="--policy", found=request.policy, expected="exhaustive or unified")
     if best is None:
         return Outcome(request, original, original, True, True if running else None, True, reason, tried)
+    local = local_version(module, request, best) if running else None
+    if request.policy == "exhaustive" and local is not None and _fewer(local, best):
+        best, reason = local, f"{reason}; slots do not pay here"
     same = same_results(request, original, best) if running else None
-    outcome = Outcome(request, original, best, True, same, False, reason, tried)
+    outcome = Outcome(request, original, best, True, same, False, reason, tried, local=local)
     if running:
-        outcome.parts = split_speedup(module, request, original, best)
+        _explain(module, outcome)
     return outcome
 
 
+def _fewer(a: Version, b: Version) -> bool:
+    return a.cycles is not None and b.cycles is not None and a.cycles < b.cycles
+
+
+def _explain(module: Module, outcome: Outcome) -> None:
+    """Fill in what the speedup is made of."""
+    request, original = outcome.request, outcome.original
+    outcome.parts = split_speedup(request, original, outcome.rewritten, outcome.local)
+    ours = [fn.instrs for fn in reachable(original.module, request.kernel)]
+    given = reachable(module, request.kernel)
+    if [fn.instrs for fn in given] == ours:
+        outcome.rescheduling = 1.0
+    elif all(fn.info.machine == request.machine.name for fn in given):
+        as_given = measure(replace(original, module=module), request)
+        if as_given.cycles is not None and original.cycles:
+            outcome.rescheduling = as_given.cycles / original.cycles
+
+
 def _exhaustive(module: Module, request: Request, original: Version) -> tuple[list[Tried], Version | None, str]:
-    """Every level the machine can hold, measured. Levels at or below the original's are the original itself."""
+    """Every level the machine can hold, measured. Below the original's level there is nothing to gain, and at it only
+    where the original has values in local memory that registers or slots could take."""
     kernel = module.function(request.kernel)
     tried: list[Tried] = []
     best: Version | None = None
     assert original.cycles is not None
     fewest = original.cycles
     for budget in levels(request.machine, block_threads(kernel, request.launch), user_shared(kernel, request.launch)):
-        if budget.blocks <= original.blocks_per_sm:
+        if budget.blocks < original.blocks_per_sm or (
+            budget.blocks == original.blocks_per_sm and original.local_bytes == 0
+        ):
             continue
         request.progress(
             f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots"
         )
+        same = [t for t in tried if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots)]
+        if same:  # another number of blocks with the same budget is the same program
+            tried.append(Tried(budget, same[0].version, same[0].reason))
+            continue
         try:
             version = build_version(module, request, budget.registers, budget.slots)
         except Refused as e:
@@ -462,15 +503,9 @@ def _unified(module: Module, request: Request, original: Version) -> tuple[list[
         version = built[blocks].version
         if version is None:
             return Level(0, 0, Fraction(0), 0, False)
-        compute, memory = static_counts(version)
+        compute, memory, spills = static_counts(version)
         code = [i for fn in reachable(version.module, request.kernel) for i in fn.instrs]
-        return Level(
-            compute,
-            memory,
-            average_dispatch_interval(code),
-            version.module.function(request.kernel).info.spill_local // 4,
-            True,
-        )
+        return Level(compute, memory, average_dispatch_interval(code), spills)
 
     original_code = [i for fn in reachable(original.module, request.kernel) for i in fn.instrs]
     result = unified_search(
@@ -503,32 +538,35 @@ def _try(module: Module, request: Request, budget: Budget | None, blocks: int, o
         return Tried(budget, None, str(e))
 
 
-def static_counts(version: Version) -> tuple[int, int]:
-    """(instructions that are not off-chip accesses, off-chip accesses), static, over the call graph."""
-    off = total = 0
+def static_counts(version: Version) -> tuple[int, int, int]:
+    """(instructions that are not off-chip accesses, off-chip accesses, spill accesses among those), static, over the
+    call graph."""
+    off = spills = total = 0
     for fn in reachable(version.module, version.kernel):
         for instr in fn.instrs:
             total += 1
             memory = view(instr).memory
-            off += memory is not None and memory.space in OFF_CHIP
-    return total - off, off
+            if memory is not None and memory.space in OFF_CHIP:
+                off += 1
+                spills += memory.spill
+    return total - off, off, spills
 
 
-def split_speedup(module: Module, request: Request, original: Version, final: Version) -> dict[str, float]:
+def split_speedup(request: Request, original: Version, final: Version, local: Version | None) -> dict[str, float]:
     """The speedup's factors; their product is original.cycles / final.cycles.
 
     occupancy: the original run with as many blocks resident as the final version, as if registers were free.
-    local_traffic: what spilling to local memory alone (`local`, same budget) costs against that ideal. slots: what
-    keeping values in slots wins back. Where `local` is infeasible at that budget the last two are one factor, `spills`.
+    local_traffic: what spilling to local memory alone (`local`, same number of blocks) costs against that ideal.
+    slots: what keeping values in slots wins back. Without `local` the last two are one factor, `spills`.
     """
     assert original.cycles is not None
     assert final.cycles is not None
     ideal = original
     if final.blocks_per_sm != original.blocks_per_sm:
+        request.progress(f"{request.kernel}: the original at {final.blocks_per_sm} blocks, as if registers were free")
         ideal = measure(original, request, ideal_blocks=final.blocks_per_sm)
     assert ideal.cycles is not None
     parts = {"occupancy": original.cycles / ideal.cycles}
-    local = local_version(module, request, final)
     if local is None or local.cycles is None:
         parts["spills"] = ideal.cycles / final.cycles
         return parts
@@ -544,6 +582,7 @@ def local_version(module: Module, request: Request, final: Version) -> Version |
     budget = next((b for b in budgets if b.blocks == final.blocks_per_sm), None)
     if budget is None:
         return None
+    request.progress(f"{request.kernel}: allocator local, {budget.blocks} blocks, {budget.registers} registers")
     try:
         return measure(build_version(module, request, budget.registers, 0, "local"), request)
     except Refused:

@@ -112,6 +112,8 @@ class _GroupGraph:
         self.neighbours: list[set[int]] = []
         for g, group in enumerate(groups):
             found = {self.group_of[n] for value, _ in group.members for n in self.adjacent[value]}
+            if g in found and _clash(problem, group):
+                raise ValueError(f"values of group {g} that share a register are live at once")
             found.discard(g)
             self.neighbours.append(found)
         for value, register in problem.fixed.items():
@@ -125,6 +127,16 @@ class _GroupGraph:
     def taken(self, by: Group, of: Group) -> int:
         """Most base positions of `of` that a placed `by` can block."""
         return by.units // of.align or 1
+
+
+def _clash(problem: Problem, group: Group) -> bool:
+    """Whether two members at one offset interfere."""
+    at: dict[int, int] = {}
+    for value, offset in group.members:
+        if problem.adjacency[value] & at.get(offset, 0):
+            return True
+        at[offset] = at.get(offset, 0) | 1 << value
+    return False
 
 
 def _as_before(problem: Problem, graph: _GroupGraph) -> list[int]:

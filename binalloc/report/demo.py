@@ -34,13 +34,13 @@ def _row(
 ) -> dict[str, Any]:
     from binalloc.emulator.launch import load_launch
     from binalloc.isa.container import load
-    from binalloc.pipeline import Request, local_version, rewrite_kernel
+    from binalloc.pipeline import Request, rewrite_kernel
 
     module = load(stem.with_suffix(".loom"))
     launch = load_launch(stem.with_suffix(".toml"), size)
     request = Request(launch.kernel, machine, launch, engine=engine, progress=progress)
     outcome = rewrite_kernel(module, request)
-    local = None if outcome.kept_original else local_version(module, request, outcome.rewritten)
+    local = outcome.local
     return {
         "sample": stem.name,
         "verified": outcome.verified and _matches_reference(request, outcome.rewritten),

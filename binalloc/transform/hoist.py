@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from binalloc.isa.interface import view
 from binalloc.transform.contract import Contract
 from binalloc.transform.points import point_masks
-from binalloc.transform.vcode import RELOAD, STORE, Block, Item, Operand, VCode, mask_of
+from binalloc.transform.vcode import RELOAD, STORE, Block, Item, Values, VCode, mask_of
 from binalloc.transform.vliveness import liveness
 
 REACH = 48
@@ -35,12 +35,12 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
     live = liveness(code)
     points, capacity = point_masks(code, live, available, contracts)
     room = capacity - slack - np.array([m.bit_count() for m in points], np.int64)
-    fixed = mask_of(tuple(Operand("", (v,)) for v in code.values.fixed))
+    immovable = _immovable(code.values)
     blocks = []
     start = 0
     for block in code.blocks:
         end = start + len(block.items)
-        items = step(block.items, room[2 * start : 2 * end], fixed)
+        items = step(block.items, room[2 * start : 2 * end], immovable)
         blocks.append(Block(block.leader, items, block.succs))
         start = end
     return VCode(
@@ -48,14 +48,27 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
     )
 
 
-def _raise_reloads(items: list[Item], room: NDArray[np.int64], fixed: int) -> list[Item]:
-    """room: free registers at the points before (2k) and after (2k+1) item k of this block. fixed: precoloured values,
-    whose live ranges must not grow: another one may hold the same register a moment later."""
+def _immovable(values: Values) -> int:
+    """Values whose live ranges must not grow, because others get the same register without being asked: precoloured
+    ones, and members of a group that share an offset."""
+    mask = 0
+    for v in values.fixed:
+        mask |= 1 << v
+    for members in values.members:
+        offsets = [offset for _, offset in members]
+        for v, offset in members:
+            if offsets.count(offset) > 1:
+                mask |= 1 << v
+    return mask
+
+
+def _raise_reloads(items: list[Item], room: NDArray[np.int64], immovable: int) -> list[Item]:
+    """room: free registers at the points before (2k) and after (2k+1) item k of this block."""
     out = list(items)
     free = room.tolist()
     for k in range(len(out)):
         item = out[k]
-        if item.kind != RELOAD or item.guard is not None or mask_of(item.defs) & fixed:
+        if item.kind != RELOAD or item.guard is not None or mask_of(item.defs) & immovable:
             continue
         target = k
         for above in range(k - 1, max(-1, k - 1 - REACH), -1):
@@ -68,13 +81,13 @@ def _raise_reloads(items: list[Item], room: NDArray[np.int64], fixed: int) -> li
     return out
 
 
-def _sink_stores(items: list[Item], room: NDArray[np.int64], fixed: int) -> list[Item]:
+def _sink_stores(items: list[Item], room: NDArray[np.int64], immovable: int) -> list[Item]:
     """A store keeps its temporary alive until it is made; only temporaries that die there are worth the register."""
     out = list(items)
     free = room.tolist()
     for k in range(len(out) - 1, -1, -1):
         item = out[k]
-        if item.kind != STORE or mask_of(item.uses) & fixed:
+        if item.kind != STORE or mask_of(item.uses) & immovable:
             continue
         target = k
         for below in range(k + 1, min(len(out), k + 1 + REACH)):

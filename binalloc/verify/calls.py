@@ -48,12 +48,16 @@ class TooMuch(Exception):
 
 @dataclass
 class Pair:
-    """A rewritten function and the original one it stands for. callees: per call node's n the pair entered."""
+    """A rewritten function and the original one it stands for.
+
+    callees: per call node's n the pair entered. complete: the lockstep of this pair and all below it was established.
+    """
 
     product: Product
     blocks: list[Block]
     index: dict[Position, int]
     callees: dict[int, Pair] = field(default_factory=dict)
+    complete: bool = True
     footprint: Footprint = field(default_factory=Footprint)
 
     @property

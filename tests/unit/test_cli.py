@@ -137,8 +137,19 @@ def test_rewrite_chooses_by_blocks_and_by_policy() -> None:
     assert static.json["policy"] == "unified"
     assert static.json["reason"].startswith("start: interval")
     auto = call("rewrite", loom("callchain"), "--auto", *launch("callchain"), "--json").json
-    assert (auto["kept_original"], auto["speedup"]) == (True, 1.0)
-    assert "kept" in call("rewrite", loom("callchain"), *launch("callchain")).out
+    assert (auto["kept_original"], auto["verified"], auto["same_results"]) == (False, True, True)
+    assert auto["speedup"] > 1.0
+    assert "Chosen: fewest cycles" in call("rewrite", loom("callchain"), *launch("callchain")).out
+
+
+def test_auto_keeps_an_original_that_nothing_beats_and_writes_it(tmp_path: Path) -> None:
+    out = tmp_path / "out.loom"
+    kept = ["rewrite", loom("nbody"), "--auto", "--policy", "unified", *launch("nbody"), "--no-emulate", "-o", str(out)]
+    answer = call(*kept, "--json").json
+    assert answer["kept_original"] is True
+    assert answer["rewritten"] == answer["original"]
+    assert [fn.instrs for fn in load(out)] == [fn.instrs for fn in load(loom("nbody"))]
+    assert "The original is kept" in call(*kept).out
 
 
 def test_rewrite_to_stdout_is_the_binary_alone() -> None:
