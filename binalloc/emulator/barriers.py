@@ -1,8 +1,8 @@
 """Block barriers: BAR.SYNC, BAR.ARV and the reductions, sixteen per block, counted in whole warps.
 
 A barrier opens when as many warps have come as the first arrival expects: thread count / 32, or every warp of the
-block that has not ended. A warp must come with all its live lanes; hardware leaves the rest undefined, here it is a fault.
-"""
+block that has not ended. A warp must come with all its live lanes; hardware leaves the rest undefined, here it is a
+fault."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ from binalloc.emulator.races import race_access
 
 @device
 def next_cycle(g: Any, sms: Any) -> int:
-    """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else 0."""
+    """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else
+    0."""
     if g.retired == g.blocks:
         for i in range(g.sms):
             s = sms[i]
@@ -73,8 +74,8 @@ def run_quantum(
     device_state: Any, sms: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any,
     const: Any, counts: Any, shadow: Any, shadow_local: Any, races: Any, steps: int, limit: int,
 ) -> int:  # fmt: skip
-    """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle would
-    be `limit`, else 0. `device_state` and `sms` are arrays of records."""
+    """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
+    would be `limit`, else 0. `device_state` and `sms` are arrays of records."""
     g = device_state[0]
     for _ in range(steps):
         if g.cycle >= limit:

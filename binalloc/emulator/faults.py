@@ -78,7 +78,11 @@ def kernel_fault(c: Context) -> KernelFault:
     code, sm, w, pc, lane = (c.of(n) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane"))
     a, b, d = c.of("fault_a"), c.of("fault_b"), c.of("fault_c")
     if code == L.F_DEADLOCK:
-        return KernelFault(_NAMES[code], found=deadlock(c), remedy="Every warp that a barrier expects must reach it; no lane may wait for another of its warp.")
+        return KernelFault(
+            _NAMES[code],
+            found=deadlock(c),
+            remedy="Every warp that a barrier expects must reach it; no lane may wait for another of its warp.",
+        )
     block = c.engine.get(c.sms, sm, "block_id")[c.engine.get(c.sms, sm, "block_of")[w]]
     warp = c.engine.get(c.sms, sm, "in_block")[w]
     place = f"{c.where(pc)}, SM {sm}, block {block}, warp {warp}"
@@ -95,7 +99,11 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.F_GLOBAL:
         return f"address {a:#x}, {b} bytes", "an address inside one buffer", None
     if code == L.F_SHARED:
-        return f"address {a:#x}, {b} bytes", f"below {d:#x}, the end of the block's static and dynamic shared memory", None
+        return (
+            f"address {a:#x}, {b} bytes",
+            f"below {d:#x}, the end of the block's static and dynamic shared memory",
+            None,
+        )
     if code == L.F_LOCAL:
         return f"address {a:#x}", f"{b:#x} to {d:#x}, the thread's local frames", None
     if code == L.F_CONST:
@@ -147,8 +155,16 @@ def deadlock(c: Context) -> str:
         state, sp, stack, block_of, in_block, block_id, bar_id, bar_pc, arrived = (
             c.engine.get(c.sms, sm, n)
             for n in (
-                "state", "sp", "stack", "block_of", "in_block", "block_id", "bar_id", "bar_pc", "bar_arrived",
-            )  # fmt: skip
+                "state",
+                "sp",
+                "stack",
+                "block_of",
+                "in_block",
+                "block_id",
+                "bar_id",
+                "bar_pc",
+                "bar_arrived",
+            )
         )
         for w in range(c.of("warp_limit")):
             who = f"SM {sm} block {block_id[block_of[w]]} warp {in_block[w]}"

@@ -1,14 +1,13 @@
 """One SM, one cycle: events, dispatch, and every scheduler's issue slots.
 
 Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
-applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier latency;
-a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken for the
-unit's interval, or as many cycles more as a memory access needs passes.
+applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier
+latency; a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken
+for the unit's interval, or as many cycles more as a memory access needs passes.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
-slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise the
-follower issues one cycle later like after a stall of 1.
-"""
+slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
+the follower issues one cycle later like after a stall of 1."""
 
 from __future__ import annotations
 
@@ -127,9 +126,7 @@ def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> N
 
 
 @device
-def exec_control(
-    g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int
-) -> None:
+def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
     """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
     active = s.stack[w, s.sp[w], ST_MASK]
     kind = program[pc, C_CONTROL]

@@ -1,10 +1,9 @@
 """`check`: poison of values nobody wrote, propagated through everything, a fault only where it matters.
 
-Registers, predicates, shared and local words start poisoned. An instruction's results are poisoned in the lanes where any
-source, or the guard, is; SEL looks only at the side it takes, SHFL at the lane it reads. It is a fault where poison reaches
-an address, a branch or other control, the guard of a store, or data stored to global memory. A store narrower than a word
-cleans the whole word (optimistic: it can hide poison, never invent it).
-"""
+Registers, predicates, shared and local words start poisoned. An instruction's results are poisoned in the lanes where
+any source, or the guard, is; SEL looks only at the side it takes, SHFL at the lane it reads. It is a fault where
+poison reaches an address, a branch or other control, the guard of a store, or data stored to global memory. A store
+narrower than a word cleans the whole word (optimistic: it can hide poison, never invent it)."""
 
 from __future__ import annotations
 
@@ -154,9 +153,7 @@ def set_poison(s: Any, w: int, row: int, bits: int, mask: int) -> None:
 
 
 @device
-def poison_memory(
-    g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int
-) -> None:
+def poison_memory(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int) -> None:
     """A memory instruction that has executed: poison moves between registers and shared or local words."""
     access = program[pc, C_ACCESS]
     rd = program[pc, C_RD]
@@ -177,9 +174,7 @@ def poison_memory(
 
 
 @device
-def poison_after(
-    g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int
-) -> None:
+def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int) -> None:
     """The instruction at `pc` has executed in lanes `mask`: poison of what it wrote."""
     if program[pc, C_GROUP] == G_MEM:
         poison_memory(g, s, program, shadow, shadow_local, w, pc, mask)

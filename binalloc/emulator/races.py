@@ -1,10 +1,10 @@
 """`race`: shared-memory accesses of different warps that no barrier orders.
 
-Vector clocks as in FastTrack (Flanagan and Freund, PLDI 2009, section 3), with warps for threads and barrier arrivals for
-synchronisation; named barriers and arrivals without waiting are covered. It differs in keeping a read clock per warp
-throughout, because a block has at most 32. Lanes of one warp execute in step: among them only one store instruction that
-writes different values to one place is a race. Atomics do not race with one another; .SPILL accesses are private.
-"""
+Vector clocks as in FastTrack (Flanagan and Freund, PLDI 2009, section 3), with warps for threads and barrier arrivals
+for synchronisation; named barriers and arrivals without waiting are covered. It differs in keeping a read clock per
+warp throughout, because a block has at most 32. Lanes of one warp execute in step: among them only one store
+instruction that writes different values to one place is a race. Atomics do not race with one another; .SPILL accesses
+are private."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def race_word(g: Any, s: Any, cell: Any, w: int, pc: int, t: int, address: int, 
     """Lane t of warp slot w accesses the place whose history is `cell`."""
     me = s.in_block[w]
     writer = cell[_WRITER] - 1
-    if writer >= 0 and writer != me and s.clock[w, writer] < cell[_CLOCK]:
-        if not (access == ACCESS_ATOMIC and cell[_ATOMIC] == 1):
-            set_fault(g, s, F_RACE, w, pc, t, address, cell[_WRITE_PC], 0)
+    late = writer >= 0 and writer != me and s.clock[w, writer] < cell[_CLOCK]
+    if late and not (access == ACCESS_ATOMIC and cell[_ATOMIC] == 1):
+        set_fault(g, s, F_RACE, w, pc, t, address, cell[_WRITE_PC], 0)
     if access == ACCESS_LOAD:
         cell[_READS + me] = s.clock[w, me]
         cell[_READ_PC] = pc
@@ -103,10 +103,10 @@ def race_lanes(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: i
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 for u in range(t):
-                    if (mask >> u) & 1 and s.addr[u] == s.addr[t]:
-                        if (int(regs[row, reg, u]) ^ int(regs[row, reg, t])) & field:
-                            set_fault(g, s, F_RACE, w, pc, t, s.addr[t], pc, 2)
-                            return
+                    other = (int(regs[row, reg, u]) ^ int(regs[row, reg, t])) & field
+                    if (mask >> u) & 1 and s.addr[u] == s.addr[t] and other:
+                        set_fault(g, s, F_RACE, w, pc, t, s.addr[t], pc, 2)
+                        return
 
 
 @device

@@ -1,7 +1,7 @@
 """Run one launch of a kernel: stage it, place its buffers, drive the device loop, collect the result.
 
-The driver calls device code in bounded quanta, so Ctrl-C and limits work; faults come back as codes and are raised here.
-"""
+The driver calls device code in bounded quanta, so Ctrl-C and limits work; faults come back as codes and are raised
+here."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ BUFFER_GAP = 4096
 class Result:
     """What a launch did.
 
-    cycles: core cycles from first dispatch to last retirement. buffers: global buffers after the grid ended. stats: plain
-    numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident warps over
-    the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all: one SM stood for
-    the whole device, with its share of the bandwidth.
-    """
+    cycles: core cycles from first dispatch to last retirement. buffers: global buffers after the grid ended. stats:
+    plain numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident
+    warps over the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all:
+    one SM stood for the whole device, with its share of the bandwidth."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -126,7 +125,9 @@ def run(
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
     resident = _resident(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
-    device = Device(_engine(engine), module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host)
+    device = Device(
+        _engine(engine), module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host
+    )
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)
@@ -273,7 +274,9 @@ class Device:
         )
         for what, found, most in bounds:
             if found > most:
-                raise Refused(f"{m.name} is larger than the emulator", place=what, found=found, expected=f"at most {most}")
+                raise Refused(
+                    f"{m.name} is larger than the emulator", place=what, found=found, expected=f"at most {most}"
+                )
 
     def _allocate(self, resident: int) -> None:
         need, mem = self.need, self.memories
@@ -351,7 +354,8 @@ class Device:
 
 
 def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:
-    """Addresses of the buffers, in their order, aligned and with unmapped gaps between them; bytes of the whole span."""
+    """Addresses of the buffers, in their order, aligned and with unmapped gaps between them; bytes of the whole
+    span."""
     addresses = {}
     at = L.GLOBAL_BASE
     for name, data in buffers.items():

@@ -48,7 +48,7 @@ class SingleStep:
             "k", [instr, make("NOP"), make("NOP"), make("EXIT")],
             FunctionInfo(shared_bytes=MEMORY_BYTES, local_bytes=256, spill_local=256, registers=255, slot_bytes=256),
         )  # fmt: skip
-        module = Module([kernel], constants={b: constants for b in range(18)})
+        module = Module([kernel], constants=dict.fromkeys(range(18), constants))
         module.layout()
         launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (Argument("x", "buffer", "u8", (MEMORY_BYTES,)),))
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
@@ -60,7 +60,9 @@ class SingleStep:
         d = self.device
         g, s, mem = d.g[0], d.sms[0], d.memories
         steps = 0
-        begin_cycle(g, s, mem.program, mem.regs, mem.hazard, mem.shared, mem.local, mem.shadow, mem.shadow_local, mem.races)
+        begin_cycle(
+            g, s, mem.program, mem.regs, mem.hazard, mem.shared, mem.local, mem.shadow, mem.shadow_local, mem.races
+        )
         mem.regs[0, :255] = before.registers
         for p, mask in enumerate(before.predicates):
             s.pred[0, p] = mask

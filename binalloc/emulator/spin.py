@@ -1,9 +1,9 @@
 """Endless loops that wait for what can never come: a spin inside a warp, or between warps.
 
-The launch is a deterministic machine: if everything a program can see (registers, predicates, stacks, all memories) is the
-same at two moments far apart, and in between every warp either issued or stood at a closed barrier, then nothing will ever
-change, and the spin is a deadlock. Looked for rarely and by the driver, so it costs the device loop nothing.
-"""
+The launch is a deterministic machine: if everything a program can see (registers, predicates, stacks, all memories)
+is the same at two moments far apart, and in between every warp either issued or stood at a closed barrier, then
+nothing will ever change, and the spin is a deadlock. Looked for rarely and by the driver, so it costs the device loop
+nothing."""
 
 from __future__ import annotations
 

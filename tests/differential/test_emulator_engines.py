@@ -14,11 +14,21 @@ from tests.unit.emulator_kit import address, go, module, op, store
 from tests.unit.test_emulator_timing import counters, one_of_each
 
 OPS: tuple[tuple[str, dict[str, int]], ...] = (
-    ("IADD3", {"rc": 9, "negb": 1, "pd0": 2}), ("IMAD", {"rc": 8}), ("LOP3", {"rc": 9, "lut": 0xE8}),
-    ("SHF", {"rc": 8, "dir": 1}), ("IMNMX", {"ps0": 2}), ("SEL", {"ps0": 2}), ("LEA", {"shift": 3}), ("PRMT", {"rc": 7}),
-    ("FADD", {}), ("FMUL", {"ftz": 1}), ("FFMA", {"rc": 9, "rnd": 2}), ("FFMA", {"rc": 9}), ("FMNMX", {"ps0": 2}),
+    ("IADD3", {"rc": 9, "negb": 1, "pd0": 2}),
+    ("IMAD", {"rc": 8}),
+    ("LOP3", {"rc": 9, "lut": 0xE8}),
+    ("SHF", {"rc": 8, "dir": 1}),
+    ("IMNMX", {"ps0": 2}),
+    ("SEL", {"ps0": 2}),
+    ("LEA", {"shift": 3}),
+    ("PRMT", {"rc": 7}),
+    ("FADD", {}),
+    ("FMUL", {"ftz": 1}),
+    ("FFMA", {"rc": 9, "rnd": 2}),
+    ("FFMA", {"rc": 9}),
+    ("FMNMX", {"ps0": 2}),
     ("IMAD.HI", {"rc": 9, "u32": 1}),
-)  # fmt: skip
+)
 
 
 def extra(rng: random.Random) -> list[Instr]:
@@ -31,8 +41,11 @@ def extra(rng: random.Random) -> list[Instr]:
         return [op("STS", ra=14, rb=some, width=4, rbar=1), op("BAR", form=1, imm=0, wait=2),
                 op("LDS", rd=6, ra=14, width=4, wbar=2), op("BAR", form=1, imm=0, wait=4)]  # fmt: skip
     if kind == 2:
-        return [op("STL", ra=255, rb=some, width=4, moff=4 * rng.randrange(4), rbar=1),
-                op("LDL", rd=8, ra=255, width=4, moff=4 * rng.randrange(4), wbar=2, wait=2), op("NOP", wait=4)]  # fmt: skip
+        return [
+            op("STL", ra=255, rb=some, width=4, moff=4 * rng.randrange(4), rbar=1),
+            op("LDL", rd=8, ra=255, width=4, moff=4 * rng.randrange(4), wbar=2, wait=2),
+            op("NOP", wait=4),
+        ]
     if kind == 3:
         guard = (rng.randrange(3), bool(rng.getrandbits(1)))
         return [op("BRA", stall=1, guard=guard, target=2, diverges=1, reconv=2),

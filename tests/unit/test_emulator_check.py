@@ -37,7 +37,9 @@ def test_a_register_nobody_wrote_may_be_moved_but_not_stored(engine: str) -> Non
 
 
 def test_poison_reaches_addresses_branches_and_guards() -> None:
-    assert "address" in run([op("LDS", rd=6, ra=9, width=4, wbar=0), op("EXIT")], bad="uninit", check=True, shared_bytes=64)
+    assert "address" in run(
+        [op("LDS", rd=6, ra=9, width=4, wbar=0), op("EXIT")], bad="uninit", check=True, shared_bytes=64
+    )
     setp = op("ISETP", pd0=0, ra=9, rb=255, icmp=2)
     assert "guard" in run([setp, op("EXIT", guard=(0, False)), op("EXIT")], bad="uninit", check=True)
     assert "guard" in run([op("STG", guard=(3, False), ra=4, rb=0, width=4), op("EXIT")], bad="uninit", check=True)
@@ -49,7 +51,9 @@ def test_a_guarded_write_cleans_only_its_lanes() -> None:
     half = op("ISETP", pd0=0, ra=0, form=1, imm=16, icmp=1)
     text = run([half, op("MOV", guard=(0, False), rd=6, rb=0), *store(6)], bad="uninit", check=True)
     assert "0xffff0000" in text
-    run([half, op("MOV", guard=(0, False), rd=6, rb=0), op("MOV", guard=(0, True), rd=6, rb=255), *store(6)], check=True)
+    run(
+        [half, op("MOV", guard=(0, False), rd=6, rb=0), op("MOV", guard=(0, True), rd=6, rb=255), *store(6)], check=True
+    )
     run([half, op("SEL", rd=6, ra=0, rb=255, ps0=0), *store(6)], check=True)
 
 
@@ -58,7 +62,12 @@ def test_poison_passes_through_shared_and_local_memory_and_shuffles() -> None:
     read = [op("LDS", rd=6, ra=7, width=4, wbar=0), op("NOP", wait=1), *store(6)]
     run([index, *read], bad="uninit", check=True, shared_bytes=128)
     run([index, op("STS", ra=7, rb=0, width=4, rbar=1), op("NOP", wait=2), *read], check=True, shared_bytes=128)
-    run([index, op("STS", ra=7, rb=9, width=4, rbar=1), op("NOP", wait=2), *read], bad="uninit", check=True, shared_bytes=128)
+    run(
+        [index, op("STS", ra=7, rb=9, width=4, rbar=1), op("NOP", wait=2), *read],
+        bad="uninit",
+        check=True,
+        shared_bytes=128,
+    )
     local = [op("LDL", rd=6, ra=255, width=4, wbar=0), op("NOP", wait=1), *store(6)]
     run(local, bad="uninit", check=True, local_bytes=4)
     run([op("STL", ra=255, rb=0, width=4, rbar=1), op("NOP", wait=2), *local], check=True, local_bytes=4)
@@ -93,7 +102,10 @@ def test_bytes_of_one_word_and_atomics_do_not_race_but_equal_places_of_one_store
 
 
 def test_an_arrival_orders_what_came_before_it() -> None:
-    split = [op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=1), op("BRA", guard=(0, True), target=3, diverges=1, reconv=5)]
+    split = [
+        op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=1),
+        op("BRA", guard=(0, True), target=3, diverges=1, reconv=5),
+    ]
     first = [op("STS", ra=255, rb=255, width=4, moff=4, rbar=0), op("BAR", bar=1, barid=5, form=1, imm=64, wait=1),
              op("BRA", target=2)]  # fmt: skip
     second = [op("BAR", bar=0, barid=5, form=1, imm=64), op("LDS", rd=6, ra=255, width=4, moff=4, wbar=0)]

@@ -65,7 +65,13 @@ def test_lanes_leave_a_loop_at_different_rounds_and_the_stack_stays_flat() -> No
 
 
 def test_guarded_exit_ends_lanes_and_the_others_go_on() -> None:
-    body = [add(6, 5), op("STG", ra=4, rb=6, width=4, rbar=4), setp(0, 20), op("EXIT", guard=(0, False), wait=16), add(6, 1)]
+    body = [
+        add(6, 5),
+        op("STG", ra=4, rb=6, width=4, rbar=4),
+        setp(0, 20),
+        op("EXIT", guard=(0, False), wait=16),
+        add(6, 1),
+    ]
     assert (outcome(body) == np.where(T < 20, 5, 6)).all()
 
 
@@ -89,8 +95,13 @@ def test_calls_guarded_or_not_with_guarded_returns() -> None:
 
 def test_a_return_inside_a_divergent_region_and_a_call_inside_a_call() -> None:
     region = [
-        op("BRA", guard=(1, False), target=2, diverges=1, reconv=3), add(6, 7), op("RET"), add(6, 9), add(6, 100), op("RET"),
-    ]  # fmt: skip
+        op("BRA", guard=(1, False), target=2, diverges=1, reconv=3),
+        add(6, 7),
+        op("RET"),
+        add(6, 9),
+        add(6, 100),
+        op("RET"),
+    ]
     assert (calls((7, False), region) == np.where(T < 4, 1109, 1007)).all()
     nested = [op("CALL", guard=(1, True), target=0), add(6, 1), op("RET")]
     assert (calls((7, False), nested, {"g": [add(6, 20), op("RET")]}) == np.where(T < 4, 1001, 1021)).all()
@@ -102,7 +113,14 @@ def test_exit_inside_a_callee_ends_the_lane_everywhere() -> None:
 
 
 def test_indirect_calls_to_different_functions() -> None:
-    body = [*address(), setp(0, 12), op("SEL", rd=9, ra=10, rb=11, ps0=0), op("CALL.IND", ra=9), add(6, 1000), *store(6)]
+    body = [
+        *address(),
+        setp(0, 12),
+        op("SEL", rd=9, ra=10, rb=11, ps0=0),
+        op("CALL.IND", ra=9),
+        add(6, 1000),
+        *store(6),
+    ]
     body[4:4] = [op("MOV", rd=10, form=1, imm=0), op("MOV", rd=11, form=1, imm=0)]
     m = module(body, params={"x": 8}, functions={"f": [add(6, 1), op("RET")], "g": [add(6, 2), op("RET")]})
     for i, name in ((4, "f"), (5, "g")):
@@ -123,23 +141,31 @@ def test_bytes_halves_words_and_quads_survive_a_round_trip(space: str) -> None:
         ra = 8
     body = [
         *base,
-        op("MOV", rd=12, form=1, imm=0x80FF7F01), add(13, 1, 0), op("MOV", rd=14, form=1, imm=3), op("MOV", rd=15, form=1, imm=4),
+        op("MOV", rd=12, form=1, imm=0x80FF7F01),
+        add(13, 1, 0),
+        op("MOV", rd=14, form=1, imm=3),
+        op("MOV", rd=15, form=1, imm=4),
         op(names[0], ra=ra, rb=12, width=6, rbar=1),
         op(names[0], ra=ra, rb=15, width=0, moff=9, rbar=1, wait=2),
         op(names[1], rd=16, ra=ra, width=3, moff=2, wbar=2, wait=2),  # S16: 0x80ff
         op(names[1], rd=17, ra=ra, width=0, moff=1, wbar=2),  # U8: 0x7f
         op(names[1], rd=20, ra=ra, width=5, moff=8, wbar=2),
-        op("IADD3", rd=6, ra=16, rb=17, rc=20, wait=4), op("IADD3", rd=6, ra=6, rb=13, rc=21),
-    ]  # fmt: skip
+        op("IADD3", rd=6, ra=16, rb=17, rc=20, wait=4),
+        op("IADD3", rd=6, ra=6, rb=13, rc=21),
+    ]
     want = (0xFFFF80FF + 0x7F + (3 | 4 << 8) + T + 1 + 4) & 0xFFFFFFFF
     assert (outcome(body, info={"shared_bytes": 512, "local_bytes": 16}) == want).all()
 
 
 def test_barriers_order_shared_memory_between_warps() -> None:
     body = [
-        op("IMAD", rd=7, ra=0, form=1, imm=4, rc=255), op("STS", ra=7, rb=0, width=4, rbar=0), op("BAR", form=1, imm=0, wait=1),
-        op("LOP3", rd=7, ra=7, form=1, imm=0xFC, rc=255, lut=0x3C), op("LDS", rd=6, ra=7, width=4, wbar=0), op("NOP", wait=1),
-    ]  # fmt: skip
+        op("IMAD", rd=7, ra=0, form=1, imm=4, rc=255),
+        op("STS", ra=7, rb=0, width=4, rbar=0),
+        op("BAR", form=1, imm=0, wait=1),
+        op("LOP3", rd=7, ra=7, form=1, imm=0xFC, rc=255, lut=0x3C),
+        op("LDS", rd=6, ra=7, width=4, wbar=0),
+        op("NOP", wait=1),
+    ]
     assert (outcome(body, threads=64, info={"shared_bytes": 256}) == (np.arange(64) ^ 63)).all()
 
 
@@ -182,7 +208,12 @@ def test_shuffles_and_votes() -> None:
 
 
 def test_global_atomics_of_all_lanes() -> None:
-    code = [*address(), op("MOV", rd=7, form=1, imm=2), op("ATOMG", rd=6, ra=2, rb=7, aop=0, wbar=0), op("EXIT", wait=1)]
+    code = [
+        *address(),
+        op("MOV", rd=7, form=1, imm=2),
+        op("ATOMG", rd=6, ra=2, rb=7, aop=0, wbar=0),
+        op("EXIT", wait=1),
+    ]
     result = go(module(code, params={"x": 8}), buffers={"x": np.zeros(2, np.uint32)}, block=64, grid=3)
     assert result.buffers["x"].tolist() == [384, 0]
 
@@ -198,9 +229,12 @@ def test_special_registers_of_a_three_dimensional_launch() -> None:
         mix.append(op("IMAD", rd=6, ra=6, form=1, imm=7, rc=10 + i))
     index = [
         op("IMAD", rd=7, ra=18, rb=20, rc=17),  # (z * ny) + y ... of the grid
-        op("IMAD", rd=7, ra=7, rb=19, rc=16), op("IMAD", rd=8, ra=12, rb=14, rc=11), op("IMAD", rd=8, ra=8, rb=13, rc=10),
-        op("IMAD", rd=7, ra=7, form=1, imm=2 * 3 * 4, rc=8), op("IMAD.WIDE", rd=4, ra=7, form=1, imm=4, rc=2),
-    ]  # fmt: skip
+        op("IMAD", rd=7, ra=7, rb=19, rc=16),
+        op("IMAD", rd=8, ra=12, rb=14, rc=11),
+        op("IMAD", rd=8, ra=8, rb=13, rc=10),
+        op("IMAD", rd=7, ra=7, form=1, imm=2 * 3 * 4, rc=8),
+        op("IMAD.WIDE", rd=4, ra=7, form=1, imm=4, rc=2),
+    ]
     index[0] = op("IMAD", rd=7, ra=18, rb=20, rc=17)
     code = [*address(), *read, *mix, *index, *store(6)]
     n = 2 * 3 * 4 * 2 * 2 * 2
