@@ -164,6 +164,35 @@ done:
 11| EXIT
 """,
     ),
+    "guards_one_after_the_other": (  # the first store of R1's home comes after R1 was defined again elsewhere
+        """
+.kernel k registers=8
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+LDG rd=0 ra=2 width=5
+ISETP pd0=0 ra=0 form=1 imm=5 icmp=1
+ISETP pd0=1 ra=0 form=1 imm=9 icmp=1
+@!P0 MOV rd=1 rb=0
+@!P1 MOV rd=1 form=1 imm=1
+STG ra=2 rb=1 width=4
+EXIT
+""",
+        """
+.kernel k registers=5 spill_local=4
+0| MOV rd=2 form=2 cbank=0 coff=0
+1| MOV rd=3 form=2 cbank=0 coff=4
+2| LDG rd=0 ra=2 width=5
+-| STL rb=1 spill=1 width=4
+3| ISETP pd0=0 ra=0 form=1 imm=5 icmp=1
+4| ISETP pd0=1 ra=0 form=1 imm=9 icmp=1
+6| @!P1 MOV rd=1 form=1 imm=1
+-| @!P0 STL rb=0 spill=1 width=4
+-| @!P1 STL rb=1 spill=1 width=4
+-| LDL rd=1 spill=1 width=4
+7| STG ra=2 rb=1 width=4
+8| EXIT
+""",
+    ),
     "divergence": (
         """
 .kernel k registers=10

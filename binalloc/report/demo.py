@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,11 +27,46 @@ def run_demo(
             raise UsageError("no such sample", file=str(folder), found=name, expected=", ".join(found) or "none")
     if not found:
         raise UsageError("no samples here", file=str(folder), remedy="Run it in the repository, or give --samples.")
-    return [_row(folder / name, machine, engine, size, progress) for name in names or found]
+    stems = [folder / name for name in names or found]
+    workers = min(len(stems), os.cpu_count() or 1)
+    if workers == 1:
+        return [_row(stem, machine, engine, size, progress) for stem in stems]
+    return _in_parallel(stems, workers, machine, engine, size, progress)
+
+
+def _in_parallel(
+    stems: list[Path],
+    workers: int,
+    machine: Machine,
+    engine: str,
+    size: str | None,
+    progress: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """One process per core; the emulator is compiled once, here, and read from its cache there."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    from binalloc.emulator.warm import warm_up
+
+    progress("compiling the emulator (first run only)" if engine == "numba" else "starting")
+    warm_up(engine)
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        jobs = [pool.submit(_row, stem, machine, engine, size) for stem in stems]
+        names = {job: stem.name for job, stem in zip(jobs, stems, strict=True)}
+        waiting = sorted(names.values())
+        progress(f"running {', '.join(waiting)}")
+        for job in as_completed(jobs):
+            waiting.remove(names[job])
+            progress(f"{names[job]} done; running {', '.join(waiting)}")
+        return [job.result() for job in jobs]
+
+
+def _silent(_: str) -> None:
+    """Worker processes do not write to the terminal."""
 
 
 def _row(
-    stem: Path, machine: Machine, engine: str, size: str | None, progress: Callable[[str], None]
+    stem: Path, machine: Machine, engine: str, size: str | None, progress: Callable[[str], None] = _silent
 ) -> dict[str, Any]:
     from binalloc.emulator.launch import load_launch
     from binalloc.isa.container import load
