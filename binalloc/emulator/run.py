@@ -189,7 +189,9 @@ class Device:
         self.g = engine.records(GLOBAL_DTYPE, 1)
         self.sms = engine.records(SM_DTYPE, sms)
         self.addresses, total = place_buffers(buffers)
-        params = launch.parameters([(p.name, p.offset, p.size) for p in kernel.info.params], self.addresses)
+        handles = {a.name: i for i, a in enumerate(launch.arguments) if a.kind == "texture"}
+        listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
+        params = launch.parameters(listed, self.addresses | handles)
         constants = Constants.build({0: params, **module.constants} if params else dict(module.constants))
         self.program = Program(module, machine, constants)
         self.memories = Memories(self.program.table)
