@@ -1,7 +1,8 @@
 """Fuzzing of everything that reads a file: `python -m tests.fuzz --count 20000 --seed 1`.
 
 Random corruptions of the samples go through the reader, and what still reads through disassembler, every view of
-`inspect`, scheduling, rewriting and checking; corrupted sources, launch files and machine files through their parsers.
+`inspect`, scheduling, rewriting, checking and the first cycles of a run; corrupted sources, launch and machine files
+through their parsers.
 Anything raised but BinallocError, a case of more than `CASE_SECONDS` of CPU time, and more than 1 GiB of address space
 end the run with the case's seed. Run as a process of its own, so that the limits hold for nobody else.
 """
@@ -32,12 +33,15 @@ from tests.isa_random import corrupt
 SAMPLES = Path(__file__).parents[1] / "samples"
 MACHINES = Path(__file__).parents[1] / "binalloc" / "models" / "machines"
 LAUNCH = load_launch(SAMPLES / "callchain.toml")
+SMALL = {p.stem: load_launch(p, "test") for p in sorted(SAMPLES.glob("*.toml"))}
 MEMORY_LIMIT = 1 << 30
 CASE_SECONDS = 20.0
 CHEAP = ["sections", "cfg"]
 DEEP = ["webs", "pressure", "stack"]
-"""Views that take analyses; these and a rewrite are done for one in `DEEP_EVERY` of the binaries that still read."""
+# One in so many of the binaries that still read is analysed and rewritten, or run.
 DEEP_EVERY = 6
+RUN_EVERY = 30
+MAX_CYCLES = 400
 
 
 def smash_code(rng: random.Random, data: bytes) -> bytes:
@@ -70,6 +74,18 @@ def binary_case(rng: random.Random, files: list[bytes], machine: Machine, seen: 
         quietly(lambda v=v: render_inspection(inspect_module(module, data, None, [v], machine)), seen)  # type: ignore[misc]
     quietly(lambda: schedule(module, machine), seen)
     quietly(lambda: rewrite_and_check(module, machine, rng), seen)
+    if seen["still read"] % RUN_EVERY == 0:
+        quietly(lambda: emulate(module, machine), seen)
+
+
+def emulate(module: Module, machine: Machine) -> None:
+    """The first cycles of a run; faults, limits and refusals are all fine."""
+    from binalloc.emulator.run import run
+    from binalloc.pipeline import find_kernel
+
+    name = find_kernel(module, None).name
+    if name in SMALL:
+        run(module, name, SMALL[name], machine, engine="python", max_cycles=MAX_CYCLES)
 
 
 def rewrite_and_check(module: Module, machine: Machine, rng: random.Random) -> None:

@@ -184,7 +184,7 @@ def test_machines_lists_shows_and_answers() -> None:
 def test_demo_prints_every_version_of_every_sample() -> None:
     answer = call("demo", "callchain", "stencil2d", "--size", "test", "--samples", str(SAMPLES))
     assert answer.code == 0
-    for word in ("callchain", "stencil2d", "original", "local B", "policy unified would choose"):
+    for word in ("callchain", "stencil2d", "original", "local B", "policy unified: ", "verified"):
         assert word in answer.out
     rows = call("demo", "callchain", "--size", "test", "--samples", str(SAMPLES), "--json").json["rows"]
     assert rows[0]["verified"] is True
