@@ -166,6 +166,13 @@ def test_verify_fails_on_a_broken_rewrite_and_shows_where(tmp_path: Path) -> Non
     assert (found["verified"], found["checked"], found["same_results"]) == (False, False, False)
     assert found["findings"]
     assert "out" in found["differences"][0]
+    first = found["first_store"]
+    assert first["element"] == "out[0]"
+    for side in ("original", "rewritten"):
+        assert first[side]["store"] == "callchain+24 `STG.32 [R2], R4`, block 0, warp 0, lane 0"
+    assert first["original"]["value"] != first["rewritten"]["value"]
+    text = call("verify", loom("callchain"), str(tmp_path / "bad.loom"), *launch("callchain")).out
+    assert "first differing element out[0]" in text
 
 
 def test_machines_lists_shows_and_answers() -> None:
