@@ -39,13 +39,17 @@ from binalloc.emulator.layout import (
     G_PRED,
     G_SPECIAL,
     G_WARP,
+    ST_MASK,
     ST_PC,
 )
+from binalloc.emulator.poison import poison_after, poison_before
+from binalloc.emulator.races import race_access
 
 
 @device
 def next_cycle(g: Any, sms: Any) -> int:
-    """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else 0."""
+    """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else
+    0."""
     if g.retired == g.blocks:
         for i in range(g.sms):
             s = sms[i]
@@ -68,10 +72,10 @@ def next_cycle(g: Any, sms: Any) -> int:
 @device
 def run_quantum(
     device_state: Any, sms: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any,
-    const: Any, counts: Any, steps: int, limit: int,
+    const: Any, counts: Any, shadow: Any, shadow_local: Any, races: Any, steps: int, limit: int,
 ) -> int:  # fmt: skip
-    """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle would
-    be `limit`, else 0. `device_state` and `sms` are arrays of records."""
+    """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
+    would be `limit`, else 0. `device_state` and `sms` are arrays of records."""
     g = device_state[0]
     for _ in range(steps):
         if g.cycle >= limit:
@@ -80,13 +84,15 @@ def run_quantum(
             s = sms[i]
             if s.next_time != g.cycle:
                 continue
-            begin_cycle(g, s, program, regs, hazard, shared, local)
+            begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
             for sch in range(g.schedulers):
                 w = select(g, s, program, sch)
                 issued = 0
                 while w >= 0:
                     pc = s.stack[w, s.sp[w], ST_PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
+                    if g.check and g.fault == 0:
+                        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], ST_MASK], mask)
                     if g.fault:
                         return 2
                     group = program[pc, C_GROUP]
@@ -113,7 +119,11 @@ def run_quantum(
                                 exec_special(g, s, program, regs, w, pc, mask)
                             elif group == G_NOT_EXECUTED:
                                 set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
+                        if g.race and group == G_MEM and mask and g.fault == 0:
+                            race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)
+                    if g.check and g.fault == 0:
+                        poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
                     if g.fault:
                         return 2
                     issued += 1

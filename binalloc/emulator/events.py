@@ -1,10 +1,10 @@
 """What happens later in an SM: the wheel of ready warps, the calendar queue of scoreboard releases, the census.
 
-A warp is in one state (`layout.W_*`); the census counts states per scheduler, so that an idle issue slot finds its reason
-without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction needs; it
-leaves the mask only by issuing, so a busy port costs nothing while it lasts. Near wake-ups stand in a wheel of 32
-cycles, scoreboard releases and late wake-ups in a calendar queue of 2,048 buckets with one node per warp and scoreboard.
-"""
+A warp is in one state (`layout.W_*`); the census counts states per scheduler, so that an idle issue slot finds its
+reason without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction
+needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. Near wake-ups stand in a wheel
+of 32 cycles, scoreboard releases and late wake-ups in a calendar queue of 2,048 buckets with one node per warp and
+scoreboard."""
 
 from __future__ import annotations
 

@@ -1,21 +1,20 @@
 """One SM, one cycle: events, dispatch, and every scheduler's issue slots.
 
 Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
-applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier latency;
-a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken for the
-unit's interval, or as many cycles more as a memory access needs passes.
+applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier
+latency; a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken
+for the unit's interval, or as many cycles more as a memory access needs passes.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
-slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise the
-follower issues one cycle later like after a stall of 1.
-"""
+slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
+the follower issues one cycle later like after a stall of 1."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from binalloc.emulator.barriers import arrive, reconsider
-from binalloc.emulator.control import branch, call, finish, leave, settle
+from binalloc.emulator.control import branch, call, finish, leave, push, settle
 from binalloc.emulator.device import device
 from binalloc.emulator.dispatch import dispatch
 from binalloc.emulator.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
@@ -42,6 +41,7 @@ from binalloc.emulator.layout import (
     CT_NONE,
     CT_RETURN,
     CT_WARPSYNC,
+    ENTRY_CALL,
     F_CALL_TARGET,
     F_NOT_EXECUTED,
     F_PC,
@@ -70,7 +70,9 @@ from binalloc.emulator.layout import (
     W_STALL,
     WHEEL,
 )
+from binalloc.emulator.poison import poison_all
 from binalloc.emulator.ports import port_free, take_port
+from binalloc.emulator.races import race_start
 from binalloc.emulator.reference import can_go_on, eligible_now, reason, refresh, resident_warps
 from binalloc.emulator.scan import count_bits, lowest_bit
 from binalloc.emulator.schedulers import pick
@@ -119,14 +121,12 @@ def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> N
         if target >= g.code_words or program[target, C_VALID] < 2:
             set_fault(g, s, F_CALL_TARGET, w, pc, lane, target, 0, 0)
         else:
-            call(g, s, w, pc, target, same)
+            push(g, s, w, ENTRY_CALL, target, -1, same)
         rest &= ~same
 
 
 @device
-def exec_control(
-    g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int
-) -> None:
+def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
     """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
     active = s.stack[w, s.sp[w], ST_MASK]
     kind = program[pc, C_CONTROL]
@@ -175,6 +175,7 @@ def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, 
         check_and_mark(g, s, program, hazard, w, pc, active, mask)
         s.vclock[w] += program[pc, C_STALL]
     counts[pc] += 1
+    s.warp_issued[w] += 1
     s.stat[S_WARP_INSTRS] += 1
     s.stat[S_THREAD_INSTRS] += count_bits(mask)
     unit = program[pc, C_UNIT]
@@ -250,8 +251,9 @@ def eligible_warps(g: Any, s: Any, sch: int) -> int:
 
 @device
 def begin_cycle(
-    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any
-) -> None:
+    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any, shadow: Any, shadow_local: Any,
+    races: Any,
+) -> None:  # fmt: skip
     """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
     skip(g, s, g.cycle - s.last_time - 1)
     s.last_time = g.cycle
@@ -259,7 +261,11 @@ def begin_cycle(
         refresh(g, s, program)
     else:
         fire(g, s, program)
-    dispatch(g, s, program, regs, hazard, shared, local)
+    slot = dispatch(g, s, program, regs, hazard, shared, local)
+    if slot >= 0 and g.check:
+        poison_all(g, s, shadow, shadow_local, slot)
+    if slot >= 0 and g.race:
+        race_start(g, s, races, slot)
     s.stat[S_WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
 
 

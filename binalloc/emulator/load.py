@@ -1,9 +1,9 @@
 """Staging: a module's code as a table of integers, its constants as words, for one launch on one machine.
 
 Per code word the table holds everything device code needs without looking at encodings again: opcode, unit, latency,
-control code, operand kinds (register or value; constants c[bank][offset] are resolved here, once per launch), modifiers, and
-the registers and predicates read and written as the instruction interface lists them (the hazard rules use those).
-"""
+control code, operand kinds (register or value; constants c[bank][offset] are resolved here, once per launch),
+modifiers, and the registers and predicates read and written as the instruction interface lists them (the hazard rules
+use those)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Program:
                     stage_instruction(self.table[fn.address + index], fn.address + index, instr, machine, constants)
                 except MalformedInput as error:
                     error.place = error.place or f"{fn.name}+{index}"
-                    raise error.at(module.path) if module.path else error
+                    raise (error.at(module.path) if module.path else error) from None
             if fn.instrs:
                 self.table[fn.address, L.C_VALID] = 2
 
@@ -130,7 +130,8 @@ def check_scheduled(functions: list[Function], machine: Machine, path: str) -> N
 
 
 def check_registers(functions: list[Function], kernel: Function, path: str) -> int:
-    """Registers per thread: what the kernel claims; MalformedInput if its code names more. 0 claimed: what the code names."""
+    """Registers per thread: what the kernel claims; MalformedInput if its code names more. 0 claimed: what the code
+    names."""
     most, where = 0, ""
     for fn in functions:
         for index, instr in enumerate(fn.instrs):
@@ -158,7 +159,8 @@ def group_of(op: OpSpec) -> int:
 
 
 def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, constants: Constants) -> None:
-    """Fill the table row of `instr`, which stands at code word `word`. MalformedInput for a constant outside its bank."""
+    """Fill the table row of `instr`, which stands at code word `word`. MalformedInput for a constant outside its
+    bank."""
     op, f = instr.op, instr.f
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency

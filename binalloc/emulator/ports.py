@@ -1,8 +1,7 @@
 """Issue ports: sets of ports per unit class and per port group.
 
-An instruction takes one port of its unit and one of its unit's group for the unit's interval, a memory access for as many
-cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets behind them groups.
-"""
+An instruction takes one port of its unit and one of its unit's group for the unit's interval, a memory access for as
+many cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets behind them groups."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The plain per-cycle form of a cycle's bookkeeping: no wheel, no calendar, no ready masks, no census.
 
 Every cycle it looks at every warp and every scoreboard time afresh. It shares with the event-skipping form what an
-instruction does (`issue.begin_issue` to `issue.end_issue`), but not how the next cycle with work, the eligible warps and the stall reasons are
-found; both must agree on every counter.
-"""
+instruction does (`issue.begin_issue` to `issue.end_issue`), but not how the next cycle with work, the eligible warps
+and the stall reasons are found; both must agree on every counter."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Chaitin's simplification made optimistic as Briggs proposed (reference [5] of the unified paper and its successors),
 widened in the manner usual for register pairs: a node is a *group* of 32-bit values that must lie at fixed offsets of
 one aligned base register. Where that leaves groups without a place, maximum cardinality search is tried, and a group
-may push neighbours elsewhere. Needs: a `Problem` over dense value numbers. Leaves: a colour for every value, or the groups
-for which none was left, in the order they failed. Deterministic; O(nodes * degree).
+may push neighbours elsewhere. Needs: a `Problem` over dense value numbers. Leaves: a colour for every value, or the
+groups for which none was left, in the order they failed. Deterministic; O(nodes * degree).
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _as_before(problem: Problem, graph: _GroupGraph) -> list[int]:
 
 
 def _simplify(problem: Problem, graph: _GroupGraph) -> list[int]:
-    """Chaitin-Briggs: safely colourable groups are taken out first, then the cheapest per neighbour; colour in reverse."""
+    """Chaitin-Briggs: safely colourable groups are taken out first, then the cheapest per neighbour; coloured last."""
     groups = problem.groups
     capacity = [graph.positions[(g.units, g.align)].bit_count() for g in groups]
     squeeze = [sum([graph.taken(groups[n], groups[g]) for n in graph.neighbours[g]]) for g in range(len(groups))]

@@ -85,7 +85,9 @@ def rate(name: str, code: Module, grid: int, words: int = 0) -> None:
     result = go(code, grid=grid, block=256, buffers=x, engine="numba")
     seconds = time.process_time() - start
     n = result.stats["warp_instructions"]
-    print(f"{name:12} {n / seconds / 1e6:7.2f} million warp instructions/s  ({n} in {seconds:.2f} s, {result.cycles} cycles)")
+    print(
+        f"{name:12} {n / seconds / 1e6:7.2f} M warp instr/s ({n} in {seconds:.2f} s, {result.cycles} cycles)"
+    )
 
 
 def main() -> None:
@@ -99,7 +101,11 @@ def main() -> None:
             for what in ("cold compile", "cached start"):
                 command = [sys.executable, "-m", "tests.benchmarks.emulator_rates", "--start"]
                 env = {**os.environ, "XDG_CACHE_HOME": folder}
-                print(f"{what:12} ", subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout, end="")
+                print(
+                    f"{what:12} ",
+                    subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout,
+                    end="",
+                )
     go(module([op("EXIT")]), engine="numba")
     rate("arithmetic", arithmetic(), 8)
     rate("streaming", streaming(), 256, 256 * 256)

@@ -90,7 +90,12 @@ def test_local_spill_area_is_for_spills_only() -> None:
 
 
 def test_divergent_branch_without_a_reconvergence_point() -> None:
-    code = [*address(), op("ISETP", pd0=0, ra=0, form=1, imm=5, icmp=1), op("BRA", guard=(0, False), target=0), op("EXIT")]
+    code = [
+        *address(),
+        op("ISETP", pd0=0, ra=0, form=1, imm=5, icmp=1),
+        op("BRA", guard=(0, False), target=0),
+        op("EXIT"),
+    ]
     code[-2] = op("BRA", guard=(0, False), target=1)
     assert "without a reconvergence point" in fault([*code, op("EXIT")])
 
@@ -108,8 +113,13 @@ def test_opcodes_of_later_versions_say_so(name: str) -> None:
 
 
 def test_a_barrier_that_not_all_warps_reach_is_an_explained_deadlock() -> None:
-    code = [*address(), op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=1),
-            op("BRA", guard=(0, False), target=1, diverges=1, reconv=1), op("BAR", barid=3, form=1, imm=64), op("EXIT")]  # fmt: skip
+    code = [
+        *address(),
+        op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=1),
+        op("BRA", guard=(0, False), target=1, diverges=1, reconv=1),
+        op("BAR", barid=3, form=1, imm=64),
+        op("EXIT"),
+    ]
     text = fault(code, block=64)
     assert "deadlock" in text
     assert "warp 1 waits at barrier 3" in text

@@ -55,7 +55,9 @@ def test_wide_shared_accesses_go_by_halves_and_quarters(width: int, passes: int)
     assert go(m).stats["shared_passes"] == passes
 
 
-@pytest.mark.parametrize(("scale", "width", "sectors"), [(4, 4, 4), (8, 4, 8), (32, 4, 32), (0, 4, 1), (16, 6, 16), (1, 0, 1)])
+@pytest.mark.parametrize(
+    ("scale", "width", "sectors"), [(4, 4, 4), (8, 4, 8), (32, 4, 32), (0, 4, 1), (16, 6, 16), (1, 0, 1)]
+)
 def test_a_global_load_moves_its_distinct_sectors(scale: int, width: int, sectors: int) -> None:
     code = address()
     code[3] = op("IMAD.WIDE", rd=4, ra=0, form=1, imm=scale, rc=2, wait=1)
@@ -188,7 +190,11 @@ def test_the_per_cycle_mode_agrees_on_every_counter(machine: str, sms: int, bloc
 def test_cache_misses_are_fills_and_merges() -> None:
     _, stats, _, _ = counters(one_of_each())
     assert stats["local_fill_sectors"] == 0
-    code = [op("LDL", stall=1, rd=4, ra=255, width=4, wbar=0), op("LDL", stall=1, rd=5, ra=255, width=4, wbar=0), op("EXIT")]
+    code = [
+        op("LDL", stall=1, rd=4, ra=255, width=4, wbar=0),
+        op("LDL", stall=1, rd=5, ra=255, width=4, wbar=0),
+        op("EXIT"),
+    ]
     stats = go(module(code, local_bytes=4)).stats
     assert stats["l1_local_misses"] == stats["local_fill_sectors"] // 4 + stats["l1_merges"] == 2
 
