@@ -98,6 +98,10 @@ class Engine:
         else:
             records[name][i] = value
 
+    def view(self, records: Any, i: int, name: str) -> Any:
+        """An array field of record i, not copied where the engine has it as an array."""
+        return np.asarray(getattr(records[i], name)) if self.name == "python" else records[name][i]
+
     def get(self, records: Any, i: int, name: str) -> Any:
         """A field of record i: int or array."""
         value = getattr(records[i], name) if self.name == "python" else records[name][i]
