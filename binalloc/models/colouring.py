@@ -83,14 +83,19 @@ def base_positions(available: int, units: int, align: int) -> int:
     return usable & aligned
 
 
-def colour(problem: Problem) -> Colouring:
-    """Colour `problem`; see the module docstring. Of the orders tried the one with the cheapest failures counts."""
+def colour(problem: Problem, *, whole: bool = False) -> Colouring:
+    """Colour `problem`; see the module docstring. Of the orders tried the one with the cheapest failures counts.
+
+    whole: only a colouring without failures is of use; an order is given up at its first one.
+    """
     graph = _GroupGraph(problem)
     best: tuple[tuple[int, float], _Assignment] | None = None
     for order in (_as_before, _simplify, _cardinality, _wide_first):
         assignment = _Assignment(problem, graph, problem.hint if order is _as_before else {})
         for g in order(problem, graph):
             assignment.place(g)
+            if whole and assignment.failed:
+                break
         lost = [problem.groups[g].cost for g in assignment.failed]
         key = (sum(c == MUST_STAY for c in lost), sum(c for c in lost if c != MUST_STAY))
         if best is None or key < best[0]:
