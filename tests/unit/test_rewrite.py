@@ -127,3 +127,12 @@ CALLEE_NEVER_RETURNS = """
 def test_a_callee_that_never_returns_has_no_results(allocator):
     module = assemble(CALLEE_NEVER_RETURNS)
     assert check(module, rewrite(module, "k", 4, 0, allocator), "k").ok
+
+
+def test_what_never_executes_is_no_obstacle():
+    """`@!PT` on a definition, a store and a call."""
+    source = CALLEE_RESULTS_ALIKE.replace("CALL f\n", "CALL f\n        @!PT MOV R1, 5\n        @!PT CALL f\n")
+    module = assemble(source.replace("LDL R2, [RZ+0]", "@!PT LDL R2, [RZ+4]\n        LDL R2, [RZ+0]"))
+    for registers in (minimum_registers(module, "k"), 12):
+        report = check(module, rewrite(module, "k", registers, 2), "k")
+        assert report.ok, report.errors
