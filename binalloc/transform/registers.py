@@ -62,7 +62,10 @@ def allocate_registers(
         chosen = _relieve(code, live, result, available, contracts) or _more_spills(code, problem, result, available)
         Spiller(code, chosen).run()
     raise Infeasible(
-        "register allocation does not settle", place=code.function.name, remedy="allow more registers per thread"
+        f"no allocation to {available.bit_count()} registers was found in {MAX_ROUNDS} rounds of spilling",
+        place=_place_of(code, result.failed[0]),
+        found=f"{available.bit_count()} registers available",
+        remedy="allow more registers per thread",
     )
 
 
