@@ -123,6 +123,76 @@ done:
 11| EXIT
 """,
     ),
+    "point_passed_again": (
+        """
+.kernel k registers=8
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+LDG rd=0 ra=2 width=4
+first:
+LDG rd=1 ra=2 moff=4 width=4
+ISETP pd0=0 ra=1 rb=0 icmp=4
+@P0 BRA ->first ^between
+between:
+MOV rd=6 rb=0
+second:
+IADD3 rd=1 ra=1 rb=0
+ISETP pd0=0 ra=1 rb=0 icmp=4
+@P0 BRA ->second ^done
+done:
+STG ra=2 rb=1 width=4
+EXIT
+""",
+        """
+.kernel k registers=5 spill_local=4
+0| MOV rd=0 form=2 cbank=0 coff=0
+1| MOV rd=1 form=2 cbank=0 coff=4
+2| LDG rd=2 ra=0 width=4
+-| STL rb=2 spill=1 width=4
+first:
+3| LDG rd=3 ra=0 moff=4 width=4
+-| LDL rd=2 spill=1 width=4
+4| ISETP pd0=0 ra=3 rb=2 icmp=4
+5| @P0 BRA ->first ^second
+second:
+-| LDL rd=4 spill=1 width=4
+7| IADD3 rd=3 ra=3 rb=4
+8| ISETP pd0=0 ra=3 rb=4 icmp=4
+9| @P0 BRA ->second ^done
+done:
+10| STG ra=0 rb=3 width=4
+11| EXIT
+""",
+    ),
+    "guards_one_after_the_other": (  # the first store of R1's home comes after R1 was defined again elsewhere
+        """
+.kernel k registers=8
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+LDG rd=0 ra=2 width=5
+ISETP pd0=0 ra=0 form=1 imm=5 icmp=1
+ISETP pd0=1 ra=0 form=1 imm=9 icmp=1
+@!P0 MOV rd=1 rb=0
+@!P1 MOV rd=1 form=1 imm=1
+STG ra=2 rb=1 width=4
+EXIT
+""",
+        """
+.kernel k registers=5 spill_local=4
+0| MOV rd=2 form=2 cbank=0 coff=0
+1| MOV rd=3 form=2 cbank=0 coff=4
+2| LDG rd=0 ra=2 width=5
+-| STL rb=1 spill=1 width=4
+3| ISETP pd0=0 ra=0 form=1 imm=5 icmp=1
+4| ISETP pd0=1 ra=0 form=1 imm=9 icmp=1
+6| @!P1 MOV rd=1 form=1 imm=1
+-| @!P0 STL rb=0 spill=1 width=4
+-| @!P1 STL rb=1 spill=1 width=4
+-| LDL rd=1 spill=1 width=4
+7| STG ra=2 rb=1 width=4
+8| EXIT
+""",
+    ),
     "divergence": (
         """
 .kernel k registers=10

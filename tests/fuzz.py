@@ -1,7 +1,8 @@
 """Fuzzing of everything that reads a file: `python -m tests.fuzz --count 20000 --seed 1`.
 
 Random corruptions of the samples go through the reader, and what still reads through disassembler, every view of
-`inspect`, scheduling, rewriting and checking; corrupted sources, launch files and machine files through their parsers.
+`inspect`, scheduling, rewriting, checking and the first cycles of a run; corrupted sources, launch and machine files
+through their parsers.
 Anything raised but BinallocError, a case of more than `CASE_SECONDS` of CPU time, and more than 1 GiB of address space
 end the run with the case's seed. Run as a process of its own, so that the limits hold for nobody else.
 """
@@ -32,12 +33,15 @@ from tests.isa_random import corrupt
 SAMPLES = Path(__file__).parents[1] / "samples"
 MACHINES = Path(__file__).parents[1] / "binalloc" / "models" / "machines"
 LAUNCH = load_launch(SAMPLES / "callchain.toml")
+SMALL = {p.stem: load_launch(p, "test") for p in sorted(SAMPLES.glob("*.toml"))}
 MEMORY_LIMIT = 1 << 30
 CASE_SECONDS = 20.0
 CHEAP = ["sections", "cfg"]
 DEEP = ["webs", "pressure", "stack"]
-"""Views that take analyses; these and a rewrite are done for one in `DEEP_EVERY` of the binaries that still read."""
-DEEP_EVERY = 4
+# One in so many of the binaries that still read is analysed and rewritten, or run.
+DEEP_EVERY = 6
+RUN_EVERY = 30
+MAX_CYCLES = 400
 
 
 def smash_code(rng: random.Random, data: bytes) -> bytes:
@@ -70,6 +74,18 @@ def binary_case(rng: random.Random, files: list[bytes], machine: Machine, seen: 
         quietly(lambda v=v: render_inspection(inspect_module(module, data, None, [v], machine)), seen)  # type: ignore[misc]
     quietly(lambda: schedule(module, machine), seen)
     quietly(lambda: rewrite_and_check(module, machine, rng), seen)
+    if seen["still read"] % RUN_EVERY == 0:
+        quietly(lambda: emulate(module, machine), seen)
+
+
+def emulate(module: Module, machine: Machine) -> None:
+    """The first cycles of a run; faults, limits and refusals are all fine."""
+    from binalloc.emulator.run import run
+    from binalloc.pipeline import find_kernel
+
+    name = find_kernel(module, None).name
+    if name in SMALL:
+        run(module, name, SMALL[name], machine, engine="python", max_cycles=MAX_CYCLES)
 
 
 def rewrite_and_check(module: Module, machine: Machine, rng: random.Random) -> None:
@@ -80,10 +96,14 @@ def rewrite_and_check(module: Module, machine: Machine, rng: random.Random) -> N
     try:
         version = build_version(module, request, rng.choice((4, 8, 24, 48, 63)), rng.choice((0, 4, 16)))
     except Refused as error:
-        if "defect" in str(error):
+        if "defect" in str(error) and not never_guarded(module):
             raise AssertionError(str(error)) from error
         raise
     read_module(write_module(version.module))
+
+
+def never_guarded(module: Module) -> bool:
+    return any(i.guard == 7 and i.guard_neg for fn in module for i in fn.instrs)
 
 
 def one_line(error: BinallocError) -> None:
@@ -119,7 +139,7 @@ def text_case(rng: random.Random, texts: list[tuple[str, bytes]], folder: Path, 
         seen[f"{kind} refused"] += 1
 
 
-def fuzz(count: int, seed: int, folder: Path) -> Counter[str]:
+def fuzz(count: int, seed: int, folder: Path, first: int = 0) -> Counter[str]:
     """`count` corrupted binaries and a tenth as many corrupted texts."""
     machine = load_machine("gtx680")
     files = [p.read_bytes() for p in sorted(SAMPLES.glob("*.loom"))]
@@ -128,7 +148,7 @@ def fuzz(count: int, seed: int, folder: Path) -> Counter[str]:
     texts += [("launch", p.read_bytes()) for p in sorted(SAMPLES.glob("*.toml"))]
     texts += [("machine", p.read_bytes()) for p in sorted(MACHINES.glob("*.toml"))]
     seen: Counter[str] = Counter()
-    for case in range(count):
+    for case in range(first, count):
         name = f"{seed}:{case}"
         rng = random.Random(name)
         signal.setitimer(signal.ITIMER_PROF, CASE_SECONDS)
@@ -153,12 +173,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="start at this case, to see a failing one again")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     signal.signal(signal.SIGPROF, _too_long)
     start = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        seen = fuzz(options.count, options.seed, Path(folder))
+        seen = fuzz(options.count, options.seed, Path(folder), options.first)
     for key, number in sorted(seen.items()):
         print(f"{key}: {number}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

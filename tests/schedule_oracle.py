@@ -27,16 +27,15 @@ class Entry(NamedTuple):
 
 
 State = tuple[int, tuple[Entry, ...]]
-STAYED = 99  # stack index of a switch that did not happen
+STAYED = 99  # stack index that stands for: these lanes run themselves
 
 
 class Step(NamedTuple):
-    """A transition. switch: index of the lowest stack entry that gave way to other lanes; wait: index of the entry in
-    which the lanes that ran before wait, -1 if they are gone."""
+    """A transition. switches: for each time other lanes take over, the index of the stack entry that gave way and that
+    of the entry in which the lanes that ran before wait, -1 if they are gone."""
 
     state: State
-    switch: int = STAYED
-    wait: int = STAYED
+    switches: tuple[tuple[int, int], ...] = ()
 
 
 def _places(refs: tuple[Ref, ...]) -> frozenset[Place]:
@@ -149,7 +148,7 @@ class Oracle:
                 below = self._push(stack[:-1], Entry("D", top.point, top.point))
                 inner = self._arrive(top.pc, below)
                 at = len(below) - 1
-                return Step(inner.state, min(at, inner.switch), min(at, inner.wait))
+                return Step(inner.state, ((at, at), *inner.switches))
             stack = stack[:-1]
         return Step((pc, stack))
 
@@ -161,12 +160,14 @@ class Oracle:
         at = len(rest)
         call = max((i for i, e in enumerate(stack) if e.kind == "C"), default=-1) if how == "return" else -1
         if top.kind == "D":
-            yield Step(self._arrive(top.pc, rest).state, at, call)
+            after = self._arrive(top.pc, rest)
+            yield Step(after.state, ((at, call), *after.switches))
             return
         if how == "return":
             yield self._arrive(top.pc, rest)
             return
-        yield Step(self._arrive(top.pc, rest).state, at, -1)
+        after = self._arrive(top.pc, rest)
+        yield Step(after.state, ((at, -1), *after.switches))
         yield from self._gone(rest, how)
 
     # -- fixed latencies
@@ -195,7 +196,7 @@ class Oracle:
         def go_on(state: State, elapsed: int, base: int, away: int) -> None:
             for step in self.states[state]:
                 height = len(step.state[1])
-                there = min(away, step.wait) if step.switch < base else away
+                there = min([away, *(wait for at, wait in step.switches if at < base)])
                 if there != STAYED and height <= there:
                     there = STAYED
                 todo.append((step.state, elapsed + self.stalls[state[0]], min(base, height), there))

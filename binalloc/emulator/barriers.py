@@ -1,8 +1,8 @@
 """Block barriers: BAR.SYNC, BAR.ARV and the reductions, sixteen per block, counted in whole warps.
 
 A barrier opens when as many warps have come as the first arrival expects: thread count / 32, or every warp of the
-block that has not ended. A warp must come with all its live lanes; hardware leaves the rest undefined, here it is a fault.
-"""
+block that has not ended. A warp must come with all its live lanes; hardware leaves the rest undefined, here it is a
+fault."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from binalloc.emulator.layout import (
     SCOREBOARDS,
     W_BARRIER,
 )
+from binalloc.emulator.races import race_arrive, race_leave, race_reset
 from binalloc.emulator.scan import count_bits, lowest_bit
 
 _SYNC, _ARV, _POPC, _AND, _OR = range(5)
@@ -83,6 +84,8 @@ def arrive(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) 
         return 0
     s.stat[S_BARRIERS] += 1
     s.bar_arrived[slot, b] += 1
+    if g.race:
+        race_arrive(s, w, slot, b)
     bits = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
     s.bar_popc[slot, b] += count_bits(bits)
     if bits != mask:
@@ -111,11 +114,15 @@ def open_if_complete(g: Any, s: Any, program: Any, regs: Any, slot: int, b: int)
     for w in range(first, first + g.warps_per_block):
         if s.state[w] == W_BARRIER and s.bar_id[w] == b:
             s.bar_id[w] = -1
+            if g.race:
+                race_leave(s, w, slot, b)
             pc = s.bar_pc[w]
             time = g.cycle + g.unit_latency[program[pc, C_UNIT]]
             write_reduction(s, program, regs, w, pc, slot, b)
             guard_until(g, s, w, program[pc, C_WBAR], time)
             wake_at(g, s, w, time, W_BARRIER)
+    if g.race:
+        race_reset(s, slot, b)
 
 
 @device

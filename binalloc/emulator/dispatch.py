@@ -1,8 +1,7 @@
 """Blocks onto SMs: which block comes next, where it goes, and what its warps start with.
 
-`next_block` and `block_slot` are the policies: blocks in order, one per SM and cycle, into the lowest free slot. Slot k of
-an SM owns warp slots k*warps_per_block and following, so a warp's scheduler follows from its slot.
-"""
+`next_block` and `block_slot` are the policies: blocks in order, one per SM and cycle, into the lowest free slot. Slot
+k of an SM owns warp slots k*warps_per_block and following, so a warp's scheduler follows from its slot."""
 
 from __future__ import annotations
 
@@ -42,16 +41,14 @@ def block_slot(g: Any, s: Any) -> int:
 
 
 @device
-def dispatch(
-    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any
-) -> None:
-    """Place one block if there is one and room for it; its warps may issue this very cycle."""
+def dispatch(g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any) -> int:
+    """Place one block if there is one and room for it, and return its slot, else -1; its warps may issue at once."""
     block = next_block(g)
     if block < 0:
-        return
+        return -1
     slot = block_slot(g, s)
     if slot < 0:
-        return
+        return -1
     g.next_block += 1
     s.block_active[slot] = 1
     s.block_id[slot] = block
@@ -65,6 +62,7 @@ def dispatch(
     for i in range(g.warps_per_block):
         start_warp(g, s, regs, hazard, local, slot, i)
         make_ready(g, s, program, slot * g.warps_per_block + i)
+    return slot
 
 
 @device
@@ -85,5 +83,6 @@ def start_warp(g: Any, s: Any, regs: Any, hazard: Any, local: Any, slot: int, i:
     s.stack[w, 0, ST_PC] = g.entry
     s.stack[w, 0, ST_RPC] = -1
     s.stack[w, 0, ST_MASK] = mask
+    s.gone[w] = 0
     s.block_of[w] = slot
     s.in_block[w] = i

@@ -1,10 +1,9 @@
 """The two engines: device functions as they stand (`python`), or compiled together and cached on disk (`numba`).
 
-Needs every device function to find the others among its module's globals. The `numba` engine rebuilds each function of
-`device.REGISTRY` with those globals replaced by compiled versions, and the functions of `bits.py` and `scan.py` by their
-counterparts in `bits_numba.py` and `scan_numba.py`. Only the entry point is cached; the cache folder is keyed by a hash of
-all sources, because Numba itself notices no change in an imported file.
-"""
+Needs every device function to find the others among its module's globals. The `numba` engine rebuilds each function
+of `device.REGISTRY` with those globals replaced by compiled versions, and the functions of `bits.py` and `scan.py` by
+their counterparts in `bits_numba.py` and `scan_numba.py`. Only the entry point is cached; the cache folder is keyed
+by a hash of all sources, because Numba itself notices no change in an imported file."""
 
 from __future__ import annotations
 
@@ -28,15 +27,52 @@ from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Plain
 from binalloc.errors import UsageError
 
 ENGINES = ("numba", "python")
-_REPLACED = {"binalloc.emulator.bits": "binalloc.emulator.bits_numba", "binalloc.emulator.scan": "binalloc.emulator.scan_numba"}
+_REPLACED = {
+    "binalloc.emulator.bits": "binalloc.emulator.bits_numba",
+    "binalloc.emulator.scan": "binalloc.emulator.scan_numba",
+}
 # Small functions on every instruction's path: a call costs more than they do.
 _INLINE = frozenset(
     (
-        "fill", "write_word", "write_back", "stage", "port_free", "set_state", "make_ready", "wake_at", "arm", "guard_until",
-        "loose_round_robin", "pick", "settle", "eligible_warps", "next_block", "take_port", "within", "aligned",
-        "check_and_mark", "count_access",
+        "fill",
+        "write_word",
+        "write_back",
+        "stage",
+        "port_free",
+        "set_state",
+        "make_ready",
+        "wake_at",
+        "arm",
+        "guard_until",
+        "loose_round_robin",
+        "pick",
+        "settle",
+        "eligible_warps",
+        "next_block",
+        "take_port",
+        "within",
+        "aligned",
+        "iadd3",
+        "imad",
+        "imad_wide",
+        "lea",
+        "lop3",
+        "shf",
+        "icompare",
+        "imnmx",
+        "bool_op",
+        "signed32",
+        "fadd_rn",
+        "fmul_rn",
+        "ffma_rn",
+        "fcompare",
+        "float_compare",
+        "flush32",
+        "dadd_rn",
+        "dmul_rn",
+        "dfma_rn",
     )
-)  # fmt: skip
+)
 
 
 class Engine:
@@ -97,7 +133,8 @@ def source_hash() -> str:
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for name in sorted(names):
         spec = importlib.util.find_spec(name)
-        assert spec is not None and spec.origin is not None
+        assert spec is not None
+        assert spec.origin is not None
         digest.update(Path(spec.origin).read_bytes())
     return digest.hexdigest()[:20]
 
@@ -130,7 +167,9 @@ def _compiled() -> Callable[..., int]:
         config.CACHE_DIR = saved
 
 
-def build(entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck: bool | None = None) -> Callable[..., Any]:
+def build(
+    entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck: bool | None = None
+) -> Callable[..., Any]:
     """Rebuild all registered device functions as compiled ones; the entry is cached on disk."""
     import numba
 
@@ -146,10 +185,10 @@ def build(entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck:
         )
         twin.__qualname__ = function.__qualname__
         twin.__module__ = function.__module__
-        options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True}
+        options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
         if key == entry:
             options["cache"] = not boundscheck
-        elif function.__name__ in _INLINE or ".arith_" in key:
+        elif function.__name__ in _INLINE:
             options["forceinline"] = True
         compiled[id(function)] = numba.njit(**options)(twin)
     for plain, native in _REPLACED.items():

@@ -1,10 +1,10 @@
 """What happens later in an SM: the wheel of ready warps, the calendar queue of scoreboard releases, the census.
 
-A warp is in one state (`layout.W_*`); the census counts states per scheduler, so that an idle issue slot finds its reason
-without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction needs; it
-leaves the mask only by issuing, so a busy port costs nothing while it lasts. Near wake-ups stand in a wheel of 32
-cycles, scoreboard releases and late wake-ups in a calendar queue of 2,048 buckets with one node per warp and scoreboard.
-"""
+A warp is in one state (`layout.W_*`); the census counts states per scheduler, so that an idle issue slot finds its
+reason without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction
+needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. Near wake-ups stand in a wheel
+of 32 cycles, scoreboard releases and late wake-ups in a calendar queue of 2,048 buckets with one node per warp and
+scoreboard."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def make_ready(g: Any, s: Any, program: Any, w: int) -> None:
         return
     set_state(g, s, w, W_READY)
     sch = w % g.schedulers
-    s.ready[sch, program[pc, C_UNIT]] |= 1 << (w // g.schedulers)
+    unit = program[pc, C_UNIT]
+    s.ready[sch, unit] |= 1 << (w // g.schedulers)
+    s.ready_units[sch] |= 1 << unit
 
 
 @device
@@ -86,7 +88,7 @@ def wake_at(g: Any, s: Any, w: int, time: int, state: int) -> None:
         sch = w % g.schedulers
         slot = time & (WHEEL - 1)
         s.wheel[slot, sch] |= 1 << (w // g.schedulers)
-        s.wheel_used[slot] = 1
+        s.wheel_used |= 1 << slot
     else:
         arm(g, s, w * NODES_PER_WARP + WAKE_NODE, time)
 
@@ -99,8 +101,8 @@ def fire(g: Any, s: Any, program: Any) -> None:
     if s.bucket_used[index >> 5] >> (index & 31) & 1:
         fire_bucket(g, s, program, index)
     slot = now & (WHEEL - 1)
-    if s.wheel_used[slot]:
-        s.wheel_used[slot] = 0
+    if (s.wheel_used >> slot) & 1:
+        s.wheel_used &= ~(1 << slot)
         for sch in range(g.schedulers):
             due = s.wheel[slot, sch]
             s.wheel[slot, sch] = 0
@@ -160,6 +162,7 @@ def clear_warp(g: Any, s: Any, w: int) -> None:
 def retire_warp(g: Any, s: Any, w: int) -> None:
     """The warp has ended and nothing it asked for is outstanding; its block goes when all its warps have."""
     block = s.block_of[w]
+    s.gone[w] = 1
     s.block_warps[block] -= 1
     if s.block_warps[block] > 0:
         return
@@ -179,10 +182,9 @@ def next_event(g: Any, s: Any) -> int:
     """The next cycle after now at which the wheel or the calendar has something; -1 if neither has."""
     now = g.cycle
     best = -1
-    for d in range(1, WHEEL):
-        if s.wheel_used[(now + d) & (WHEEL - 1)]:
-            best = now + d
-            break
+    if s.wheel_used:
+        turn = (now + 1) & (WHEEL - 1)
+        best = now + 1 + lowest_bit((s.wheel_used >> turn) | (s.wheel_used << (WHEEL - turn)))
     index = (now + 1) & (CALENDAR - 1)
     word = index >> 5
     bits = s.bucket_used[word] >> (index & 31)

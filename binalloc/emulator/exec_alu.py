@@ -1,8 +1,8 @@
 """Integer, predicate and move instructions over the lanes of a warp; staging and write-back for all groups.
 
-Operands are staged into fixed arrays of the SM record (`a ah b bh c ch`), results are left in `d dh`; the loops over lanes
-have their trip count in the state and no branch on the mask, so that they vectorise. Only write-back looks at the mask.
-"""
+Operands are staged into fixed arrays of the SM record (`a ah b bh c ch`), results are left in `d dh`; the loops over
+lanes have their trip count in the state and no branch on the mask, so that they vectorise. Only write-back looks at
+the mask."""
 
 from __future__ import annotations
 
@@ -130,9 +130,7 @@ def stage(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int) -> None:
         stage_pair(g, s.a, s.ah, regs, row, program[pc, C_A_REG], 0, 0, program[pc, C_A_AND], program[pc, C_A_XOR])
     units = program[pc, C_B_UNITS]
     if units == 1:
-        fill(
-            g, s.b, regs, row, program[pc, C_B_REG], program[pc, C_B_LO], program[pc, C_B_AND], program[pc, C_B_XOR]
-        )
+        fill(g, s.b, regs, row, program[pc, C_B_REG], program[pc, C_B_LO], program[pc, C_B_AND], program[pc, C_B_XOR])
     elif units == 2:
         stage_pair(
             g, s.b, s.bh, regs, row, program[pc, C_B_REG], program[pc, C_B_LO], program[pc, C_B_HI],
@@ -140,9 +138,7 @@ def stage(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int) -> None:
         )  # fmt: skip
     units = program[pc, C_C_UNITS]
     if units == 1:
-        fill(
-            g, s.c, regs, row, program[pc, C_C_REG], program[pc, C_C_LO], program[pc, C_C_AND], program[pc, C_C_XOR]
-        )
+        fill(g, s.c, regs, row, program[pc, C_C_REG], program[pc, C_C_LO], program[pc, C_C_AND], program[pc, C_C_XOR])
     elif units == 2:
         stage_pair(
             g, s.c, s.ch, regs, row, program[pc, C_C_REG], program[pc, C_C_LO], program[pc, C_C_HI],

@@ -9,7 +9,8 @@ from binalloc.emulator.device import device
 
 @device
 def set_fault(g: Any, s: Any, code: int, w: int, pc: int, lane: int, a: int, b: int, c: int) -> None:
-    """Record fault `code` of warp slot `w` at word `pc`, unless one is recorded already; a, b, c as `faults.py` reads them."""
+    """Record fault `code` of warp slot `w` at word `pc`, unless one is recorded already; a, b, c as `faults.py` reads
+    them."""
     if g.fault == 0:
         g.fault = code
         g.fault_sm = s.id

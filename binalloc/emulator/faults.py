@@ -78,7 +78,11 @@ def kernel_fault(c: Context) -> KernelFault:
     code, sm, w, pc, lane = (c.of(n) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane"))
     a, b, d = c.of("fault_a"), c.of("fault_b"), c.of("fault_c")
     if code == L.F_DEADLOCK:
-        return KernelFault(_NAMES[code], found=deadlock(c), remedy="Every warp that a barrier expects must reach it.")
+        return KernelFault(
+            _NAMES[code],
+            found=deadlock(c),
+            remedy="Every warp that a barrier expects must reach it; no lane may wait for another of its warp.",
+        )
     block = c.engine.get(c.sms, sm, "block_id")[c.engine.get(c.sms, sm, "block_of")[w]]
     warp = c.engine.get(c.sms, sm, "in_block")[w]
     place = f"{c.where(pc)}, SM {sm}, block {block}, warp {warp}"
@@ -95,7 +99,11 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.F_GLOBAL:
         return f"address {a:#x}, {b} bytes", "an address inside one buffer", None
     if code == L.F_SHARED:
-        return f"address {a:#x}, {b} bytes", f"below {d:#x}, the end of the block's static and dynamic shared memory", None
+        return (
+            f"address {a:#x}, {b} bytes",
+            f"below {d:#x}, the end of the block's static and dynamic shared memory",
+            None,
+        )
     if code == L.F_LOCAL:
         return f"address {a:#x}", f"{b:#x} to {d:#x}, the thread's local frames", None
     if code == L.F_CONST:
@@ -116,6 +124,13 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
         return f"lanes {a:#x} named, {b:#x} here", "every named live lane", None
     if code == L.F_CALL_TARGET:
         return f"code word {a}", "the first word of a function", None
+    if code == L.F_POISON:
+        what = ("its guard", "its address", "the data it stores to global memory", "its target")[a]
+        return f"{what} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
+    if code == L.F_RACE:
+        other = ("written", "read", "written by another lane with another value")[d]
+        found = f"address {a:#x} was {other} in {c.where(b)} by another warp" if d < 2 else f"address {a:#x} is {other}"
+        return found, "a barrier between the two accesses", None
     return None, None, None
 
 
@@ -140,8 +155,16 @@ def deadlock(c: Context) -> str:
         state, sp, stack, block_of, in_block, block_id, bar_id, bar_pc, arrived = (
             c.engine.get(c.sms, sm, n)
             for n in (
-                "state", "sp", "stack", "block_of", "in_block", "block_id", "bar_id", "bar_pc", "bar_arrived",
-            )  # fmt: skip
+                "state",
+                "sp",
+                "stack",
+                "block_of",
+                "in_block",
+                "block_id",
+                "bar_id",
+                "bar_pc",
+                "bar_arrived",
+            )
         )
         for w in range(c.of("warp_limit")):
             who = f"SM {sm} block {block_id[block_of[w]]} warp {in_block[w]}"
@@ -150,4 +173,9 @@ def deadlock(c: Context) -> str:
                 lines.append(f"{who} waits at barrier {bar_id[w]} ({count} warps came) in {c.where(int(bar_pc[w]))}")
             elif state[w] == L.W_SCOREBOARD:
                 lines.append(f"{who} waits for a scoreboard at {c.where(int(stack[w, sp[w], L.ST_PC]))}")
+            elif state[w] in (L.W_READY, L.W_STALL, L.W_BRANCH):
+                waiting = [f"{int(stack[w, k, L.ST_MASK]):#x} behind {c.where(int(stack[w, k, L.ST_PC]))}"
+                           for k in range(sp[w])]  # fmt: skip
+                spins = f"{who} spins at {c.where(int(stack[w, sp[w], L.ST_PC]))}"
+                lines.append(spins + (", while lanes " + ", ".join(waiting) + " wait for it" if waiting else ""))
     return "; ".join(lines[:8]) + (f"; and {len(lines) - 8} more warps" if len(lines) > 8 else "")

@@ -77,9 +77,7 @@ def check_read(g: Any, s: Any, hazard: Any, w: int, pc: int, r: int, mask: int) 
     """RAW on row `r` of lanes `mask`."""
     row = s.warp_base + w
     if hazard[row, r, HZ_FIX_TIME] > s.vclock[w] and hazard[row, r, HZ_FIX_MASK] & mask:
-        set_fault(
-            g, s, F_RAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - s.vclock[w], 0
-        )
+        set_fault(g, s, F_RAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - s.vclock[w], 0)
     if hazard[row, r, HZ_VAR] != 0 and hazard[row, r, HZ_VAR_MASK] & mask:
         set_fault(g, s, F_RAW, w, pc, r, hazard[row, r, HZ_VAR_PC], 0, hazard[row, r, HZ_VAR])
 

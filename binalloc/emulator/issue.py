@@ -1,36 +1,31 @@
 """One SM, one cycle: events, dispatch, and every scheduler's issue slots.
 
 Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
-applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier latency;
-a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken for the
-unit's interval, or as many cycles more as a memory access needs passes.
+applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier
+latency; a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken
+for the unit's interval, or as many cycles more as a memory access needs passes.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
-slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise the
-follower issues one cycle later like after a stall of 1.
-"""
+slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
+the follower issues one cycle later like after a stall of 1."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from binalloc.emulator.barriers import arrive, reconsider
-from binalloc.emulator.control import branch, call, finish, leave, settle
+from binalloc.emulator.control import branch, call, finish, leave, push, settle
 from binalloc.emulator.device import device
 from binalloc.emulator.dispatch import dispatch
 from binalloc.emulator.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
-from binalloc.emulator.exec_alu import exec_int, exec_pred, stage
-from binalloc.emulator.exec_float import exec_conv, exec_f32, exec_f64
-from binalloc.emulator.exec_mem import exec_mem
-from binalloc.emulator.exec_warp import exec_special, exec_warp, warpsync
+from binalloc.emulator.exec_alu import stage
+from binalloc.emulator.exec_warp import warpsync
 from binalloc.emulator.faulting import set_fault
 from binalloc.emulator.hazards import check_and_mark, waited
 from binalloc.emulator.layout import (
     C_CONTROL,
-    C_GROUP,
     C_GUARD,
     C_GUARDN,
-    C_OP,
     C_RBAR,
     C_STALL,
     C_TARGET,
@@ -46,20 +41,11 @@ from binalloc.emulator.layout import (
     CT_NONE,
     CT_RETURN,
     CT_WARPSYNC,
+    ENTRY_CALL,
     F_CALL_TARGET,
     F_NOT_EXECUTED,
     F_PC,
-    G_CONV,
-    G_F32,
-    G_F64,
-    G_INT,
-    G_MEM,
-    G_NOT_EXECUTED,
-    G_PRED,
-    G_WARP,
     NO_BARRIER,
-    OP_CS2R,
-    OP_S2R,
     R_BARRIER,
     R_BRANCH,
     R_DRAIN,
@@ -76,47 +62,20 @@ from binalloc.emulator.layout import (
     ST_MASK,
     ST_PC,
     UNIT_LSU,
-    UNITS,
     W_BARRIER,
     W_BRANCH,
     W_DONE,
     W_READY,
     W_SCOREBOARD,
     W_STALL,
+    WHEEL,
 )
-from binalloc.emulator.scan import count_bits
+from binalloc.emulator.poison import poison_all
+from binalloc.emulator.ports import port_free, take_port
+from binalloc.emulator.races import race_start
+from binalloc.emulator.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.scan import count_bits, lowest_bit
 from binalloc.emulator.schedulers import pick
-
-
-@device
-def port_free(g: Any, s: Any, unit: int) -> int:
-    """The time from which the unit can start an instruction."""
-    return max(s.unit_free[unit], s.group_free[g.unit_group[unit]])
-
-
-@device
-def take_port(g: Any, s: Any, unit: int, cycles: int) -> None:
-    """Occupy one port of the unit and one of its group from now on."""
-    until = g.cycle + cycles
-    best = 0
-    for p in range(1, g.unit_ports[unit]):
-        if s.unit_port[unit, p] < s.unit_port[unit, best]:
-            best = p
-    s.unit_port[unit, best] = until
-    first = until
-    for p in range(g.unit_ports[unit]):
-        first = min(first, s.unit_port[unit, p])
-    s.unit_free[unit] = first
-    group = g.unit_group[unit]
-    best = 0
-    for p in range(1, g.group_ports[group]):
-        if s.group_port[group, p] < s.group_port[group, best]:
-            best = p
-    s.group_port[group, best] = until
-    first = until
-    for p in range(g.group_ports[group]):
-        first = min(first, s.group_port[group, p])
-    s.group_free[group] = first
 
 
 @device
@@ -138,31 +97,10 @@ def idle_reason(g: Any, s: Any, sch: int) -> int:
 
 
 @device
-def exec_plain(
-    g: Any, s: Any, program: Any, regs: Any, global_: Any, shared: Any, local: Any, const: Any,
-    w: int, pc: int, mask: int,
-) -> None:  # fmt: skip
-    """An instruction without control flow, by the lanes of `mask` (not empty)."""
-    group = program[pc, C_GROUP]
-    stage(g, s, program, regs, w, pc)
-    if group == G_INT:
-        exec_int(g, s, program, regs, w, pc, mask)
-    elif group == G_F32:
-        exec_f32(g, s, program, regs, w, pc, mask)
-    elif group == G_MEM:
-        exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
-    elif group == G_PRED:
-        exec_pred(g, s, program, regs, w, pc, mask)
-    elif group == G_CONV:
-        exec_conv(g, s, program, regs, w, pc, mask)
-    elif group == G_F64:
-        exec_f64(g, s, program, regs, w, pc, mask)
-    elif group == G_WARP:
-        exec_warp(g, s, program, regs, w, pc, mask)
-    elif group == G_NOT_EXECUTED:
-        set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
-    elif program[pc, C_OP] == OP_S2R or program[pc, C_OP] == OP_CS2R:
-        exec_special(g, s, program, regs, w, pc, mask)
+def advance(s: Any, w: int, pc: int) -> None:
+    """Behind an instruction without control flow."""
+    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    settle(s, w)
 
 
 @device
@@ -183,57 +121,52 @@ def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> N
         if target >= g.code_words or program[target, C_VALID] < 2:
             set_fault(g, s, F_CALL_TARGET, w, pc, lane, target, 0, 0)
         else:
-            call(g, s, w, pc, target, same)
+            push(g, s, w, ENTRY_CALL, target, -1, same)
         rest &= ~same
 
 
 @device
-def exec_control(
-    g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, active: int, mask: int
-) -> int:
-    """A control instruction; returns 1 if the warp now waits at a barrier."""
+def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
+    """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
+    active = s.stack[w, s.sp[w], ST_MASK]
     kind = program[pc, C_CONTROL]
-    if program[pc, C_GROUP] == G_NOT_EXECUTED:
+    if kind > CT_WARPSYNC:
         if mask:
             set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
-        return 0
+        return
     if kind == CT_BRANCH:
         branch(g, s, program, w, pc, active, mask)
-        return 0
+        return
     if kind == CT_CALL:
         call(g, s, w, pc, program[pc, C_TARGET], mask)
         settle(s, w)
-        return 0
+        return
     if kind == CT_RETURN:
         leave(g, s, w, pc, mask)
-        return 0
+        return
     if kind == CT_EXIT:
         finish(s, w, pc, mask)
-        return 0
+        return
     if kind == CT_CALL_IND:
         stage(g, s, program, regs, w, pc)
         call_indirect(g, s, program, w, pc, mask)
         settle(s, w)
-        return 0
+        return
     s.stack[w, s.sp[w], ST_PC] = pc + 1
     settle(s, w)
     if kind == CT_BARRIER:
-        return arrive(g, s, program, regs, w, pc, mask)
-    if kind == CT_WARPSYNC:
+        s.waits = arrive(g, s, program, regs, w, pc, mask)
+    elif kind == CT_WARPSYNC:
         stage(g, s, program, regs, w, pc)
         warpsync(g, s, w, pc, active, mask)
-    return 0
 
 
 @device
-def execute(
-    g: Any, s: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any, const: Any,
-    counts: Any, w: int, pc: int,
-) -> int:  # fmt: skip
-    """Issue the instruction at `pc` of a ready warp: check, execute, take ports, arm scoreboards, count.
-
-    Returns 1 if the warp now waits at a barrier. `s.done_at` is when a variable-latency result is there.
-    """
+def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, pc: int) -> int:
+    """Take the instruction at `pc` of a ready warp: check hazards and count; returns the lanes that execute it."""
+    if program[pc, C_VALID] == 0:
+        set_fault(g, s, F_PC, w, pc, -1, 0, 0, 0)
+        return 0
     active = s.stack[w, s.sp[w], ST_MASK]
     mask = active & (s.pred[w, program[pc, C_GUARD]] ^ program[pc, C_GUARDN])
     if g.hazards:
@@ -242,27 +175,42 @@ def execute(
         check_and_mark(g, s, program, hazard, w, pc, active, mask)
         s.vclock[w] += program[pc, C_STALL]
     counts[pc] += 1
+    s.warp_issued[w] += 1
     s.stat[S_WARP_INSTRS] += 1
     s.stat[S_THREAD_INSTRS] += count_bits(mask)
     unit = program[pc, C_UNIT]
     s.unit_issued[unit] += 1
     s.passes = 1
+    s.waits = 0
     s.done_at = g.cycle + g.unit_latency[unit]
-    waiting = 0
-    if program[pc, C_CONTROL] == CT_NONE:
-        if mask:
-            exec_plain(g, s, program, regs, global_, shared, local, const, w, pc, mask)
-        s.stack[w, s.sp[w], ST_PC] = pc + 1
-        settle(s, w)
-    else:
-        waiting = exec_control(g, s, program, regs, w, pc, active, mask)
+    return mask
+
+
+@device
+def end_issue(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, issued: int) -> int:
+    """The instruction at `pc` has executed, the `issued`-th of this warp in this cycle: take ports, arm scoreboards.
+
+    Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
+    """
+    unit = program[pc, C_UNIT]
     cycles = g.unit_interval[unit] + s.passes - 1
     take_port(g, s, unit, cycles)
-    if waiting == 0 and program[pc, C_WBAR] != NO_BARRIER:
+    if s.waits == 0 and program[pc, C_WBAR] != NO_BARRIER:
         guard_until(g, s, w, program[pc, C_WBAR], s.done_at)
     if program[pc, C_RBAR] != NO_BARRIER:
         guard_until(g, s, w, program[pc, C_RBAR], g.cycle + cycles)
-    return waiting
+    if s.sp[w] < 0:
+        end_warp(g, s, program, regs, w)
+    elif s.waits == 0:
+        if issued < g.issue_width and may_pair(g, s, program, w, pc):
+            return 1
+        delay = max(program[pc, C_STALL], 1)
+        state = W_STALL
+        if program[pc, C_CONTROL] != CT_NONE and g.unit_latency[unit] > delay:
+            delay = g.unit_latency[unit]
+            state = W_BRANCH
+        wake_at(g, s, w, g.cycle + delay, state)
+    return 0
 
 
 @device
@@ -289,97 +237,91 @@ def may_pair(g: Any, s: Any, program: Any, w: int, first: int) -> int:
 
 
 @device
-def issue_warp(
-    g: Any, s: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any, const: Any,
-    counts: Any, w: int,
-) -> int:  # fmt: skip
-    """Issue from warp slot `w`, twice where it may; returns the number of instructions issued."""
-    pc = s.stack[w, s.sp[w], ST_PC]
-    sch = w % g.schedulers
-    s.ready[sch, program[pc, C_UNIT]] &= ~(1 << (w // g.schedulers))
-    issued = 0
-    waiting = 0
-    again = 1
-    while again:
-        if program[pc, C_VALID] == 0:
-            set_fault(g, s, F_PC, w, pc, -1, 0, 0, 0)
-            return issued
-        waiting = execute(g, s, program, regs, hazard, global_, shared, local, const, counts, w, pc)
-        issued += 1
-        again = 0
-        if g.fault:
-            return issued
-        if s.sp[w] >= 0 and issued < g.issue_width and may_pair(g, s, program, w, pc):
-            pc = s.stack[w, s.sp[w], ST_PC]
-            again = 1
-    if s.sp[w] < 0:
-        end_warp(g, s, program, regs, w)
-    elif waiting == 0:
-        delay = max(program[pc, C_STALL], 1)
-        state = W_STALL
-        if program[pc, C_CONTROL] != CT_NONE and g.unit_latency[program[pc, C_UNIT]] > delay:
-            delay = g.unit_latency[program[pc, C_UNIT]]
-            state = W_BRANCH
-        wake_at(g, s, w, g.cycle + delay, state)
-    return issued
-
-
-@device
 def eligible_warps(g: Any, s: Any, sch: int) -> int:
     """The scheduler's warps whose next instruction could issue now."""
     mask = 0
-    for u in range(UNITS):
-        if s.ready[sch, u] != 0 and port_free(g, s, u) <= g.cycle:
+    units = s.ready_units[sch]
+    while units:
+        u = lowest_bit(units)
+        units &= units - 1
+        if port_free(g, s, u) <= g.cycle:
             mask |= s.ready[sch, u]
     return mask
 
 
 @device
-def step_sm(
-    g: Any, s: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any, const: Any,
-    counts: Any,
+def begin_cycle(
+    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any, shadow: Any, shadow_local: Any,
+    races: Any,
 ) -> None:  # fmt: skip
-    """The cycle `g.cycle` of one SM; leaves in `s.next_time` when it has something to do again (-1: never by itself)."""
-    fire(g, s, program)
-    dispatch(g, s, program, regs, hazard, shared, local)
-    s.stat[S_WARP_CYCLES] += s.live_warps
-    for sch in range(g.schedulers):
-        eligible = eligible_warps(g, s, sch)
-        issued = 0
-        if eligible:
-            i = pick(g, s, sch, eligible)
-            s.last[sch] = i
-            issued = issue_warp(
-                g, s, program, regs, hazard, global_, shared, local, const, counts, i * g.schedulers + sch
-            )
-            if g.fault:
-                return
-            if issued > 1:
-                s.stat[S_DUAL] += 1
-            s.stall[R_NO_PAIR] += g.issue_width - issued
-        else:
-            s.stall[idle_reason(g, s, sch)] += g.issue_width
-        s.stat[S_SLOTS] += issued
-    s.next_time = next_time(g, s)
+    """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
+    skip(g, s, g.cycle - s.last_time - 1)
+    s.last_time = g.cycle
+    if g.reference:
+        refresh(g, s, program)
+    else:
+        fire(g, s, program)
+    slot = dispatch(g, s, program, regs, hazard, shared, local)
+    if slot >= 0 and g.check:
+        poison_all(g, s, shadow, shadow_local, slot)
+    if slot >= 0 and g.race:
+        race_start(g, s, races, slot)
+    s.stat[S_WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
+
+
+@device
+def select(g: Any, s: Any, program: Any, sch: int) -> int:
+    """The warp slot that the scheduler issues from, taken out of the ready masks; -1 if none can."""
+    eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
+    if eligible == 0:
+        return -1
+    i = pick(g, s, sch, eligible)
+    s.last[sch] = i
+    w = i * g.schedulers + sch
+    unit = program[s.stack[w, s.sp[w], ST_PC], C_UNIT]
+    s.ready[sch, unit] &= ~(1 << i)
+    if s.ready[sch, unit] == 0:
+        s.ready_units[sch] &= ~(1 << unit)
+    return w
+
+
+@device
+def account(g: Any, s: Any, sch: int, issued: int) -> None:
+    """Every slot of the scheduler in this cycle: used, or lost for a reason."""
+    s.stat[S_SLOTS] += issued
+    if issued == 0:
+        s.stall[reason(g, s, sch) if g.reference else idle_reason(g, s, sch)] += g.issue_width
+        return
+    if issued > 1:
+        s.stat[S_DUAL] += 1
+    s.stall[R_NO_PAIR] += g.issue_width - issued
+
+
+@device
+def end_cycle(g: Any, s: Any) -> None:
+    """`s.next_time` becomes the next cycle at which the SM has something to do, or -1 if it never has by itself."""
+    if g.reference:
+        s.next_time = g.cycle + 1 if can_go_on(g, s) else -1
+    else:
+        s.next_time = next_time(g, s)
 
 
 @device
 def next_time(g: Any, s: Any) -> int:
     """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
-    best = next_event(g, s)
     soon = g.cycle + 1
-    if best == soon:
-        return best
-    for u in range(UNITS):
-        some = 0
-        for sch in range(g.schedulers):
-            some |= s.ready[sch, u]
-        if some:
-            time = max(port_free(g, s, u), soon)
-            if best < 0 or time < best:
-                best = time
-    if g.next_block < g.blocks and s.resident < g.resident_limit:
-        best = soon
+    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or (g.next_block < g.blocks and s.resident < g.resident_limit):
+        return soon
+    best = next_event(g, s)
+    units = 0
+    for sch in range(g.schedulers):
+        units |= s.ready_units[sch]
+    while units:
+        u = lowest_bit(units)
+        units &= units - 1
+        time = max(port_free(g, s, u), soon)
+        if best < 0 or time < best:
+            best = time
     return best
 
 

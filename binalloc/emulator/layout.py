@@ -81,8 +81,8 @@ ACCESSES = ("load", "store", "atomic")
 
 # -- execution groups: which exec_* function serves an opcode
 (
-    G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED,
-) = range(9)  # fmt: skip
+    G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP,
+) = range(11)  # fmt: skip
 
 # -- control kinds
 CONTROLS = (
@@ -112,8 +112,9 @@ def _column(name: str) -> int:
 ) = [_column(f"staged{i}") for i in range(47)]  # fmt: skip
 
 F_X, F_U32, F_SHIFT, F_DIR, F_STYPE, F_HI, F_WRAP, F_LUT, F_ICMP, F_U32CMP, F_BOP, F_EX, F_SH, F_PRMT = [
-    _column(n) for n in ("x", "u32", "shift", "dir", "stype", "hi", "wrap", "lut", "icmp", "u32cmp", "bop", "ex", "sh", "prmt")
-]  # fmt: skip
+    _column(n)
+    for n in ("x", "u32", "shift", "dir", "stype", "hi", "wrap", "lut", "icmp", "u32cmp", "bop", "ex", "sh", "prmt")
+]
 F_RND, F_FTZ, F_SAT, F_FUNC, F_ITYP, F_FTYP, F_RND2, F_FTYP_D, F_FTYP_S, F_PMASK, F_SHFL, F_VOTE, F_FCMP = [
     _column(n)
     for n in ("rnd", "ftz", "sat", "func", "ityp", "ftyp", "rnd2", "ftyp_d", "ftyp_s", "pmask", "shfl", "vote", "fcmp")
@@ -121,8 +122,20 @@ F_RND, F_FTZ, F_SAT, F_FUNC, F_ITYP, F_FTYP, F_RND2, F_FTYP_D, F_FTYP_S, F_PMASK
 F_AOP, F_ATYP, F_BAR, F_BARID, F_DIVERGES, F_SREG, F_SRW, F_NEGA, F_NEGB, F_NEGC, F_LUT_B, F_LUT2, F_CBANK = [
     _column(n)
     for n in (
-        "aop", "atyp", "bar", "barid", "diverges", "sreg", "srw", "nega", "negb", "negc", "lut_b", "lut2", "cbank",
-    )  # fmt: skip
+        "aop",
+        "atyp",
+        "bar",
+        "barid",
+        "diverges",
+        "sreg",
+        "srw",
+        "nega",
+        "negb",
+        "negc",
+        "lut_b",
+        "lut2",
+        "cbank",
+    )
 ]
 F_PD0, F_PD1, F_PS0, F_PS1, F_PS2 = [_column(n) for n in ("pd0", "pd1", "ps0", "ps1", "ps2")]
 FIELD_COLUMNS: dict[str, int] = {name: i for i, name in enumerate(_columns) if not name.startswith("staged")}

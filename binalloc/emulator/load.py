@@ -1,9 +1,9 @@
 """Staging: a module's code as a table of integers, its constants as words, for one launch on one machine.
 
 Per code word the table holds everything device code needs without looking at encodings again: opcode, unit, latency,
-control code, operand kinds (register or value; constants c[bank][offset] are resolved here, once per launch), modifiers, and
-the registers and predicates read and written as the instruction interface lists them (the hazard rules use those).
-"""
+control code, operand kinds (register or value; constants c[bank][offset] are resolved here, once per launch),
+modifiers, and the registers and predicates read and written as the instruction interface lists them (the hazard rules
+use those)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from binalloc.isa.opcodes import (
     WIDTH_BYTES,
     WIDTHS,
     Operand,
+    OpSpec,
 )
 from binalloc.models.machine_model import Machine
 
@@ -82,7 +83,7 @@ class Program:
                     stage_instruction(self.table[fn.address + index], fn.address + index, instr, machine, constants)
                 except MalformedInput as error:
                     error.place = error.place or f"{fn.name}+{index}"
-                    raise error.at(module.path) if module.path else error
+                    raise (error.at(module.path) if module.path else error) from None
             if fn.instrs:
                 self.table[fn.address, L.C_VALID] = 2
 
@@ -129,7 +130,8 @@ def check_scheduled(functions: list[Function], machine: Machine, path: str) -> N
 
 
 def check_registers(functions: list[Function], kernel: Function, path: str) -> int:
-    """Registers per thread: what the kernel claims; MalformedInput if its code names more. 0 claimed: what the code names."""
+    """Registers per thread: what the kernel claims; MalformedInput if its code names more. 0 claimed: what the code
+    names."""
     most, where = 0, ""
     for fn in functions:
         for index, instr in enumerate(fn.instrs):
@@ -147,15 +149,25 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
     return claimed or max(most, 1)
 
 
+def group_of(op: OpSpec) -> int:
+    """Which exec function serves the opcode."""
+    if op.name in ("NOP", "S2R", "CS2R"):
+        return L.G_NOP if op.name == "NOP" else L.G_SPECIAL
+    if op.name in L.NOT_EXECUTED and not op.control:
+        return L.G_NOT_EXECUTED
+    return L.G_CONTROL if op.control else _GROUPS[op.group]
+
+
 def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, constants: Constants) -> None:
-    """Fill the table row of `instr`, which stands at code word `word`. MalformedInput for a constant outside its bank."""
+    """Fill the table row of `instr`, which stands at code word `word`. MalformedInput for a constant outside its
+    bank."""
     op, f = instr.op, instr.f
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
     guarded = op.variable or latency > GUARDED_LATENCY
     row[L.C_VALID] = 1
     row[L.C_OP] = op.code
-    row[L.C_GROUP] = L.G_NOT_EXECUTED if op.name in L.NOT_EXECUTED else _GROUPS[op.group]
+    row[L.C_GROUP] = group_of(op)
     row[L.C_UNIT] = unit
     row[L.C_LATENCY] = latency
     row[L.C_VARIABLE] = guarded

@@ -1,10 +1,10 @@
 """Timing of memory accesses: coalescing, bandwidth, the L1 cache, bank conflicts.
 
-Each function looks at the addresses `s.addr` of the lanes in a mask and leaves in the SM record: `passes`, the cycles the
-load/store port is taken; `done_at`, when the result is there (or the store has left). Off-chip memory is one bus with a
-next free time: a request takes its place in the queue at once, so its completion is known when it is made. A cache with
-MSHRs or a DRAM model that does not know the time yet can enter its completion through `events.guard_until` later.
-"""
+Each function looks at the addresses `s.addr` of the lanes in a mask and leaves in the SM record: `passes`, the cycles
+the load/store port is taken; `done_at`, when the result is there (or the store has left). Off-chip memory is one bus
+with a next free time: a request takes its place in the queue at once, so its completion is known when it is made. A
+cache with MSHRs or a DRAM model that does not know the time yet can enter its completion through `events.guard_until`
+later."""
 
 from __future__ import annotations
 

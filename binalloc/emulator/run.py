@@ -1,7 +1,7 @@
 """Run one launch of a kernel: stage it, place its buffers, drive the device loop, collect the result.
 
-The driver calls device code in bounded quanta, so Ctrl-C and limits work; faults come back as codes and are raised here.
-"""
+The driver calls device code in bounded quanta, so Ctrl-C and limits work; faults come back as codes and are raised
+here."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from binalloc.emulator.faults import Context, kernel_fault
 from binalloc.emulator.launch import check_against
 from binalloc.emulator.launch_types import Launch
 from binalloc.emulator.load import Constants, Program, check_registers, check_scheduled, reachable
+from binalloc.emulator.spin import find_spin
 from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Memories
 from binalloc.emulator.stats import collect
 from binalloc.errors import LimitHit, Refused, UsageError
@@ -27,6 +28,7 @@ from binalloc.models.machine_model import Machine
 Array = np.ndarray[Any, np.dtype[Any]]
 
 QUANTUM = {"numba": 20_000, "python": 50}
+SPIN_CYCLES = 500_000  # first look for endless loops; then each time at four times the cycle
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
 
@@ -35,11 +37,10 @@ BUFFER_GAP = 4096
 class Result:
     """What a launch did.
 
-    cycles: core cycles from first dispatch to last retirement. buffers: global buffers after the grid ended. stats: plain
-    numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident warps over
-    the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all: one SM stood for
-    the whole device, with its share of the bandwidth.
-    """
+    cycles: core cycles from first dispatch to last retirement. buffers: global buffers after the grid ended. stats:
+    plain numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident
+    warps over the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all:
+    one SM stood for the whole device, with its share of the bandwidth."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -116,8 +117,6 @@ def run(
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
         machine, or no block fits on an SM. UsageError: launch and kernel contradict each other.
     """
-    if check or race:
-        raise Refused("check and race modes are not built into this emulator yet")
     fn = _kernel(module, kernel)
     check_against(launch, fn.info, module.path or None)
     functions = reachable(module, fn)
@@ -126,9 +125,12 @@ def run(
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
     resident = _resident(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
-    device = Device(_engine(engine), module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host)
+    device = Device(
+        _engine(engine), module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host
+    )
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
+    device.watch(check, race)
     device.drive(max_cycles)
     return device.result(resident)
 
@@ -180,13 +182,16 @@ class Device:
         buffers: dict[str, Array],
     ) -> None:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
+        self.kernel = kernel
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError("number of SMs out of range", found=sms, expected=f"1 to {machine.chip.sms}")
         self.g = engine.records(GLOBAL_DTYPE, 1)
         self.sms = engine.records(SM_DTYPE, sms)
         self.addresses, total = place_buffers(buffers)
-        params = launch.parameters([(p.name, p.offset, p.size) for p in kernel.info.params], self.addresses)
+        handles = {a.name: i for i, a in enumerate(launch.arguments) if a.kind == "texture"}
+        listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
+        params = launch.parameters(listed, self.addresses | handles)
         constants = Constants.build({0: params, **module.constants} if params else dict(module.constants))
         self.program = Program(module, machine, constants)
         self.memories = Memories(self.program.table)
@@ -271,7 +276,9 @@ class Device:
         )
         for what, found, most in bounds:
             if found > most:
-                raise Refused(f"{m.name} is larger than the emulator", place=what, found=found, expected=f"at most {most}")
+                raise Refused(
+                    f"{m.name} is larger than the emulator", place=what, found=found, expected=f"at most {most}"
+                )
 
     def _allocate(self, resident: int) -> None:
         need, mem = self.need, self.memories
@@ -285,15 +292,39 @@ class Device:
             self.engine.put(self.sms, i, "warp_base", i * resident * need.warps)
             self.engine.put(self.sms, i, "block_base", i * resident)
             self.engine.put(self.sms, i, "last_time", -1)
+            self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
             self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)
+
+    def watch(self, check: bool, race: bool) -> None:
+        """Switch poison and race detection on, with the memory they need."""
+        mem, info = self.memories, self.kernel.info
+        self.put("check", int(check))
+        self.put("race", int(race))
+        self.put("local_stack", info.local_stack)
+        if check:
+            mem.shadow = np.zeros(mem.shared.shape, np.int64)
+            mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
+        if race:
+            table = mem.program
+            narrow = (table[:, L.C_SPACE] == L.SPACE_SHARED) | (table[:, L.C_SPACE] == L.SPACE_GENERIC)
+            narrow &= (table[:, L.C_GROUP] == L.G_MEM) & (table[:, L.C_SIZE] < 4)
+            shift = 0 if narrow.any() else 2
+            self.put("race_shift", shift)
+            mem.races = np.zeros((mem.shared.shape[0], mem.shared.shape[1] * 4 >> shift, 40), np.int64)
+
+    def step(self, steps: int, limit: int) -> int:
+        """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
+        return self.engine.run_quantum(self.g, self.sms, *self.memories.arguments(), steps, limit)
 
     def drive(self, max_cycles: int | None) -> None:
         """Run to the end of the grid, or raise."""
         limit = max_cycles if max_cycles is not None else 1 << 62
-        arguments = self.memories.arguments()
-        status = 0
+        status, checked = 0, SPIN_CYCLES
         while status == 0:
-            status = self.engine.run_quantum(self.g, self.sms, *arguments, QUANTUM[self.engine.name], limit)
+            status = self.step(QUANTUM[self.engine.name], limit)
+            if status == 0 and self.engine.get(self.g, 0, "cycle") > checked:
+                status = find_spin(self, limit)
+                checked = 4 * self.engine.get(self.g, 0, "cycle")
         if status == 2:
             fault = kernel_fault(Context(self.engine, self.g, self.sms, self.program))
             raise fault.at(self.module.path) if self.module.path else fault
@@ -325,7 +356,8 @@ class Device:
 
 
 def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:
-    """Addresses of the buffers, in their order, aligned and with unmapped gaps between them; bytes of the whole span."""
+    """Addresses of the buffers, in their order, aligned and with unmapped gaps between them; bytes of the whole
+    span."""
     addresses = {}
     at = L.GLOBAL_BASE
     for name, data in buffers.items():

@@ -41,25 +41,80 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _GLOBAL_SCALARS = (
     # clock and end of run
-    "cycle", "done", "reference", "steps",
+    "cycle",
+    "done",
+    "reference",
+    "steps",
     # the first fault: code, SM, warp slot, word address, lane, details
-    "fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane", "fault_a", "fault_b", "fault_c",
+    "fault",
+    "fault_sm",
+    "fault_warp",
+    "fault_pc",
+    "fault_lane",
+    "fault_a",
+    "fault_b",
+    "fault_c",
     # switches
-    "hazards", "check", "race",
+    "hazards",
+    "check",
+    "race",
+    "race_shift",
     # launch
-    "ntid_x", "ntid_y", "ntid_z", "nctaid_x", "nctaid_y", "nctaid_z", "threads", "warps_per_block", "blocks",
-    "next_block", "retired", "entry", "code_words",
-    "registers", "static_shared", "dynamic_shared", "user_shared", "slot_base", "slot_bytes", "shared_total",
-    "local_user", "local_total", "local_stack",
+    "ntid_x",
+    "ntid_y",
+    "ntid_z",
+    "nctaid_x",
+    "nctaid_y",
+    "nctaid_z",
+    "threads",
+    "warps_per_block",
+    "blocks",
+    "next_block",
+    "retired",
+    "entry",
+    "code_words",
+    "registers",
+    "static_shared",
+    "dynamic_shared",
+    "user_shared",
+    "slot_base",
+    "slot_bytes",
+    "shared_total",
+    "local_user",
+    "local_total",
+    "local_stack",
     # machine
-    "lanes", "sms", "nsm_reported", "schedulers", "issue_width", "policy", "resident_limit", "warp_limit",
-    "shared_latency", "shared_atomic_latency", "shared_banks", "l1_latency", "l1_sets", "l1_ways", "l1_local",
-    "l1_global", "memory_latency", "memory_atomic_latency", "const_latency", "sector_bytes", "sector_cost", "line_bytes",
-    "sector_shift", "line_shift", "line_sectors",
+    "lanes",
+    "sms",
+    "nsm_reported",
+    "schedulers",
+    "issue_width",
+    "policy",
+    "resident_limit",
+    "warp_limit",
+    "shared_latency",
+    "shared_atomic_latency",
+    "shared_banks",
+    "l1_latency",
+    "l1_sets",
+    "l1_ways",
+    "l1_local",
+    "l1_global",
+    "memory_latency",
+    "memory_atomic_latency",
+    "const_latency",
+    "sector_bytes",
+    "sector_cost",
+    "line_bytes",
+    "sector_shift",
+    "line_shift",
+    "line_sectors",
     # bandwidth model: next free time of the memory bus, in 2^-FRACTION cycles
-    "memory_free", "memory_sectors", "last_progress",
+    "memory_free",
+    "memory_sectors",
+    "last_progress",
     "buffers",
-)  # fmt: skip
+)
 _GLOBAL_ARRAYS: dict[str, tuple[int, ...]] = {
     "unit_ports": (UNITS,),
     "unit_interval": (UNITS,),
@@ -74,46 +129,96 @@ _GLOBAL_ARRAYS: dict[str, tuple[int, ...]] = {
 }
 
 _SM_SCALARS = (
-    "id", "warp_base", "block_base", "next_time", "last_time", "resident", "live_warps", "stamp",
+    "id", "warp_base", "block_base", "next_time", "last_time", "resident", "live_warps", "stamp", "wheel_used",
     # results of the instruction being executed: LSU passes, time its result is there, time its sources are read
-    "passes", "done_at", "read_at", "waits",
-    # hazard bookkeeping of the last check
-    "scratch",
+    "passes", "done_at", "waits",
+    # poison of the sources and of the guard of the instruction being executed
+    "taint", "taint_guard",
 )  # fmt: skip
 _SM_ARRAYS: dict[str, tuple[int, ...]] = {
     # staged operands (low and high words), results, memory addresses
-    "a": (LANES,), "ah": (LANES,), "b": (LANES,), "bh": (LANES,), "c": (LANES,), "ch": (LANES,),
-    "d": (LANES,), "dh": (LANES,), "addr": (LANES,), "seen": (LANES,), "seen_count": (LANES,),
-    "bank_count": (MAX_BANKS,), "bank_words": (MAX_BANKS, LANES),
+    "a": (LANES,),
+    "ah": (LANES,),
+    "b": (LANES,),
+    "bh": (LANES,),
+    "c": (LANES,),
+    "ch": (LANES,),
+    "d": (LANES,),
+    "dh": (LANES,),
+    "addr": (LANES,),
+    "seen": (LANES,),
+    "seen_count": (LANES,),
+    "bank_count": (MAX_BANKS,),
+    "bank_words": (MAX_BANKS, LANES),
     # warps
-    "state": (MAX_WARPS,), "sp": (MAX_WARPS,), "stack": (MAX_WARPS, STACK_DEPTH, 4), "live": (MAX_WARPS,),
-    "pred": (MAX_WARPS, 8), "vclock": (MAX_WARPS,), "ready_at": (MAX_WARPS,), "ready_unit": (MAX_WARPS,),
-    "wait_mask": (MAX_WARPS,), "block_of": (MAX_WARPS,), "in_block": (MAX_WARPS,), "first_lane": (MAX_WARPS,),
-    "bar_id": (MAX_WARPS,), "bar_pc": (MAX_WARPS,), "bar_lanes": (MAX_WARPS,),
+    "state": (MAX_WARPS,),
+    "sp": (MAX_WARPS,),
+    "stack": (MAX_WARPS, STACK_DEPTH, 4),
+    "live": (MAX_WARPS,),
+    "pred": (MAX_WARPS, 8),
+    "vclock": (MAX_WARPS,),
+    "ready_at": (MAX_WARPS,),
+    "ready_unit": (MAX_WARPS,),
+    "wait_mask": (MAX_WARPS,),
+    "block_of": (MAX_WARPS,),
+    "in_block": (MAX_WARPS,),
+    "gone": (MAX_WARPS,),
+    "warp_issued": (MAX_WARPS,),
+    "bar_id": (MAX_WARPS,),
+    "bar_pc": (MAX_WARPS,),
+    "bar_lanes": (MAX_WARPS,),
     # scoreboards: busy bits, and when the last of the counted results arrives
-    "busy": (MAX_WARPS,), "board_time": (MAX_WARPS, 8),
+    "busy": (MAX_WARPS,),
+    "board_time": (MAX_WARPS, 8),
     # pending lists of the hazard table
-    "var_count": (MAX_WARPS,), "var_list": (MAX_WARPS, ROWS), "read_count": (MAX_WARPS,), "read_list": (MAX_WARPS, ROWS),
-    "read_any": (MAX_WARPS,), "var_any": (MAX_WARPS,),
+    "var_count": (MAX_WARPS,),
+    "var_list": (MAX_WARPS, ROWS),
+    "read_count": (MAX_WARPS,),
+    "read_list": (MAX_WARPS, ROWS),
+    "read_any": (MAX_WARPS,),
+    "var_any": (MAX_WARPS,),
+    # poison: lanes per register and predicate; vector clocks of warps and barriers (race mode)
+    "poison": (MAX_WARPS, ROWS),
+    "clock": (MAX_WARPS, LANES),
+    "bar_clock": (MAX_BLOCKS, BARRIERS, LANES),
     # blocks
-    "block_active": (MAX_BLOCKS,), "block_id": (MAX_BLOCKS,), "block_warps": (MAX_BLOCKS,),
-    "bar_arrived": (MAX_BLOCKS, BARRIERS), "bar_expected": (MAX_BLOCKS, BARRIERS),
-    "bar_popc": (MAX_BLOCKS, BARRIERS), "bar_and": (MAX_BLOCKS, BARRIERS), "bar_or": (MAX_BLOCKS, BARRIERS),
+    "block_active": (MAX_BLOCKS,),
+    "block_id": (MAX_BLOCKS,),
+    "block_warps": (MAX_BLOCKS,),
+    "bar_arrived": (MAX_BLOCKS, BARRIERS),
+    "bar_expected": (MAX_BLOCKS, BARRIERS),
+    "bar_popc": (MAX_BLOCKS, BARRIERS),
+    "bar_and": (MAX_BLOCKS, BARRIERS),
+    "bar_or": (MAX_BLOCKS, BARRIERS),
     # schedulers
-    "ready": (MAX_SCHEDULERS, UNITS), "census": (MAX_SCHEDULERS, WARP_STATES), "last": (MAX_SCHEDULERS,),
-    "wheel": (WHEEL, MAX_SCHEDULERS), "wheel_used": (WHEEL,),
-    # ports
-    "unit_free": (UNITS,), "unit_port": (UNITS, MAX_PORTS), "group_free": (MAX_GROUPS,),
-    "group_port": (MAX_GROUPS, MAX_PORTS),
+    "ready": (MAX_SCHEDULERS, UNITS),
+    "ready_units": (MAX_SCHEDULERS,),
+    "census": (MAX_SCHEDULERS, WARP_STATES),
+    "last": (MAX_SCHEDULERS,),
+    "wheel": (WHEEL, MAX_SCHEDULERS),
+    # ports of units, then of groups: free from, ends of long occupations and their latest, starts this cycle
+    "port_free": (UNITS + MAX_GROUPS,),
+    "port_until": (UNITS + MAX_GROUPS, MAX_PORTS),
+    "port_long": (UNITS + MAX_GROUPS,),
+    "port_count": (UNITS + MAX_GROUPS,),
+    "port_cycle": (UNITS + MAX_GROUPS,),
     # calendar queue
-    "bucket": (CALENDAR,), "bucket_used": (CALENDAR // 32,), "node_next": (MAX_WARPS * NODES_PER_WARP,),
-    "node_time": (MAX_WARPS * NODES_PER_WARP,), "node_armed": (MAX_WARPS * NODES_PER_WARP,),
+    "bucket": (CALENDAR,),
+    "bucket_used": (CALENDAR // 32,),
+    "node_next": (MAX_WARPS * NODES_PER_WARP,),
+    "node_time": (MAX_WARPS * NODES_PER_WARP,),
+    "node_armed": (MAX_WARPS * NODES_PER_WARP,),
     # L1: tag (line number + 1, 0 = empty), age, dirty, valid words, time the line arrives
-    "l1_tag": (MAX_CACHE_LINES,), "l1_age": (MAX_CACHE_LINES,), "l1_dirty": (MAX_CACHE_LINES,),
-    "l1_valid": (MAX_CACHE_LINES,), "l1_arrives": (MAX_CACHE_LINES,),
+    "l1_tag": (MAX_CACHE_LINES,),
+    "l1_age": (MAX_CACHE_LINES,),
+    "l1_dirty": (MAX_CACHE_LINES,),
+    "l1_valid": (MAX_CACHE_LINES,),
+    "l1_arrives": (MAX_CACHE_LINES,),
     # statistics
-    "stat": (STATS,), "stall": (REASONS,), "unit_issued": (UNITS,),
-}  # fmt: skip
+    "stat": (STATS,),
+    "stall": (REASONS,),
+    "unit_issued": (UNITS,),
+}
 assert MAX_CACHE_SETS <= MAX_CACHE_LINES
 
 
@@ -146,8 +251,8 @@ class Memories:
 
     program: int64 [word, column]. regs: uint32 [warp, register, lane]. hazard: int64 [warp, row, 8]. global_: uint32
     words from GLOBAL_BASE. shared: uint32 [block slot, word]. local: uint32 [warp, word, lane]. const: uint32 words.
-    counts: int64 [word], warp instructions executed. poison: uint32 [warp, row] lane masks (one row if unused).
-    shared_poison: uint8 [block slot, word]. local_poison: uint32 [warp, word] lane masks.
+    counts: int64 [word], warp instructions executed. Check mode: shadow int64 [block slot, word], 1 = poisoned;
+    shadow_local int64 [warp, word], poisoned lanes. Race mode: races int64 [block slot, place, 40], see `races.py`.
     """
 
     def __init__(self, program: Array) -> None:
@@ -159,10 +264,16 @@ class Memories:
         self.local: Array = np.zeros((1, 1, LANES), np.uint32)
         self.const: Array = np.zeros(1, np.uint32)
         self.counts: Array = np.zeros(len(program), np.int64)
+        self.shadow: Array = np.zeros((1, 1), np.int64)
+        self.shadow_local: Array = np.zeros((1, 1), np.int64)
+        self.races: Array = np.zeros((1, 1, 1), np.int64)
 
     def arguments(self) -> tuple[Array, ...]:
         """In the order in which device functions take them."""
-        return (self.program, self.regs, self.hazard, self.global_, self.shared, self.local, self.const, self.counts)
+        return (
+            self.program, self.regs, self.hazard, self.global_, self.shared, self.local, self.const, self.counts,
+            self.shadow, self.shadow_local, self.races,
+        )  # fmt: skip
 
 
 def get(record: Any, name: str) -> Any:

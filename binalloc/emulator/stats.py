@@ -12,9 +12,9 @@ from binalloc.models.machine_model import Machine
 def collect(engine: Engine, g: Any, sms: Any, machine: Machine) -> dict[str, Any]:
     """Every counter summed over the SMs simulated, and what follows from them.
 
-    Keys: `cycles`; the counters of `layout.STAT_NAMES`; `issue_slots_used`; `stalls` {reason: issue slots}; `units` {unit: warp
-    instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`, `dram_bytes`; `ipc` (per SM); `achieved_occupancy`.
-    The slots of all reasons and those used add up to cycles * schedulers * issue width * SMs.
+    Keys: `cycles`; the counters of `layout.STAT_NAMES`; `issue_slots_used`; `stalls` {reason: issue slots}; `units`
+    {unit: warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`, `dram_bytes`; `ipc` (per SM);
+    `achieved_occupancy`. The slots of all reasons and those used add up to cycles * schedulers * issue width * SMs.
     """
     n = engine.get(g, 0, "sms")
     cycles = engine.get(g, 0, "cycle")
@@ -28,7 +28,9 @@ def collect(engine: Engine, g: Any, sms: Any, machine: Machine) -> dict[str, Any
     spills = ("spill_shared_load", "spill_shared_store", "spill_local_load", "spill_local_store")
     out["spill_accesses"] = sum(out[name + "s"] for name in spills)
     out["spill_bytes"] = sum(out[name + "_bytes"] for name in spills)
-    out["local_bytes_moved"] = (out["local_fill_sectors"] + out["local_writeback_sectors"]) * machine.memory.sector_bytes
+    out["local_bytes_moved"] = (
+        out["local_fill_sectors"] + out["local_writeback_sectors"]
+    ) * machine.memory.sector_bytes
     out["dram_bytes"] = engine.get(g, 0, "memory_sectors") * machine.memory.sector_bytes
     out["ipc"] = out["warp_instructions"] / max(cycles, 1) / n
     out["achieved_occupancy"] = out["warp_cycles"] / max(cycles, 1) / n / machine.sm.warps_per_sm

@@ -63,8 +63,3 @@ def branch(*, guard: Guard, target: int, reconvergence: int) -> Instr:
 def stop() -> Instr:
     """End of the thread."""
     return make("EXIT")
-
-
-def nothing() -> Instr:
-    """A word that does nothing."""
-    return make("NOP")

@@ -15,6 +15,7 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.opcodes import (
     ATOMIC_BYTES,
     ATOMIC_OPS,
+    BAR_MODES,
     FORM_C_CONST,
     FORM_C_IMM,
     FORM_CONST,
@@ -106,6 +107,8 @@ def view(instr: Instr) -> View:
     for o in op.operands:
         _operand(o, instr, defs, uses)
     _drop_unread(instr, uses)
+    if instr.op.name == "BAR":
+        _drop_unreduced(instr, defs, uses)
     guard = (instr.guard, instr.guard_neg) if instr.guarded else None
     pure = not op.control and (not op.access or op.space == "const") and op.name not in _CONVERGENT
     if "sreg" in f and f["sreg"] in _READS_CLOCK:
@@ -172,6 +175,15 @@ def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
         uses[:] = [r for r in uses if r.field != "rc"]
     if instr.op.name == "ISETP" and not f["ex"]:
         uses[:] = [r for r in uses if r.field != "ps1"]
+
+
+def _drop_unreduced(instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
+    """A barrier writes rd only when it counts and pd0 only when it combines; without either it reads no predicate."""
+    mode = BAR_MODES[instr.f["bar"]] if instr.f["bar"] < len(BAR_MODES) else ""
+    written = {"RED.POPC": "rd", "RED.AND": "pd0", "RED.OR": "pd0"}.get(mode)
+    defs[:] = [r for r in defs if r.field == written]
+    if written is None:
+        uses[:] = [r for r in uses if r.field != "ps0"]
 
 
 def _memory(instr: Instr) -> Memory:

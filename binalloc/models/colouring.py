@@ -3,8 +3,8 @@
 Chaitin's simplification made optimistic as Briggs proposed (reference [5] of the unified paper and its successors),
 widened in the manner usual for register pairs: a node is a *group* of 32-bit values that must lie at fixed offsets of
 one aligned base register. Where that leaves groups without a place, maximum cardinality search is tried, and a group
-may push neighbours elsewhere. Needs: a `Problem` over dense value numbers. Leaves: a colour for every value, or the groups
-for which none was left, in the order they failed. Deterministic; O(nodes * degree).
+may push neighbours elsewhere. Needs: a `Problem` over dense value numbers. Leaves: a colour for every value, or the
+groups for which none was left, in the order they failed. Deterministic; O(nodes * degree).
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ class _GroupGraph:
         self.neighbours: list[set[int]] = []
         for g, group in enumerate(groups):
             found = {self.group_of[n] for value, _ in group.members for n in self.adjacent[value]}
+            if g in found and _clash(problem, group):
+                raise ValueError(f"values of group {g} that share a register are live at once")
             found.discard(g)
             self.neighbours.append(found)
         for value, register in problem.fixed.items():
@@ -127,6 +129,16 @@ class _GroupGraph:
         return by.units // of.align or 1
 
 
+def _clash(problem: Problem, group: Group) -> bool:
+    """Whether two members at one offset interfere."""
+    at: dict[int, int] = {}
+    for value, offset in group.members:
+        if problem.adjacency[value] & at.get(offset, 0):
+            return True
+        at[offset] = at.get(offset, 0) | 1 << value
+    return False
+
+
 def _as_before(problem: Problem, graph: _GroupGraph) -> list[int]:
     """Groups with a hint first; where they can all be followed nothing moves."""
     todo = set(range(len(problem.groups))) - graph.fixed
@@ -134,7 +146,7 @@ def _as_before(problem: Problem, graph: _GroupGraph) -> list[int]:
 
 
 def _simplify(problem: Problem, graph: _GroupGraph) -> list[int]:
-    """Chaitin-Briggs: safely colourable groups are taken out first, then the cheapest per neighbour; colour in reverse."""
+    """Chaitin-Briggs: safely colourable groups are taken out first, then the cheapest per neighbour; coloured last."""
     groups = problem.groups
     capacity = [graph.positions[(g.units, g.align)].bit_count() for g in groups]
     squeeze = [sum([graph.taken(groups[n], groups[g]) for n in graph.neighbours[g]]) for g in range(len(groups))]

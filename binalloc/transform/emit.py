@@ -93,16 +93,9 @@ class _Emitter:
 
     def run(self) -> Emitted:
         start_of: dict[int, int] = {}
-        # two reconvergence points stay two, even where all code between them is gone
-        points = self._reconvergence_points()
-        last = -1
         if self.plan.is_kernel and self.plan.pointer >= 0:
             self._insert(build.slot_pointer(self.plan.pointer))
         for block in self.code.blocks:
-            if block.leader in points:
-                if last == len(self.instrs):
-                    self._insert(build.nothing())
-                last = len(self.instrs)
             if block.leader >= 0:
                 start_of[block.leader] = len(self.instrs)
             for item in block.items:
@@ -114,10 +107,6 @@ class _Emitter:
         out = Function(fn.name, self.instrs, fn.info, list(fn.shared), self._labels(start_of), self._lines())
         out.origin = Origin(fn.name, origin)
         return Emitted(out, self.calls)
-
-    def _reconvergence_points(self) -> set[int]:
-        fn = self.source.function
-        return {point for i in range(len(fn.instrs)) if (point := fn.reconvergence(i)) is not None}
 
     def _insert(self, instr: Instr, origin: int = -1) -> None:
         self.instrs.append(instr)

@@ -9,7 +9,6 @@ a change of the guard. The order of everything else is untouched.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,35 +16,13 @@ from numpy.typing import NDArray
 from binalloc.isa.interface import view
 from binalloc.transform.contract import Contract
 from binalloc.transform.points import point_masks
-from binalloc.transform.vcode import RELOAD, STORE, Block, Item, Operand, Values, VCode, mask_of
+from binalloc.transform.vcode import RELOAD, STORE, Block, Item, Values, VCode, mask_of
 from binalloc.transform.vliveness import liveness
 
 REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
 
-
-
-@dataclass(frozen=True)
-class _Registers:
-    """What shares a register whatever the colouring.
-
-    fixed: precoloured values, whose live ranges must not grow: another one may hold the same register a moment later.
-    same_place: per value those at the same offset of its group.
-    """
-
-    fixed: int
-    same_place: list[int]
-
-    def of(self, operands: tuple[Operand, ...]) -> int:
-        """The values that share a register with one of `operands`, themselves included."""
-        mask = 0
-        for operand in operands:
-            for v in operand.values:
-                mask |= self.same_place[v]
-        return mask
-
-
-Step = Callable[[list[Item], NDArray[np.int64], _Registers], list[Item]]
+Step = Callable[[list[Item], NDArray[np.int64], int], list[Item]]
 
 
 def overlap(code: VCode, available: int, contracts: Mapping[str, Contract], slack: int) -> VCode:
@@ -58,13 +35,12 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
     live = liveness(code)
     points, capacity = point_masks(code, live, available, contracts)
     room = capacity - slack - np.array([m.bit_count() for m in points], np.int64)
-    fixed = mask_of(tuple(Operand("", (v,)) for v in code.values.fixed))
-    registers = _Registers(fixed, _same_place(code.values))
+    immovable = _immovable(code.values)
     blocks = []
     start = 0
     for block in code.blocks:
         end = start + len(block.items)
-        items = step(block.items, room[2 * start : 2 * end], registers)
+        items = step(block.items, room[2 * start : 2 * end], immovable)
         blocks.append(Block(block.leader, items, block.succs))
         start = end
     return VCode(
@@ -72,29 +48,31 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
     )
 
 
-def _same_place(values: Values) -> list[int]:
-    """Per value the bitset of the values of its group at its offset: they get one register, live at different times."""
-    out = [0] * len(values)
+def _immovable(values: Values) -> int:
+    """Values whose live ranges must not grow, because others get the same register without being asked: precoloured
+    ones, and members of a group that share an offset."""
+    mask = 0
+    for v in values.fixed:
+        mask |= 1 << v
     for members in values.members:
-        at: dict[int, int] = {}
+        offsets = [offset for _, offset in members]
         for v, offset in members:
-            at[offset] = at.get(offset, 0) | 1 << v
-        for v, offset in members:
-            out[v] = at[offset]
-    return out
+            if offsets.count(offset) > 1:
+                mask |= 1 << v
+    return mask
 
 
-def _raise_reloads(items: list[Item], room: NDArray[np.int64], registers: _Registers) -> list[Item]:
+def _raise_reloads(items: list[Item], room: NDArray[np.int64], immovable: int) -> list[Item]:
     """room: free registers at the points before (2k) and after (2k+1) item k of this block."""
     out = list(items)
     free = room.tolist()
     for k in range(len(out)):
         item = out[k]
-        if item.kind != RELOAD or item.guard is not None or mask_of(item.defs) & registers.fixed:
+        if item.kind != RELOAD or item.guard is not None or mask_of(item.defs) & immovable:
             continue
         target = k
         for above in range(k - 1, max(-1, k - 1 - REACH), -1):
-            if _blocks_reload(out[above], item, registers) or free[2 * above] < 1 or free[2 * above + 1] < 1:
+            if _blocks_reload(out[above], item) or free[2 * above] < 1 or free[2 * above + 1] < 1:
                 break
             target = above
         if target < k:
@@ -103,17 +81,17 @@ def _raise_reloads(items: list[Item], room: NDArray[np.int64], registers: _Regis
     return out
 
 
-def _sink_stores(items: list[Item], room: NDArray[np.int64], registers: _Registers) -> list[Item]:
+def _sink_stores(items: list[Item], room: NDArray[np.int64], immovable: int) -> list[Item]:
     """A store keeps its temporary alive until it is made; only temporaries that die there are worth the register."""
     out = list(items)
     free = room.tolist()
     for k in range(len(out) - 1, -1, -1):
         item = out[k]
-        if item.kind != STORE or mask_of(item.uses) & registers.fixed:
+        if item.kind != STORE or mask_of(item.uses) & immovable:
             continue
         target = k
         for below in range(k + 1, min(len(out), k + 1 + REACH)):
-            if _blocks_store(out[below], item, registers) or free[2 * below] < 1 or free[2 * below + 1] < 1:
+            if _blocks_store(out[below], item) or free[2 * below] < 1 or free[2 * below + 1] < 1:
                 break
             target = below
         if target > k:
@@ -136,21 +114,21 @@ def _shift_back(free: list[int], k: int, target: int) -> None:
     free[2 * k : 2 * target + 2] = [*passed, tail - 1, tail]
 
 
-def _blocks_reload(above: Item, reload: Item, registers: _Registers) -> bool:
-    """Whether the reload may not move over `above`: a call, a write of its memory value, an access of its register."""
+def _blocks_reload(above: Item, reload: Item) -> bool:
+    """Whether the reload may not move over `above`: a call, a write of its memory value, or of its register."""
     if above.callee or (above.kind == STORE and above.memory == reload.memory):
         return True
     touched = mask_of(above.defs) | mask_of(above.uses)
-    return bool(touched & registers.of(reload.defs))
+    return bool(touched & mask_of(reload.defs))
 
 
-def _blocks_store(below: Item, store: Item, registers: _Registers) -> bool:
+def _blocks_store(below: Item, store: Item) -> bool:
     """Whether the store may not move over `below`: a call, the block's end, an access of its memory value, a new
-    definition of what has its register, or of its guard."""
+    definition of its register or of its guard."""
     if below.callee or below.memory == store.memory:
         return True
     if below.instr is not None and view(below.instr).control:
         return True
     if store.guard is not None and below.predicate_defs >> store.guard[0] & 1:
         return True
-    return bool(mask_of(below.defs) & registers.of(store.uses))
+    return bool(mask_of(below.defs) & mask_of(store.uses))

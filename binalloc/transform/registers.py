@@ -16,6 +16,7 @@ from binalloc.errors import Refused
 from binalloc.models.colouring import MUST_STAY, Colouring, Group, Problem, bits, colour
 from binalloc.models.pressure import choose_spills
 from binalloc.transform.contract import Contract
+from binalloc.transform.deadspill import drop_dead_spill_code
 from binalloc.transform.hoist import overlap
 from binalloc.transform.points import access_cost, point_masks, spill_candidates
 from binalloc.transform.spill import Room, Spiller
@@ -54,6 +55,7 @@ def allocate_registers(
     else:
         _spill_to_pressure(code, available, contracts)
     for _ in range(MAX_ROUNDS):
+        drop_dead_spill_code(code)
         live = liveness(code)
         problem = build_problem(code, live, available, contracts)
         result = colour(problem)

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.build import SLOT_ROW
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface import REG, rename, view
 from binalloc.models.colouring import bits
+from binalloc.models.registry import allocator as find_allocator
 from binalloc.models.slots import CallSite, Procedure, SlotPlan, plan_slots
 from binalloc.transform.contract import Contract
 from binalloc.transform.emit import CallPlan, Emitted, MemoryPlan, emit, scratch_registers
+from binalloc.transform.exact import ExactReport, improve
 from binalloc.transform.lower import lower
 from binalloc.transform.normalise import Normalised, expand_guarded_calls
 from binalloc.transform.registers import Infeasible, RegisterAllocation, allocate_registers
@@ -35,28 +38,10 @@ MORE_THAN_BEFORE = 4
 WORD = 4
 
 
-@dataclass(frozen=True)
-class Allocator:
-    """A named way to place values. slots: may it use slots. priority: which values get them (`models.slots`)."""
-
-    name: str
-    slots: bool
-    priority: str = "cost"
-
-
-ALLOCATORS = {
-    a.name: a
-    for a in (
-        Allocator("local", slots=False),
-        Allocator("unified", slots=True, priority="frequency"),
-        Allocator("best", slots=True, priority="cost"),
-    )
-}
-
-
 @dataclass
 class _Work:
-    """State of one attempt. pointer: the slot pointer register, -1 for none."""
+    """State of one attempt. pointer: the slot pointer register, -1 for none. exact_slots: slots that the exact model
+    may use, -1 to do without it; solver_limit: its deterministic time per function."""
 
     program: ProgramAnalysis
     normalised: dict[str, Normalised]
@@ -65,10 +50,21 @@ class _Work:
     contracts: dict[str, Contract] = field(default_factory=dict)
     allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    exact_slots: int = -1
+    solver_limit: float = 0.0
+    reports: list[ExactReport] = field(default_factory=list)
 
     @property
     def spilled(self) -> bool:
         return any(a.memory for a in self.allocations.values())
+
+
+@dataclass
+class Rewrite:
+    """module: the rewritten binary. solver: what the exact model said of each function (allocator cpsat)."""
+
+    module: Module
+    solver: list[ExactReport] = field(default_factory=list)
 
 
 def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: str = "best") -> Module:
@@ -78,13 +74,24 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     Refused for recursion, indirect calls, a kernel that already has slots, and budgets that cannot hold one
     instruction's operands (Infeasible).
     """
+    return rewrite_kernel(module, kernel, registers, slots, allocator).module
+
+
+def rewrite_kernel(
+    module: Module, kernel: str, registers: int, slots: int, allocator: str = "best", *, solver_limit: float = 4.0
+) -> Rewrite:
+    """As `rewrite`, with what the solver said. solver_limit: deterministic solver time per function."""
     chosen = find_allocator(allocator)
     _check(module, kernel, registers, slots)
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
     plain = _module_of(module, normalised)
     work = _allocate(analyse(plain, kernel, lift=True), normalised, registers, slots if chosen.slots else 0)
+    if chosen.exact and work.spilled:
+        work = replace(work, contracts={}, allocations={}, scratch={}, solver_limit=solver_limit)
+        work.exact_slots = slots if work.pointer >= 0 else 0
+        _colour(work)
     plan = _plan(work, kernel, slots if work.pointer >= 0 else 0, chosen.priority)
-    return _assemble(module, kernel, work, plan)
+    return Rewrite(_assemble(module, kernel, work, plan), work.reports)
 
 
 def _allocate(program: ProgramAnalysis, normalised: dict[str, Normalised], registers: int, slots: int) -> _Work:
@@ -108,13 +115,6 @@ def _allocate(program: ProgramAnalysis, normalised: dict[str, Normalised], regis
     return with_pointer
 
 
-def find_allocator(name: str) -> Allocator:
-    """The allocator of that name; UsageError if there is none."""
-    if name not in ALLOCATORS:
-        raise UsageError("no such allocator", place="--allocator", found=name, expected=", ".join(sorted(ALLOCATORS)))
-    return ALLOCATORS[name]
-
-
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = "best") -> int:
     """The fewest registers for which `rewrite` succeeds (with what it spills going to slots or local memory)."""
     low, high = 0, MAX_REGISTERS
@@ -133,6 +133,13 @@ def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
         raise UsageError("no such number of registers", found=registers, expected=f"1 to {MAX_REGISTERS}")
     if slots < 0:
         raise UsageError("no such number of slots", found=slots, expected="0 or more")
+    require_rewritable(module, kernel)
+
+
+def require_rewritable(module: Module, kernel: str) -> None:
+    """Refused, with a reason, for kernels that no budget can be rewritten for: recursion, indirect calls, a kernel that
+    has been rewritten before, spill accesses that belong to no rewrite."""
+    require_static(build_callgraph(module, kernel))
     info = module.function(kernel).info
     if info.slot_bytes or info.spill_local:
         raise Refused(
@@ -141,13 +148,14 @@ def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
             found=f"{info.slot_bytes // SLOT_ROW} slots, {info.spill_local} spill bytes",
             remedy="Rewrite the original binary (its hash is in the provenance note).",
         )
-    for fn in module:
-        for index, instr in enumerate(fn.instrs):
-            if instr.f.get("spill"):
+    for name in sorted(_closure(module, module.function(kernel))):
+        for index, instr in enumerate(module.function(name).instrs):
+            memory = view(instr).memory
+            if memory is not None and memory.spill:
                 raise Refused(
                     "a spill access in a binary that no rewrite made: its slots and spill area are nobody's",
                     file=module.path or None,
-                    place=f".text.{fn.name} word {index}",
+                    place=f".text.{name} word {index}",
                     remedy="Use plain local or shared accesses in sources.",
                 )
 
@@ -181,8 +189,13 @@ def _link_calls(module: Module, calls: dict[str, dict[int, str]]) -> None:
 def _colour(work: _Work) -> None:
     """Registers for every function, callees first."""
     for name in work.program.graph.bottom_up:
-        code = lower(work.program, name, work.contracts)
-        allocation = allocate_registers(code, work.available, work.contracts)
+        allocation = allocate_registers(lower(work.program, name, work.contracts), work.available, work.contracts)
+        if work.exact_slots >= 0 and allocation.memory:
+            fresh = lower(work.program, name, work.contracts)
+            allocation, report = improve(
+                fresh, allocation, work.available, work.contracts, work.exact_slots, work.solver_limit
+            )
+            work.reports.append(report)
         work.allocations[name] = allocation
         work.scratch[name] = scratch_registers(allocation, work.available)
         for pair in work.scratch[name]:

@@ -31,6 +31,7 @@ class StallSolver:
         self.timings = timings
         self.pairs = pairs
         self.stall = [0 if p else 1 for p in pairs]
+        self.reason: dict[int, int] = {}  # the instruction that last asked for more
         self.longest = max((t.latency for t in timings), default=0)
         entries = {graph.base[f] for f in range(len(graph.functions)) if graph.functions[f].instrs}
         popped = {(-mark - 1) // 2 for edges in graph.pops.values() for _, mark in edges}
@@ -49,9 +50,9 @@ class StallSolver:
             t = self.timings[node]
             if t.reads or t.writes:
                 for p, context in self._back(node, ()):
-                    self._raise(p, self._missing(t.reads, t.writes, t.unit - 1, p, context))
+                    self._raise(p, self._missing(t.reads, t.writes, t.unit - 1, p, context), node)
             if node in self.graph.drains:
-                self._raise(node, self._missing(ALL_PLACES, ALL_PLACES, 0, node, ()))
+                self._raise(node, self._missing(ALL_PLACES, ALL_PLACES, 0, node, ()), -1)
         for node in range(len(self.graph)):
             self._lower(node)
         return self.stall
@@ -59,9 +60,10 @@ class StallSolver:
     def _zero(self, node: int) -> bool:
         return self.pairs[node] and self.stall[node] == 0
 
-    def _raise(self, node: int, missing: int) -> None:
+    def _raise(self, node: int, missing: int, end: int) -> None:
         if missing > 0:
             self.stall[node] += missing
+            self.reason[node] = end
             assert self.stall[node] <= STALL_MAX
 
     def _back(self, node: int, context: Context) -> list[tuple[int, Context]]:
@@ -100,11 +102,12 @@ class StallSolver:
             start -= 1
         return context[start:]
 
-    def _missing(self, reads: int, writes: int, allowance: int, start: int, context: Context) -> int:
-        """Largest shortfall of any distance that ends right after `start`; at most 0 if all are long enough."""
+    def _missing(self, reads: int, writes: int, allowance: int, start: int, context: Context, after: int = 0) -> int:
+        """Largest shortfall of any distance that ends `after` cycles behind the end of `start`'s stall count; at most
+        0 if all are long enough."""
         worst = -STALL_MAX
         timings, stall, simple, longest = self.timings, self.stall, self.simple, self.longest
-        todo = [(start, context, stall[start])]
+        todo = [(start, context, stall[start] + after)]
         seen: dict[tuple[int, Context], int] = {}
         while todo:
             node, context, sum_ = todo.pop()
@@ -145,13 +148,15 @@ class StallSolver:
     def _violated_after(self, start: int) -> bool:
         """Whether some distance over `start` is now too short.
 
-        First the instructions right behind it, where most are; then those that some pair of a way to `start` and a way
-        from it condemns, a pair that need not be one path.
+        First the one that last asked for more, then all right behind it; then those that some pair of a way to `start`
+        and a way from it condemns, a pair that need not be one path.
         """
         if start in self.graph.drains and self._missing(ALL_PLACES, ALL_PLACES, 0, start, ()) > 0:
             return True
+        if self.reason.get(start, -1) >= 0 and self._too_close(start, self.reason[start], {}):
+            return True
         behind = self._forward(start)
-        if any(self._illegal(after) for after in behind):
+        if any(self._too_close(start, after, {}) for after in behind):
             return True
         unfinished = self._unfinished(start)
         reach = dict.fromkeys(behind, 0)
@@ -171,7 +176,26 @@ class StallSolver:
                     if sum_ < reach.get(after, self.longest + 1):
                         reach[after] = sum_
                         todo.append(after)
-        return any(self._illegal(node) for node in sorted(suspects))
+        return any(self._too_close(start, node, reach) for node in sorted(suspects))
+
+    def _too_close(self, start: int, end: int, between: dict[int, int]) -> bool:
+        """Whether a distance that goes over `start` and then `between` only, and ends at `end`, is too short."""
+        t = self.timings[end]
+        drain = end in self.graph.drains
+        todo = [(p, c, 0) for p, c in self._back(end, ())]
+        seen: dict[tuple[int, Context], int] = {}
+        while todo:
+            node, context, sum_ = todo.pop()
+            if node == start:
+                if self._missing(t.reads, t.writes, t.unit - 1, start, context, sum_) > 0:
+                    return True
+                if drain and self._missing(ALL_PLACES, ALL_PLACES, 0, start, context, sum_ + self.stall[end]) > 0:
+                    return True
+            elif node in between and sum_ <= self.longest and seen.get((node, context), STALL_MAX + 1) > sum_:
+                seen[node, context] = sum_
+                sum_ += self.stall[node]
+                todo += [(p, c, sum_) for p, c in self._back(node, context)]
+        return False
 
     def _unfinished(self, start: int) -> list[int]:
         """By number of cycles: places whose results are still that far away when the stall count of `start` is over."""
@@ -198,11 +222,3 @@ class StallSolver:
             for site in graph.sites[graph.owner[node]]:
                 out += graph.succ[site]
         return out
-
-    def _illegal(self, node: int) -> bool:
-        t = self.timings[node]
-        if (t.reads or t.writes) and any(
-            self._missing(t.reads, t.writes, t.unit - 1, p, c) > 0 for p, c in self._back(node, ())
-        ):
-            return True
-        return node in self.graph.drains and self._missing(ALL_PLACES, ALL_PLACES, 0, node, ()) > 0

@@ -36,9 +36,9 @@ class Room:
 
 @dataclass
 class _Held:
-    """A temporary that still holds a spilled operand; `point`: first point at which it is not yet counted."""
+    """A temporary that still holds a spilled value; `point`: first point at which it is not yet counted."""
 
-    temporaries: tuple[int, ...]
+    temporary: int
     point: int
 
 
@@ -49,7 +49,7 @@ class Spiller:
     code: VCode
     groups: set[int]
     room: Room | None = None
-    _held: dict[tuple[int, ...], _Held] = field(default_factory=dict)
+    _held: dict[int, _Held] = field(default_factory=dict)
     _returned: dict[int, int] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -103,7 +103,7 @@ class Spiller:
         target, source = item.defs[0].values[0], item.uses[0].values[0]
         from_memory, to_memory = self._spilled(item.uses[0]), self._spilled(item.defs[0])
         if to_memory:
-            self._held.pop((target,), None)
+            self._held.pop(target, None)
         if from_memory:
             register = self.code.values.temporary()[0] if to_memory else target
             self._load(source, register, item, out)
@@ -121,21 +121,44 @@ class Spiller:
     def _use(self, operand: Operand, item: Item, position: int, before: list[Item]) -> Operand:
         values = operand.values
         at_return = not operand.field and not item.callee
-        held = None if at_return else self._held.get(values)
-        if held is not None and self.room is not None:
-            if self.room.take(held.point, 2 * position, len(values)):
-                held.point = 2 * position + 1
-                return Operand(operand.field, held.temporaries)
-            del self._held[values]
+        if not at_return:
+            held = self._reuse(values, position)
+            if held is not None:
+                return Operand(operand.field, held)
         if at_return:
             temporaries = tuple(self._return_temporary(v) for v in values)
         else:
             temporaries = self.code.values.temporary(len(values))
-            if self.room is not None:
-                self._held[values] = _Held(temporaries, 2 * position + 1)
+            self._hold(values, temporaries, 2 * position + 1)
         for value, register in zip(values, temporaries, strict=True):
             self._load(value, register, item, before)
         return Operand(operand.field, temporaries)
+
+    def _hold(self, values: tuple[int, ...], temporaries: tuple[int, ...], point: int) -> None:
+        if self.room is not None:
+            for value, temporary in zip(values, temporaries, strict=True):
+                self._held[value] = _Held(temporary, point)
+
+    def _reuse(self, values: tuple[int, ...], position: int) -> tuple[int, ...] | None:
+        """Temporaries that still hold `values`, side by side, if they can live on until here."""
+        held = [self._held.get(v) for v in values]
+        found = tuple(h.temporary for h in held if h is not None)
+        if self.room is None or len(found) < len(values) or not self._side_by_side(found):
+            return None
+        taken = [h is not None and self.room.take(h.point, 2 * position, 1) for h in held]
+        for value, h, kept in zip(values, held, taken, strict=True):
+            if h is not None and kept:
+                h.point = 2 * position + 1
+            else:
+                del self._held[value]
+        return found if all(taken) else None
+
+    def _side_by_side(self, temporaries: tuple[int, ...]) -> bool:
+        """Whether one operand can name them: a single one, or all the members of one group in order."""
+        table = self.code.values
+        groups = {table.group_of[t] for t in temporaries}
+        in_order = [table.offset[t] for t in temporaries] == list(range(len(temporaries)))
+        return len(temporaries) == 1 or (len(groups) == 1 and in_order and table.units[min(groups)] == len(temporaries))
 
     def _return_temporary(self, value: int) -> int:
         """All RETs hand a spilled result over in the same register: one value for all of them."""
@@ -151,8 +174,8 @@ class Spiller:
         self, operand: Operand, item: Item, position: int, clobbers_guard: bool, before: list[Item], after: list[Item]
     ) -> Operand:
         temporaries = self.code.values.temporary(len(operand.values))
-        for held in [h for h in self._held if set(h) & set(operand.values)]:
-            del self._held[held]
+        for value in operand.values:
+            self._held.pop(value, None)
         for value, register in zip(operand.values, temporaries, strict=True):
             if clobbers_guard:
                 self._load(value, register, item, before)
@@ -162,6 +185,6 @@ class Spiller:
                 for name, argument in self.code.arguments.items():
                     if argument == value:
                         self.code.arguments[name] = register
-        if self.room is not None and item.guard is None:
-            self._held[operand.values] = _Held(temporaries, 2 * position + 2)
+        if item.guard is None:
+            self._hold(operand.values, temporaries, 2 * position + 2)
         return Operand(operand.field, temporaries)

@@ -48,12 +48,16 @@ class TooMuch(Exception):
 
 @dataclass
 class Pair:
-    """A rewritten function and the original one it stands for. callees: per call node's n the pair entered."""
+    """A rewritten function and the original one it stands for.
+
+    callees: per call node's n the pair entered. complete: the lockstep of this pair and all below it was established.
+    """
 
     product: Product
     blocks: list[Block]
     index: dict[Position, int]
     callees: dict[int, Pair] = field(default_factory=dict)
+    complete: bool = True
     footprint: Footprint = field(default_factory=Footprint)
 
     @property
@@ -273,7 +277,9 @@ class _Run:
         for key, conds in state.C.items():
             if slot_of(key) is not None and at is None:
                 continue
-            kept = {c: m & touched for c, m in conds.items() if m & touched and touched >> c[0] & 1}
+            kept = {
+                cs: m & touched for cs, m in conds.items() if m & touched and all(touched >> p & 1 for p, _ in cs)
+            }
             if kept:
                 entry.C[shift_slots(key, shift)] = kept
         entry.of = {x: t for x, t in state.of.items() if touched >> x & 1}
@@ -290,7 +296,11 @@ class _Run:
                 after.S[key] = mask & ~killed
         for key, conds in state.C.items():
             if key & ~7 not in written:
-                kept = {c: m & ~killed for c, m in conds.items() if m & ~killed and not killed >> c[0] & 1}
+                kept = {
+                    cs: m & ~killed
+                    for cs, m in conds.items()
+                    if m & ~killed and not any(killed >> p & 1 for p, _ in cs)
+                }
                 if kept:
                     after.C[key] = kept
         after.of = {x: t for x, t in state.of.items() if not killed >> x & 1}

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from binalloc.isa.instruction import Function, Module
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
-from binalloc.verify.code import Code
+from binalloc.verify.code import Code, Malformed
 from binalloc.verify.footprint import footprint
 from binalloc.verify.lattice import Names, State, reg_key
 from binalloc.verify.product import Product
@@ -42,7 +42,7 @@ from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import changed_registers, check_accesses, check_locals, check_module, check_untouched
 
 MAX_CHAIN = 64
-STEPS_PER_WORD = 3000
+STEPS_PER_WORD = 300
 
 
 def check(original: Module, rewritten: Module, kernel: str) -> CheckReport:
@@ -52,6 +52,8 @@ def check(original: Module, rewritten: Module, kernel: str) -> CheckReport:
         checker.run()
     except TooMuch as e:
         checker.fail("limit", str(e))
+    except Malformed as e:
+        checker.fail("malformed", str(e))
     except RecursionError:
         checker.fail("limit", "the call graph is too deep to follow")
     except Exception as e:
@@ -106,7 +108,8 @@ class _Checker:
         """The lockstep of two functions and of all they call, callees first into `order`; None if it is refused."""
         key = (id(old), id(new))
         if key in self.pairs:
-            return self.pairs[key]
+            pair = self.pairs[key]
+            return pair if pair.complete else None
         if new.name in above or len(above) >= MAX_CHAIN:
             word = "recursion" if new.name in above else "so deep a call chain"
             self.fail("call", f"{word} cannot be followed", new.name)
@@ -118,7 +121,7 @@ class _Checker:
         pair = Pair(product, [], {})
         for finding in product.findings:
             self.errors[finding] = None
-        complete = not product.findings
+        pair.complete = not product.findings
         for node in product.calls:
             callees = self.original.callee(old, node.m), self.rewritten.callee(new, node.n)
             entered = None
@@ -127,14 +130,14 @@ class _Checker:
             else:
                 entered = self._pair(callees[0], callees[1], (*above, new.name))
             if entered is None:
-                complete = False
+                pair.complete = False
             else:
                 pair.callees[node.n] = entered
-        if product.entry is not None and complete:
+        if pair.complete:
             pair.blocks, pair.index = product.blocks()
         self.pairs[key] = pair
         self.order.append(pair)
-        return pair if complete else None
+        return pair if pair.complete else None
 
     def _map_is_usable(self, old: Function, new: Function) -> bool:
         origin = new.origin
@@ -163,7 +166,7 @@ class _Checker:
             pointer=new.info.slot_pointer,
             volatile=changed_registers(old.info, new.info),
             spill=(low, low + new.info.spill_local),
-            budget=200_000 + STEPS_PER_WORD * self.stats["words"],
+            budget=50_000 + STEPS_PER_WORD * self.stats["words"],
         )
         for limit in (0, MAX_CONTEXTS) if len(self.order) > 1 else (MAX_CONTEXTS,):
             contexts = Contexts(setting, limit)

@@ -58,17 +58,30 @@ class LocalAccess:
     spill: bool
 
 
+class Malformed(Exception):
+    """An instruction whose fields are not those of its opcode."""
+
+
 class Code:
-    """One function with the views and classifications of its instructions."""
+    """One function with the views and classifications of its instructions. Raises Malformed."""
 
     def __init__(self, fn: Function) -> None:
         self.fn = fn
         self.instrs: list[Instr] = fn.instrs
-        self.views: list[View] = [view(i) for i in fn.instrs]
-        self.copies = [register_copy(i) for i in fn.instrs]
-        self.adds = [add_immediate(i) for i in fn.instrs]
-        self.packs = [predicate_pack(i) for i in fn.instrs]
-        self.unpacks = [predicate_unpack(i) for i in fn.instrs]
+        self.views: list[View] = []
+        self.copies: list[tuple[int, int] | None] = []
+        self.adds: list[tuple[int, int, int] | None] = []
+        self.packs: list[tuple[int, int, int] | None] = []
+        self.unpacks: list[tuple[int, int] | None] = []
+        for i, instr in enumerate(fn.instrs):
+            try:
+                self.views.append(view(instr))
+                self.copies.append(register_copy(instr))
+                self.adds.append(add_immediate(instr))
+                self.packs.append(predicate_pack(instr))
+                self.unpacks.append(predicate_unpack(instr))
+            except (KeyError, IndexError) as e:
+                raise Malformed(f"{fn.name}+{i} {instr.op.name} has reserved or missing fields: {e}") from e
         self.special = [special_register(i) for i in fn.instrs]
         self.nops = [is_nop(i) for i in fn.instrs]
         self.locals = [_local_access(v) for v in self.views]

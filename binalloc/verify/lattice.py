@@ -12,7 +12,7 @@ place as a whole or 1 + i for bit i of it (bits hold packed predicates).
 A `State` is a set of facts, each true in every thread that gets to this point:
 
     S[row] has bit x             the row holds the current value of original place x (or is token x)
-    C[row][(p, v)] has bit x     the same, but only where original predicate p is v now
+    C[row][{(p, v), ...}]        the same, but only where each original predicate p is v now
     free has bit x               x was never written: its value is undefined, every row may stand for it
     of[x] = token                original place x holds that token
     K has (p, v)                 original predicate p is v (known from the branch taken)
@@ -28,6 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 Cond = tuple[int, bool]
+Conds = frozenset[Cond]
+Facts = dict[Conds, int]
+
+MAX_LITERALS = 2  # predicates that one conditional fact may depend on
+MAX_FACTS = 16  # conditional facts kept for one row
 
 PRED0 = 256
 WORD0 = 264
@@ -171,10 +176,10 @@ class State:
     def __init__(self, names: Names, free: int = 0) -> None:
         self.names = names
         self.S: dict[int, int] = {}
-        self.C: dict[int, dict[Cond, int]] = {}
+        self.C: dict[int, Facts] = {}
         self.free = free
         self.of: dict[int, int] = {}
-        self.K: frozenset[Cond] = frozenset()
+        self.K: Conds = frozenset()
         self.bits: frozenset[int] = frozenset()
 
     def copy(self) -> State:
@@ -303,8 +308,8 @@ class State:
         if self.K:
             self.K = frozenset(c for c in self.K if not mask >> c[0] & 1)
         for k, d in list(self.C.items()):
-            if any(mask >> c[0] & 1 for c in d):
-                self._store_cond(k, {c: m for c, m in d.items() if not mask >> c[0] & 1})
+            if any(mask >> p & 1 for cs in d for p, _ in cs):
+                self._store_cond(k, {cs: m for cs, m in d.items() if not any(mask >> p & 1 for p, _ in cs)})
 
     def add(self, key: int, mask: int) -> None:
         """The row holds these too."""
@@ -357,13 +362,19 @@ class State:
         if not conds:
             return
         self.K = self.K | frozenset(conds)
-        for k, d in self.C.items():
-            for c in conds:
-                extra = d.get(c)
-                if extra:
-                    self.S[k] = self.S.get(k, 0) | extra
+        known = self.K
+        for k, d in list(self.C.items()):
+            if any(cs & known for cs in d):
+                changed: Facts = {}
+                for cs, m in d.items():
+                    rest = cs - known
+                    changed[rest] = changed.get(rest, 0) | m
+                always = changed.pop(frozenset(), 0)
+                if always:
+                    self.S[k] = self.S.get(k, 0) | always
+                self._store_cond(k, changed)
 
-    def _store_cond(self, key: int, d: dict[Cond, int]) -> None:
+    def _store_cond(self, key: int, d: Facts) -> None:
         if d:
             self.C[key] = d
         else:
@@ -402,8 +413,7 @@ def meet(a: State, b: State) -> State:
             if left:
                 out.C[k] = left
             continue
-        keep = known & ~both
-        conds = {c: m & keep for c, m in _meet_conds(a, b, left, right, x, y).items() if m & keep}
+        conds = _meet_conds(a, b, left, right, x, y, known & ~both)
         if conds:
             out.C[k] = conds
     out.K = a.K & b.K
@@ -413,21 +423,44 @@ def meet(a: State, b: State) -> State:
     return out
 
 
-_NO_CONDS: dict[Cond, int] = {}
+_NO_CONDS: Facts = {}
 
 
-def _meet_conds(
-    a: State, b: State, ca: dict[Cond, int], cb: dict[Cond, int], x: int, y: int
-) -> dict[Cond, int]:
-    """Conditional facts of one row; ca, cb: those of either side; x, y: what the row holds there unconditionally."""
-    conds = {*ca, *cb, *((p, not v) for p, v in a.K), *((p, not v) for p, v in b.K)}
-    out: dict[Cond, int] = {}
-    for c in conds:
-        opposite = (c[0], not c[1])
-        vacuous_a, vacuous_b = opposite in a.K, opposite in b.K
-        if vacuous_a and vacuous_b:
+def _meet_conds(a: State, b: State, ca: Facts, cb: Facts, x: int, y: int, keep: int) -> Facts:
+    """Conditional facts of one row; ca, cb: those of either side; x, y: what the row holds there unconditionally.
+
+    keep: bits worth keeping. Considers the conditions of either side, joined with each other and with what one side
+    rules out.
+    """
+    mine, theirs = {frozenset[Cond](): x, **ca}, {frozenset[Cond](): y, **cb}
+    candidates: set[Conds] = {p | q for p in mine for q in theirs}
+    candidates.update(cs | {(p, not v)} for cs in mine for p, v in b.K)
+    candidates.update(cs | {(p, not v)} for cs in theirs for p, v in a.K)
+    out: Facts = {}
+    for cs in sorted(candidates, key=lambda c: (len(c), sorted(c))):
+        if not 0 < len(cs) <= MAX_LITERALS or any((p, not v) in cs for p, v in cs):
             continue
-        left, right = x | ca.get(c, 0), y | cb.get(c, 0)
+        left, right = _under(a, mine, cs), _under(b, theirs, cs)
+        if left is None and right is None:
+            continue
         # An undefined value under a condition helps nobody, and would put conditions on every row.
-        out[c] = right & ~b.free if vacuous_a else left & ~a.free if vacuous_b else left & right
+        mask = (right or 0) & ~b.free if left is None else left & ~a.free if right is None else left & right
+        mask &= keep
+        for smaller, m in out.items():
+            if smaller <= cs:
+                mask &= ~m
+        if mask and len(out) < MAX_FACTS:
+            out[cs] = mask
     return out
+
+
+def _under(state: State, facts: Facts, cs: Conds) -> int | None:
+    """What a row holds where `cs` is true; None (anything) if the state rules that out."""
+    if any((p, not v) in state.K for p, v in cs):
+        return None
+    given = cs | state.K
+    mask = 0
+    for conds, m in facts.items():
+        if conds <= given:
+            mask |= m
+    return mask

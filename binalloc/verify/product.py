@@ -8,8 +8,7 @@ edges carry the positions it passes so. What is decided here needs no knowledge 
 - Both programs start at their first word; a matched branch leads to a pair of targets, and every pair that can be
   reached must again match, so that the rewritten execution follows the original one step by step, in order, leaving
   out only instructions that may be left out and adding only those that may be added.
-- Between two matched steps the rewritten program must pass the reconvergence points of the branches in the same order
-  as the original passes theirs: then both reconvergence stacks always agree.
+- The reconvergence stacks of both programs must always agree (`reconvergence.py`).
 - A branch may be added only around one guarded call (`@!P BRA skip, skip; ...; CALL; ...; skip:`).
 - Neither program may go round a loop in which nothing is matched.
 
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 
 from binalloc.verify.code import Code, text
 from binalloc.verify.lattice import Cond
+from binalloc.verify.reconvergence import Disagreement, compare
 from binalloc.verify.report import Finding
 
 Position = tuple[int, int]
@@ -79,7 +79,10 @@ class Product:
         self.limit = 4 * len(new) + 256
         self._build()
         if not self.findings:
-            self._check_reconvergence()
+            try:
+                compare(self)
+            except Disagreement as e:
+                self._fail("reconvergence", e.message, e.node.n, e.node.m, e.expected, e.found)
 
     # -- walking the original
 
@@ -175,9 +178,9 @@ class Product:
         end = new.fn.target(n)
         guard = new.views[n].guard
         condition = old.condition(m) if 0 <= m < len(old) and old.views[m].control == "call" else None
-        inside = range(n + 1, end)
-        counterparts = [i for i in inside if 0 <= i < len(new) and self.origin[i] != -1]
-        plain = all(0 <= i < len(new) and (i in counterparts or new.views[i].control == "") for i in inside)
+        inside = range(n + 1, end) if end <= len(new) else range(0)
+        counterparts = [i for i in inside if self.origin[i] != -1]
+        plain = all(i in counterparts or new.views[i].control == "" for i in inside)
         if (
             guard is None
             or condition is None
@@ -263,52 +266,6 @@ class Product:
         if condition is not None:
             edges.append(self._edge(n + 1, k + 1, (condition[0], not condition[1])))
         return Node("branch", n, k, passed, [e for e in edges if e is not None])
-
-    # -- reconvergence
-
-    def _check_reconvergence(self) -> None:
-        """Compare, on every way from one matched step to the next, the reconvergence points passed."""
-        to_new: dict[int, int] = {}
-        to_old: dict[int, int] = {}
-        for rn, ro in self.reconvergence:
-            if to_new.setdefault(ro, rn) != rn or to_old.setdefault(rn, ro) != ro:
-                self._fail("reconvergence", f"original point {ro} has several counterparts", rn, ro)
-                return
-        assert self.entry is not None
-        self._follow(self.entry, to_new)
-        for node in self.nodes.values():
-            if node.kind not in ("insert", "skip"):
-                for edge in node.edges:
-                    self._follow(edge, to_new)
-
-    def _follow(self, edge: Edge, to_new: dict[int, int]) -> None:
-        points = set(to_new.values())
-        work: list[tuple[Edge, tuple[int, ...], tuple[int, ...], int]] = [(edge, (), (), 0)]
-        while work:
-            e, seen_new, seen_old, length = work.pop()
-            node = self.nodes[e.target]
-            old = (*e.passed, *node.passed)
-            matched = node.kind not in ("insert", "skip")
-            if matched:
-                old = (*old, node.m)
-            seen_old += tuple(to_new[p] for p in old if p in to_new)
-            if node.n in points:
-                seen_new += (node.n,)
-            if not matched:
-                if length > len(self.nodes):
-                    self._fail("control", "added instructions go round in a loop", node.n, node.m)
-                    return
-                work.extend((x, seen_new, seen_old, length + 1) for x in node.edges)
-            elif seen_new != seen_old:
-                self._fail(
-                    "reconvergence",
-                    "threads do not reconverge where the original's do",
-                    node.n,
-                    node.m,
-                    expected=f"passing points {list(seen_old)}",
-                    found=f"passing points {list(seen_new)}",
-                )
-                return
 
     # -- blocks
 

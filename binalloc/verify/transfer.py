@@ -347,8 +347,9 @@ class Steps:
 
     def _contents(self, state: State, key: int) -> str:
         text = self.names.describe(state.S.get(key, 0))
-        for (p, v), mask in sorted(state.C.get(key, {}).items()):
-            text += f"; {self.names.describe(mask)} where {self.names.name(p)} is {'true' if v else 'false'}"
+        for conds, mask in sorted(state.C.get(key, {}).items(), key=lambda item: sorted(item[0])):
+            where = " and ".join(f"{self.names.name(p)} is {'true' if v else 'false'}" for p, v in sorted(conds))
+            text += f"; {self.names.describe(mask)} where {where}"
         return text
 
     def _finding(self, kind: str, message: str, n: int, m: int, **words: str) -> Finding:

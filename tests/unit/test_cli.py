@@ -137,8 +137,19 @@ def test_rewrite_chooses_by_blocks_and_by_policy() -> None:
     assert static.json["policy"] == "unified"
     assert static.json["reason"].startswith("start: interval")
     auto = call("rewrite", loom("callchain"), "--auto", *launch("callchain"), "--json").json
-    assert (auto["kept_original"], auto["speedup"]) == (True, 1.0)
-    assert "kept" in call("rewrite", loom("callchain"), *launch("callchain")).out
+    assert (auto["kept_original"], auto["verified"], auto["same_results"]) == (False, True, True)
+    assert auto["speedup"] > 1.0
+    assert "Chosen: fewest cycles" in call("rewrite", loom("callchain"), *launch("callchain")).out
+
+
+def test_auto_keeps_an_original_that_nothing_beats_and_writes_it(tmp_path: Path) -> None:
+    out = tmp_path / "out.loom"
+    kept = ["rewrite", loom("nbody"), "--auto", "--policy", "unified", *launch("nbody"), "--no-emulate", "-o", str(out)]
+    answer = call(*kept, "--json").json
+    assert answer["kept_original"] is True
+    assert answer["rewritten"] == answer["original"]
+    assert [fn.instrs for fn in load(out)] == [fn.instrs for fn in load(loom("nbody"))]
+    assert "The original is kept" in call(*kept).out
 
 
 def test_rewrite_to_stdout_is_the_binary_alone() -> None:
@@ -173,7 +184,7 @@ def test_machines_lists_shows_and_answers() -> None:
 def test_demo_prints_every_version_of_every_sample() -> None:
     answer = call("demo", "callchain", "stencil2d", "--size", "test", "--samples", str(SAMPLES))
     assert answer.code == 0
-    for word in ("callchain", "stencil2d", "original", "local B", "policy unified would choose"):
+    for word in ("callchain", "stencil2d", "original", "local B", "policy unified: ", "verified"):
         assert word in answer.out
     rows = call("demo", "callchain", "--size", "test", "--samples", str(SAMPLES), "--json").json["rows"]
     assert rows[0]["verified"] is True

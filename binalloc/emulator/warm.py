@@ -1,0 +1,15 @@
+"""Compiles the emulator, or loads it from its cache, before it is needed."""
+
+from __future__ import annotations
+
+from binalloc.emulator.launch_types import Launch
+from binalloc.emulator.run import run
+from binalloc.isa.instruction import Function, FunctionInfo, Module, make
+from binalloc.models.machine import load_machine
+
+
+def warm_up(engine: str = "numba") -> None:
+    """Run a kernel of one EXIT, so that the engine is compiled and on disk for other processes."""
+    module = Module([Function("warm", [make("EXIT")], FunctionInfo(registers=1))])
+    module.layout()
+    run(module, "warm", Launch("warm", (1, 1, 1), (32, 1, 1)), load_machine("gtx680"), engine=engine, hazards=False)

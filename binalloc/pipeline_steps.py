@@ -1,0 +1,255 @@
+"""The single steps of the pipeline: rewrite for a budget, schedule, prove, measure; and what they pass on.
+
+`Request` says what is wanted, `Version` is one scheduled form of a kernel with its resources, `Tried` a level a search
+looked at. `binalloc.pipeline` puts the steps together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from binalloc.errors import Refused, UsageError
+from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface import view
+from binalloc.models.budget import Budget, shared_with_slots
+from binalloc.models.machine import Machine
+
+if TYPE_CHECKING:
+    from binalloc.emulator.launch import Launch
+
+OFF_CHIP = frozenset(("global", "local", "generic", "texture"))
+Progress = Callable[[str], None]
+
+
+def _silent(_: str) -> None:
+    """Progress nobody asked for."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to do with a kernel.
+
+    registers, slots: explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
+    `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
+    engine: numba or python. cycles_limit: --max-cycles per run.
+    """
+
+    kernel: str
+    machine: Machine
+    launch: Launch | None = None
+    registers: int | None = None
+    slots: int | None = None
+    blocks: int | None = None
+    policy: str = "exhaustive"
+    allocator: str = "best"
+    emulate: bool = True
+    engine: str = "numba"
+    cycles_limit: int | None = None
+    progress: Progress = _silent
+
+
+@dataclass(frozen=True)
+class Version:
+    """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
+    and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured."""
+
+    module: Module
+    kernel: str
+    registers: int
+    slots: int
+    local_bytes: int
+    shared_bytes: int
+    blocks_per_sm: int
+    occupancy: float
+    instructions: int
+    limiters: tuple[str, ...]
+    cycles: int | None = None
+    stats: dict[str, Any] = field(default_factory=dict)
+    buffers: dict[str, Any] = field(default_factory=dict)
+    solver: list[dict[str, object]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "registers": self.registers,
+            "slots": self.slots,
+            "local_bytes": self.local_bytes,
+            "shared_bytes": self.shared_bytes,
+            "blocks_per_sm": self.blocks_per_sm,
+            "occupancy": round(self.occupancy, 6),
+            "limiters": list(self.limiters),
+            "instructions": self.instructions,
+            "cycles": self.cycles,
+        }
+
+
+@dataclass
+class Tried:
+    """A level the search looked at: its budget, the version or the reason there is none."""
+
+    budget: Budget
+    version: Version | None
+    reason: str = ""
+
+
+def reachable(module: Module, kernel: str) -> list[Function]:
+    """The kernel and every function it may call, kernel first."""
+    from binalloc.analysis.callgraph import build_callgraph
+
+    names = {kernel, *build_callgraph(module, kernel).bottom_up}
+    return sorted((fn for fn in module if fn.name in names), key=lambda fn: fn.name != kernel)
+
+
+def find_kernel(module: Module, name: str | None) -> Function:
+    """The kernel called `name`, or the only one. UsageError if there is no such kernel or several to choose from."""
+    kernels = module.kernels()
+    known = ", ".join(k.name for k in kernels) or "none"
+    if name is None:
+        if len(kernels) != 1:
+            raise UsageError(
+                "the binary has several kernels" if kernels else "the binary has no kernel",
+                file=module.path or None,
+                found=known,
+                remedy="Name one with --kernel." if kernels else None,
+            )
+        return kernels[0]
+    for k in kernels:
+        if k.name == name:
+            return k
+    raise UsageError("no such kernel", file=module.path or None, found=name, expected=known)
+
+
+def block_threads(kernel: Function, launch: Launch | None) -> int:
+    """Threads per block: the launch's, else the binary's required block size, else its launch bound."""
+    if launch is not None:
+        return launch.threads_per_block
+    if any(kernel.info.block):
+        x, y, z = (b or 1 for b in kernel.info.block)
+        return x * y * z
+    if kernel.info.max_threads:
+        return kernel.info.max_threads
+    raise UsageError(
+        "the block size is unknown",
+        place=kernel.name,
+        expected="a launch file, or .block in the binary",
+        remedy="Give --launch.",
+    )
+
+
+def user_shared(kernel: Function, launch: Launch | None) -> int:
+    return kernel.info.shared_bytes + (launch.dynamic_shared if launch is not None else 0)
+
+
+def make_version(module: Module, request: Request) -> Version:
+    """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it."""
+    kernel = module.function(request.kernel)
+    threads = block_threads(kernel, request.launch)
+    slots = kernel.info.slot_bytes // 128
+    shared = shared_with_slots(user_shared(kernel, request.launch), threads, slots)
+    occupancy = request.machine.occupancy(kernel.info.registers, shared, threads)
+    if occupancy.blocks_per_sm == 0:
+        raise Refused(
+            f"no block of {kernel.name} fits on an SM of {request.machine.name}",
+            found=f"{kernel.info.registers} registers, {shared} shared bytes, {threads} threads",
+            expected=f"within the limits of {', '.join(occupancy.limiters)}",
+            remedy="Rewrite it with fewer registers or choose another machine.",
+        )
+    return Version(
+        module=module,
+        kernel=request.kernel,
+        registers=kernel.info.registers,
+        slots=slots,
+        local_bytes=kernel.info.local_bytes + kernel.info.spill_local,
+        shared_bytes=shared,
+        blocks_per_sm=occupancy.blocks_per_sm,
+        occupancy=occupancy.occupancy,
+        instructions=sum(len(fn) for fn in reachable(module, request.kernel)),
+        limiters=occupancy.limiters,
+    )
+
+
+def scheduled_original(module: Module, request: Request) -> Version:
+    """The baseline's code: the original, its control codes set by the same pass as the rewritten ones."""
+    from binalloc.transform.schedule import schedule
+
+    return make_version(schedule(module, request.machine), request)
+
+
+def build_version(
+    module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
+) -> Version:
+    """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
+    from binalloc.transform.rewrite import rewrite_kernel as rewrite
+    from binalloc.transform.schedule import schedule
+    from binalloc.verify.checker import check
+
+    result = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
+    rewritten = schedule(result.module, request.machine)
+    report = check(module, rewritten, request.kernel)
+    if not report.ok:
+        raise _unproven(module, request, report.errors)
+    return make_version(rewritten, request)
+
+
+def _unproven(module: Module, request: Request, findings: Sequence[object]) -> Refused:
+    """Why no proof was found: the original depends on what was in a register at launch, or a defect of ours."""
+    from binalloc.analysis.dump import summary_dict
+    from binalloc.analysis.program import analyse
+
+    for name, fn in analyse(module, request.kernel, lift=True).functions.items():
+        for read in summary_dict(fn)["uninitialised"]:
+            return Refused(
+                f"{request.kernel} may read a value that nothing wrote; what it does then cannot be preserved",
+                file=module.path or None,
+                place=f".text.{name} word {read['index']}",
+                found=f"a read of {read['place']}",
+                remedy="Initialise it in the source.",
+            )
+    return Refused(
+        f"the rewrite of {request.kernel} could not be proven right ({len(findings)} findings)",
+        place=str(findings[0]),
+        remedy="This is a defect of binalloc; nothing was written.",
+    )
+
+
+def measure(
+    version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
+) -> Version:
+    """The version with cycles, statistics and output buffers of an emulated run. Needs a launch."""
+    from binalloc.emulator.run import run
+
+    assert request.launch is not None
+    result = run(
+        version.module,
+        request.kernel,
+        request.launch,
+        request.machine,
+        engine=request.engine,
+        max_cycles=request.cycles_limit,
+        blocks_per_sm=blocks,
+        ideal_blocks=ideal_blocks,
+    )
+    return replace(version, cycles=result.cycles, stats=result.stats, buffers=result.buffers)
+
+
+def same_results(request: Request, a: Version, b: Version) -> bool:
+    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer."""
+    from binalloc.emulator.launch import compare
+
+    assert request.launch is not None
+    return not compare(request.launch, a.buffers, b.buffers)
+
+
+def static_counts(version: Version) -> tuple[int, int, int]:
+    """(instructions that are not off-chip accesses, off-chip accesses, spill accesses among those), static, over the
+    call graph."""
+    off = spills = total = 0
+    for fn in reachable(version.module, version.kernel):
+        for instr in fn.instrs:
+            total += 1
+            memory = view(instr).memory
+            if memory is not None and memory.space in OFF_CHIP:
+                off += 1
+                spills += memory.spill
+    return total - off, off, spills

@@ -1,0 +1,126 @@
+"""Do the two programs' reconvergence stacks always agree?
+
+Needs the lockstep graph of `product.py`. A stack entry is the pair (new, original) of reconvergence points that a
+matched branch named. A program pops entries when it passes the point of the topmost one. Between two matched steps both
+pass positions of their own, so it is enough to compare, way by way, what the passing does:
+
+- quickly: both pass the same pairs in the same order, whatever the stack;
+- else exactly: all stacks possible at each matched step are enumerated (a branch may push its pair or, if its threads
+  agree, not; equal neighbours are one), and each must come out the same on either side. An added instruction that a
+  loop passes again is harmless when no entry waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from binalloc.verify.product import Edge, Node, Position, Product
+
+Pair = tuple[int, int]
+Stack = tuple[Pair, ...]
+MAX_STACKS = 512
+_MATCHED = frozenset(("move", "match", "branch", "call", "end"))
+
+
+@dataclass(frozen=True)
+class Way:
+    """From one matched step (None: the entry) to the next: the positions passed that are somebody's point."""
+
+    source: Position | None
+    target: Position
+    new: tuple[int, ...]
+    old: tuple[int, ...]
+
+
+class Disagreement(Exception):
+    """`node` is reached with different stacks, or the added instructions before it go round in a loop."""
+
+    def __init__(self, node: Node, message: str, expected: str = "", found: str = "") -> None:
+        super().__init__(message)
+        self.node, self.message, self.expected, self.found = node, message, expected, found
+
+
+def compare(product: Product) -> None:
+    """Raises Disagreement unless the stacks of both programs agree at every step."""
+    points_new = {rn for rn, _ in product.reconvergence}
+    points_old = {ro for _, ro in product.reconvergence}
+    ways: dict[Position | None, list[Way]] = {}
+    assert product.entry is not None
+    ways[None] = list(_ways(product, None, product.entry, points_new, points_old))
+    for at, node in product.nodes.items():
+        if node.kind in _MATCHED:
+            ways[at] = [w for e in node.edges for w in _ways(product, at, e, points_new, points_old)]
+    if not _same_order(product, ways):
+        _enumerate(product, ways)
+
+
+def _ways(product: Product, source: Position | None, edge: Edge, new: set[int], old: set[int]) -> Iterator[Way]:
+    work: list[tuple[Edge, tuple[int, ...], tuple[int, ...], int]] = [(edge, (), (), 0)]
+    while work:
+        e, seen_new, seen_old, length = work.pop()
+        node = product.nodes[e.target]
+        matched = node.kind in _MATCHED
+        passed = (*e.passed, *node.passed, node.m) if matched else e.passed
+        seen_old += tuple(p for p in passed if p in old)
+        if node.n in new:
+            seen_new += (node.n,)
+        if matched:
+            yield Way(source, e.target, seen_new, seen_old)
+        elif length > len(product.nodes):
+            raise Disagreement(node, "added instructions go round in a loop")
+        else:
+            work.extend((x, seen_new, seen_old, length + 1) for x in node.edges)
+
+
+def _same_order(product: Product, ways: dict[Position | None, list[Way]]) -> bool:
+    to_new: dict[int, int] = {}
+    to_old: dict[int, int] = {}
+    for rn, ro in product.reconvergence:
+        if to_new.setdefault(ro, rn) != rn or to_old.setdefault(rn, ro) != ro:
+            return False
+    return all(tuple(to_new[p] for p in w.old) == w.new for group in ways.values() for w in group)
+
+
+def _enumerate(product: Product, ways: dict[Position | None, list[Way]]) -> None:
+    reached: dict[Position, set[Stack]] = {}
+    work: list[tuple[Position | None, Stack]] = [(None, ())]
+    while work:
+        at, stack = work.pop()
+        for after in _pushed(product, at, stack):
+            for way in ways[at]:
+                left, right = _popped(after, way.new, 0), _popped(after, way.old, 1)
+                if left != right:
+                    raise Disagreement(
+                        product.nodes[way.target],
+                        "threads do not reconverge where the original's do",
+                        f"waiting points {[ro for _, ro in right]} of the original",
+                        f"{[ro for _, ro in left]}",
+                    )
+                known = reached.setdefault(way.target, set())
+                if left in known:
+                    continue
+                if len(known) >= MAX_STACKS or len(left) > MAX_STACKS:
+                    raise Disagreement(product.nodes[way.target], "too many ways to reconverge to compare them all")
+                known.add(left)
+                work.append((way.target, left))
+
+
+def _pushed(product: Product, at: Position | None, stack: Stack) -> list[Stack]:
+    """The stacks after the step: a branch that names a point may push it."""
+    node = None if at is None else product.nodes[at]
+    if node is None or node.kind != "branch":
+        return [stack]
+    rn, ro = product.new.fn.reconvergence(node.n), product.old.fn.reconvergence(node.m)
+    if rn is None or ro is None or stack[-1:] == ((rn, ro),):
+        return [stack]
+    return [stack, (*stack, (rn, ro))]
+
+
+def _popped(stack: Stack, passed: tuple[int, ...], side: int) -> Stack:
+    for point in passed:
+        while stack and stack[-1][side] == point:
+            stack = stack[:-1]
+    return stack

@@ -1,0 +1,118 @@
+"""Prints the emulator's rates: `python -m tests.benchmarks.emulator_rates`.
+
+Warp instructions per CPU second of one SM (GTX680, 64 warps), functional and timing together, after start-up: an
+arithmetic stream without dependences, a streaming kernel (coalesced load, a few operations, store), 32-way bank
+conflicts, random gathers. Beside them cold compile, cached start and peak memory, each in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from tests.unit.emulator_kit import Module, go, module, op
+
+
+def loop(body: list[object], rounds: int, prologue: list[object]) -> list[object]:
+    """`prologue`, then `body` executed `rounds` times (counter R31), then EXIT."""
+    head = [*prologue, op("MOV", rd=31, form=1, imm=rounds)]
+    tail = [
+        op("IADD3", rd=31, ra=31, form=1, imm=0xFFFFFFFF, rc=255),
+        op("ISETP", pd0=0, ra=31, form=1, imm=0, icmp=5),
+    ]
+    back = -(len(body) + len(tail) + 1)
+    return [*head, *body, *tail, op("BRA", guard=(0, False), target=back, diverges=1, reconv=0), op("EXIT")]
+
+
+def arithmetic() -> Module:
+    names = ("IADD3", "FFMA", "LOP3", "FADD")
+    extra = {"IADD3": {}, "FFMA": {}, "LOP3": {"lut": 0x96}, "FADD": {}}
+    body = []
+    for i in range(96):
+        name = names[i % 4]
+        third = {} if name == "FADD" else {"rc": 2}
+        body.append(op(name, stall=1, rd=8 + i % 16, ra=0, rb=1, **third, **extra[name]))
+    return module(loop(body, 400, []), registers=32)
+
+
+def streaming() -> Module:
+    body = [
+        op("LDG", stall=1, rd=6, ra=4, width=4, wbar=1),
+        op("IADD3", stall=9, rd=7, ra=6, form=1, imm=5, rc=255, wait=2),
+        op("FADD", stall=9, rd=8, ra=7, rb=6),
+        op("STG", stall=1, ra=4, rb=8, width=4, rbar=2),
+    ]
+    return module(loop(body, 60, prologue()), params={"x": 8}, registers=32)
+
+
+def prologue() -> list[object]:
+    return [
+        op("S2R", rd=0, sreg=0, wbar=0), op("S2R", rd=1, sreg=6, wbar=0),
+        op("MOV", rd=2, form=2, cbank=0, coff=0), op("MOV", rd=3, form=2, cbank=0, coff=4),
+        op("IMAD", rd=0, ra=1, form=1, imm=256, rc=0, wait=1), op("IMAD.WIDE", rd=4, ra=0, form=1, imm=4, rc=2),
+    ]  # fmt: skip
+
+
+def conflicts() -> Module:
+    start = [op("S2R", rd=0, sreg=12, wbar=0), op("IMAD", rd=0, ra=0, form=1, imm=128, rc=255, wait=1)]
+    body = [op("LDS", stall=2, rd=6, ra=0, width=4, wbar=1, wait=2), op("NOP", stall=1)]
+    return module(loop(body, 200, start), shared_bytes=4096, registers=32)
+
+
+def gather() -> Module:
+    start = [
+        *prologue(), op("LDG", rd=10, ra=4, width=4, wbar=1), op("NOP", wait=2),
+    ]  # fmt: skip
+    body = [
+        op("IMAD", stall=9, rd=10, ra=10, form=1, imm=1664525, rc=0),
+        op("SHF", stall=9, rd=11, ra=10, form=1, imm=12, rc=255, dir=1),
+        op("IMAD.WIDE", stall=9, rd=12, ra=11, form=1, imm=4, rc=2, u32=1),
+        op("LDG", stall=2, rd=14, ra=12, width=4, wbar=1),
+        op("NOP", stall=1, wait=2),
+    ]
+    return module(loop(body, 60, start), params={"x": 8}, registers=32)
+
+
+def rate(name: str, code: Module, grid: int, words: int = 0) -> None:
+    x = {"x": np.zeros(words, np.int32)} if words else {}
+    start = time.process_time()
+    result = go(code, grid=grid, block=256, buffers=x, engine="numba")
+    seconds = time.process_time() - start
+    n = result.stats["warp_instructions"]
+    print(
+        f"{name:12} {n / seconds / 1e6:7.2f} M warp instr/s ({n} in {seconds:.2f} s, {result.cycles} cycles)"
+    )
+
+
+def main() -> None:
+    if "--start" in sys.argv:
+        start = time.perf_counter()
+        go(module([op("EXIT")]), engine="numba")
+        print(f"{time.perf_counter() - start:.2f} s, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+        return
+    if "--cold" in sys.argv:
+        with tempfile.TemporaryDirectory() as folder:
+            for what in ("cold compile", "cached start"):
+                command = [sys.executable, "-m", "tests.benchmarks.emulator_rates", "--start"]
+                env = {**os.environ, "XDG_CACHE_HOME": folder}
+                print(
+                    f"{what:12} ",
+                    subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout,
+                    end="",
+                )
+    go(module([op("EXIT")]), engine="numba")
+    rate("arithmetic", arithmetic(), 8)
+    rate("streaming", streaming(), 256, 256 * 256)
+    rate("conflicts", conflicts(), 32)
+    rate("gather", gather(), 16, 1 << 20)
+    print(f"peak memory  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""20,000 random corruptions of the samples: no traceback, no hang, no memory above 1 GiB. See tests/fuzz.py.
+
+Another seed: `python -m tests.fuzz --seed 7`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+COUNT = 20_000
+
+
+def test_corrupted_samples_give_one_error_or_another_valid_program() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", "--count", str(COUNT), "--seed", "1"],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
+    )
+    print(run.stdout)
+    assert run.returncode == 0, run.stderr[-3000:]
+    numbers = {key: int(n) for key, n in re.findall(r"^(.*): (\d+)$", run.stdout, re.MULTILINE)}
+    assert numbers["refused by the reader"] + numbers["still read"] == COUNT
+    assert numbers["still read"] > COUNT // 20  # enough reaches the passes behind the reader
+    assert numbers["steps done"] > 1000
+    for kind in ("asm", "launch", "machine"):
+        assert numbers[f"{kind} refused"] > 100

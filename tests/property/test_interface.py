@@ -1,0 +1,242 @@
+"""The instruction interface agrees with what the emulator really reads and writes, for every opcode and form.
+
+Each instruction runs alone on random warp states. Every place the interface lists as used must have an effect in some
+state; everything it does not list, changed all at once, must have none. Registers and predicates that change must be
+listed as defined, and every listed one must change in some state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
+from binalloc.emulator.single import MEMORY_BYTES, SingleStep, WarpState
+from binalloc.isa.instruction import Instr, make
+from binalloc.isa.interface import view
+from binalloc.isa.opcodes import ATOMIC_OPS, OPCODES, OpSpec
+from binalloc.models.machine import load_machine
+
+STATES = 6
+PLACES = {
+    "rd": 8,
+    "ra": 16,
+    "rb": 20,
+    "rc": 24,
+    "pd0": 1,
+    "pd1": 2,
+    "ps0": 3,
+    "ps1": 4,
+    "ps2": 5,
+    "pmask": 0b0101011,
+    "imm": 3,
+    "coff": 16,
+    "cbank": 1,
+    "moff": 16,
+    "lut": 0x96,
+    "lut_b": 0x96,
+    "lut2": 0x69,
+    "icmp": 1,
+    "fcmp": 3,
+    "x": 1,
+    "ex": 1,
+    "shift": 3,
+    "func": 0,
+    "shfl": 2,
+    "vote": 1,
+    "sreg": 12,
+    "target": 1,
+    "diverges": 1,
+    "reconv": 2,
+    "wrap": 1,
+    "prmt": 0,
+    "hi": 1,
+}
+SILENT = ("WARPSYNC", "NOP", "MEMBAR")  # a source or guard without an effect that one converged warp could show
+
+
+def variants(op: OpSpec) -> Iterator[dict[str, int]]:
+    """Modifier values under which an opcode reads or writes other places."""
+    axes: dict[str, tuple[int, ...]] = {}
+    for name, values in (
+        ("width", range(7)),
+        ("ityp", range(8)),
+        ("ftyp", range(2)),
+        ("ftyp_d", range(2)),
+        ("ftyp_s", range(2)),
+        ("atyp", range(6)),
+        ("srw", range(2)),
+        ("ex", range(2)),
+        ("tdim", range(3)),
+        ("bar", range(5)),
+        ("m64", range(2)),
+    ):
+        if name in op.modifiers:
+            axes[name] = tuple(values)
+    if "aop" in op.modifiers:
+        axes["aop"] = (ATOMIC_OPS.index("EXCH"), ATOMIC_OPS.index("CAS"))
+        if op.name == "RED":
+            axes["aop"] = (ATOMIC_OPS.index("ADD"),)
+    if op.name == "SHFL":
+        axes |= {"limm": (0, 1), "cimm": (0, 1)}
+    for values in product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def cases(op: OpSpec) -> Iterator[Instr]:
+    for form in op.forms:
+        for chosen in variants(op):
+            given = {**chosen, "form": form} if op.has_form else chosen
+            names = set(op.fields_for(form, given))
+            fields = {k: v for k, v in PLACES.items() if k in names} | {k: v for k, v in given.items() if k in names}
+            if "imm" in names:
+                fields["imm"] = 0x5410 if op.name == "PRMT" else 0x40400000 if op.group.startswith("float") else 3
+            if op.name == "BAR":  # a thread count that the launch has
+                fields |= {k: v for k, v in (("imm", 32), ("coff", 32)) if k in names}
+            yield make(op.name, guard=(6, False), **fields)
+
+
+def state(rng: np.random.Generator, instr: Instr, small: bool) -> WarpState:
+    """Random registers (small integers or bit patterns), with the operand that is an address made a good one."""
+    high = (2 if instr.op.access == "atomic" else 4) if small else 1 << 32
+    registers = rng.integers(0, high, (255, 32), dtype=np.uint32)
+    if not small and instr.op.group in ("float32", "conversion"):
+        registers = rng.normal(0, 100, (255, 32)).astype(np.float32).view(np.uint32)
+    if instr.op.group == "float64" or instr.f.get("ftyp") or instr.f.get("ftyp_s"):
+        values = (
+            rng.normal(0, 100, (127, 32)) if not small else rng.integers(0, 4, (127, 32)) + 0.5
+        )  # ties need low words
+        registers[1::2] = (values.astype(np.float64).view(np.uint64) >> 32).astype(np.uint32)
+    if small and instr.name in ("ISETP", "DSETP") and instr.form:  # ties with the immediate or constant
+        tie = instr.f["imm"] if instr.form == 1 else 0x40490FDB
+        registers[17 if instr.name == "DSETP" else 16, ::2] = tie
+        if instr.name == "DSETP" and instr.form == 2:
+            registers[16, ::2] = tie + rng.integers(0, 2, 16, dtype=np.uint32)
+    lanes = np.arange(32, dtype=np.uint32) * 16
+    if instr.op.access:
+        registers[16] = lanes + {"global": GLOBAL_BASE, "generic": GLOBAL_BASE}.get(instr.op.space, 0)
+        registers[17] = 0
+        if instr.op.space == "local":
+            registers[16] = lanes % 64
+        if instr.op.space == "const":
+            registers[16] = lanes % 64
+    if instr.name == "BAR":
+        registers[20] = registers[24] = 32
+    if instr.name == "CALL.IND":
+        registers[16] = 0
+    predicates = [int(v) for v in rng.integers(0, 1 << 32, 7)]
+    if instr.name == "BAR":
+        predicates[6] = 0xFFFFFFFF
+        predicates[3] = 0xFFFFFFFF if small else 0
+    words = MEMORY_BYTES // 4
+    memory = rng.integers(0, high, (3, words), dtype=np.uint32)
+    local = rng.integers(0, high, (64, 32), dtype=np.uint32)
+    return WarpState(registers, predicates, memory[0], memory[1], local)
+
+
+class Watch:
+    """What a case was seen to read and write, over all its states."""
+
+    def __init__(self, instr: Instr) -> None:
+        self.instr = instr
+        v = view(instr)
+        self.used = {("R", r) for u in v.uses if u.file == "R" for r in u.registers()}
+        self.used |= {("P", u.index) for u in v.uses if u.file == "P"} | {("P", 6)}
+        self.defined = {("R", r) for d in v.defs if d.file == "R" for r in d.registers()}
+        self.defined |= {("P", d.index) for d in v.defs if d.file == "P"}
+        self.seen_used: set[tuple[str, int]] = set()
+        self.seen_defined: set[tuple[str, int]] = set()
+        machine = load_machine("gtx680")
+        words = np.full(64, 0x40490FDB, np.uint32)
+        words[8] = 32
+        constants = words.tobytes()
+        self.step = lambda before: SingleStep(instr, machine, constants).run(before)
+
+    def outcome(self, before: WarpState, after: WarpState, but: tuple[str, int] | None) -> list[bytes]:
+        """All an instruction can change, with the changed source itself left out where it is only a source."""
+        registers = after.registers.copy()
+        predicates = list(after.predicates)
+        if but and but not in self.defined:
+            if but[0] == "R":
+                registers[but[1]] = 0
+            else:
+                predicates[but[1]] = 0
+        fixed = (after.pc, after.depth, after.active, after.fault, *predicates)
+        return [
+            registers.tobytes(),
+            repr(fixed).encode(),
+            after.global_.tobytes(),
+            after.shared.tobytes(),
+            after.local.tobytes(),
+        ]
+
+    def writes(self, before: WarpState, after: WarpState) -> None:
+        changed = {("R", int(r)) for r in np.flatnonzero((before.registers != after.registers).any(axis=1))}
+        changed |= {("P", p) for p in range(7) if before.predicates[p] != after.predicates[p]}
+        assert changed <= self.defined, (self.instr, changed - self.defined)
+        self.seen_defined |= changed
+
+    def reads(self, rng: np.random.Generator, before: WarpState, after: WarpState) -> None:
+        for place in sorted(self.used - self.seen_used):
+            other = perturbed(rng, before, {place})
+            if self.outcome(before, after, place) != self.outcome(other, self.step(other), place):
+                self.seen_used.add(place)
+
+    def ignores(self, rng: np.random.Generator, before: WarpState, after: WarpState) -> None:
+        """Everything unlisted, changed at once, changes nothing else."""
+        everything = {("R", r) for r in range(255)} | {("P", p) for p in range(7)}
+        other = perturbed(rng, before, everything - self.used)
+        got = self.step(other)
+        lanes = np.array([before.predicates[6] >> t & 1 for t in range(32)], bool)
+        for r in range(255):
+            keep = ~lanes if ("R", r) in self.defined else np.ones(32, bool)
+            assert (got.registers[r][keep] == other.registers[r][keep]).all(), (self.instr, r)
+            if ("R", r) in self.defined:
+                assert (got.registers[r][lanes] == after.registers[r][lanes]).all(), (self.instr, r)
+        for p in range(7):
+            mask = before.predicates[6] if ("P", p) in self.defined else 0
+            assert (got.predicates[p] ^ after.predicates[p]) & mask == 0, (self.instr, p)
+            assert (got.predicates[p] ^ other.predicates[p]) & ~mask == 0, (self.instr, p)
+        same = (got.pc, got.depth, got.active, got.fault) == (after.pc, after.depth, after.active, after.fault)
+        assert same, self.instr
+        for name in ("global_", "shared", "local"):
+            assert (getattr(got, name) == getattr(after, name)).all(), (self.instr, name)
+
+
+def perturbed(rng: np.random.Generator, before: WarpState, places: set[tuple[str, int]]) -> WarpState:
+    """The state with other contents in `places`."""
+    registers, predicates = before.registers.copy(), list(before.predicates)
+    for file, i in sorted(places):
+        if file == "R":
+            registers[i] ^= rng.integers(1, 4, 32, dtype=np.uint32) if rng.random() < 0.5 else rng.integers(
+                1, 1 << 32, 32, dtype=np.uint32)  # fmt: skip
+        else:
+            predicates[i] ^= int(rng.integers(1, 1 << 32))
+    return WarpState(registers, predicates, before.global_, before.shared, before.local)
+
+
+@pytest.mark.parametrize("name", [op.name for op in OPCODES.values()])
+def test_reads_and_writes_are_those_of_the_interface(name: str) -> None:
+    op = next(o for o in OPCODES.values() if o.name == name)
+    for number, instr in enumerate(cases(op)):
+        watch = Watch(instr)
+        for i in range(STATES):
+            rng = np.random.default_rng([op.code, number, i])
+            before = state(rng, instr, small=i % 2 == 0)
+            after = watch.step(before)
+            if name in NOT_EXECUTED:
+                assert after.fault == F_NOT_EXECUTED
+                break
+            assert after.fault == 0 or op.control, (instr, after.fault)
+            watch.writes(before, after)
+            watch.reads(rng, before, after)
+            if i < 2:
+                watch.ignores(rng, before, after)
+            if watch.seen_used == watch.used and watch.seen_defined == watch.defined and i >= 1:
+                break
+        if name not in NOT_EXECUTED:
+            assert name in SILENT or watch.seen_used == watch.used, (instr, watch.used - watch.seen_used)
+            assert watch.seen_defined == watch.defined, (instr, watch.defined - watch.seen_defined)
