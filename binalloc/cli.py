@@ -73,7 +73,7 @@ def _describe(error: Exception) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "out of memory", 4
     if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error), 2
+        return f"{error.filename or 'output'}: {error.strerror or error}", 2
     text = " ".join(str(error).split())[:300]
     text = f"internal error: {type(error).__name__}: {text}. Please report it; BINALLOC_DEBUG=1 shows where"
     return text, EXIT_DEFECT
@@ -170,9 +170,13 @@ def _write(output: str, data: bytes) -> None:
         write_atomically(output, data)
 
 
-def _free_stdout(output: str | None, as_json: bool) -> None:
+def _check_output(output: str | None, as_json: bool) -> None:
+    """What can be known before the work is done: stdout holds one thing, and the file's folder is there."""
     if output == "-" and as_json:
         raise UsageError("--json and -o - both want standard output", remedy="Give -o FILE.")
+    folder = os.path.dirname(output or "") or "."
+    if output not in (None, "-") and not os.path.isdir(folder):
+        raise UsageError("the output's folder does not exist", file=output, found=folder)
 
 
 def _print_json(value: object) -> None:
@@ -214,7 +218,7 @@ def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> No
     """Assemble FILE (.lasm) into a Loom binary."""
     from binalloc.isa.container import write_module
 
-    _free_stdout(output, as_json)
+    _check_output(output, as_json)
     module = _assemble(file)
     if machine is not None:
         from binalloc.transform.schedule import schedule
@@ -242,7 +246,7 @@ def disasm(file: str, output: str | None, as_json: bool) -> None:
     """Disassemble a binary; `binalloc asm` of the text gives the same bytes."""
     from binalloc.isa.disassembler import disassemble
 
-    _free_stdout(output, as_json)
+    _check_output(output, as_json)
     module, _ = _load(file)
     text = disassemble(module)
     if output is not None or not as_json:
@@ -281,7 +285,7 @@ def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None
     from binalloc.transform.schedule import average_dispatch_interval
     from binalloc.transform.schedule import schedule as run_pass
 
-    _free_stdout(output, as_json)
+    _check_output(output, as_json)
     output = output or _required_output(as_json)
     module, _ = _load(file)
     module = run_pass(module, _load_machine(machine))
@@ -395,7 +399,7 @@ def rewrite(
     from binalloc.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.report.rewrite import render_outcome
 
-    _free_stdout(output, as_json)
+    _check_output(output, as_json)
     if automatic and not (registers is slots is blocks is None):
         raise UsageError(
             "--auto chooses registers, slots and blocks itself", remedy="Leave out --registers, --slots and --blocks."

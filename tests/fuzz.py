@@ -39,9 +39,10 @@ CASE_SECONDS = 20.0
 CHEAP = ["sections", "cfg"]
 DEEP = ["webs", "pressure", "stack"]
 # One in so many of the binaries that still read is analysed and rewritten, or run.
-DEEP_EVERY = 6
+DEEP_EVERY = 10
 RUN_EVERY = 30
 MAX_CYCLES = 400
+SMALL_FILE = 3000  # bytes: callchain, which is quickly rewritten
 
 
 def smash_code(rng: random.Random, data: bytes) -> bytes:
@@ -73,7 +74,8 @@ def binary_case(rng: random.Random, files: list[bytes], machine: Machine, seen: 
     for v in DEEP:
         quietly(lambda v=v: render_inspection(inspect_module(module, data, None, [v], machine)), seen)  # type: ignore[misc]
     quietly(lambda: schedule(module, machine), seen)
-    quietly(lambda: rewrite_and_check(module, machine, rng), seen)
+    if len(data) < SMALL_FILE or seen["still read"] % RUN_EVERY == 0:
+        quietly(lambda: rewrite_and_check(module, machine, rng), seen)
     if seen["still read"] % RUN_EVERY == 0:
         quietly(lambda: emulate(module, machine), seen)
 

@@ -13,7 +13,8 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -98,6 +99,10 @@ class Engine:
         else:
             records[name][i] = value
 
+    def view(self, records: Any, i: int, name: str) -> Any:
+        """An array field of record i, not copied where the engine has it as an array."""
+        return np.asarray(getattr(records[i], name)) if self.name == "python" else records[name][i]
+
     def get(self, records: Any, i: int, name: str) -> Any:
         """A field of record i: int or array."""
         value = getattr(records[i], name) if self.name == "python" else records[name][i]
@@ -162,9 +167,41 @@ def _compiled() -> Callable[..., int]:
     saved = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())
     try:
-        return build()
+        dispatcher: Any = build()
     finally:
         config.CACHE_DIR = saved
+
+    def run(*args: Any) -> int:
+        if dispatcher.signatures:
+            return int(dispatcher(*args))
+        with _only_entry_is_callable(dispatcher.__name__):
+            return int(dispatcher(*args))
+
+    return run
+
+
+@contextmanager
+def _only_entry_is_callable(entry: str) -> Iterator[None]:
+    """While compiling, make machine code for the entry alone: Numba would make it for every function on the way, each
+    with all that it calls, only so that Python could call it too. That is a third of the time to compile."""
+    import numba._dynfunc
+    from numba.core import cpu
+
+    context: Any = cpu.CPUContext
+    maker: Any = numba._dynfunc
+    usual = context.get_executable
+
+    def get_executable(self: Any, library: Any, fndesc: Any, env: Any) -> Any:
+        name = fndesc.qualname.split(".")[-1]
+        if name == entry:
+            return usual(self, library, fndesc, env)
+        return maker.make_function(fndesc.lookup_module(), name, "device code", 1, env, (library,))
+
+    context.get_executable = get_executable
+    try:
+        yield
+    finally:
+        context.get_executable = usual
 
 
 def build(

@@ -28,7 +28,7 @@ from binalloc.models.machine_model import Machine
 Array = np.ndarray[Any, np.dtype[Any]]
 
 QUANTUM = {"numba": 20_000, "python": 50}
-SPIN_CYCLES = 500_000  # first look for endless loops; then each time at four times the cycle
+SPIN_CYCLES = 1_000_000  # first look for endless loops; then each time at four times the cycle
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.run import Device
 
 APART = 100_000  # cycles between the two moments: longer than any single wait
-STEPS = 4_096  # cycles with events over which the state is looked for again
+STEPS = 2_048  # cycles with events over which the state is looked for again
 
 
 def digest(device: Device, memories: bool) -> int:
@@ -37,9 +37,19 @@ def digest(device: Device, memories: bool) -> int:
     return value
 
 
+def running(device: Device) -> bytes:
+    """Where every warp stands: cheap to compare cycle by cycle."""
+    parts = []
+    for i in range(device.sms_count):
+        sp = device.engine.view(device.sms, i, "sp")
+        stack = device.engine.view(device.sms, i, "stack")
+        parts.append(stack[np.arange(L.MAX_WARPS), np.maximum(sp, 0), L.ST_PC].tobytes())
+    return b"".join(parts)
+
+
 def find_spin(device: Device, limit: int) -> int:
     """Run on for a while; status 2 with the deadlock fault set where the state comes round, else the run's status."""
-    first, first_all = digest(device, False), digest(device, True)
+    place, registers, everything = running(device), digest(device, False), digest(device, True)
     start = device.engine.get(device.g, 0, "cycle")
     retired = device.engine.get(device.g, 0, "retired")
     before = issue_counts(device)
@@ -48,7 +58,12 @@ def find_spin(device: Device, limit: int) -> int:
         if status or device.engine.get(device.g, 0, "retired") != retired:
             return status
     for _ in range(STEPS):
-        if digest(device, False) == first and digest(device, True) == first_all and all_busy(device, before):
+        if (
+            running(device) == place
+            and digest(device, False) == registers
+            and digest(device, True) == everything
+            and all_busy(device, before)
+        ):
             device.put("fault", L.F_DEADLOCK)
             return 2
         status = device.step(1, limit)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from binalloc.emulator.launch import Launch
+    from binalloc.emulator.launch import Difference, Launch
     from binalloc.isa.instruction import Module
     from binalloc.models.machine import Machine
 
@@ -32,6 +33,7 @@ def verify_to_dict(
         "findings": [str(e) for e in report.errors],
         "same_results": None,
         "differences": [],
+        "first_store": None,
         "cycles": None,
     }
     if launch is not None:
@@ -53,9 +55,36 @@ def _compare_runs(
     differences = compare(launch, before.buffers, after.buffers)
     return {
         "same_results": not differences,
+        "first_store": _first_store(old, new, kernel, launch, machine, engine, differences[0]) if differences else None,
         "differences": [str(d) for d in differences],
         "cycles": {"original": before.cycles, "rewritten": after.cycles},
     }
+
+
+def _first_store(
+    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, d: Difference
+) -> dict[str, Any] | None:
+    """The store that wrote the first differing element in both runs, and what it left there. None where elements have
+    no place of their own (compare = "unordered")."""
+    import numpy as np
+
+    from binalloc.emulator.watch import first_store
+
+    if d.mode == "unordered":
+        return None
+    data = launch.make_buffers()[d.name]
+    offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize
+    stores = [first_store(m, kernel, launch, machine, d.name, offset, data.itemsize, engine) for m in (old, new)]
+    return {
+        "element": f"{d.name}[{', '.join(map(str, d.index))}]",
+        "original": {"store": str(stores[0]) if stores[0] else None, "value": _value(d.expected)},
+        "rewritten": {"store": str(stores[1]) if stores[1] else None, "value": _value(d.actual)},
+    }
+
+
+def _value(v: int | float) -> int | float | str:
+    """JSON has no NaN and no infinity."""
+    return v if isinstance(v, int) or math.isfinite(v) else str(v)
 
 
 def render_verification(found: dict[str, Any]) -> str:
@@ -68,4 +97,9 @@ def render_verification(found: dict[str, Any]) -> str:
         lines.append(f"emulated results {'same' if found['same_results'] else 'DIFFERENT'}; ")
         lines.append(f"cycles {cycles['original']:,} and {cycles['rewritten']:,}\n")
         lines += [f"  {text}\n" for text in found["differences"]]
+    if found["first_store"] is not None:
+        first = found["first_store"]
+        lines.append(f"first differing element {first['element']}\n")
+        for side in ("original", "rewritten"):
+            lines.append(f"  {side:9s} {first[side]['value']!r}, by {first[side]['store'] or 'no store'}\n")
     return "".join(lines)

@@ -160,12 +160,14 @@ class _Lowering:
                 out.append(_copy(place, self.value_of[web], weight))
                 uses.append(Operand("", (place,)))
         after: list[Item] = []
-        defs: list[Operand] = []
+        places: dict[int, int] = {}  # results that are copies of one another may share a register
         for loc, web in link.results:
             if web in self.value_of:
-                place = self.values.precoloured(contract.results[loc])
-                defs.append(Operand("", (place,)))
-                after.append(_copy(self.value_of[web], place, weight))
+                register = contract.results[loc]
+                if register not in places:
+                    places[register] = self.values.precoloured(register)
+                after.append(_copy(self.value_of[web], places[register], weight))
+        defs = [Operand("", (place,)) for place in places.values()]
         changed = self.program[link.callee].summary.may_def >> PRED_BASE & 0x7F
         instr = self.analysis.fn.instrs[i]
         out.append(Item(INSTR, instr, i, tuple(defs), tuple(uses), None, changed, callee=link.callee, weight=weight))

@@ -42,18 +42,27 @@ class Infeasible(Refused):
     """The register budget cannot hold one instruction's operands, or a call's arguments."""
 
 
+class NeedsMemory(Exception):
+    """Not everything fits the registers, and the caller wanted to know that before any spill code is made."""
+
+
 def allocate_registers(
-    code: VCode, available: int, contracts: Mapping[str, Contract], spill_first: frozenset[int] = frozenset()
+    code: VCode,
+    available: int,
+    contracts: Mapping[str, Contract],
+    spill_first: frozenset[int] = frozenset(),
+    *,
+    may_spill: bool = True,
 ) -> RegisterAllocation:
     """Allocate `code` to the registers in the bitset `available`.
 
     spill_first: groups to put into memory before anything else (an exact model's choice). Raises Infeasible, naming
-    function and instruction.
+    function and instruction, and NeedsMemory where it would have to spill but may not.
     """
     if spill_first:
         Spiller(code, set(spill_first)).run()
     else:
-        _spill_to_pressure(code, available, contracts)
+        _spill_to_pressure(code, available, contracts, may_spill)
     for _ in range(MAX_ROUNDS):
         drop_dead_spill_code(code)
         live = liveness(code)
@@ -61,6 +70,8 @@ def allocate_registers(
         result = colour(problem)
         if not result.failed:
             return _finish(*_overlapped(code, result, available, contracts), contracts)
+        if not may_spill:
+            raise NeedsMemory
         chosen = _relieve(code, live, result, available, contracts) or _more_spills(code, problem, result, available)
         Spiller(code, chosen).run()
     raise Infeasible(
@@ -71,12 +82,14 @@ def allocate_registers(
     )
 
 
-def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Contract]) -> None:
+def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Contract], may_spill: bool) -> None:
     live = liveness(code)
     points, capacity = point_masks(code, live, available, contracts)
     pressure = np.array([m.bit_count() for m in points], np.int64)
     if not np.any(pressure > capacity):
         return
+    if not may_spill:
+        raise NeedsMemory
     candidates = spill_candidates(code, points, capacity < pressure)
     chosen, left = choose_spills(pressure, capacity, candidates)
     count = 2 * len(live.live_before)
@@ -126,7 +139,7 @@ def _overlapped(
         return code, result
     for slack in SLACKS:
         moved = overlap(code, available, contracts, slack)
-        attempt = colour(build_problem(moved, liveness(moved), available, contracts))
+        attempt = colour(build_problem(moved, liveness(moved), available, contracts), whole=True)
         if not attempt.failed:
             return moved, attempt
     return code, result

@@ -29,7 +29,7 @@ from binalloc.transform.emit import CallPlan, Emitted, MemoryPlan, emit, scratch
 from binalloc.transform.exact import ExactReport, improve
 from binalloc.transform.lower import lower
 from binalloc.transform.normalise import Normalised, expand_guarded_calls
-from binalloc.transform.registers import Infeasible, RegisterAllocation, allocate_registers
+from binalloc.transform.registers import Infeasible, NeedsMemory, RegisterAllocation, allocate_registers
 from binalloc.transform.vcode import RELOAD, STORE
 from binalloc.transform.vliveness import liveness
 
@@ -97,22 +97,26 @@ def rewrite_kernel(
 def _allocate(program: ProgramAnalysis, normalised: dict[str, Normalised], registers: int, slots: int) -> _Work:
     """Colour the call graph without memory values if that can be, else with the slot pointer set aside."""
     demand = max(_highest(fn.function) for name, fn in normalised.items() if name in program.functions)
-    for count in range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)):
-        # what it had is enough: more registers than that would only cost occupancy
+    # what it had is enough: more registers than that would only cost occupancy
+    counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
+    for count in sorted(counts):
         work = _Work(program, normalised, (1 << count) - 1, -1)
-        _colour(work)
-        if not work.spilled:
+        try:
+            _colour(work, may_spill=False)
+        except NeedsMemory:
+            continue
+        return work
+    if slots and registers > 1:
+        work = _Work(program, normalised, (1 << (registers - 1)) - 1, registers - 1)
+        try:
+            _colour(work)
+        except Infeasible:
+            pass  # the pointer's register may be the one that is missing
+        else:
             return work
     work = _Work(program, normalised, (1 << registers) - 1, -1)
     _colour(work)
-    if not work.spilled or slots == 0 or registers < 2:
-        return work
-    try:
-        with_pointer = _Work(program, normalised, (1 << (registers - 1)) - 1, registers - 1)
-        _colour(with_pointer)
-    except Infeasible:
-        return work
-    return with_pointer
+    return work
 
 
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = "best") -> int:
@@ -186,10 +190,11 @@ def _link_calls(module: Module, calls: dict[str, dict[int, str]]) -> None:
             fn.instrs[index] = rename(fn.instrs[index], {"target": address[callee] - fn.address - index - 1})
 
 
-def _colour(work: _Work) -> None:
-    """Registers for every function, callees first."""
+def _colour(work: _Work, *, may_spill: bool = True) -> None:
+    """Registers for every function, callees first. Raises NeedsMemory where that takes spilling and it may not."""
     for name in work.program.graph.bottom_up:
-        allocation = allocate_registers(lower(work.program, name, work.contracts), work.available, work.contracts)
+        code = lower(work.program, name, work.contracts)
+        allocation = allocate_registers(code, work.available, work.contracts, may_spill=may_spill)
         if work.exact_slots >= 0 and allocation.memory:
             fresh = lower(work.program, name, work.contracts)
             allocation, report = improve(

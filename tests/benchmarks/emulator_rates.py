@@ -45,7 +45,7 @@ def streaming() -> Module:
     body = [
         op("LDG", stall=1, rd=6, ra=4, width=4, wbar=1),
         op("IADD3", stall=9, rd=7, ra=6, form=1, imm=5, rc=255, wait=2),
-        op("FADD", stall=9, rd=8, ra=7, rb=6),
+        op("FADD", stall=9, rd=8, ra=7, rb=6, wait=4),
         op("STG", stall=1, ra=4, rb=8, width=4, rbar=2),
     ]
     return module(loop(body, 60, prologue()), params={"x": 8}, registers=32)

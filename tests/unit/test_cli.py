@@ -166,6 +166,13 @@ def test_verify_fails_on_a_broken_rewrite_and_shows_where(tmp_path: Path) -> Non
     assert (found["verified"], found["checked"], found["same_results"]) == (False, False, False)
     assert found["findings"]
     assert "out" in found["differences"][0]
+    first = found["first_store"]
+    assert first["element"] == "out[0]"
+    for side in ("original", "rewritten"):
+        assert first[side]["store"] == "callchain+24 `STG.32 [R2], R4`, block 0, warp 0, lane 0"
+    assert first["original"]["value"] != first["rewritten"]["value"]
+    text = call("verify", loom("callchain"), str(tmp_path / "bad.loom"), *launch("callchain")).out
+    assert "first differing element out[0]" in text
 
 
 def test_machines_lists_shows_and_answers() -> None:
@@ -224,6 +231,8 @@ def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:
         ["demo", "nope", "--samples", str(SAMPLES)],
         ["demo", "--samples", str(ROOT / "binalloc")],
         ["asm", str(SAMPLES / "callchain.lasm"), "-o", "/no/such/folder/x.loom"],
+        ["rewrite", loom("callchain"), *launch("callchain"), "-o", "/no/such/folder/x.loom"],
+        ["run", loom("callchain"), *launch("callchain"), "--sms", "99"],
     ],
     ids=lambda args: " ".join(str(a).rsplit("/", 1)[-1] for a in args),
 )
@@ -260,6 +269,21 @@ def test_a_defect_of_ours_is_one_line_and_exit_code_70(monkeypatch: pytest.Monke
 def _python(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **environment}
     return subprocess.run([sys.executable, *args], capture_output=True, text=True, cwd=ROOT, env=env, check=False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_and_a_closed_pipe_are_no_tracebacks() -> None:
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "binalloc", "inspect", loom("callchain")],
+            stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False,
+        )  # fmt: skip
+    assert (run.returncode, run.stderr) == (2, "binalloc: error: output: No space left on device\n")
+    pipe = subprocess.run(
+        [f"{sys.executable} -m binalloc disasm {loom('matmul')} | head -1"],
+        shell=True, capture_output=True, text=True, cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert (pipe.stdout, pipe.stderr) == (".kernel matmul\n", "")
 
 
 def test_help_names_every_command_and_completion_works() -> None:
