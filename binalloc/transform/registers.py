@@ -72,11 +72,30 @@ def allocate_registers(
             return _finish(*_overlapped(code, result, available, contracts), contracts)
         if not may_spill:
             raise NeedsMemory
+        _require_room(code, live, available, contracts)
         chosen = _relieve(code, live, result, available, contracts) or _more_spills(code, problem, result, available)
         Spiller(code, chosen).run()
     raise Infeasible(
-        "register allocation does not settle", place=code.function.name, remedy="allow more registers per thread"
+        f"no allocation to {available.bit_count()} registers was found in {MAX_ROUNDS} rounds of spilling",
+        place=_place_of(code, result.failed[0]),
+        found=f"{available.bit_count()} registers available",
+        remedy="allow more registers per thread",
     )
+
+
+def _require_room(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> None:
+    """Infeasible where values that cannot go to memory exceed the registers: no more spilling will help."""
+    stay = mask_of(tuple(Operand("", (v,)) for v, g in enumerate(code.values.group_of) if not code.values.spillable[g]))
+    points, capacity = point_masks(code, live, available, contracts)
+    for mask, room in zip(points, capacity.tolist(), strict=True):
+        over = mask & stay
+        if over.bit_count() > room:
+            raise Infeasible(
+                f"{room} registers cannot hold the operands that are needed at once",
+                place=_place_of(code, code.values.group_of[bits(over)[-1]]),
+                found=f"{room} registers available, {over.bit_count()} needed",
+                remedy="allow more registers per thread",
+            )
 
 
 def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Contract], may_spill: bool) -> None:

@@ -1,0 +1,45 @@
+"""What the property tests counted, at the end of the run: works with and without xdist, through test properties."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+REWRITES = "rewrite cases"
+MUTANTS = "mutants"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Feasible share of the random rewrites and the table of mutants by kind, if any of those tests ran."""
+    rewrites: Counter[str] = Counter()
+    mutants: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in report.user_properties:
+                if name == REWRITES:
+                    rewrites.update(value)
+                if name == MUTANTS:
+                    for kind, counts in value.items():
+                        mutants.setdefault(kind, Counter()).update(counts)
+    if rewrites:
+        _rewrites(terminalreporter, rewrites)
+    if mutants:
+        _mutants(terminalreporter, mutants)
+
+
+def _rewrites(out: Any, counts: Counter[str]) -> None:
+    total, feasible = counts["cases"], counts["feasible"]
+    out.section("random programs rewritten, checked and emulated")
+    out.write_line(
+        f"{total} cases of program and budget from the reported minimum up: {feasible} feasible "
+        f"({100 * feasible / total:.1f} %), {counts['spilling']} with spill code, {counts['slots']} using slots; "
+        f"{counts['below']} budgets below the minimum, {counts['below refused']} refused"
+    )
+
+
+def _mutants(out: Any, table: dict[str, Counter[str]]) -> None:
+    out.section("mutants of real rewrites")
+    out.write_line(f"{'kind':34}{'mutants':>8}{'rejected':>9}{'equivalent':>11}")
+    rows = [*sorted(table.items()), ("all", sum(table.values(), Counter()))]
+    for kind, c in rows:
+        out.write_line(f"{kind:34}{c['mutants']:8}{c['rejected']:9}{c['equivalent']:11}")

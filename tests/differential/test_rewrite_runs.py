@@ -1,0 +1,232 @@
+"""What a rewrite must not change, run and compared: faults of the user's own making, refusals, bytes, the input."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.launch import load_launch
+from binalloc.emulator.launch_types import Argument, Launch
+from binalloc.emulator.run import Result, run
+from binalloc.errors import KernelFault, Refused
+from binalloc.isa.container import load, write_module
+from binalloc.isa.instruction import Module, Param, SharedVar
+from binalloc.models.machine import load_machine
+from binalloc.transform.rewrite import minimum_registers, rewrite
+from binalloc.transform.schedule import schedule
+from binalloc.verify.checker import check
+from tests.generators import random_program
+from tests.pair_text import module
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "samples"
+NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
+GTX680 = load_machine("gtx680")
+
+# every thread keeps five words alive over a shared access at 4 * tid + a scalar; user shared memory has 128 bytes
+SHARED = """
+.kernel k registers=16 shared_bytes=128
+S2R rd=0 sreg=0
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+LEA rd=2 ra=0 rb=2 shift=5
+LDG rd=4 ra=2 width=4
+LDG rd=5 ra=2 moff=4 width=4
+LDG rd=6 ra=2 moff=8 width=4
+LDG rd=7 ra=2 moff=12 width=4
+IADD3 rd=8 ra=4 rb=5 rc=6
+LEA rd=1 ra=0 rb=255 shift=2
+IADD3 rd=1 ra=1 form=2 cbank=0 coff=8
+{access}
+IADD3 rd=8 ra=8 rb=9
+STG ra=2 rb=8 moff=16 width=4
+STG ra=2 rb=4 moff=20 width=4
+STG ra=2 rb=5 moff=24 width=4
+IADD3 rd=6 ra=6 rb=7
+STG ra=2 rb=6 moff=28 width=4
+EXIT
+"""
+ACCESSES = {"load": "LDS rd=9 ra=1 width=4", "store": "MOV rd=9 form=1 imm=7\nSTS ra=1 rb=9 width=4"}
+
+
+def shared_kernel(access: str) -> Module:
+    m = module(SHARED.format(access=ACCESSES[access]))
+    kernel = m.functions[0]
+    kernel.info.params = [Param("data", 0, 8), Param("offset", 8, 4)]
+    kernel.info.block = (32, 1, 1)
+    kernel.shared = [SharedVar("words", 0, 128, 16)]
+    return m
+
+
+def go(m: Module, offset: int) -> Result:
+    arguments = (
+        Argument("data", "buffer", "u32", (256,)),
+        Argument("offset", "scalar", "u32", value=offset & 0xFFFFFFFF),
+    )
+    data = np.arange(256, dtype=np.uint32)
+    launch = Launch("k", (1, 1, 1), (32, 1, 1), arguments=arguments)
+    return run(schedule(m, GTX680), "k", launch, GTX680, engine="python", buffers={"data": data})
+
+
+def with_slots(access: str) -> tuple[Module, Module]:
+    original = shared_kernel(access)
+    rewritten = rewrite(original, "k", minimum_registers(original, "k") + 1, 8)
+    assert rewritten.function("k").info.slot_bytes >= 128, "no slots: the access would land in nothing"
+    report = check(original, rewritten, "k")
+    assert report.ok, str(report)
+    return original, rewritten
+
+
+@pytest.mark.parametrize("access", sorted(ACCESSES))
+def test_shared_accesses_in_bounds_give_the_same_before_and_after(access: str) -> None:
+    original, rewritten = with_slots(access)
+    before, after = go(original, 0), go(rewritten, 0)
+    assert np.array_equal(before.buffers["data"], after.buffers["data"])
+    assert not np.array_equal(before.buffers["data"], np.arange(256, dtype=np.uint32))
+
+
+@pytest.mark.parametrize("offset", [4, 128, -4])
+@pytest.mark.parametrize("access", sorted(ACCESSES))
+def test_a_users_shared_access_out_of_bounds_faults_before_and_after_alike(access: str, offset: int) -> None:
+    """Behind the 128 bytes of user shared memory lie the slots of the rewritten kernel: they are not the user's."""
+    original, rewritten = with_slots(access)
+    faults = []
+    for m in (original, rewritten):
+        with pytest.raises(KernelFault) as caught:
+            go(m, offset)
+        faults.append(caught.value)
+    assert faults[0].message == faults[1].message
+    assert "shared" in str(faults[0])
+
+
+RECURSIVE = """
+.kernel k registers=8
+MOV rd=4 form=1 imm=3
+CALL ->f
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+STG ra=2 rb=5 width=4
+EXIT
+.function f
+IADD3 rd=4 ra=4 form=1 imm=0xffffffff
+IADD3 rd=5 ra=5 form=1 imm=2
+ISETP pd0=0 ra=4 form=1 imm=0 icmp=3
+@P0 BRA ->done ^done
+CALL ->f
+done:
+RET
+"""
+INDIRECT = """
+.kernel k registers=8
+MOV rd=5 form=1 imm=0
+MOV rd=4 form=1 imm=6
+CALL.IND ra=4
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+BRA ->store
+store:
+STG ra=2 rb=5 width=4
+EXIT
+.function f
+MOV rd=5 form=1 imm=6
+RET
+"""
+
+
+def runnable(text: str) -> Module:
+    m = module(text)
+    kernel = m.functions[0]
+    kernel.info.params = [Param("data", 0, 8), Param("offset", 8, 4)]
+    kernel.info.block = (32, 1, 1)
+    for index, instr in enumerate(kernel.instrs):
+        if instr.name == "CALL.IND":
+            kernel.instrs[index - 1] = kernel.instrs[index - 1].replace(imm=m.function("f").address)
+    return m
+
+
+@pytest.mark.parametrize(("text", "reason"), [(RECURSIVE, "recurs"), (INDIRECT, "indirect")])
+def test_recursion_and_indirect_calls_run_but_are_refused_with_a_reason(text: str, reason: str) -> None:
+    m = runnable(text)
+    assert go(m, 0).buffers["data"][0] == 6
+    with pytest.raises(Refused, match=reason) as caught:
+        rewrite(m, "k", 16, 4)
+    assert caught.value.remedy or caught.value.found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_samples_keep_their_results_at_every_sort_of_budget(name: str) -> None:
+    original = load(SAMPLES / f"{name}.loom")
+    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    expected = run(schedule(original, GTX680), name, launch, GTX680)
+    least = minimum_registers(original, name)
+    demand = original.function(name).info.registers
+    for registers, slots, allocator in (
+        (least, 6, "best"), (least + 1, 0, "local"), ((least + demand) // 2, 2, "unified"),
+    ):  # fmt: skip
+        rewritten = schedule(rewrite(original, name, registers, slots, allocator), GTX680)
+        report = check(original, rewritten, name)
+        assert report.ok, f"{registers} {slots} {allocator}: {report}"
+        got = run(rewritten, name, launch, GTX680)
+        for buffer, data in expected.buffers.items():
+            assert np.array_equal(data, got.buffers[buffer]), f"{registers} {slots} {allocator}: {buffer}"
+
+
+HASHES = """
+import hashlib
+from binalloc.isa.container import load, write_module
+from binalloc.models.machine import load_machine
+from binalloc.transform.rewrite import rewrite
+from binalloc.transform.schedule import schedule
+from tests.generators import random_program
+machine = load_machine("gtx680")
+for name, registers in (("callchain", 8), ("nbody", 32)):
+    m = load(f"samples/{name}.loom")
+    for allocator in ("local", "unified", "best"):
+        data = write_module(schedule(rewrite(m, name, registers, 3, allocator), machine))
+        print(name, allocator, hashlib.sha256(data).hexdigest())
+for seed in (3, 12):
+    m, _ = random_program(seed, registers=16, size=80, callees=3)
+    data = write_module(schedule(rewrite(m, "kernel", 15, 3), machine))
+    print(seed, hashlib.sha256(data).hexdigest())
+"""
+
+
+def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
+    texts = set()
+    for seed in ("0", "1", "31337"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", HASHES], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        texts.add(done.stdout)
+    assert len(texts) == 1
+    assert len(texts.pop().splitlines()) == 8
+
+
+def snapshot(m: Module) -> str:
+    """Everything a module holds, as text."""
+    functions = [
+        (fn.name, fn.info, fn.shared, fn.labels, fn.lines, fn.address, fn.origin, [(i, i.ctrl) for i in fn.instrs])
+        for fn in m
+    ]
+    return repr((functions, m.constants, m.provenance, m.isa_version, m.path))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rewriting_twice_gives_the_same_and_leaves_the_input_alone(seed: int) -> None:
+    m, _ = random_program(seed, registers=16, size=60, callees=3)
+    before = snapshot(m)
+    budget = minimum_registers(m, "kernel")
+    first = rewrite(m, "kernel", budget, 2)
+    rewritten = snapshot(first)
+    scheduled = schedule(first, GTX680)
+    assert snapshot(scheduled) != rewritten
+    assert snapshot(first) == rewritten, "scheduling changed its input"
+    assert snapshot(m) == before, "rewriting changed its input"
+    assert write_module(schedule(rewrite(m, "kernel", budget, 2), GTX680)) == write_module(scheduled)
