@@ -103,6 +103,9 @@ class Outcome:
 
 def _tried_to_dict(t: Tried) -> dict[str, object]:
     out: dict[str, object] = {"blocks": t.budget.blocks, "registers": t.budget.registers, "slots": t.budget.slots}
+    out["registers_used"] = t.version.registers if t.version else None
+    out["slots_used"] = t.version.slots if t.version else None
+    out["blocks_per_sm"] = t.version.blocks_per_sm if t.version else None
     out["cycles"] = t.version.cycles if t.version else None
     out["local_bytes"] = t.version.local_bytes if t.version else None
     out["reason"] = t.reason
@@ -189,11 +192,25 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
         request.progress(f"{request.kernel}: rewritten, {version.blocks_per_sm} blocks per SM")
         version = measure(version, request)
         same = same_results(request, original, version)
-    outcome = Outcome(request, original, version, True, same, False, "as asked", [Tried(budget, version)])
+    outcome = Outcome(
+        request, original, version, True, same, False, _as_asked(request, version), [Tried(budget, version)]
+    )
     if running:
-        outcome.local = local_version(module, request, version)
+        outcome.local = local_version(module, request, budget.registers, version)
         _explain(module, outcome)
     return outcome
+
+
+def _as_asked(request: Request, version: Version) -> str:
+    """ "as asked", with what came out otherwise than its words suggest."""
+    notes = []
+    if request.blocks is not None and version.blocks_per_sm > request.blocks:
+        notes.append(f"{version.blocks_per_sm} blocks are resident with what {request.blocks} leave")
+    if request.registers is not None and version.registers < request.registers:
+        notes.append(f"{version.registers} of {request.registers} registers suffice")
+    if request.slots and version.slots < request.slots:
+        notes.append(f"{version.slots} of {request.slots} slots are needed")
+    return "; ".join(["as asked", *notes])
 
 
 def _automatic_rewrite(module: Module, request: Request, original: Version, running: bool) -> Outcome:
@@ -214,9 +231,11 @@ def _automatic_rewrite(module: Module, request: Request, original: Version, runn
         raise UsageError("no such policy", place="--policy", found=request.policy, expected="exhaustive or unified")
     if best is None:
         return Outcome(request, original, original, True, True if running else None, True, reason, tried)
-    local = local_version(module, request, best) if running else None
+    budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)
+    local = local_version(module, request, budget.registers, best) if running else None
     if request.policy == "exhaustive" and local is not None and _fewer(local, best):
         best, reason = local, f"{reason}; slots do not pay here"
+        tried.append(Tried(Budget(budget.blocks, budget.registers, 0), local, "without slots"))
     same = same_results(request, original, best) if running else None
     outcome = Outcome(request, original, best, True, same, False, reason, tried, local=local)
     if running:
@@ -265,16 +284,16 @@ def split_speedup(request: Request, original: Version, final: Version, local: Ve
     return parts
 
 
-def local_version(module: Module, request: Request, final: Version) -> Version | None:
-    """The baseline allocator `local` at the registers of the same number of blocks, measured; None if infeasible."""
-    kernel = module.function(request.kernel)
-    budgets = levels(request.machine, block_threads(kernel, request.launch), user_shared(kernel, request.launch))
-    budget = next((b for b in budgets if b.blocks == final.blocks_per_sm), None)
-    if budget is None:
-        return None
-    request.progress(f"{request.kernel}: allocator local, {budget.blocks} blocks, {budget.registers} registers")
+def local_version(module: Module, request: Request, registers: int, final: Version) -> Version | None:
+    """The baseline allocator `local` with the registers that `final` was given, measured; None if infeasible.
+
+    A version without slots is its own baseline.
+    """
+    if final.slots == 0:
+        return final
+    request.progress(f"{request.kernel}: allocator local, {registers} registers")
     try:
-        return measure(build_version(module, request, budget.registers, 0, "local"), request)
+        return measure(build_version(module, request, registers, 0, "local"), request)
     except Refused:
         return None
 

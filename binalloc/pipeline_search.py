@@ -42,7 +42,7 @@ def search_exhaustive(module: Module, request: Request, original: Version) -> tu
         )
         same = [t for t in tried if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots)]
         if same:  # another number of blocks with the same budget is the same program
-            tried.append(Tried(budget, same[0].version, same[0].reason))
+            tried.append(Tried(budget, same[0].version, same[0].reason or f"as {same[0].budget.blocks} blocks"))
             continue
         try:
             version = build_version(module, request, budget.registers, budget.slots)
@@ -58,7 +58,8 @@ def search_exhaustive(module: Module, request: Request, original: Version) -> tu
             fewest, best = version.cycles, version
     if best is None:
         return tried, None, "no level beats the original" if tried else "the original already has the highest level"
-    return tried, best, f"fewest cycles of {len(tried)} levels"
+    distinct = len({(t.budget.registers, t.budget.slots) for t in tried})
+    return tried, best, f"fewest cycles of {distinct} level{'s' * (distinct > 1)} above the original's"
 
 
 def search_unified(module: Module, request: Request, original: Version) -> tuple[list[Tried], Version | None, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.pipeline import Outcome
+    from binalloc.pipeline import Outcome, Tried
 
 _ROWS = (
     ("registers per thread", "registers"),
@@ -38,15 +38,16 @@ def render_outcome(outcome: Outcome) -> str:
             lines.append(" = " + " x ".join(f"{name} {value:.3f}" for name, value in outcome.parts.items()))
         lines.append("\n")
     if len(outcome.tried) > 1:
-        rows = [
-            (t.budget.blocks, t.budget.registers, t.budget.slots, *_tried(t.version), t.reason) for t in outcome.tried
-        ]
-        lines.append("\n" + table(["blocks", "registers", "slots", "local bytes", "cycles", ""], rows, left=0))
+        header = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
+        lines.append("\n" + table(header, [_tried(t) for t in outcome.tried], left=0))
     return "".join(lines)
 
 
-def _tried(version: object) -> tuple[object, object]:
-    return (getattr(version, "local_bytes", None), getattr(version, "cycles", None))
+def _tried(t: Tried) -> list[object]:
+    """A level: blocks asked for, what it may use and what it does use, blocks resident, cycles."""
+    v = t.version
+    used = (v.registers, v.slots, v.local_bytes, v.blocks_per_sm, v.cycles) if v else (None,) * 5
+    return [t.budget.blocks, t.budget.registers, used[0], t.budget.slots, *used[1:], t.reason]
 
 
 def _results(same: bool | None) -> str:
