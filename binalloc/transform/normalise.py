@@ -1,7 +1,8 @@
 """Guarded calls made plain: `@P CALL f` becomes `@!P BRA skip, skip; CALL f; skip:`, which means the same.
 
 Afterwards every call is executed by all lanes that reach it, so that its argument and result copies and the slot
-pointer's shifts need no guard of their own. Leaves the original untouched.
+pointer's shifts need no guard of their own. A call that never executes (`@!PT`) is left out. Leaves the original
+untouched.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.isa.build import branch
+from binalloc.isa.fields import PT
 from binalloc.isa.instruction import Function, Instr
 from binalloc.isa.interface import links, relink
 
@@ -27,15 +29,17 @@ def expand_guarded_calls(fn: Function) -> Normalised:
     count = 0
     for instr in fn.instrs:
         new_index.append(count)
-        count += 2 if _guarded_call(instr) else 1
+        count += 0 if _never_called(instr) else 2 if _guarded_call(instr) else 1
     new_index.append(count)
     instrs: list[Instr] = []
     origin: list[int] = []
     for index, instr in enumerate(fn.instrs):
+        if _never_called(instr):
+            continue
         if _guarded_call(instr):
             instrs.append(branch(guard=(instr.guard, not instr.guard_neg), target=1, reconvergence=1))
             origin.append(-1)
-            instr = instr.replace(guard=(7, False))
+            instr = instr.replace(guard=(PT, False))
         here = len(instrs)
         moved = {
             name: new_index[index + 1 + offset] - here - 1
@@ -47,6 +51,11 @@ def expand_guarded_calls(fn: Function) -> Normalised:
     lines = {new_index[i]: line for i, line in fn.lines.items()}
     labels = {new_index[i]: name for i, name in fn.labels.items()}
     return Normalised(Function(fn.name, instrs, fn.info, fn.shared, labels, lines, fn.address), origin)
+
+
+def _never_called(instr: Instr) -> bool:
+    """`@!PT CALL`: no lane ever executes it."""
+    return _guarded_call(instr) and instr.guard == PT
 
 
 def _guarded_call(instr: Instr) -> bool:

@@ -21,6 +21,9 @@ from binalloc.isa.shapes import (
 )
 from binalloc.verify.lattice import PRED0, Cond, local_key, pred_key, reg_key
 
+NEVER = (7, True)
+"""The guard `@!PT`: no thread executes the instruction."""
+
 
 def ref_bits(ref: Ref) -> list[int]:
     """Original places of an operand, unit by unit."""
@@ -112,7 +115,7 @@ class Code:
         v = self.views[i]
         if self.nops[i]:
             return True
-        return v.pure or self.locals[i] is not None
+        return v.pure or self.locals[i] is not None or v.guard == NEVER
 
     def insertable(self, i: int) -> bool:
         """Changes nothing but registers, predicates and spill memory, and cannot fault if its address is right."""

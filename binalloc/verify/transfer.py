@@ -82,7 +82,7 @@ class Steps:
         if guard is None:
             return None
         row = state.S.get(pred_key(guard[0]), 0)
-        return tuple((PRED0 + p, not guard[1]) for p in range(7) if row >> (PRED0 + p) & 1)
+        return tuple((PRED0 + p, not guard[1]) for p in range(8) if row >> (PRED0 + p) & 1)
 
     # -- steps
 

@@ -103,3 +103,12 @@ def test_cpsat_is_never_worse_and_reports_its_gap():
         sum("SPILL" in str(i.f) or i.f.get("spill", 0) for fn in m for i in fn.instrs) for m in (exact.module, best)
     ]
     assert spills[0] <= spills[1] or any(r.used for r in exact.solver)
+
+
+def test_what_never_executes_is_no_obstacle():
+    """`@!PT` on a definition, a store and a call."""
+    source = CALLEE_RESULTS_ALIKE.replace("CALL f\n", "CALL f\n        @!PT MOV R1, 5\n        @!PT CALL f\n")
+    module = assemble(source.replace("LDL R2, [RZ+0]", "@!PT LDL R2, [RZ+4]\n        LDL R2, [RZ+0]"))
+    for registers in (minimum_registers(module, "k"), 12):
+        report = check(module, rewrite(module, "k", registers, 2), "k")
+        assert report.ok, report.errors
