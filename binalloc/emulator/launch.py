@@ -26,8 +26,10 @@ executed only by `reference_outputs`.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,8 +97,9 @@ def reference_outputs(launch: Launch, buffers: Mapping[str, Array]) -> dict[str,
     inputs.update(launch.values)
     place = f"function {launch.reference.function}"
     try:
-        outputs = function(inputs, launch)
-    except Exception as e:
+        with redirect_stdout(sys.stderr):  # our own stdout may be one JSON object
+            outputs = function(inputs, launch)
+    except (Exception, SystemExit) as e:
         raise UsageError(
             f"the reference raised {type(e).__name__}: {e}", file=launch.reference.file, place=place
         ) from e
@@ -126,8 +129,9 @@ def _load_function(reference: Reference) -> Any:
         raise UsageError("cannot read the reference", file=reference.file, remedy="See [reference].file.") from e
     namespace: dict[str, Any] = {"__name__": "binalloc_reference", "__file__": reference.file}
     try:
-        exec(compile(source, reference.file, "exec"), namespace)
-    except Exception as e:
+        with redirect_stdout(sys.stderr):
+            exec(compile(source, reference.file, "exec"), namespace)
+    except (Exception, SystemExit) as e:
         raise MalformedInput(f"the reference does not load: {type(e).__name__}: {e}", file=reference.file) from e
     function = namespace.get(reference.function)
     if not callable(function):

@@ -60,7 +60,7 @@ def assemble(text: str, path: str = "") -> Module:
         MalformedInput: naming file, line, column, what was found and what was expected.
     """
     asm = _Assembler(path)
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_NEWLINE.split(text), 1):
         asm.line(line, number)
     return asm.finish()
 
@@ -76,7 +76,8 @@ def assemble_file(path: str | Path) -> Module:
 
 
 _RAW = re.compile(r"\s*\.(provenance|origin)\b\s*(.*)")
-_RUN = re.compile(r"-(?:\*(\d+))?$|(\d+)(?:\.\.(\d+))?$")
+_RUN = re.compile(r"-(?:\*(\d{1,9}))?$|(\d{1,9})(?:\.\.(\d{1,9}))?$", re.ASCII)
+_NEWLINE = re.compile(r"\r\n|\r|\n")  # not str.splitlines: a form feed or U+2028 in a comment does not end it
 
 
 class _Assembler:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 from binalloc.isa.lexer import Token
@@ -83,5 +84,7 @@ class DataBank:
             value = float(line.integer())
         value *= sign
         if size == 8:
+            if math.isinf(value):
+                line.place.fail(column, "float out of range", remedy="Write infinity as .quad 0x7ff0000000000000.")
             return struct.pack("<d", value)
         return float_bits(value, False, line.place, column).to_bytes(4, "little")

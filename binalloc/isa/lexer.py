@@ -22,8 +22,9 @@ _TOKEN = re.compile(
     | (?P<punct>[\[\](){}|@!,:+\-*&])
     | (?P<end>(?://|\#|;).*|$)
     )""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
+MAX_DIGITS = 100  # of an integer: more than any field needs, and far from Python's limit on conversions
 
 
 class Token(NamedTuple):
@@ -70,6 +71,9 @@ def tokens(text: str, place: Place) -> list[Token]:
         kind = m.lastgroup
         assert kind is not None
         start = m.start(kind)
+        if kind == "int" and m.end(kind) - start > MAX_DIGITS:
+            found, most = f"{m.end(kind) - start} digits", f"at most {MAX_DIGITS} digits"
+            place.fail(start + 1, "number too long", found=found, expected=most)
         out.append(Token(kind, m.group(kind), start + 1))
         if kind == "end":
             return out

@@ -130,9 +130,12 @@ class Line:
                 return base, total
 
     def _product(self) -> int:
+        column = self.tok.column
         value = self._factor()
         while self.take("*"):
             value *= self._factor()
+            if abs(value) >> 512:  # no field is a quarter as wide; without a bound, powers of powers would never end
+                self.place.fail(column, "product out of range", found="more than 512 bits")
         return value
 
     def _factor(self) -> int:
@@ -171,6 +174,8 @@ def parse_float(text: str) -> tuple[float, str]:
 
 def float_bits(value: float, wide: bool, place: Place, column: int) -> int:
     """The 32-bit immediate for a float: f32 bits, or the high word of an f64 whose low word must be zero."""
+    if math.isinf(value):
+        place.fail(column, "float out of range", remedy="Write infinity as its bits, 0x7f800000 (f64: 0x7ff00000).")
     if wide:
         bits: int = struct.unpack("<Q", struct.pack("<d", value))[0]
         if bits & 0xFFFFFFFF:
@@ -183,7 +188,7 @@ def float_bits(value: float, wide: bool, place: Place, column: int) -> int:
         bits = struct.unpack("<I", struct.pack("<f", value))[0]
     except OverflowError:
         bits = 0x7F800000
-    if bits & 0x7FFFFFFF == 0x7F800000 and not math.isinf(value):
+    if bits & 0x7FFFFFFF == 0x7F800000:
         place.fail(column, "float out of range", found=repr(value), expected="at most 3.4028235e38")
     return bits
 

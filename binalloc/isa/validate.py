@@ -18,7 +18,9 @@ from binalloc.isa.opcodes import ATOMIC_OPS
 from binalloc.isa.rules import shape_of
 
 NAME = re.compile(r"[A-Za-z_$][\w$.]{0,1023}", re.ASCII)
-MACHINE = re.compile(r"[^\x00-\x1f\x7f]{0,255}")
+MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
+MAX_FILE_NAME = 4096
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 PARAM_BYTES = 1 << 16
 LAYOUT_WORDS = 8
 SHARED_LIMIT = 1 << 24
@@ -223,6 +225,14 @@ def _names(fn: Function, check: _Check) -> None:
     for index, (file, line) in fn.lines.items():
         if not 0 <= index < n or not 0 <= line < 1 << 31 or "\0" in file:
             check.fail("line table", "entry for no instruction or line", (index, line), f"words 0..{n - 1}")
+    files = {file for file, _ in fn.lines.values()}
+    for file in sorted(files):
+        if len(file) > MAX_FILE_NAME or _SURROGATE.search(file):
+            expected = f"UTF-8 text, {MAX_FILE_NAME} characters at most"
+            check.fail("line table", "not a file name", ascii(file[:40]), expected)
+    for what, count in (("source files", len(files)), ("shared variables", len(fn.shared))):
+        if count > 0xFFFF:
+            check.fail("", f"too many {what}", count, f"at most {0xFFFF}")
     if fn.origin is not None:
         if not NAME.fullmatch(fn.origin.function):
             check.fail("instruction map", "not a function name", repr(fn.origin.function[:40]))

@@ -162,7 +162,7 @@ class _Lowering:
         after: list[Item] = []
         places: dict[int, int] = {}  # results that are copies of one another may share a register
         for loc, web in link.results:
-            if web in self.value_of:
+            if web in self.value_of and loc in contract.results:  # a callee that never returns has no results
                 register = contract.results[loc]
                 if register not in places:
                     places[register] = self.values.precoloured(register)

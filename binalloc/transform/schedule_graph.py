@@ -145,7 +145,7 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
     lanes of a side may be followed by the other side or, if that has been, by the reconvergence point.
     """
     base, size = graph.base[number], len(fn.instrs)
-    leavers = any(graph.views[base + i].control in ("exit", "return") for i in range(size - 1))
+    leavers = any(graph.views[base + i].control in ("exit", "return") for i in range(size))
     found = []
     for index in range(size - 1):
         v = graph.views[base + index]

@@ -105,8 +105,8 @@ def check_locals(products: list[Product], old: FunctionInfo, new: FunctionInfo) 
     """Lifting local words to values is sound only if every access that may touch them is followed symbolically.
 
     Words whose loads and stores were left out must not be touched by any access that still goes to memory: those at
-    fixed addresses are compared, those at computed ones (and generic ones, once the program asks where the local window
-    lies) forbid lifting altogether.
+    fixed addresses are compared, those at computed and generic ones forbid lifting altogether: the local window's place
+    is known to everyone, so that any 64-bit address may lie in it.
     """
     lifted = {
         w
@@ -116,7 +116,6 @@ def check_locals(products: list[Product], old: FunctionInfo, new: FunctionInfo) 
         if access is not None and not access.spill
         for w in access.words
     }
-    window = any("SR_LOCAL_WINDOW" in p.old.special for p in products)
     out = []
     reach = 0  # bytes that accesses left in memory need; all of them where an address is computed
     for product in products:
@@ -124,7 +123,7 @@ def check_locals(products: list[Product], old: FunctionInfo, new: FunctionInfo) 
             memory = product.old.views[i].memory
             if memory is None or memory.spill or memory.space not in ("local", "generic"):
                 continue
-            anywhere = memory.base is not None if memory.space == "local" else window
+            anywhere = memory.base is not None or memory.space == "generic"
             end = memory.offset + memory.size if memory.space == "local" else 0
             reach = max(reach, old.local_bytes if anywhere else end)
             touched = range(memory.offset // 4, (end + 3) // 4)

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from binalloc.isa.assembler import assemble
 from binalloc.isa.fields import FIELDS
 from binalloc.isa.instruction import Module
 from binalloc.verify.checker import check
@@ -72,3 +73,13 @@ def test_missing_kernel_and_empty_functions() -> None:
     assert not check(original, rewritten, "nothing").ok
     assert not check(Module(), Module(), "k").ok
     assert not check(module(".kernel k"), module(".kernel k", rewritten=True), "k").ok
+
+
+def test_local_words_are_not_values_beside_a_generic_access() -> None:
+    """The local window lies at a known place: a store to a number may overwrite a local word."""
+    head = ".kernel k\n.param out 8\n.local_bytes 8\nMOV R4, c[0][out]\nMOV R5, c[0][out+4]\nS2R R0, SR_TID.X\n"
+    window = "MOV R6, 0x2000000\nMOV R7, RZ\nST [R6], RZ\n"
+    original = assemble(head + "STL [RZ+0], R0\n" + window + "LDL R1, [RZ+0]\nSTG [R4], R1\nEXIT\n.end")
+    wrong = assemble(head + window + "MOV R1, R0\nSTG [R4], R1\nEXIT\n.origin k 0..2 4..6 - 8 9\n.end")
+    report = check(original, wrong, "k")
+    assert [e.kind for e in report.errors] == ["local"], str(report)

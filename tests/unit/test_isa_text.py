@@ -11,6 +11,7 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.assembler import assemble
+from binalloc.isa.container import write_module
 from binalloc.isa.disassembler import disassemble, format_instr
 from binalloc.isa.instruction import Control, Instr
 from tests.isa_random import random_module
@@ -270,3 +271,31 @@ def test_random_text_raises_nothing_but_our_errors() -> None:
             del copy[rng.randrange(len(copy))]
         with contextlib.suppress(MalformedInput):
             assemble("\n".join(copy))
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        ("MOV R0, " + "9" * 5000, "number too long"),
+        ("MOV R0, 0x" + "f" * 5000, "number too long"),
+        ("MOV R0, " + "*".join(["4000000000"] * 3000), "product out of range"),
+        (".equ a 4000000000\n" + "".join(f".equ {'a' * n}a {'a' * n}*{'a' * n}\n" for n in range(1, 40)), "product"),
+        ("MOV R0, \u0661", "not a token"),
+        ("FADD R0, R0, 1e999", "float out of range"),
+        ("DADD R0, R0, 1e999", "float out of range"),
+        (".origin f " + "9" * 5000, "syntax error"),
+        (f'.file "{"x" * 70000}"\n.line 1\nNOP', "file name"),
+        ('.file "\\ud800"\n.line 1\nNOP', "file name"),
+        ('.machine "\\ud800"', "machine"),
+    ],
+    ids=range(11),
+)
+def test_what_no_field_holds_is_refused_in_one_line(source: str, word: str) -> None:
+    with pytest.raises(MalformedInput) as caught:
+        write_module(assemble(f".kernel k\n{source}\nEXIT\n.end\n"))
+    assert word in str(caught.value)
+
+
+def test_only_line_feeds_and_carriage_returns_end_a_line() -> None:
+    module = assemble(".kernel k\r\nNOP // a\u2028b\x0cc\x85d\rNOP\nEXIT\n.end\n")
+    assert len(module.functions[0].instrs) == 3

@@ -105,6 +105,30 @@ def test_cpsat_is_never_worse_and_reports_its_gap():
     assert spills[0] <= spills[1] or any(r.used for r in exact.solver)
 
 
+CALLEE_NEVER_RETURNS = """
+.kernel k
+.param out, 8
+        MOV R4, c[0][out]
+        MOV R5, c[0][out+4]
+        S2R R8, SR_TID.X
+        CALL f
+        STG [R4], R8
+        EXIT
+.end
+.func f
+        IADD3 R8, R8, 1, RZ
+        STG [R4], R8
+        EXIT
+.end
+"""
+
+
+@pytest.mark.parametrize("allocator", ["best", "unified", "local", "cpsat"])
+def test_a_callee_that_never_returns_has_no_results(allocator):
+    module = assemble(CALLEE_NEVER_RETURNS)
+    assert check(module, rewrite(module, "k", 4, 0, allocator), "k").ok
+
+
 def test_what_never_executes_is_no_obstacle():
     """`@!PT` on a definition, a store and a call."""
     source = CALLEE_RESULTS_ALIKE.replace("CALL f\n", "CALL f\n        @!PT MOV R1, 5\n        @!PT CALL f\n")

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from binalloc.errors import MalformedInput
+from binalloc.isa.assembler import assemble
 from binalloc.isa.instruction import Control, Module, make
 from binalloc.models.machine import Machine, load_machine
 from binalloc.transform.schedule import average_dispatch_interval, schedule
@@ -278,3 +279,15 @@ def test_branches_and_calls_to_nowhere_are_refused() -> None:
     module.functions[0].instrs = [make("CALL", target=7), make("EXIT")]
     with pytest.raises(MalformedInput, match="enters no function"):
         schedule(module, DUAL)
+
+
+def test_exit_in_the_last_word_may_hand_over_to_the_other_side() -> None:
+    """The reconvergence point lies before the branch: lanes that store and end are followed by lanes that overwrite
+    the register they store, so that these must wait until it has been read."""
+    module = assemble(
+        ".kernel k\nr: IADD3 R9, R9, 1, RZ\nISETP.LT.AND P0, PT, R9, R8, PT\n@P0 BRA r, r\nSTG [R4], R9\nEXIT\n.end"
+    )
+    got = controls(module, THREE)
+    guards = {got[3].wbar, got[3].rbar} - {7}
+    assert guards
+    assert any(got[i].wait >> b & 1 for i in (0, 4) for b in guards)
