@@ -26,7 +26,9 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
-	$(BIN)/python -m pytest tests/benchmarks -s -p no:xdist
+	$(BIN)/python -m tests.benchmarks.bench_path
+	$(BIN)/python -m tests.benchmarks.bench_analysis
+	$(BIN)/python -m tests.benchmarks.emulator_rates --cold
 
 docs: $(STAMP)
 	$(BIN)/python -m binalloc.isa.doc
