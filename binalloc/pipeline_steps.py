@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import BinallocError, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface import special_register, view
+from binalloc.isa.interface import view
+from binalloc.isa.shapes import special_register
 from binalloc.models.budget import Budget, shared_with_slots
 from binalloc.models.machine import Machine
 
