@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from binalloc.errors import Refused, UsageError
+from binalloc.errors import BinallocError, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import view
+from binalloc.isa.shapes import special_register
 from binalloc.models.budget import Budget, shared_with_slots
 from binalloc.models.machine import Machine
 
 if TYPE_CHECKING:
     from binalloc.emulator.launch import Launch
+    from binalloc.verify.report import Finding
 
 OFF_CHIP = frozenset(("global", "local", "generic", "texture"))
 Progress = Callable[[str], None]
@@ -192,11 +194,15 @@ def build_version(
     return make_version(rewritten, request)
 
 
-def _unproven(module: Module, request: Request, findings: Sequence[object]) -> Refused:
-    """Why no proof was found: the original depends on what was in a register at launch, or a defect of ours."""
+def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> BinallocError:
+    """Why no proof was found: the binary is beyond the checker's limits, the original depends on what was in a register
+    at launch or on where slots lie, or a defect of ours."""
     from binalloc.analysis.dump import summary_dict
     from binalloc.analysis.program import analyse
 
+    limit = next((f for f in findings if f.kind == "limit"), None)
+    if limit is not None:
+        return LimitHit(f"{request.kernel} is beyond what the checker follows", place=str(limit))
     for name, fn in analyse(module, request.kernel, lift=True).functions.items():
         for read in summary_dict(fn)["uninitialised"]:
             return Refused(
@@ -206,6 +212,15 @@ def _unproven(module: Module, request: Request, findings: Sequence[object]) -> R
                 found=f"a read of {read['place']}",
                 remedy="Initialise it in the source.",
             )
+    for function in reachable(module, request.kernel):
+        for index, instr in enumerate(function.instrs):
+            if (asked := special_register(instr)) in ("SR_SLOTBASE", "SR_TOTAL_SMEM"):
+                return Refused(
+                    f"{request.kernel} reads {asked}, which is another with slots",
+                    file=module.path or None,
+                    place=f".text.{function.name} word {index}",
+                    remedy="Give --slots 0.",
+                )
     return Refused(
         f"the rewrite of {request.kernel} could not be proven right ({len(findings)} findings)",
         place=str(findings[0]),

@@ -111,8 +111,8 @@ class _Checker:
             pair = self.pairs[key]
             return pair if pair.complete else None
         if new.name in above or len(above) >= MAX_CHAIN:
-            word = "recursion" if new.name in above else "so deep a call chain"
-            self.fail("call", f"{word} cannot be followed", new.name)
+            kind, word = ("call", "recursion") if new.name in above else ("limit", "so deep a call chain")
+            self.fail(kind, f"{word} cannot be followed", new.name)
             return None
         if not self._map_is_usable(old, new):
             return None

@@ -311,3 +311,19 @@ def test_malformed_assembly(text: str, words: tuple[str, ...], tmp_path: Path) -
 
 def test_assembly_that_is_not_text() -> None:
     assert "byte 0" in refused(3, "asm", "-", "-o", "never.loom", stdin=b"\xff\xfe")
+
+
+def test_what_the_checker_cannot_follow_is_a_limit_and_no_defect(tmp_path: Path) -> None:
+    chain = "".join(f".func f{i}\n{f'CALL f{i + 1}' if i < 69 else ''}\nRET\n.end\n" for i in range(70))
+    made = assembled(tmp_path, ".kernel k\n.block 64\nCALL f0\nEXIT\n.end\n" + chain)
+    assert "call chain" in refused(4, "rewrite", made, "--registers", "8", "-o", str(tmp_path / "out"))
+    assert [p.name for p in tmp_path.iterdir()] == ["made.loom"]
+
+
+def test_a_kernel_that_asks_where_slots_lie_gets_none(tmp_path: Path) -> None:
+    values = "".join(f"IADD3 R{n}, R0, {n}, RZ\n" for n in range(6, 26))
+    sums = "".join(f"IMAD R0, R0, 3, R{n}\n" for n in range(6, 26))
+    head = ".kernel k\n.param out 8\n.block 64\nMOV R4, c[0][out]\nMOV R5, c[0][out+4]\n"
+    made = assembled(tmp_path, f"{head}S2R R0, SR_TOTAL_SMEM\n{values}{sums}STG [R4], R0\nEXIT\n.end\n")
+    assert "SR_TOTAL_SMEM" in refused(1, "rewrite", made, "--registers", "12", "--slots", "4")
+    assert call("rewrite", made, "--registers", "12", "--slots", "0").code == 0

@@ -227,7 +227,7 @@ def no_dict(inputs, launch): return [1]
 """
 
 
-def test_reference(tmp_path: Path) -> None:
+def test_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "r.py").write_text(REFERENCE)
 
     def run(function: str, file: str = "r.py") -> dict[str, Any]:
@@ -248,6 +248,14 @@ def test_reference(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=message):
             run(function)
+    for source in ("def reference(i, l):\n    raise SystemExit(0)", "raise SystemExit(0)"):
+        (tmp_path / "exits.py").write_text(source)
+        with pytest.raises((UsageError, MalformedInput), match="SystemExit"):
+            run("reference", "exits.py")
+    (tmp_path / "prints.py").write_text("print('a')\ndef reference(i, l):\n    print('b')\n    return {}")
+    capsys.readouterr()
+    run("reference", "prints.py")
+    assert capsys.readouterr() == ("", "a\nb\n"), "our standard output may be one JSON object"
     with pytest.raises(UsageError, match="cannot read the reference"):
         run("reference", "absent.py")
 
