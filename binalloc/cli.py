@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from binalloc.models.machine import Machine
 
 SCHEMA_VERSION = 1
+DEFAULT_MACHINE = "gtx680"
 EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
 F = TypeVar("F", bound=Callable[..., Any])
@@ -102,7 +103,12 @@ def main() -> None:
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 _kernel = click.option("--kernel", metavar="NAME", help="The kernel, where the binary has several.")
-_machine = click.option("--machine", default="gtx680", show_default=True, metavar="NAME|FILE", help="Machine model.")
+_machine = click.option(
+    "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="NAME|FILE", help="Machine model."
+)
+_own_machine = click.option(
+    "--machine", metavar="NAME|FILE", help=f"Machine model.  [default: the binary's own, else {DEFAULT_MACHINE}]"
+)
 _launch = click.option("--launch", type=click.Path(dir_okay=False), help="Launch file (TOML).")
 _size = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
 _output = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
@@ -189,6 +195,15 @@ def _load_machine(name: str) -> Machine:
     return load_machine(name)
 
 
+def _machine_of(module: Module, kernel: str | None, given: str | None) -> Machine:
+    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model."""
+    from binalloc.models.machine import list_machines
+
+    recorded = [fn.info.machine for fn in module.kernels() if kernel in (None, fn.name)]
+    known = [name for name in recorded if name in list_machines()]
+    return _load_machine(given or (known[0] if known else DEFAULT_MACHINE))
+
+
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
     """Progress lines on stderr, rewritten in place on a terminal."""
@@ -215,7 +230,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
 @_options(_file, _output, _json)
 @click.option("--schedule", "machine", metavar="NAME|FILE", help="Set control codes for that machine, too.")
 def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> None:
-    """Assemble FILE (.lasm) into a Loom binary."""
+    """Assemble FILE (.lasm) into a Loom binary; without -o into FILE with the suffix .loom."""
     from binalloc.isa.container import write_module
 
     _check_output(output, as_json)
@@ -257,20 +272,20 @@ def disasm(file: str, output: str | None, as_json: bool) -> None:
 
 
 @main.command()
-@_options(_file, _kernel, _machine, _json)
+@_options(_file, _kernel, _own_machine, _json)
 @click.option("--sections", is_flag=True, help="Sections and resources (the default view).")
 @click.option("--cfg", is_flag=True, help="Basic blocks, edges, loops, call graph.")
 @click.option("--webs", is_flag=True, help="Life-range table.")
 @click.option("--pressure", is_flag=True, help="Register pressure per instruction, Max-live over calls.")
 @click.option("--stack", is_flag=True, help="Stack layouts across calls: traditional, register stack, moving stack.")
 @click.option("--minimum", is_flag=True, help="Fewest registers any allocation can do with.")
-def inspect(file: str, kernel: str | None, machine: str, as_json: bool, **views: bool) -> None:
+def inspect(file: str, kernel: str | None, machine: str | None, as_json: bool, **views: bool) -> None:
     """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts."""
     from binalloc.report.inspect import inspect_module, render_inspection
 
     chosen = [name for name, on in views.items() if on] or ["sections"]
     module, data = _load(file)
-    found = inspect_module(module, data, kernel, chosen, _load_machine(machine))
+    found = inspect_module(module, data, kernel, chosen, _machine_of(module, kernel, machine))
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
@@ -280,7 +295,10 @@ def inspect(file: str, kernel: str | None, machine: str, as_json: bool, **views:
 @main.command()
 @_options(_file, _machine, _output, _json)
 def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None:
-    """Set the control codes of every instruction for a machine."""
+    """Set the control codes of every instruction for a machine.
+
+    -o is needed, except where standard output is a pipe: the binary goes there.
+    """
     from binalloc.isa.container import write_module
     from binalloc.transform.schedule import average_dispatch_interval
     from binalloc.transform.schedule import schedule as run_pass
@@ -302,7 +320,7 @@ def _required_output(as_json: bool) -> str:
 
 
 @main.command()
-@_options(_file, _kernel, _machine, _launch, _size, _engine, _max_cycles, _json)
+@_options(_file, _kernel, _own_machine, _launch, _size, _engine, _max_cycles, _json)
 @click.option("--sms", type=click.IntRange(min=1), default=1, show_default=True, help="SMs to emulate.")
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
@@ -311,7 +329,7 @@ def _required_output(as_json: bool) -> str:
 def run(
     file: str,
     kernel: str | None,
-    machine: str,
+    machine: str | None,
     launch: str | None,
     size: str | None,
     engine: str,
@@ -323,7 +341,7 @@ def run(
     reference: bool,
     save: str | None,
 ) -> None:
-    """Run a kernel on the SM emulator."""
+    """Run a kernel on the SM emulator. Writes no file but the buffers of --save."""
     from binalloc.report.run import render_run, run_to_dict
 
     loaded = _required_launch(launch, size)
@@ -332,7 +350,7 @@ def run(
         module,
         kernel,
         loaded,
-        _load_machine(machine),
+        _machine_of(module, kernel or loaded.kernel, machine),
         {"engine": engine, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race},
         reference=reference,
         save=save,
@@ -373,7 +391,7 @@ def _required_launch(launch: str | None, size: str | None) -> Launch:
 @click.option("--slots", type=click.IntRange(min=0), metavar="S", help="Shared-memory slots per thread.")
 @click.option("--blocks", type=click.IntRange(min=1), metavar="N", help="Blocks per SM; R and S follow from occupancy.")
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
-@click.option("--policy", type=click.Choice(["exhaustive", "unified"]), default="exhaustive", show_default=True)
+@click.option("--policy", type=click.Choice(["exhaustive", "unified"]), help="How to choose.  [default: exhaustive]")
 @click.option("--allocator", default="best", show_default=True, metavar="NAME", help="local, unified, best or cpsat.")
 @click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
 def rewrite(
@@ -390,20 +408,28 @@ def rewrite(
     slots: int | None,
     blocks: int | None,
     automatic: bool,
-    policy: str,
+    policy: str | None,
     allocator: str,
     emulate: bool | None,
 ) -> None:
-    """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it."""
+    """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
+
+    The binary is written to -o FILE; without it the report is all there is.
+    """
     from binalloc.isa.container import write_module
+    from binalloc.models.registry import allocator as known_allocator
     from binalloc.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.report.rewrite import render_outcome
 
+    known_allocator(allocator)
     _check_output(output, as_json)
-    if automatic and not (registers is slots is blocks is None):
+    if (automatic or policy) and not (registers is slots is blocks is None):
         raise UsageError(
-            "--auto chooses registers, slots and blocks itself", remedy="Leave out --registers, --slots and --blocks."
+            f"--{'auto' if automatic else 'policy'} chooses registers, slots and blocks itself",
+            remedy="Leave out --registers, --slots and --blocks.",
         )
+    if emulate and launch is None:
+        raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = _optional_launch(launch, size)
     module, data = _load(file)
     name = find_kernel(module, kernel or (loaded.kernel if loaded else None)).name
@@ -419,7 +445,7 @@ def rewrite(
             registers=registers,
             slots=slots,
             blocks=blocks,
-            policy=policy,
+            policy=policy or "exhaustive",
             allocator=allocator,
             emulate=loaded is not None if emulate is None else emulate,
             engine=engine,
@@ -433,6 +459,8 @@ def rewrite(
         _print_json(outcome.to_dict())
     elif output != "-":
         click.echo(render_outcome(outcome), nl=False)
+        if output is None and outcome.verified:
+            click.echo("No file was written (-o FILE).")
     if not outcome.verified:
         _fail(f"{name}: the rewritten binary does not give the same results; nothing was written", 1)
 
@@ -440,24 +468,28 @@ def rewrite(
 @main.command()
 @click.argument("original", type=click.Path(allow_dash=True))
 @click.argument("rewritten", type=click.Path(allow_dash=True))
-@_options(_kernel, _machine, _launch, _size, _engine, _max_cycles, _json)
+@_options(_kernel, _own_machine, _launch, _size, _engine, _max_cycles, _json)
 def verify(
     original: str,
     rewritten: str,
     kernel: str | None,
-    machine: str,
+    machine: str | None,
     launch: str | None,
     size: str | None,
     engine: str,
     max_cycles: int | None,
     as_json: bool,
 ) -> None:
-    """Prove REWRITTEN equal to ORIGINAL with the symbolic checker and, with --launch, compare emulated runs."""
+    """Prove REWRITTEN equal to ORIGINAL with the symbolic checker and, with --launch, compare emulated runs.
+
+    The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first where it is not.
+    """
     from binalloc.report.verify import render_verification, verify_to_dict
 
     loaded = _optional_launch(launch, size)
     old, new = _load_two(original, rewritten)
-    found = verify_to_dict(old, new, kernel, loaded, _load_machine(machine), engine, max_cycles)
+    ran_on = _machine_of(new, kernel or (loaded.kernel if loaded else None), machine)
+    found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, max_cycles)
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
@@ -505,20 +537,35 @@ def machines(
     cache_config: str,
     carveout: int | None,
 ) -> None:
-    """List machine models, show one with units and sources, or answer an occupancy question."""
+    """List machine models, show NAMES with units and sources, or answer an occupancy question for one."""
     from binalloc.report.machines import machines_to_dict, occupancy_answer, render_machines, render_occupancy
 
     if ask:
+        if len(names) > 1 or (names and machine):
+            raise UsageError(
+                "an occupancy question is about one machine", found=", ".join(filter(None, [*names, machine]))
+            )
+        machine = names[0] if names else machine
         question = {"registers": registers, "shared_bytes": shared, "threads": threads}
         found = occupancy_answer(cc, machine, question, cache_config, carveout)
         text = render_occupancy(found)
     else:
+        _only_with_occupancy()
         found = machines_to_dict(list(names) + ([machine] if machine else []))
         text = render_machines(found)
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
         click.echo(text, nl=False)
+
+
+def _only_with_occupancy() -> None:
+    """Refuse the options of an occupancy question where none is asked."""
+    given = click.get_current_context().get_parameter_source
+    for name in ("cc", "registers", "shared", "threads", "cache_config", "carveout"):
+        if given(name) is click.core.ParameterSource.COMMANDLINE:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} is part of an occupancy question", remedy="Give --occupancy, too.")
 
 
 @main.command()

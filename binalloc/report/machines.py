@@ -76,5 +76,12 @@ def occupancy_answer(
 
 
 def render_occupancy(found: dict[str, Any]) -> str:
-    rows = [(k, str(v) if isinstance(v, dict | list | tuple) else v) for k, v in found.items()]
+    rows = [(k, _inline(v)) for k, v in found.items() if k != "limit_mask"]
     return table(["", ""], rows)
+
+
+def _inline(value: object) -> object:
+    """Lists and tables on one line, without their brackets."""
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {'-' if v is None else v}" for k, v in value.items()) or None
+    return (", ".join(map(str, value)) or None) if isinstance(value, list | tuple) else value

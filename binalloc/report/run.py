@@ -39,7 +39,8 @@ def run_to_dict(
         "sms": options["sms"],
         "cycles": result.cycles,
         "blocks_per_sm": result.blocks_per_sm,
-        "occupancy": result.occupancy,
+        "occupancy": result.blocks_per_sm * -(-launch.threads_per_block // 32) / machine.sm.warps_per_sm,
+        "achieved_occupancy": result.occupancy,
         "stats": _plain(result.stats),
     }
     if reference:
@@ -82,18 +83,47 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "instructions",
+        ("warp_instr", "thread_instr", "issue_slots", "dual_issues", "branches", "divergent", "barriers", "ipc"),
+    ),
+    ("accesses by the program", ("user_", "const_")),
+    ("accesses by spill code", ("spill_",)),
+    ("blocks", ("blocks_", "warp_cycles")),
+    ("memory system", ("",)),
+)
+_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units")
+_STALLS = {
+    "no_warp": "no warp of a resident block",
+    "stall_count": "the nearest warp sits out the stall count of its last instruction",
+    "branch": "the nearest warp waits for its branch",
+    "scoreboard": "the nearest warp waits for results of variable latency (memory, slow units)",
+    "port_busy": "a warp is ready, its unit takes no instruction this cycle",
+    "barrier": "every warp waits at a barrier",
+    "block_drain": "every warp has exited, its block has not",
+    "no_pair": "one instruction issued, none could go with it",
+}
+
+
 def render_run(found: dict[str, Any]) -> str:
+    """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean."""
     title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles (emulated, {found['sms']} SM), "
-    title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}\n\n"
-    lines = [title]
-    rows = []
-    for key, value in found["stats"].items():
-        if isinstance(value, dict):
-            rows += [(f"{key}.{k}", v) for k, v in value.items() if not isinstance(v, dict | list)]
-        elif not isinstance(value, list):
-            rows.append((key, value))
-    lines.append(table(["counter", "value"], rows))
+    title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
+    lines = [title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
+    stats = found["stats"]
+    rest = {k: v for k, v in stats.items() if k not in _ELSEWHERE and v}
+    for name, starts in _GROUPS:
+        rows = [(k, rest.pop(k)) for k in list(rest) if k.startswith(starts)]
+        lines.append("\n" + table([name, "value"], rows) if rows else "")
+    used, stalls = stats["issue_slots"], stats["stalls"]
+    total = max(1, used + sum(stalls.values()))
+    slots = [("issued", used), *((f"{k}: {_STALLS[k]}", v) for k, v in stalls.items() if v)]
+    lines.append("\n" + table(["issue slots", "value", "share"], [(k, v, v / total) for k, v in slots]))
+    units = [(k, v) for k, v in stats["units"].items() if v]
+    lines.append("\n" + table(["warp instructions by unit", "value"], units))
+    lines.append("\nCounters that are zero are left out; --json has them all.\n")
     if "reference" in found:
-        lines.append(f"\nReference: {found['reference']}.\n")
+        lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]
     return "".join(lines)

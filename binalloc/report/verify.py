@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from binalloc.emulator.launch import Difference, Launch
-    from binalloc.isa.instruction import Module
+    from binalloc.isa.instruction import Function, Module
     from binalloc.models.machine import Machine
 
 
@@ -20,17 +21,23 @@ def verify_to_dict(
     engine: str,
     max_cycles: int | None,
 ) -> dict[str, Any]:
-    """Findings of the checker and the first differing outputs. Raises KernelFault where a run faults."""
+    """Findings of the checker and the first differing outputs. Raises KernelFault where a run faults.
+
+    A binary that `rewrite` did not write has no instruction map; where its functions are as long as the original's of
+    the same name, the checker is offered the identity as the map (a hint that it does not trust).
+    """
     from binalloc.pipeline import find_kernel
     from binalloc.verify.checker import check
 
     name = find_kernel(new, kernel or (launch.kernel if launch else None)).name
     find_kernel(old, name)
+    new = _with_maps(old, new)
     report = check(old, new, name)
     found: dict[str, Any] = {
         "kernel": name,
         "checked": report.ok,
         "findings": [str(e) for e in report.errors],
+        "hint": None if report.ok else _hint(new),
         "same_results": None,
         "differences": [],
         "first_store": None,
@@ -42,18 +49,48 @@ def verify_to_dict(
     return found
 
 
+def _with_maps(old: Module, new: Module) -> Module:
+    """A copy of `new` whose functions have a map wherever the identity can be one."""
+    known = {fn.name: fn for fn in old}
+    return replace(new, functions=[_with_map(known.get(fn.name), fn) for fn in new])
+
+
+def _with_map(old: Function | None, new: Function) -> Function:
+    from binalloc.isa.instruction import Origin
+
+    if old is None or len(old) != len(new) or (new.origin is not None and old.origin is None):
+        return new
+    # Where `old` was rewritten itself, the map of `new` leads to the binary before it, not to `old`.
+    return replace(new, origin=Origin(old.name, list(range(len(new)))))
+
+
+def _hint(new: Module) -> str | None:
+    unmapped = [fn.name for fn in new if fn.origin is None]
+    if not unmapped:
+        return None
+    text = f"{new.path or 'the rewritten binary'} carries no instruction map of {', '.join(unmapped)}, as "
+    return text + "`binalloc rewrite` writes one: are the two arguments swapped (verify ORIGINAL REWRITTEN)?"
+
+
 def _compare_runs(
     old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, max_cycles: int | None
 ) -> dict[str, Any]:
     from binalloc.emulator.launch import check_against, compare
     from binalloc.emulator.run import run
 
+    rescheduled = any(fn.info.machine != machine.name for fn in old)
+    if rescheduled:
+        from binalloc.transform.schedule import schedule
+
+        old = schedule(old, machine)
     for module in (old, new):
         check_against(launch, module.function(kernel).info, module.path)
     before = run(old, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
     after = run(new, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
     differences = compare(launch, before.buffers, after.buffers)
     return {
+        "machine": machine.name,
+        "original_rescheduled": rescheduled,
         "same_results": not differences,
         "first_store": _first_store(old, new, kernel, launch, machine, engine, differences[0]) if differences else None,
         "differences": [str(d) for d in differences],
@@ -92,10 +129,13 @@ def render_verification(found: dict[str, Any]) -> str:
     lines += [f"  {text}\n" for text in found["findings"][:20]]
     if len(found["findings"]) > 20:
         lines.append(f"  and {len(found['findings']) - 20} more\n")
+    if found["hint"]:
+        lines.append(f"  {found['hint']}\n")
     if found["same_results"] is not None:
         cycles = found["cycles"]
         lines.append(f"emulated results {'same' if found['same_results'] else 'DIFFERENT'}; ")
-        lines.append(f"cycles {cycles['original']:,} and {cycles['rewritten']:,}\n")
+        lines.append(f"cycles {cycles['original']:,} and {cycles['rewritten']:,} on {found['machine']}")
+        lines.append(" (the original rescheduled for it)\n" if found["original_rescheduled"] else "\n")
         lines += [f"  {text}\n" for text in found["differences"]]
     if found["first_store"] is not None:
         first = found["first_store"]

@@ -51,7 +51,7 @@ def test_schedule_moves_a_binary_to_another_machine(tmp_path: Path) -> None:
     answer = call("schedule", loom("callchain"), "--machine", "c2075", "-o", str(out), "--json").json
     assert set(answer["average_dispatch_interval"]) == {"callchain", "B", "C"}
     assert {f.info.machine for f in load(out)} == {"c2075"}
-    assert "scheduled for" in refused(1, "run", str(out), *launch("callchain"))
+    assert "scheduled for" in refused(1, "run", str(out), *launch("callchain"), "--machine", "gtx680")
 
 
 def test_callchain_stack_is_12_10_8_deep() -> None:
@@ -175,6 +175,75 @@ def test_verify_fails_on_a_broken_rewrite_and_shows_where(tmp_path: Path) -> Non
     assert "first differing element out[0]" in text
 
 
+def _rescheduled(name: str, machine: str, folder: Path) -> str:
+    out = folder / f"{machine}.loom"
+    assert call("schedule", loom(name), "--machine", machine, "-o", str(out)).code == 0
+    return str(out)
+
+
+def test_verify_needs_no_map_where_the_code_is_as_long(tmp_path: Path) -> None:
+    other = _rescheduled("callchain", "c2075", tmp_path)
+    for pair in ((loom("callchain"), loom("callchain")), (loom("callchain"), other), (other, loom("callchain"))):
+        assert call("verify", *pair).out == "callchain: symbolic check passed\n"
+    out = str(tmp_path / "rewritten.loom")
+    options = ("--registers", "16", "--no-emulate", "-o", out)
+    assert call("rewrite", loom("callchain"), *options, *launch("callchain")).code == 0
+    assert call("verify", out, out).code == 0, "the map in the file leads to the binary before it"
+    swapped = call("verify", out, loom("callchain"))
+    assert swapped.code == 1
+    assert "arguments swapped" in swapped.out
+
+
+def test_verify_fails_on_an_unrelated_kernel_of_the_same_name(tmp_path: Path) -> None:
+    text = call("disasm", loom("nbody")).out.replace("nbody", "callchain")
+    (tmp_path / "other.loom").write_bytes(call("asm", "-", stdin=text.encode()).raw)
+    answer = call("verify", loom("callchain"), str(tmp_path / "other.loom"), "--json")
+    assert (answer.code, answer.json["verified"]) == (1, False)
+    assert "no instruction map" in answer.json["hint"]
+
+
+def test_run_inspect_and_verify_take_the_machine_the_binary_records(tmp_path: Path) -> None:
+    other = _rescheduled("callchain", "c2075", tmp_path)
+    assert call("run", other, *launch("callchain"), "--json").json["machine"] == "c2075"
+    assert call("run", loom("callchain"), *launch("callchain"), "--json").json["machine"] == "gtx680"
+    text = call("disasm", loom("callchain")).out.replace(".kernel callchain\n", ".kernel callchain\n.block 256\n", 1)
+    (tmp_path / "block.loom").write_bytes(call("asm", "-", "--schedule", "c2075", stdin=text.encode()).raw)
+    shown = call("inspect", str(tmp_path / "block.loom"), "--json").json["sections"]["functions"]
+    assert [f["occupancy"]["machine"] for f in shown if "occupancy" in f] == ["c2075"]
+    found = call("verify", loom("callchain"), other, *launch("callchain"), "--json").json
+    assert (found["verified"], found["machine"], found["original_rescheduled"]) == (True, "c2075", True)
+    assert found["cycles"]["original"] == found["cycles"]["rewritten"]
+    assert "original rescheduled" in call("verify", loom("callchain"), other, *launch("callchain")).out
+
+
+def test_rewrite_says_when_it_wrote_no_file(tmp_path: Path) -> None:
+    command = ["rewrite", loom("callchain"), "--registers", "8", "--slots", "2", "--no-emulate", *launch("callchain")]
+    assert call(*command).out.endswith("No file was written (-o FILE).\n")
+    assert "No file" not in call(*command, "-o", str(tmp_path / "x.loom")).out
+
+
+def test_an_unknown_allocator_is_refused_before_any_file_is_read() -> None:
+    assert "local, unified, best, cpsat" in refused(2, "rewrite", "no/such/file", "--allocator", "nope")
+
+
+def test_run_shows_counters_that_are_not_zero_and_both_occupancies() -> None:
+    answer = call("run", loom("callchain"), *launch("callchain"), "--json").json
+    assert answer["occupancy"] == 1.0
+    assert 0 < answer["achieved_occupancy"] == answer["stats"]["achieved_occupancy"] < 1
+    text = call("run", loom("callchain"), *launch("callchain")).out
+    assert f"occupancy 1.000, achieved occupancy {answer['achieved_occupancy']:.3f}\n" in text
+    assert "scoreboard: the nearest warp waits for results" in text
+    assert answer["stats"]["bank_conflict_cycles"] == 0
+    assert "bank_conflict_cycles" not in text
+
+
+def test_stall_reasons_are_all_explained() -> None:
+    from binalloc.emulator.layout import STALL_NAMES
+    from binalloc.report.run import _STALLS
+
+    assert tuple(_STALLS) == STALL_NAMES
+
+
 def test_machines_lists_shows_and_answers() -> None:
     names = [m["name"] for m in call("machines", "--json").json["machines"]]
     assert names == ["c2075", "gpgpusim-sharing", "gtx680"]
@@ -186,6 +255,9 @@ def test_machines_lists_shows_and_answers() -> None:
     assert answer["blocks_per_sm"] == 6
     assert answer["limits"]["registers"] == 6
     assert call("machines", "--machine", "gtx680", *question).json["blocks_per_sm"] == 6
+    assert call("machines", "gtx680", *question).json == call("machines", "--machine", "gtx680", *question).json
+    assert "limit_mask" in answer
+    assert "limit_mask" not in call("machines", "gtx680", "--occupancy").out
 
 
 def test_demo_prints_every_version_of_every_sample() -> None:
@@ -226,6 +298,12 @@ def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:
         ["diff", loom("callchain"), loom("nbody")],
         ["machines", "nope"],
         ["machines", "--occupancy"],
+        ["machines", "--registers", "40"],
+        ["machines", "gtx680", "--cc", "3.0"],
+        ["machines", "gtx680", "c2075", "--occupancy"],
+        ["machines", "gtx680", "--occupancy", "--cc", "3.0"],
+        ["rewrite", loom("callchain"), "--registers", "8", "--emulate"],
+        ["rewrite", loom("callchain"), "--registers", "8", "--policy", "exhaustive"],
         ["machines", "--occupancy", "--cc", "9.9"],
         ["machines", "--occupancy", "--cc", "3.0", "--threads", "-1"],
         ["demo", "nope", "--samples", str(SAMPLES)],

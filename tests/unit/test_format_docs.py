@@ -1,0 +1,41 @@
+"""The pages on launch and machine files name every key and choice the readers know, and their examples are valid."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from binalloc.emulator import launch_schema as schema
+from binalloc.models.machine import load_machine
+from binalloc.models.machine_model import RULES
+from tests.cli_kit import ROOT
+
+LAUNCH = (ROOT / "binalloc/emulator/LAUNCH.md").read_text()
+MACHINES = (ROOT / "binalloc/models/MACHINES.md").read_text()
+
+
+def test_the_launch_page_names_every_key_and_choice() -> None:
+    keys = {*schema._TOP, *schema._SIZE, *schema._INIT_KEYS, *schema._DISTRIBUTIONS, *schema._COMPARES, *schema.DTYPES}
+    for group in (schema._KEYS, schema._INIT_KEYS, schema._DISTRIBUTIONS):
+        keys |= {key for entries in group.values() for key in entries}
+    words = set(re.findall(r"\w+", LAUNCH))
+    assert keys - words == set()
+
+
+def test_the_launch_example_is_a_launch_file() -> None:
+    lines = LAUNCH.split("\n\n## Top level")[0].splitlines()
+    example = "\n".join(line[4:] for line in lines if line.startswith("    ") or not line)
+    launch = schema.parse_launch(tomllib.loads(example), path=str(Path("saxpy.toml")), size="test")
+    assert (launch.grid, launch.argument("y").shape, launch.values["n"]) == ((2, 1, 1), (512,), 512)
+    assert launch.argument("y").compare.rtol == 1e-5
+
+
+def test_the_machine_page_names_every_figure_and_its_unit() -> None:
+    words = set(re.findall(r"[\w/]+", MACHINES))
+    for key, figure in load_machine("gtx680").figures:
+        section, _, name = key.rpartition(".")
+        section, _, unit_class = section.partition(".")
+        assert {section, unit_class or section, *([name] if section != "port_groups" else [])} <= words, key
+        assert figure.unit in MACHINES, key
+    assert all(f'"{rule}"' in MACHINES for rule in RULES)
