@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeGuard
 from binalloc.emulator.launch_types import DTYPES, Argument, Compare, Init, Launch, Reference
 from binalloc.errors import MalformedInput, UsageError
 
-MAX_BUFFER_BYTES = 1 << 30
+MAX_BUFFER_BYTES = 1 << 28
 MAX_THREADS_PER_BLOCK = 1024
 MAX_PARAMETER_BYTES = 4096
 MAX_DYNAMIC_SHARED = 1 << 20
