@@ -34,6 +34,7 @@ from binalloc.emulator.layout import (
     SCOREBOARDS,
     W_BARRIER,
 )
+from binalloc.emulator.modes import CHECKING
 from binalloc.emulator.races import race_arrive, race_leave, race_reset
 from binalloc.emulator.scan import count_bits, lowest_bit
 
@@ -84,7 +85,7 @@ def arrive(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) 
         return 0
     s.stat[S_BARRIERS] += 1
     s.bar_arrived[slot, b] += 1
-    if g.race:
+    if CHECKING and g.race:
         race_arrive(s, w, slot, b)
     bits = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
     s.bar_popc[slot, b] += count_bits(bits)
@@ -114,14 +115,14 @@ def open_if_complete(g: Any, s: Any, program: Any, regs: Any, slot: int, b: int)
     for w in range(first, first + g.warps_per_block):
         if s.state[w] == W_BARRIER and s.bar_id[w] == b:
             s.bar_id[w] = -1
-            if g.race:
+            if CHECKING and g.race:
                 race_leave(s, w, slot, b)
             pc = s.bar_pc[w]
             time = g.cycle + g.unit_latency[program[pc, C_UNIT]]
             write_reduction(s, program, regs, w, pc, slot, b)
             guard_until(g, s, w, program[pc, C_WBAR], time)
             wake_at(g, s, w, time, W_BARRIER)
-    if g.race:
+    if CHECKING and g.race:
         race_reset(s, slot, b)
 
 

@@ -42,6 +42,7 @@ from binalloc.emulator.layout import (
     ST_MASK,
     ST_PC,
 )
+from binalloc.emulator.modes import CHECKING
 from binalloc.emulator.poison import poison_after, poison_before
 from binalloc.emulator.races import race_access
 
@@ -91,7 +92,7 @@ def run_quantum(
                 while w >= 0:
                     pc = s.stack[w, s.sp[w], ST_PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
-                    if g.check and g.fault == 0:
+                    if CHECKING and g.check and g.fault == 0:
                         poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], ST_MASK], mask)
                     if g.fault:
                         return 2
@@ -119,10 +120,10 @@ def run_quantum(
                                 exec_special(g, s, program, regs, w, pc, mask)
                             elif group == G_NOT_EXECUTED:
                                 set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
-                        if g.race and group == G_MEM and mask and g.fault == 0:
+                        if CHECKING and g.race and group == G_MEM and mask and g.fault == 0:
                             race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)
-                    if g.check and g.fault == 0:
+                    if CHECKING and g.check and g.fault == 0:
                         poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
                     if g.fault:
                         return 2

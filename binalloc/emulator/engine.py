@@ -109,12 +109,15 @@ class Engine:
         return np.array(value) if isinstance(value, (list, np.ndarray)) else int(value)
 
 
-def engine(name: str) -> Engine:
-    """The engine called `name`; UsageError for another name. The first use of "numba" compiles or loads the cache."""
+def engine(name: str, *, checking: bool = False) -> Engine:
+    """The engine called `name`; UsageError for another name. The first use of "numba" compiles or loads the cache.
+
+    checking: with the poison and race modes built in (`python` always has them).
+    """
     if name == "python":
         return Engine(name, _quiet(device_loop.run_quantum))
     if name == "numba":
-        return Engine(name, _compiled())
+        return Engine(name, _compiled(checking))
     raise UsageError("unknown engine", place="engine", found=name, expected=" or ".join(ENGINES))
 
 
@@ -134,7 +137,7 @@ def source_hash() -> str:
     import numba
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
-    names |= {"binalloc.emulator.layout", "binalloc.emulator.state", "binalloc.emulator.engine", "binalloc.isa.opcodes"}
+    names |= {f"binalloc.emulator.{name}" for name in ("layout", "modes", "state", "engine")} | {"binalloc.isa.opcodes"}
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for name in sorted(names):
         spec = importlib.util.find_spec(name)
@@ -158,16 +161,16 @@ def cache_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="binalloc-"))
 
 
-@lru_cache(maxsize=1)
-def _compiled() -> Callable[..., int]:
+@lru_cache(maxsize=2)
+def _compiled(checking: bool) -> Callable[..., int]:
     """The compiled `run_quantum`."""
     import numba
 
     config: Any = numba.core.config
     saved = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())
+    config.CACHE_DIR = str(cache_folder() / ("checking" if checking else "plain"))
     try:
-        dispatcher: Any = build()
+        dispatcher: Any = build(checking=checking)
     finally:
         config.CACHE_DIR = saved
 
@@ -205,7 +208,7 @@ def _only_entry_is_callable(entry: str) -> Iterator[None]:
 
 
 def build(
-    entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck: bool | None = None
+    entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck: bool | None = None, checking: bool = True
 ) -> Callable[..., Any]:
     """Rebuild all registered device functions as compiled ones; the entry is cached on disk."""
     import numba
@@ -214,6 +217,9 @@ def build(
         boundscheck = bool(os.environ.get("BINALLOC_BOUNDSCHECK"))
     modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
     namespaces: dict[str, dict[str, Any]] = {name: dict(module.__dict__) for name, module in modules.items()}
+    for namespace in namespaces.values():
+        if "CHECKING" in namespace:
+            namespace["CHECKING"] = checking
     compiled: dict[int, Any] = {}
     for key, function in sorted(REGISTRY.items()):
         assert isinstance(function, FunctionType)

@@ -70,6 +70,7 @@ from binalloc.emulator.layout import (
     W_STALL,
     WHEEL,
 )
+from binalloc.emulator.modes import CHECKING
 from binalloc.emulator.poison import poison_all
 from binalloc.emulator.ports import port_free, take_port
 from binalloc.emulator.races import race_start
@@ -262,9 +263,9 @@ def begin_cycle(
     else:
         fire(g, s, program)
     slot = dispatch(g, s, program, regs, hazard, shared, local)
-    if slot >= 0 and g.check:
+    if CHECKING and slot >= 0 and g.check:
         poison_all(g, s, shadow, shadow_local, slot)
-    if slot >= 0 and g.race:
+    if CHECKING and slot >= 0 and g.race:
         race_start(g, s, races, slot)
     s.stat[S_WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
 

@@ -125,9 +125,8 @@ def run(
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
     resident = _resident(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
-    device = Device(
-        _engine(engine), module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host
-    )
+    chosen = _engine(engine, check or race)
+    device = Device(chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host)
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)
@@ -135,8 +134,8 @@ def run(
     return device.result(resident)
 
 
-def _engine(name: str) -> Engine:
-    return engine(name)
+def _engine(name: str, checking: bool) -> Engine:
+    return engine(name, checking=checking)
 
 
 def _kernel(module: Module, name: str) -> Function:
