@@ -18,13 +18,13 @@ from binalloc.pipeline_steps import (
     Request,
     Tried,
     Version,
+    baseline,
     block_threads,
     build_version,
     find_kernel,
     measure,
     reachable,
     same_results,
-    scheduled_original,
     user_shared,
 )
 
@@ -121,7 +121,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     from binalloc.transform.rewrite import require_rewritable
 
     require_rewritable(module, request.kernel)
-    original = scheduled_original(module, request)
+    original = baseline(module, request)
     running = request.emulate and request.launch is not None
     if running:
         request.progress(f"{request.kernel}: original, {original.blocks_per_sm} blocks per SM")
@@ -253,6 +253,8 @@ def _explain(module: Module, outcome: Outcome) -> None:
     outcome.parts = split_speedup(request, original, outcome.rewritten, outcome.local)
     ours = [fn.instrs for fn in reachable(original.module, request.kernel)]
     given = reachable(module, request.kernel)
+    if original.allocated:
+        return
     if [fn.instrs for fn in given] == ours:
         outcome.rescheduling = 1.0
     elif all(fn.info.machine == request.machine.name for fn in given):

@@ -16,6 +16,7 @@ from binalloc.isa.interface import view
 from binalloc.isa.shapes import special_register
 from binalloc.models.budget import Budget, shared_with_slots
 from binalloc.models.machine import Machine
+from binalloc.models.occupancy import registers_for_blocks
 
 if TYPE_CHECKING:
     from binalloc.emulator.launch import Launch
@@ -55,7 +56,8 @@ class Request:
 @dataclass(frozen=True)
 class Version:
     """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
-    and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured."""
+    and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
+    name of the allocator where a baseline is not the original itself."""
 
     module: Module
     kernel: str
@@ -71,6 +73,7 @@ class Version:
     stats: dict[str, Any] = field(default_factory=dict)
     buffers: dict[str, Any] = field(default_factory=dict)
     solver: list[dict[str, object]] = field(default_factory=list)
+    allocated: str = ""
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -83,6 +86,7 @@ class Version:
             "limiters": list(self.limiters),
             "instructions": self.instructions,
             "cycles": self.cycles,
+            "allocated": self.allocated or None,
         }
 
 
@@ -171,11 +175,23 @@ def make_version(module: Module, request: Request) -> Version:
     )
 
 
-def scheduled_original(module: Module, request: Request) -> Version:
-    """The baseline's code: the original, its control codes set by the same pass as the rewritten ones."""
+def baseline(module: Module, request: Request) -> Version:
+    """What speedups are measured against: the original, its control codes set by the same pass as the rewritten ones.
+
+    A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
+    as it is: its baseline is allocator `local` with the most registers that do.
+    """
     from binalloc.transform.schedule import schedule
 
-    return make_version(schedule(module, request.machine), request)
+    try:
+        return make_version(schedule(module, request.machine), request)
+    except Refused:
+        kernel = module.function(request.kernel)
+        threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
+        most = registers_for_blocks(request.machine, threads, shared, 1)
+        if most is None or most < 1 or most >= kernel.info.registers:
+            raise
+        return replace(build_version(module, request, most, 0, "local"), allocated="local")
 
 
 def build_version(

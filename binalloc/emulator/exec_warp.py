@@ -90,7 +90,7 @@ def launch_register(g: Any, s: Any, w: int, sreg: int) -> int:
     elif sreg == 13:
         value = s.in_block[w]
     elif sreg == 14:
-        value = g.warp_limit
+        value = g.warps_per_block
     elif sreg == 15:
         value = s.id
     elif sreg == 16:

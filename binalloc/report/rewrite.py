@@ -27,6 +27,8 @@ def render_outcome(outcome: Outcome) -> str:
     request = outcome.request
     lines = [f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n"]
     lines.append(table(["", "original", "rewritten"], [(label, old[key], new[key]) for label, key in _ROWS]))
+    if outcome.original.allocated:
+        lines.append("\nThe input asks for more registers than the machine gives: original is allocator local there.\n")
     lines.append("\n")
     if outcome.kept_original:
         lines.append(f"The original is kept: {outcome.reason}.\n")

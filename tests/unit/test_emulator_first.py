@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.unit.emulator_kit import go, module, op
+from tests.unit.emulator_kit import go, module, op, outcome
 
 
 def test_load_add_store_changes_every_element() -> None:
@@ -20,3 +20,7 @@ def test_load_add_store_changes_every_element() -> None:
     result = go(module(code, params={"x": 8}), block=64, buffers={"x": x})
     assert (result.buffers["x"] == x + 5).all()
     assert result.stats["warp_instructions"] == 2 * len(code)
+
+
+def test_nwarpid_is_the_warps_of_the_block_however_many_blocks_are_resident():
+    assert set(outcome([op("S2R", rd=6, sreg=14, wbar=0), op("NOP", wait=1)], threads=96, grid=1).tolist()) == {3}
