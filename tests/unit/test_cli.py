@@ -314,7 +314,7 @@ def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:
         ["machines", "gtx680", "--cc", "3.0"],
         ["machines", "gtx680", "c2075", "--occupancy"],
         ["machines", "gtx680", "--occupancy", "--cc", "3.0"],
-        ["rewrite", loom("callchain"), "--registers", "8", "--emulate"],
+        ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--emulate"],
         ["rewrite", loom("callchain"), "--registers", "8", "--policy", "exhaustive"],
         ["machines", "--occupancy", "--cc", "9.9"],
         ["machines", "--occupancy", "--cc", "3.0", "--threads", "-1"],
