@@ -195,12 +195,21 @@ def _load_machine(name: str) -> Machine:
     return load_machine(name)
 
 
-def _machine_of(module: Module, kernel: str | None, given: str | None) -> Machine:
-    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model."""
+def _machine_of(module: Module, kernel: str | None, given: str | None, *, runs: bool) -> Machine:
+    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model.
+
+    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known.
+    """
     from binalloc.models.machine import list_machines
 
     recorded = [fn.info.machine for fn in module.kernels() if kernel in (None, fn.name)]
     known = [name for name in recorded if name in list_machines()]
+    if runs and not known and not given and any(recorded):
+        raise UsageError(
+            "the binary is scheduled for a machine that is no known model",
+            file=module.path or None, found=next(filter(None, recorded)), expected=", ".join(list_machines()),
+            remedy="Give its machine file, --machine FILE.",
+        )  # fmt: skip
     return _load_machine(given or (known[0] if known else DEFAULT_MACHINE))
 
 
@@ -258,7 +267,7 @@ def _default_output(file: str, suffix: str, as_json: bool) -> str:
 @main.command()
 @_options(_file, _output, _json)
 def disasm(file: str, output: str | None, as_json: bool) -> None:
-    """Disassemble a binary; `binalloc asm` of the text gives the same bytes."""
+    """Disassemble a binary; `binalloc asm` of the text gives the same bytes. The text goes to stdout without -o."""
     from binalloc.isa.disassembler import disassemble
 
     _check_output(output, as_json)
@@ -285,7 +294,7 @@ def inspect(file: str, kernel: str | None, machine: str | None, as_json: bool, *
 
     chosen = [name for name, on in views.items() if on] or ["sections"]
     module, data = _load(file)
-    found = inspect_module(module, data, kernel, chosen, _machine_of(module, kernel, machine))
+    found = inspect_module(module, data, kernel, chosen, _machine_of(module, kernel, machine, runs=False))
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
@@ -350,7 +359,7 @@ def run(
         module,
         kernel,
         loaded,
-        _machine_of(module, kernel or loaded.kernel, machine),
+        _machine_of(module, kernel or loaded.kernel, machine, runs=True),
         {"engine": engine, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race},
         reference=reference,
         save=save,
@@ -488,7 +497,7 @@ def verify(
 
     loaded = _optional_launch(launch, size)
     old, new = _load_two(original, rewritten)
-    ran_on = _machine_of(new, kernel or (loaded.kernel if loaded else None), machine)
+    ran_on = _machine_of(new, kernel or (loaded.kernel if loaded else None), machine, runs=loaded is not None)
     found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, max_cycles)
     if as_json:
         _print_json({"schema_version": SCHEMA_VERSION, **found})

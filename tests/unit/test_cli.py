@@ -216,6 +216,18 @@ def test_run_inspect_and_verify_take_the_machine_the_binary_records(tmp_path: Pa
     assert "original rescheduled" in call("verify", loom("callchain"), other, *launch("callchain")).out
 
 
+def test_a_machine_of_ones_own_must_be_given_again_where_the_binary_runs(tmp_path: Path) -> None:
+    text = (ROOT / "binalloc/models/machines/gtx680.toml").read_text()
+    (tmp_path / "m.toml").write_text(text.replace('name = "gtx680"', 'name = "mine"'))
+    own, out = str(tmp_path / "m.toml"), str(tmp_path / "m.loom")
+    assert call("schedule", loom("callchain"), "--machine", own, "-o", out).code == 0
+    assert "--machine FILE" in refused(2, "run", out, *launch("callchain"))
+    assert "--machine FILE" in refused(2, "verify", loom("callchain"), out, *launch("callchain"))
+    assert call("verify", loom("callchain"), out).code == call("inspect", out).code == 0
+    assert call("verify", loom("callchain"), out, *launch("callchain"), "--machine", own).code == 0
+    assert call("run", out, *launch("callchain"), "--machine", own, "--json").json["machine"] == "mine"
+
+
 def test_rewrite_says_when_it_wrote_no_file(tmp_path: Path) -> None:
     command = ["rewrite", loom("callchain"), "--registers", "8", "--slots", "2", "--no-emulate", *launch("callchain")]
     assert call(*command).out.endswith("No file was written (-o FILE).\n")
@@ -302,7 +314,7 @@ def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:
         ["machines", "gtx680", "--cc", "3.0"],
         ["machines", "gtx680", "c2075", "--occupancy"],
         ["machines", "gtx680", "--occupancy", "--cc", "3.0"],
-        ["rewrite", loom("callchain"), "--registers", "8", "--emulate"],
+        ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--emulate"],
         ["rewrite", loom("callchain"), "--registers", "8", "--policy", "exhaustive"],
         ["machines", "--occupancy", "--cc", "9.9"],
         ["machines", "--occupancy", "--cc", "3.0", "--threads", "-1"],
