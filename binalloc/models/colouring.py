@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from binalloc.models.bitset import bits
+
 MUST_STAY = float("inf")
 
 
@@ -60,16 +62,6 @@ class Colouring:
     colour: list[int]
     failed: list[int]
     neighbours: list[set[int]]
-
-
-def bits(mask: int) -> list[int]:
-    """Positions of the one bits of `mask`, ascending."""
-    out = []
-    while mask:
-        low = mask & -mask
-        out.append(low.bit_length() - 1)
-        mask ^= low
-    return out
 
 
 def base_positions(available: int, units: int, align: int) -> int:

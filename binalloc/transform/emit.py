@@ -14,7 +14,7 @@ from binalloc.errors import Refused
 from binalloc.isa import build
 from binalloc.isa.instruction import Function, Instr, Origin
 from binalloc.isa.interface import links, relink, rename
-from binalloc.models.colouring import bits
+from binalloc.models.bitset import bits
 from binalloc.transform.normalise import Normalised
 from binalloc.transform.registers import RegisterAllocation
 from binalloc.transform.vcode import COPY, ENTRY, KEEP, RELOAD, STORE, Item, Operand, VCode, mask_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from binalloc.models.colouring import bits
+from binalloc.models.bitset import bits
 from binalloc.models.placement import Placement, PlacementGroup, PlacementProblem
 from binalloc.transform.contract import Contract
 from binalloc.transform.points import access_cost, point_masks

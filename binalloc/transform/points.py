@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.models.colouring import bits
+from binalloc.models.bitset import bits
 from binalloc.models.pressure import Candidate
 from binalloc.transform.contract import Contract
 from binalloc.transform.vcode import COPY, VCode, mask_of

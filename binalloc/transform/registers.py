@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from binalloc.errors import Refused
-from binalloc.models.colouring import MUST_STAY, Colouring, Group, Problem, bits, colour
+from binalloc.models.bitset import bits
+from binalloc.models.colouring import MUST_STAY, Colouring, Group, Problem, colour
 from binalloc.models.pressure import choose_spills
 from binalloc.transform.contract import Contract
 from binalloc.transform.deadspill import drop_dead_spill_code

@@ -21,7 +21,7 @@ from binalloc.errors import Refused, UsageError
 from binalloc.isa.build import SLOT_ROW
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface import REG, rename, view
-from binalloc.models.colouring import bits
+from binalloc.models.bitset import bits
 from binalloc.models.registry import allocator as find_allocator
 from binalloc.models.slots import CallSite, Procedure, SlotPlan, plan_slots
 from binalloc.transform.contract import Contract
