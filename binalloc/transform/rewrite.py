@@ -20,7 +20,8 @@ from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.build import SLOT_ROW
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.interface import REG, rename, view
+from binalloc.isa.interface import rename, view
+from binalloc.isa.validate import highest_register
 from binalloc.models.bitset import bits
 from binalloc.models.registry import allocator as find_allocator
 from binalloc.models.slots import CallSite, Procedure, SlotPlan, plan_slots
@@ -96,7 +97,7 @@ def rewrite_kernel(
 
 def _allocate(program: ProgramAnalysis, normalised: dict[str, Normalised], registers: int, slots: int) -> _Work:
     """Colour the call graph without memory values if that can be, else with the slot pointer set aside."""
-    demand = max(_highest(fn.function) for name, fn in normalised.items() if name in program.functions)
+    demand = max(highest_register(normalised[name].function.instrs) + 1 for name in program.functions)
     # what it had is enough: more registers than that would only cost occupancy
     counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
     for count in sorted(counts):
@@ -347,7 +348,7 @@ def _callees(module: Module, fn: Function) -> dict[int, str]:
 
 def _record(out: Module, kernel: str, names: dict[str, str], work: _Work, plan: SlotPlan, local_bytes: int) -> None:
     """Registers, slots and local bytes in every rewritten function's info; the kernel's cover the call graph."""
-    used = {old: _highest(out.function(new)) for old, new in names.items()}
+    used = {old: highest_register(out.function(new).instrs) + 1 for old, new in names.items()}
     for old, new in names.items():
         fn = out.function(new)
         fn.info = replace(fn.info, registers=used[old], machine="")
@@ -366,14 +367,3 @@ def _record(out: Module, kernel: str, names: dict[str, str], work: _Work, plan: 
                 slot_bytes=SLOT_ROW * plan.need,
                 slot_pointer=work.pointer if plan.need else NO_REGISTER,
             )
-
-
-def _highest(fn: Function) -> int:
-    """One more than the highest register the function names."""
-    most = 0
-    for instr in fn.instrs:
-        v = view(instr)
-        for ref in (*v.defs, *v.uses):
-            if ref.file == REG:
-                most = max(most, ref.index + ref.units)
-    return most
