@@ -1,0 +1,220 @@
+"""Syntax tree of a PTX module: what the parser leaves and lowering reads.
+
+Names are resolved by the parser: every register, variable, label and function named by an instruction is declared, and
+names of inner scopes are made unique in their function (`temp.1`). Sizes and offsets are in bytes, places are 1-based.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+TYPE_BYTES = {
+    "pred": 0,
+    **dict.fromkeys(("b8", "u8", "s8"), 1),
+    **dict.fromkeys(("b16", "u16", "s16", "f16", "bf16"), 2),
+    **dict.fromkeys(("b32", "u32", "s32", "f32", "f16x2", "bf16x2"), 4),
+    **dict.fromkeys(("b64", "u64", "s64", "f64"), 8),
+    "b128": 16,
+    **dict.fromkeys(("texref", "samplerref", "surfref"), 8),
+}
+"""Fundamental types (PTX ISA, section 5.2) and their size."""
+
+
+class Place(NamedTuple):
+    """Where a construct begins: line and column, both from 1."""
+
+    line: int
+    column: int
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Operands.
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A declared register, `%r1`; its type stands in Function.registers."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special register, `%tid.x`, `%laneid`, `%clock64`; name with the percent sign. `WARP_SZ` is an Integer."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer constant, as written, -2^63 .. 2^64-1."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A floating constant: `0f...`, `0d...` or decimal (64 bits); its IEEE pattern and width in bits."""
+
+    bits: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A variable, parameter, label or function by name, plus a constant: `buf+16`."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`!p` (base is a Register) as an operand."""
+
+    base: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base+offset]`. base None: an absolute address."""
+
+    base: Register | Symbol | None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """`{a, b}`."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """`p|q`: the two destinations of setp, shfl.sync, match.all; either may be a Discard."""
+
+    first: Register | Discard
+    second: Register | Discard
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """`_`: a destination that is not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """`[t, {x, y}]` or `[t, s, {x, y}]`."""
+
+    texture: Register | Symbol
+    sampler: Register | Symbol | None
+    coordinates: tuple[Operand, ...]
+
+
+Operand = Register | Special | Integer | Float | Symbol | Negated | Address | Vector | Dual | Discard | Texture
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Statements.
+
+
+@dataclass(slots=True)
+class Instruction:
+    """`@!p op.mods operands;`. op: the base opcode, `mad`. mods: what follows, without dots, in order: ("lo", "s32").
+
+    guard: (register, negated) or None. operands as written, destination first; of a call they are empty and callee,
+    results and arguments say what is called. place: of the opcode. loc: (file index, source line) of the last `.loc`,
+    or None. text: the statement on one line, for messages.
+    """
+
+    op: str
+    mods: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    place: Place
+    guard: tuple[str, bool] | None = None
+    loc: tuple[int, int] | None = None
+    text: str = ""
+    callee: Symbol | Register | None = None
+    results: tuple[Operand, ...] = ()
+    arguments: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """`name:`; unique in its function."""
+
+    name: str
+    place: Place
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Declarations.
+
+
+@dataclass(slots=True)
+class Variable:
+    """A variable, or a parameter (space "param").
+
+    space: global, const, shared, local, param. type: a fundamental type. size: bytes of the whole variable, 0 for an
+    unsized array (extern shared). align: bytes. init: its bytes with trailing zeros left out (None: no initialiser).
+    relocations: (byte offset, symbol, addend, generic) of addresses in the initialiser, 8 bytes each (generic: written
+    as generic(symbol)). external: `.extern`. array: declared with brackets.
+    """
+
+    name: str
+    space: str
+    type: str
+    size: int
+    align: int
+    place: Place
+    init: bytes | None = None
+    relocations: tuple[tuple[int, str, int, bool], ...] = ()
+    external: bool = False
+    array: bool = False
+
+
+@dataclass(slots=True)
+class Function:
+    """`.entry` or `.func`. registers: name -> type. variables: `.local`, `.shared`, `.const`, `.global` and the call-site `.param` variables declared in the body.
+
+    parameters and results: space "param", or "reg" where a `.func` declares them as registers (then they are in
+    registers too). body: None for a declaration without one. max_threads: product of `.maxntid`, or 0. maxntid,
+    reqntid: as written, missing ones 1, or None. min_blocks: `.minnctapersm`, or 0. noreturn: `.noreturn`.
+    """
+
+    name: str
+    is_entry: bool
+    place: Place
+    parameters: list[Variable] = field(default_factory=list)
+    results: list[Variable] = field(default_factory=list)
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    body: list[Instruction | Label] | None = None
+    maxntid: tuple[int, int, int] | None = None
+    reqntid: tuple[int, int, int] | None = None
+    min_blocks: int = 0
+    noreturn: bool = False
+
+    @property
+    def max_threads(self) -> int:
+        return self.maxntid[0] * self.maxntid[1] * self.maxntid[2] if self.maxntid else 0
+
+
+@dataclass(slots=True)
+class Module:
+    """A PTX file. version: (8, 0). target: "sm_75". address_size: 32 or 64. files: `.file` index -> name.
+
+    variables: module scope, in order. functions: in order of first mention; a definition takes its declaration's place.
+    path: for messages. lines: number of text lines.
+    """
+
+    version: tuple[int, int]
+    target: str
+    address_size: int
+    variables: dict[str, Variable] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)
+    path: str = ""
+    lines: int = 0
