@@ -76,43 +76,37 @@ class Facts:
         return a == b or (self.enter[a] != _MANY and self.enter[a] <= self.enter[b] < self.leave[a])
 
     def _scan(self) -> None:
-        where: list[tuple[int, int]] = [(-1, -1)] * self.count
+        where = [-1] * self.count
         for unit in self.routine.arguments:
-            self._write(unit - FIRST_REGISTER, None, False, (0, -1), where)
+            self._write(unit - FIRST_REGISTER, None, False, 0, where)
         early: list[tuple[int, int]] = []
         for k, block in enumerate(self.routine.blocks):
-            for n, node in enumerate(block.nodes):
+            for node in block.nodes:
                 for index in self._read_indices(node):
                     self.reads[index] += 1
                     written = where[index]
-                    if written[0] < 0:
+                    if written < 0:
                         early.append((index, k))
-                    elif written[0] != k and not self.dominates(written[0], k):
+                    elif written != k and not self.dominates(written, k):
                         self.stable[index] = False
                 guarded = node.view.guard is not None
                 for ref in node.view.defs:
                     first = ref.index - FIRST_REGISTER if ref.file == "R" else self.predicate(ref.index)
                     for index in range(first, first + ref.units):
-                        self._write(index, node, guarded, (k, n), where)
+                        self._write(index, node, guarded, k, where)
                 for unit in node.results:
                     if unit != RZ:
-                        self._write(unit - FIRST_REGISTER, node, guarded, (k, n), where)
-        for (
-            index,
-            k,
-            n,
-        ) in early:  # read before the write in code order: unstable unless another block's write dominates
+                        self._write(unit - FIRST_REGISTER, node, guarded, k, where)
+        for index, k in early:  # read before the write in code order: fine only if another block's write dominates
             written = where[index]
-            if written[0] < 0 or written[0] == k or not self.dominates(written[0], k):
+            if written < 0 or written == k or not self.dominates(written, k):
                 self.stable[index] = False
         for index in range(self.count):
             if self.writes[index] != 1:
                 self.stable[index] = False
                 self.writer[index] = None
 
-    def _write(
-        self, index: int, node: Node | None, guarded: bool, at: tuple[int, int], where: list[tuple[int, int]]
-    ) -> None:
+    def _write(self, index: int, node: Node | None, guarded: bool, at: int, where: list[int]) -> None:
         self.writes[index] += 1
         self.writer[index] = node
         where[index] = at

@@ -1,7 +1,7 @@
 """Operands of a virtual instruction as sources, and the instruction made anew from others.
 
-`read` takes the operands a, b and c apart from the form that holds them; `rebuild` finds a form for new ones, exchanging
-a and b where the operation commutes, and says None where there is none.
+`read` takes the operands a, b and c apart from the form that holds them; `swapped` exchanges a and b; `rebuild` finds a
+form for new ones, and says None where there is none.
 """
 
 from __future__ import annotations
