@@ -177,7 +177,8 @@ class Variable:
 
 @dataclass(slots=True)
 class Function:
-    """`.entry` or `.func`. registers: name -> type. variables: `.local`, `.shared`, `.const`, `.global` and the call-site `.param` variables declared in the body.
+    """`.entry` or `.func`. registers: name -> type. variables: `.local`, `.shared`, `.const`, `.global` and call-site
+    `.param` variables declared in the body.
 
     parameters and results: space "param", or "reg" where a `.func` declares them as registers (then they are in
     registers too). body: None for a declaration without one. max_threads: product of `.maxntid`, or 0. maxntid,
