@@ -138,6 +138,7 @@ F_AOP, F_ATYP, F_BAR, F_BARID, F_DIVERGES, F_SREG, F_SRW, F_NEGA, F_NEGB, F_NEGC
     )
 ]
 F_PD0, F_PD1, F_PS0, F_PS1, F_PS2 = [_column(n) for n in ("pd0", "pd1", "ps0", "ps1", "ps2")]
+F_MATCH, F_M64 = [_column(n) for n in ("match", "m64")]
 FIELD_COLUMNS: dict[str, int] = {name: i for i, name in enumerate(_columns) if not name.startswith("staged")}
 C_USES = len(_columns)
 C_DEFS = C_USES + MAX_LISTED
@@ -181,10 +182,11 @@ OP_P2R = BY_NAME["P2R"].code
 OP_R2P = BY_NAME["R2P"].code
 OP_SHFL = BY_NAME["SHFL"].code
 OP_VOTE = BY_NAME["VOTE"].code
+OP_MATCH = BY_NAME["MATCH"].code
 OP_S2R = BY_NAME["S2R"].code
 OP_CS2R = BY_NAME["CS2R"].code
 OP_NOP = BY_NAME["NOP"].code
-NOT_EXECUTED = ("TEX", "MATCH", "BAR.ALLOC", "BAR.FREE", "RELSSP")
+NOT_EXECUTED = ("TEX", "BAR.ALLOC", "BAR.FREE", "RELSSP")
 
 # -- statistics: indices of the counters in the SM record
 STAT_NAMES = (
