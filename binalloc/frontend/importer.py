@@ -53,11 +53,13 @@ def import_ptx(
     kernels: Sequence[str] | None = None,
     machine: Machine | None = None,
     block_dim: tuple[int, int, int] | None = None,
+    optimised: bool = True,
 ) -> Imported:
     """The Loom binary of a PTX module.
 
     kernels: only these (all by default). machine: to schedule for (the default machine model otherwise). block_dim: the
-    block size all launches will have. Raises MalformedInput, naming line and column, for text that is not PTX, for what
+    block size all launches will have. optimised: False leaves lowering's code as it is, to tell
+    defects of the two apart. Raises MalformedInput, naming line and column, for text that is not PTX, for what
     cannot be imported exactly, for a missing kernel and for contradictory bounds.
     """
     from binalloc.frontend.lower.module import lower_module
@@ -69,8 +71,9 @@ def import_ptx(
     parsed = parse(text, path)
     program = lower_module(parsed, kernels)
     wanted = [name for name, routine in program.routines.items() if routine.is_kernel]
-    for routine in program.routines.values():
-        optimise(routine)
+    if optimised:
+        for routine in program.routines.values():
+            optimise(routine)
     allocated = allocate(program)
     target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
     module = schedule(allocated.module, target)

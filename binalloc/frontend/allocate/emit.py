@@ -1,7 +1,7 @@
 """From an allocated routine to a Loom function: registers, calls, block layout, branches, reconvergence, lines.
 
-Needs a register for every unit and a predicate place for every predicate. Leaves branch offsets and reconvergence points
-set; CALL offsets are set when all functions have addresses (`program`).
+Needs a register for every unit and a place for every predicate. Leaves branch offsets and reconvergence points set;
+CALL offsets are set when all functions have addresses (`program`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Live ranges of units and predicates, as bitsets over the points of a routine.
 
 Points: each block has one at its start (point 0 is the entry, where a function's arguments arrive); each node has the
-point just after it; a call has one more before that, *inside* the call. The range of a unit holds the points at which its value must be kept, among them the
-point of each definition. Two units may share a register exactly where their ranges are disjoint: a source that dies at
-a node and the node's result may, since sources are read first.
+point just after it; a call has one more before that, *inside* the call. The range of a unit holds the points at which
+its value must be kept, among them the point of each definition. Two units may share a register exactly where their
+ranges are disjoint: a source that dies at a node and the node's result may, since sources are read first.
 
 A guarded write does not kill. Backwards through a block a unit may be known to be live only under one polarity of a
 predicate; a write under that guard ends it (as in `transform.vliveness`). Units are live only where some definition

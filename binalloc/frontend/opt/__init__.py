@@ -1,1 +1,1 @@
-"""Optimisation of virtual Loom: copies, constants, common subexpressions, dead code, addresses, instruction selection."""
+"""Optimisation of virtual Loom: copies, constants, common subexpressions, dead code, instruction selection."""
