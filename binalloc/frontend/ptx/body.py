@@ -44,6 +44,7 @@ _PIECES = re.compile(r"(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\]
 _SPACES = re.compile(SKIP)
 _TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
 _MAX_SCOPES = 200  # one in another
+_MAX_LOC = 10**9
 
 
 class _OperandTable(dict[str, Operand]):
@@ -297,9 +298,12 @@ class BodyParser:
             return tokens.at
         if word == ".loc":
             tokens.advance()
-            for _ in range(3):
-                integer(tokens, "a number of .loc")
-            tokens.unexpected("a .loc of numbers below 10^9, and function_name or inlined_at")
+            for _ in range(2):
+                at = tokens.at
+                if integer(tokens, "file, line and column") >= _MAX_LOC:
+                    self.source.fail(at, "number too large", expected=f"less than {_MAX_LOC}")
+            integer(tokens, "a column")
+            tokens.unexpected("function_name or inlined_at with their values")
         if word != ".pragma":
             tokens.unexpected("an instruction, or one of .reg, .param, .shared, .local, .pragma and .loc")
         tokens.advance()

@@ -37,7 +37,7 @@ def format_module(module: Module) -> str:
     out = [f".version {major}.{minor}", f".target {module.target}", f".address_size {module.address_size}"]
     out += [f'.file {index} "{name}"' for index, name in module.files.items()]
     out += [f"{_header(function)};" for function in module.functions.values()]
-    out += [f".extern {_shape(v)};" for v in _named_early(module)]
+    out += [f".extern {_shape(v)};" for v in _announced(module)]
     out += [f"{'.extern ' if v.external else ''}{format_variable(v)};" for v in module.variables.values()]
     for function in module.functions.values():
         if function.body is not None:
@@ -135,16 +135,13 @@ def format_variable(variable: Variable) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _named_early(module: Module) -> list[Variable]:
-    """The variables that the initialiser of an earlier one names: they were declared `.extern` first."""
-    seen: set[str] = set()
-    early: dict[str, Variable] = {}
+def _announced(module: Module) -> list[Variable]:
+    """All variables where an initialiser names a later one (which was `.extern` first), to keep their order; else none."""
+    order = {name: at for at, name in enumerate(module.variables)}
     for variable in module.variables.values():
-        seen.add(variable.name)
-        for _, name, _, _ in variable.relocations:
-            if name not in seen and name in module.variables:
-                early[name] = module.variables[name]
-    return list(early.values())
+        if any(order.get(name, -1) > order[variable.name] for _, name, _, _ in variable.relocations):
+            return list(module.variables.values())
+    return []
 
 
 def _parentheses(operands: tuple[Operand, ...]) -> str:

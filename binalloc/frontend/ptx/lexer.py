@@ -164,7 +164,7 @@ class Tokens:
     def unexpected(self, expected: str) -> NoReturn:
         """Fail at the token that is not what was expected."""
         found = self.value
-        if self.kind == "bad" and self.source.text.startswith("/*", self.at):
+        if self.source.text.startswith("/*", self.at):
             self.source.fail(self.at, "comment without end", found="/*", expected="'*/'")
         if self.kind == "bad" and found == '"':
             self.source.fail(self.at, "string without end", found='"', expected="'\"' on the same line")
