@@ -171,7 +171,7 @@ class Gang:
                         pc = places[0][0]
                         continue
                     join = meeting[pc]
-                    if join != meet or not stack:
+                    if join != meet:
                         stack.append((join, meet, mask))
                     stack += [(target, join, lanes) for target, lanes in places if target != join]
                     break
