@@ -6,11 +6,27 @@ instruction is lowered into fresh units which are then moved under the guard. EF
 
 from __future__ import annotations
 
+from binalloc.frontend.lower import atomic, calls, control, memory, texture, warp
 from binalloc.frontend.lower.context import Context, Handler
 from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES
 
-PURE: dict[str, Handler] = {}
-EFFECTS: dict[str, Handler] = {}
+PURE: dict[str, Handler] = {
+    **memory.PURE,
+    **atomic.PURE,
+    **calls.PURE,
+    **control.PURE,
+    **warp.PURE,
+    **texture.PURE,
+}
+EFFECTS: dict[str, Handler] = {
+    **memory.EFFECTS,
+    **atomic.EFFECTS,
+    **calls.EFFECTS,
+    **control.EFFECTS,
+    **warp.EFFECTS,
+    **texture.EFFECTS,
+}
 
 
 def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
@@ -44,7 +60,7 @@ def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
             predicates.append((ctx.predicate_register(name), fresh))
         else:
             real = ctx.register(name)
-            width = ctx.registers.group(real)[1]
+            width = max(1, TYPE_BYTES[ctx.function.registers[name]] // 4)
             fresh = ctx.registers.new(width)
             units.append((real, fresh, width))
         ctx.substitute[name] = fresh
