@@ -151,9 +151,7 @@ def _threads(ctx: Context, operands: list[ast.Operand]) -> Source:
     return imm(known)
 
 
-def _barrier_nodes(
-    ctx: Context, number: ast.Operand, threads: Source, rd: int | None, fields: Fields
-) -> None:
+def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int | None, fields: Fields) -> None:
     known = constant(ctx, number)
     if known is not None:
         if not 0 <= known < BARRIERS:
