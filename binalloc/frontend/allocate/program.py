@@ -173,7 +173,7 @@ def _module(program: Program, emitted: dict[str, Emitted], contracts: dict[str, 
         code.function.info.registers = max(1, contracts[name].registers)
         functions.append(code.function)
     functions.sort(key=lambda fn: not fn.info.is_kernel)
-    module = Module(functions, dict(program.constants), path=program.path)
+    module = Module(functions, dict(program.constants), path=program.path, globals=list(program.globals))
     module.layout()
     address = {fn.name: fn.address for fn in module}
     for name, code in emitted.items():

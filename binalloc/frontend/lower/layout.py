@@ -16,9 +16,9 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.lower.modifiers import refusal
 from binalloc.frontend.lower.scan import Scan, scan
 from binalloc.frontend.ptx import ast
-from binalloc.isa.instruction import Param, SharedVar
+from binalloc.isa.instruction import GLOBAL_VARIABLES, GlobalVar, Param, SharedVar
 
-GLOBALS_BASE = 0x08000000
+GLOBALS_BASE = GLOBAL_VARIABLES
 """Address of the first module-scope `.global` variable (ISA.md: below the launch's buffers)."""
 
 GLOBALS_END = 0x10000000
@@ -74,7 +74,7 @@ class KernelLayout:
 class Layout:
     """Places of all variables that the wanted kernels of `module` reach.
 
-    scans: by function. kernels: by name. constants: bytes of bank 3. globals: (name, size, align, initial bytes), at
+    scans: by function. kernels: by name. constants: bytes of bank 3. globals: in the order of their addresses, from
     GLOBALS_BASE one after the other, each aligned. frames: function -> (base, bytes) of its local frame.
     """
 
@@ -86,7 +86,7 @@ class Layout:
         self.kernels: dict[str, KernelLayout] = {}
         self.frames: dict[str, tuple[int, int]] = {}
         self.constants = b""
-        self.globals: list[tuple[str, int, int, bytes]] = []
+        self.globals: list[GlobalVar] = []
         self._fixed: dict[tuple[str, str], Place] = {}
         wanted = list(kernels)
         self._reach(wanted)
@@ -220,7 +220,8 @@ class Layout:
                 image[offset : offset + len(data)] = data
             else:
                 name = _plain(f"{scope}.{v.name}" if scope else v.name)
-                self.globals.append((name, v.size, v.align, data))
+                offset = self._fixed[scope, v.name][1] - GLOBALS_BASE
+                self.globals.append(GlobalVar(name, offset, v.size, v.align, data.rstrip(b"\0")))
         self.constants = bytes(image)
 
     def _initial(self, scope: str, v: ast.Variable) -> bytes:
