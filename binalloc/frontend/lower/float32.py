@@ -48,7 +48,6 @@ def _two(name: str, negate_b: int) -> Handler:
     def handler(ctx: Context, ins: ast.Instruction) -> None:
         rnd, ftz, sat = _suffixes(ctx, rounding=False)
         d, a, b = ctx.operands(3)
-        negated = {"negb": 1} if negate_b else {}
         ctx.b.emit(
             name,
             rd=ctx.dest(d, "f32"),
@@ -57,7 +56,7 @@ def _two(name: str, negate_b: int) -> Handler:
             rnd=rnd,
             ftz=ftz,
             sat=sat,
-            **negated,
+            negb=negate_b,
         )
 
     return handler
@@ -82,7 +81,7 @@ def _fma(ctx: Context, ins: ast.Instruction) -> None:
 def _sign(name: str) -> Handler:
     """neg, abs."""
     lut, mask = (XOR, SIGN) if name == "neg" else (AND, SIGN - 1)
-    mark = {"nega": 1} if name == "neg" else {"absa": 1}
+    negative, magnitude = int(name == "neg"), int(name == "abs")
 
     def handler(ctx: Context, ins: ast.Instruction) -> None:
         m = ctx.modifiers()
@@ -92,7 +91,7 @@ def _sign(name: str) -> Handler:
         d, a = ctx.operands(2)
         source, target = ctx.b.unit(ctx.word(a, "f32")), ctx.dest(d, "f32")
         if ftz:
-            ctx.b.emit("FMUL", rd=target, a=source, b=Imm(ONE), ftz=1, **mark)
+            ctx.b.emit("FMUL", rd=target, a=source, b=Imm(ONE), ftz=1, nega=negative, absa=magnitude)
         else:
             ctx.b.emit("LOP3", rd=target, a=source, b=Imm(mask), c=RZ, lut=lut)
 

@@ -45,8 +45,7 @@ def _two(name: str, negate_b: int) -> Handler:
     def handler(ctx: Context, ins: ast.Instruction) -> None:
         rnd = _rounding(ctx, needed=False)
         d, a, b = ctx.operands(3)
-        negated = {"negb": 1} if negate_b else {}
-        ctx.b.emit(name, rd=pair_dest(ctx, d), a=ctx.double(a), b=ctx.double(b), rnd=rnd, **negated)
+        ctx.b.emit(name, rd=pair_dest(ctx, d), a=ctx.double(a), b=ctx.double(b), rnd=rnd, negb=negate_b)
 
     return handler
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import struct
 
 from binalloc.frontend.builder import Imm, Source
-from binalloc.frontend.ir import RZ
+from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower import approx
 from binalloc.frontend.lower.context import Context, Handler
 from binalloc.frontend.lower.float32 import FLOAT_ROUNDINGS, ONE, flushed
@@ -47,8 +47,8 @@ def outside(ctx: Context, word: int, limits: tuple[int, int], shift: int, before
     b, moved, out = ctx.b, ctx.b.new(), ctx.b.predicate()
     low, high = (limit << (shift + 1) for limit in (limits[0], limits[1] + 1))
     b.emit("LEA", rd=moved, a=word, b=Imm(-low & MASK), shift=1)
-    joined: dict[str, int | str] = {} if before is None else {"bop": "OR", "ps0": before}
-    b.emit("ISETP", pd0=out, a=moved, b=Imm(high - low), icmp="GE", u32cmp=1, **joined)
+    bop, other = ("AND", PT) if before is None else ("OR", before)
+    b.emit("ISETP", pd0=out, a=moved, b=Imm(high - low), icmp="GE", u32cmp=1, bop=bop, ps0=other)
     return out
 
 
@@ -104,11 +104,12 @@ def _divide_nearest32(ctx: Context, target: int, x: Source, y: Source, *, ftz: b
     if not _ordinary(x):
         x = b.unit(x)
         check = outside(ctx, x, SINGLE_RANGE, 23, None)
-    inverse = _constant_inverse(y)
-    if inverse is None:
-        y = b.unit(y)
+    inverse: Source
+    if _ordinary(y):
+        inverse = _constant_inverse(y)
+    else:
+        y, inverse = b.unit(y), b.new()
         check = outside(ctx, y, SINGLE_RANGE, 23, check)
-        inverse = b.new()
         approx.mufu(ctx, inverse, y, "RCP")
     out, first, rest = b.new(), b.new(), b.new()
     b.emit("FMUL", rd=first, a=x, b=inverse)
@@ -122,10 +123,9 @@ def _divide_nearest32(ctx: Context, target: int, x: Source, y: Source, *, ftz: b
     b.move(target, out)
 
 
-def _constant_inverse(y: Source) -> Imm | None:
+def _constant_inverse(y: Source) -> Imm:
     """RN(1/y) of a constant in the fast range. The f64 quotient rounds to f32 as the exact one does, see above."""
-    if not isinstance(y, Imm) or not _ordinary(y):
-        return None
+    assert isinstance(y, Imm)
     (value,) = struct.unpack("<f", struct.pack("<I", y.bits))
     (bits,) = struct.unpack("<I", struct.pack("<f", 1.0 / value))
     return Imm(bits)
