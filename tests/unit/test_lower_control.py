@@ -208,3 +208,10 @@ def test_the_last_word_is_an_exit_and_no_block_is_empty() -> None:
     assert blocks[-1].nodes[-1].instr.name == "EXIT"
     numbers = {block.number for block in blocks}
     assert all(n.target in numbers for block in blocks for n in block.nodes if n.target >= 0)
+
+
+def test_a_jump_to_a_jump_to_the_end_ends_the_lanes() -> None:
+    body = """setp.ge.u32 %p1, %r0, 40; @%p1 bra A; bra B; A: bra DONE; B: bar.sync 0; st.global.u32 [%d1], 1; bra DONE;
+    DONE:"""
+    assert re.search(r"@Q\d+ EXIT", code(body))
+    np.testing.assert_array_equal(both(body, 64), [1] * 40 + [0] * 24)
