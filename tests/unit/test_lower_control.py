@@ -214,4 +214,4 @@ def test_a_jump_to_a_jump_to_the_end_ends_the_lanes() -> None:
     body = """setp.ge.u32 %p1, %r0, 40; @%p1 bra A; bra B; A: bra DONE; B: bar.sync 0; st.global.u32 [%d1], 1; bra DONE;
     DONE:"""
     assert re.search(r"@Q\d+ EXIT", code(body))
-    np.testing.assert_array_equal(both(body, 64), [1] * 40 + [0] * 24)
+    np.testing.assert_array_equal(both(body, 64, compare=False), [1] * 40 + [0] * 24)
