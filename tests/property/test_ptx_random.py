@@ -18,6 +18,7 @@ SHAPES = {
     "calls": Options(statements=30, functions=6, barriers=False, warps=False),
     "memory": Options(statements=60, functions=1, families=("integer",)),
     "flat block": Options(block=(8, 4, 3), grid=1),
+    "pressure": Options(live=12, families=("integer", "float"), functions=1),
     "one warp": Options(block=(32, 1, 1), grid=3, **SMALL),
 }
 
