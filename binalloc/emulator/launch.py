@@ -50,9 +50,11 @@ __all__ = [
     "Reference",
     "check_against",
     "compare",
+    "compare_globals",
     "load_launch",
     "parse_launch",
     "reference_outputs",
+    "variable_name",
 ]
 
 _MAX_FILE_BYTES = 1 << 20
@@ -198,6 +200,28 @@ def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, 
             index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
             out.append(
                 Difference(a.name, index, want[index].item(), got[index].item(), count, bad.size, a.compare.mode)
+            )
+    return out
+
+
+def variable_name(name: str) -> str:
+    """What a global variable of the module is called among buffers."""
+    return f".global {name}"
+
+
+def compare_globals(expected: Mapping[str, Array], actual: Mapping[str, Array]) -> list[Difference]:
+    """The module's global variables that do not hold the same bits after two runs, as `compare` lists buffers."""
+    out = []
+    for name, want in expected.items():
+        got = actual.get(name)
+        if got is None or got.shape != want.shape or got.dtype != want.dtype:
+            raise UsageError("the two binaries do not have the same global variables", place=name)
+        bad = want != got
+        if bad.any():
+            at = int(np.argmax(bad))
+            count = int(np.count_nonzero(bad))
+            out.append(
+                Difference(variable_name(name), (at,), int(want[at]), int(got[at]), count, bad.size, "exact")
             )
     return out
 

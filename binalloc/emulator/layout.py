@@ -6,6 +6,7 @@ between machines are data in the state; the sizes here are only the shapes of th
 
 from __future__ import annotations
 
+from binalloc.isa.instruction import GLOBAL_VARIABLES
 from binalloc.isa.opcodes import BY_NAME
 
 LANES = 32
@@ -32,7 +33,7 @@ NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh 
 WAKE_NODE = 7
 MAX_CACHE_SETS = 1024
 MAX_CACHE_LINES = 8192
-MAX_BUFFERS = 256
+MAX_BUFFERS = 4096
 MAX_BANKS = 32
 
 # -- rows of the hazard table: registers 0..254 (255 is RZ), then predicates
@@ -42,6 +43,7 @@ HZ_FIX_TIME, HZ_VAR, HZ_READ, HZ_FIX_MASK, HZ_FIX_PC, HZ_VAR_MASK, HZ_VAR_PC, HZ
 
 # -- address map
 GLOBAL_BASE = 0x10000000
+VARIABLE_BASE = GLOBAL_VARIABLES
 SHARED_WINDOW = 0x01000000
 LOCAL_WINDOW = 0x02000000
 WINDOW_SIZE = 0x01000000

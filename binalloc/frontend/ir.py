@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.isa.instruction import FunctionInfo, Instr, SharedVar
+from binalloc.isa.instruction import FunctionInfo, GlobalVar, Instr, SharedVar
 from binalloc.isa.interface import View, view
 
 FIRST_REGISTER = 256
@@ -192,14 +192,14 @@ def defs(node: Node) -> list[int]:
 class Program:
     """All routines reached from the kernels wanted, callees before callers.
 
-    constants: bank -> bytes. locations: (file, source line) that Node.loc indexes. globals: module-scope variables as
-    (name, size, align, initial bytes); their addresses are fixed already.
+    constants: bank -> bytes. locations: (file, source line) that Node.loc indexes. globals: module-scope variables in
+    global memory, at their fixed addresses.
     """
 
     routines: dict[str, Routine] = field(default_factory=dict)
     constants: dict[int, bytes] = field(default_factory=dict)
     locations: list[tuple[str, int]] = field(default_factory=list)
-    globals: list[tuple[str, int, int, bytes]] = field(default_factory=list)
+    globals: list[GlobalVar] = field(default_factory=list)
     path: str = ""
 
 

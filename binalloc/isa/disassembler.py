@@ -49,6 +49,9 @@ def disassemble(module: Module) -> str:
         out.append(".provenance " + json.dumps(record, ensure_ascii=True))
     for bank, data in sorted(module.constants.items()):
         out += [f".const {bank} {{", *_data(data), "}"]
+    for v in module.globals:
+        out.append(f".global {v.name} {v.size} {v.align} {v.offset}" + " {" * bool(v.data))
+        out += [*_data(v.data), "}"] * bool(v.data)
     if out:
         out.append("")
     names = {fn.address: fn.name for fn in module.functions}

@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from binalloc.frontend.allocate.liveness import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine
 
-MOST_REGISTERS = 4096
-
 
 @dataclass
 class Group:

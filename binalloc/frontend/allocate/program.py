@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from binalloc.errors import Refused
 from binalloc.frontend.allocate.assign import Registered, assign, build_groups, coalesce, copies
 from binalloc.frontend.allocate.calls import Contract
 from binalloc.frontend.allocate.emit import Emitted, emit
 from binalloc.frontend.allocate.liveness import Ranges, live_ranges
 from binalloc.frontend.allocate.predicates import allocate_predicates
+from binalloc.frontend.allocate.spill import spill
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine
 from binalloc.isa.instruction import Function, Module
+
+MOST_REGISTERS = 255
+_ROUNDS = 12
+_STEP = 8
 
 
 @dataclass
@@ -36,25 +42,69 @@ class Allocated:
 
 
 def allocate(program: Program) -> Allocated:
-    """Registers for every routine of `program`, and the Loom module. The routines are used up."""
-    contracts: dict[str, Contract] = {}
-    emitted: dict[str, Emitted] = {}
-    figures: dict[str, Figures] = {}
+    """Registers for every routine of `program`, and the Loom module. The routines are used up.
+
+    Raises Refused where not even spilling makes 255 registers do.
+    """
+    work = _Work(program)
     for name, routine in program.routines.items():
-        emitted[name], contracts[name], figures[name] = _routine(routine, contracts, program)
-    return Allocated(_module(program, emitted, contracts), figures)
+        work.routine(name, routine)
+    return Allocated(_module(program, work.emitted, work.contracts), work.figures)
 
 
-def _routine(routine: Routine, contracts: dict[str, Contract], program: Program) -> tuple[Emitted, Contract, Figures]:
-    changed = {name: contract.predicates for name, contract in contracts.items()}
-    predicates, spilled = allocate_predicates(routine, changed)
-    ranges = live_ranges(routine)
-    registered = _registers(routine, ranges, contracts)
-    max_live = _max_live(routine, ranges, contracts)
-    contract = _contract(routine, registered, predicates, contracts, max_live)
-    code = emit(routine, registered, predicates, contracts, program.locations)
-    figures = Figures(contract.registers, max_live, spilled)
-    return code, contract, figures
+class _Work:
+    """State of the walk over the routines. top: first byte of local memory above all frames and spilled values."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.contracts: dict[str, Contract] = {}
+        self.emitted: dict[str, Emitted] = {}
+        self.figures: dict[str, Figures] = {}
+        self.local_end: dict[str, int] = {}
+        self.top = max((r.info.local_bytes for r in program.routines.values()), default=0)
+
+    def routine(self, name: str, routine: Routine) -> None:
+        """Allocate one routine whose callees are done."""
+        changed = {callee: contract.predicates for callee, contract in self.contracts.items()}
+        predicates, kept_as_words = allocate_predicates(routine, changed)
+        ranges = live_ranges(routine)
+        registered = _registers(routine, ranges, self.contracts)
+        max_live = _max_live(routine, ranges, self.contracts)
+        demand, moved = registered.count, 0
+        if registered.count > MOST_REGISTERS:
+            registered, moved = self._spilled(routine, ranges)
+        contract = _contract(routine, registered, predicates, self.contracts, max_live)
+        callees = sorted({node.callee for node in routine.nodes() if node.callee})
+        demand = max([demand, *(self.figures[callee].demand for callee in callees)])
+        self.local_end[name] = max([self.local_end.get(name, 0), *(self.local_end[callee] for callee in callees)])
+        if routine.is_kernel:
+            routine.info.local_bytes = max(routine.info.local_bytes, self.local_end[name])
+        self.contracts[name] = contract
+        self.figures[name] = Figures(demand, max_live, kept_as_words, moved)
+        self.emitted[name] = emit(routine, registered, predicates, self.contracts, self.program.locations)
+
+    def _spilled(self, routine: Routine, ranges: Ranges) -> tuple[Registered, int]:
+        """Registers for a routine that needs more than there are, after moving values to local memory."""
+        limit = MOST_REGISTERS
+        moved = 0
+        for _ in range(_ROUNDS):
+            limit -= _STEP
+            self.top = -(-self.top // 16) * 16
+            count, size = spill(routine, ranges, limit, self.top)
+            self.top += size
+            moved += count
+            ranges = live_ranges(routine)
+            registered = _registers(routine, ranges, self.contracts)
+            if registered.count <= MOST_REGISTERS:
+                self.local_end[routine.name] = self.top
+                return registered, moved
+        raise Refused(
+            f"{routine.name} needs more registers than there are, and spilling does not help",
+            file=self.program.path or None,
+            place=routine.place or None,
+            found=f"{registered.count} registers",
+            expected=f"at most {MOST_REGISTERS}",
+        )
 
 
 def _registers(routine: Routine, ranges: Ranges, contracts: dict[str, Contract]) -> Registered:
@@ -123,7 +173,7 @@ def _module(program: Program, emitted: dict[str, Emitted], contracts: dict[str, 
         code.function.info.registers = max(1, contracts[name].registers)
         functions.append(code.function)
     functions.sort(key=lambda fn: not fn.info.is_kernel)
-    module = Module(functions, dict(program.constants), path=program.path)
+    module = Module(functions, dict(program.constants), path=program.path, globals=list(program.globals))
     module.layout()
     address = {fn.name: fn.address for fn in module}
     for name, code in emitted.items():

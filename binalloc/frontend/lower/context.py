@@ -13,11 +13,13 @@ on them extends first (`ctx.extended`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.builder import Builder, Const, Guard, Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ, Registers
+from binalloc.frontend.lower import special
+from binalloc.frontend.lower.layout import DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
 from binalloc.frontend.lower.modifiers import Modifiers, refusal
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
@@ -26,24 +28,38 @@ Pred = tuple[int, int]
 """A predicate as a source: (number, 1 if negated)."""
 
 
-class Symbols(Protocol):
-    """Where variables lie; made by the module's layout (`layout.py`)."""
-
-    def address(self, function: str, name: str) -> tuple[str, int]:
-        """(space, byte address in that space) of a variable visible in `function`; space: global, const3 ..., shared,
-        local, param. KeyError where there is none."""
-
+Fields = dict[str, Any]
+"""Fields of an instruction collected before it is emitted."""
 
 Handler = Callable[["Context", Instruction], None]
 
 
 class Context:
-    """State of the lowering of one function."""
+    """State of the lowering of one function.
 
-    def __init__(self, module: ast.Module, function: ast.Function, symbols: Symbols) -> None:
-        self.module = module
+    kernel: the kernel on whose behalf it is lowered; it decides where shared variables lie. block: the block size where
+    it is known. library: routines of the math library called. labels: PTX label -> block. ends: labels where nothing
+    but the thread's end follows. parameters: `.param` variables of a .func and of its calls that live in units: name ->
+    first of consecutive units. names: function -> name of the routine that stands for it under this kernel.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        function: ast.Function,
+        kernel: KernelLayout,
+        doubles: Doubles,
+        block: tuple[int, int, int] | None = None,
+        names: dict[str, str] | None = None,
+    ) -> None:
+        self.layout = layout
+        self.module = layout.module
         self.function = function
-        self.symbols = symbols
+        self.kernel = kernel
+        self.doubles = doubles
+        self.block = block
+        self.names = names if names is not None else {}
+        self.scan = layout.scans[function.name]
         self.registers = Registers()
         self.b = Builder(self.registers)
         self.guard: Guard | None = None
@@ -54,8 +70,11 @@ class Context:
         self.carry: int | None = None
         """The predicate that stands for PTX's condition code CC.CF."""
         self.labels: dict[str, int] = {}
+        self.ends: set[str] = set()
         self.parameters: dict[str, int] = {}
-        """`.param` variables of a .func and of call sites that live in units: name -> first of consecutive units."""
+        self.library: set[str] = set()
+        self.converged: tuple[object, set[object]] = (None, set())
+        """(block, membership masks that a WARPSYNC has checked in it)."""
 
     # -- errors
 
@@ -237,17 +256,51 @@ class Context:
             return operand.bits
         return int(np.array(operand.bits, np.uint32).view(np.float32).astype(np.float64).view(np.uint64))
 
-    def double_constant(self, bits: int) -> Const:
-        """The place in bank 2 of an f64 constant whose low word is not zero."""
-        raise NotImplementedError
+    def double_constant(self, bits: int) -> Source:
+        """An f64 constant whose low word is not zero: its place in bank 2; a pair of units once the bank is full."""
+        offset = self.doubles.place(bits)
+        if offset is None:
+            return self.b.pair(imm(bits), imm(bits >> 32))
+        return Const(DOUBLE_BANK, offset)
 
     def special(self, name: str, type_: str) -> Source:
         """A special register of at most 32 bits."""
-        raise NotImplementedError
+        found = special.read_word(self.b, name, self.block)
+        if found is None:
+            raise self._no_special(name, type_)
+        return found
 
     def wide_special(self, name: str, type_: str) -> tuple[Source, Source]:
-        raise NotImplementedError
+        """A special register of 64 bits as (low word, high word)."""
+        first = special.read_pair(self.b, name)
+        if first is None:
+            raise self._no_special(name, type_)
+        return first, first + 1
+
+    def _no_special(self, name: str, type_: str) -> MalformedInput:
+        known = name in special.WORDS or name in special.CLOCKS or name in special.PAIRS or name in special.ZERO
+        if known:
+            return self.error(f"{name} does not have the size of .{type_}", expected="a type of the register's size")
+        reason = special.REASONS.get(name)
+        return self.error(f"special register {name} is not supported" + (f": {reason}" if reason else ""))
+
+    def place(self, name: str) -> Place:
+        """(space, address) of a variable. Refused where it has none that Loom can give."""
+        found = self.layout.place(self.function.name, name, self.kernel)
+        if found is not None:
+            return found
+        if name in self.module.functions:
+            raise self.error(f"the address of function {name}", expected="a variable: indirect calls are not supported")
+        variable = self.layout.variable(self.function.name, name)
+        if variable is not None and variable.external:
+            raise self.error(f"{name} is external", expected="a variable that this file defines")
+        raise self.error(f"{name} has no address here", expected="a variable in memory")
 
     def symbol(self, operand: ast.Symbol) -> tuple[Source, Source]:
-        """The address of a variable in its own space (generic and global agree), as (low, high)."""
-        raise NotImplementedError
+        """The address of a variable in its own space (generic and global agree), as (low, high); of a texture reference
+        its handle."""
+        space, address = self.place(operand.name)
+        if space == "texref":
+            return Const(0, address), Const(0, address + 4)
+        address += operand.offset
+        return imm(address), imm(address >> 32)

@@ -6,18 +6,40 @@ instruction is lowered into fresh units which are then moved under the guard. EF
 
 from __future__ import annotations
 
+from binalloc.frontend.lower import approx, atomic, calls, control, float32, float64, memory, quotient, texture, warp
 from binalloc.frontend.lower.context import Context, Handler
 from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES
 
-PURE: dict[str, Handler] = {}
-EFFECTS: dict[str, Handler] = {}
+PURE: dict[str, Handler] = {
+    **memory.PURE,
+    **atomic.PURE,
+    **calls.PURE,
+    **control.PURE,
+    **warp.PURE,
+    **texture.PURE,
+}
+EFFECTS: dict[str, Handler] = {
+    **memory.EFFECTS,
+    **atomic.EFFECTS,
+    **calls.EFFECTS,
+    **control.EFFECTS,
+    **warp.EFFECTS,
+    **texture.EFFECTS,
+}
+FLOAT: dict[str, dict[str, Handler]] = {
+    "f32": {**float32.HANDLERS, **quotient.SINGLE, **approx.SINGLE},
+    "f64": {**float64.HANDLERS, **quotient.DOUBLE, **approx.DOUBLE},
+}
+"""Pure handlers of opcodes whose last suffix is a floating type; they go before PURE."""
+_NONE: dict[str, Handler] = {}
 
 
 def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
     """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be done exactly."""
     ctx.ins = ins
     ctx.guard = None
-    handler = PURE.get(ins.op)
+    handler = FLOAT.get(ins.mods[-1] if ins.mods else "", _NONE).get(ins.op) or PURE.get(ins.op)
     if handler is None:
         handler = EFFECTS.get(ins.op)
         if handler is None:
@@ -44,7 +66,7 @@ def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
             predicates.append((ctx.predicate_register(name), fresh))
         else:
             real = ctx.register(name)
-            width = ctx.registers.group(real)[1]
+            width = max(1, TYPE_BYTES[ctx.function.registers[name]] // 4)
             fresh = ctx.registers.new(width)
             units.append((real, fresh, width))
         ctx.substitute[name] = fresh
@@ -68,3 +90,8 @@ def _destinations(ins: ast.Instruction) -> tuple[ast.Operand, ...]:
     if isinstance(first, ast.Vector):
         return first.items
     return (first,)
+
+
+from binalloc.frontend.lower import thin  # noqa: E402
+
+thin.install(PURE)
