@@ -6,7 +6,7 @@ instruction is lowered into fresh units which are then moved under the guard. EF
 
 from __future__ import annotations
 
-from binalloc.frontend.lower import atomic, calls, control, memory, texture, warp
+from binalloc.frontend.lower import approx, atomic, calls, control, float32, float64, memory, quotient, texture, warp
 from binalloc.frontend.lower.context import Context, Handler
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
@@ -27,13 +27,19 @@ EFFECTS: dict[str, Handler] = {
     **warp.EFFECTS,
     **texture.EFFECTS,
 }
+FLOAT: dict[str, dict[str, Handler]] = {
+    "f32": {**float32.HANDLERS, **quotient.SINGLE, **approx.SINGLE},
+    "f64": {**float64.HANDLERS, **quotient.DOUBLE, **approx.DOUBLE},
+}
+"""Pure handlers of opcodes whose last suffix is a floating type; they go before PURE."""
+_NONE: dict[str, Handler] = {}
 
 
 def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
     """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be done exactly."""
     ctx.ins = ins
     ctx.guard = None
-    handler = PURE.get(ins.op)
+    handler = FLOAT.get(ins.mods[-1] if ins.mods else "", _NONE).get(ins.op) or PURE.get(ins.op)
     if handler is None:
         handler = EFFECTS.get(ins.op)
         if handler is None:
@@ -84,3 +90,8 @@ def _destinations(ins: ast.Instruction) -> tuple[ast.Operand, ...]:
     if isinstance(first, ast.Vector):
         return first.items
     return (first,)
+
+
+from binalloc.frontend.lower import thin  # noqa: E402
+
+thin.install(PURE)

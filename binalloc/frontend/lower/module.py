@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ir import Program, Routine
 from binalloc.frontend.lower.context import Context
 from binalloc.frontend.lower.layout import CONST_BANK, DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
+from binalloc.frontend.lower.library import library_modules
 from binalloc.frontend.lower.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
 
@@ -117,7 +118,7 @@ def _add_library(state: _State) -> None:
     if not state.library:
         return
     found: dict[str, Routine] = {}
-    for module, roots in _library_modules(sorted(state.library)):
+    for module, roots in library_modules(state.library):
         layout = Layout(module, roots)
         for function in layout.order:
             if function in found:
@@ -127,26 +128,3 @@ def _add_library(state: _State) -> None:
             found[function] = lower_routine(ctx, function, Locations({}))
             assert not ctx.library, "library functions call one another by `call`"
     state.program.routines = {**found, **state.program.routines}
-
-
-def _library_modules(names: Iterable[str]) -> list[tuple[ast.Module, list[str]]]:
-    """Parsed files of the library, each with those of `names` that it defines."""
-    from importlib.resources import files
-
-    from binalloc.frontend.ptx.parser import parse
-
-    left = list(names)
-    out: list[tuple[ast.Module, list[str]]] = []
-    for entry in sorted(files("binalloc.frontend.lib").iterdir(), key=lambda e: e.name):
-        if not left or not entry.name.endswith(".ptx"):
-            continue
-        text = entry.read_text()
-        if not any(name in text for name in left):
-            continue
-        module = parse(text, f"lib/{entry.name}")
-        roots = [name for name in left if name in module.functions]
-        left = [name for name in left if name not in roots]
-        if roots:
-            out.append((module, roots))
-    assert not left, f"the library has no {left}"
-    return out
