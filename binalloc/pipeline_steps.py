@@ -72,6 +72,7 @@ class Version:
     cycles: int | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     buffers: dict[str, Any] = field(default_factory=dict)
+    globals: dict[str, Any] = field(default_factory=dict)
     solver: list[dict[str, object]] = field(default_factory=list)
     allocated: str = ""
 
@@ -261,15 +262,18 @@ def measure(
         blocks_per_sm=blocks,
         ideal_blocks=ideal_blocks,
     )
-    return replace(version, cycles=result.cycles, stats=result.stats, buffers=result.buffers)
+    return replace(
+        version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals
+    )
 
 
 def same_results(request: Request, a: Version, b: Version) -> bool:
-    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer."""
-    from binalloc.emulator.launch import compare
+    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer, and the same bits
+    in the module's global variables."""
+    from binalloc.emulator.launch import compare, compare_globals
 
     assert request.launch is not None
-    return not compare(request.launch, a.buffers, b.buffers)
+    return not compare(request.launch, a.buffers, b.buffers) and not compare_globals(a.globals, b.globals)
 
 
 def static_counts(version: Version) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from binalloc.isa.instruction import (
     Control,
     Function,
     FunctionInfo,
+    GlobalVar,
     Instr,
     Module,
     Origin,
@@ -86,6 +87,15 @@ def random_module(rng: random.Random) -> Module:
             info.shared_bytes = max(f.info.shared_bytes for f in module.functions)
     for bank in rng.sample(range(1, 32), rng.randrange(3)):
         module.constants[bank] = rng.randbytes(rng.randrange(70))
+    end = 0
+    for i in range(rng.choice((0, 0, 1, 3))):
+        align = rng.choice((1, 4, 16, 256))
+        offset = -(-(end + rng.randrange(3)) // align) * align
+        size = rng.choice((1, 4, 8, 60, 1 << 20))
+        data = rng.randbytes(rng.randrange(min(size, 50) + 1)).rstrip(b"\0")
+        module.globals.append(GlobalVar(f"g.{i}", offset, size, align, data))
+        end = offset + size
+    rng.shuffle(module.globals)
     if rng.random() < 0.5:
         module.provenance.append({"tool": "x // # ; é\n", "options": {"R": 3, "list": [1, 2.5, None]}})
         module.provenance.append({})

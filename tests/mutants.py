@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binalloc.isa.instruction import Function, Instr, Module, Origin, make
 from binalloc.isa.interface import PRED, REG, View, cached_view, links, relink
@@ -43,6 +43,7 @@ ALWAYS_WRONG = frozenset(
         "shared bytes changed",
         "block size changed",
         "constants changed",
+        "variables changed",
         "effect inserted",
         "no map",
     )
@@ -401,6 +402,11 @@ def _kernel_mutants(module: Module, kernel: str) -> Iterator[Mutant]:
             out = copy.copy(module)
             out.constants = {**module.constants, bank: bytes([data[0] ^ 1]) + data[1:]}
             yield Mutant("constants changed", ("", bank), out)
+    if module.globals:
+        out = copy.copy(module)
+        first = module.globals[0]
+        out.globals = [replace(first, data=b"\x02" if first.data == b"\x01" else b"\x01"), *module.globals[1:]]
+        yield Mutant("variables changed", ("", 0), out)
 
 
 _MUTATIONS: tuple[Mutation, ...] = (_operands, _added, _matched, _guards, _control, _clobbers)

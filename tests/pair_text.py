@@ -89,7 +89,7 @@ def _instruction(line: str, at: int, links: list[tuple[int, str, str]]) -> Instr
 
 def identity(original: Module) -> Module:
     """The original with an instruction map that says so."""
-    out = Module([], dict(original.constants), [], original.isa_version, original.path)
+    out = Module([], dict(original.constants), [], original.isa_version, original.path, list(original.globals))
     for fn in original.functions:
         copy = Function(fn.name, list(fn.instrs), fn.info, fn.shared, fn.labels, fn.lines, fn.address)
         copy.origin = Origin(fn.name, list(range(len(fn.instrs))))

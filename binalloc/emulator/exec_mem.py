@@ -35,7 +35,6 @@ from binalloc.emulator.layout import (
     F_SHARED,
     F_SPILL,
     FULL,
-    GLOBAL_BASE,
     LOCAL_WINDOW,
     RZ,
     S_BYTES_FROM_COUNT,
@@ -284,7 +283,7 @@ def in_global(g: Any, s: Any, program: Any, regs: Any, global_: Any, w: int, pc:
     count_access(s, S_G_LD + access, mask, program[pc, C_SIZE])
     global_time(g, s, mask, access)
     for t in range(g.lanes):
-        s.addr[t] -= GLOBAL_BASE
+        s.addr[t] -= g.global_base
     flat(g, s, program, regs, global_, w, pc, mask)
 
 
@@ -362,7 +361,7 @@ def in_generic(
     if rest:
         in_global(g, s, program, regs, global_, w, pc, rest)
         for t in range(g.lanes):
-            s.addr[t] += GLOBAL_BASE
+            s.addr[t] += g.global_base
     if in_window and g.fault == 0:
         for t in range(g.lanes):
             s.addr[t] -= SHARED_WINDOW

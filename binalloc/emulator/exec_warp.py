@@ -1,4 +1,4 @@
-"""Instructions that look across lanes or at the launch: SHFL, VOTE, WARPSYNC, S2R, CS2R."""
+"""Instructions that look across lanes or at the launch: SHFL, VOTE, MATCH, WARPSYNC, S2R, CS2R."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from binalloc.emulator.faulting import set_fault
 from binalloc.emulator.layout import (
     C_OP,
     C_PS0_XOR,
+    F_M64,
+    F_MATCH,
     F_PD0,
     F_PS0,
     F_SHFL,
@@ -20,6 +22,7 @@ from binalloc.emulator.layout import (
     F_WARPSYNC,
     FULL,
     LOCAL_WINDOW,
+    OP_MATCH,
     OP_SHFL,
     SHARED_WINDOW,
 )
@@ -28,7 +31,7 @@ from binalloc.emulator.scan import lowest_bit
 
 @device
 def exec_warp(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
-    """SHFL and VOTE over the lanes of `mask`."""
+    """SHFL, VOTE and MATCH over the lanes of `mask`."""
     if program[pc, C_OP] == OP_SHFL:
         mode = program[pc, F_SHFL]
         bits = 0
@@ -38,6 +41,8 @@ def exec_warp(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: in
                 bits |= ok << t
                 s.d[t] = s.a[source] if (mask >> source) & 1 else 0
         write_predicate(s, w, program[pc, F_PD0], bits, mask)
+    elif program[pc, C_OP] == OP_MATCH:
+        match_lanes(g, s, program, w, pc, mask)
     else:
         votes = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
         mode = program[pc, F_VOTE]
@@ -51,6 +56,27 @@ def exec_warp(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: in
             s.d[t] = votes
         write_predicate(s, w, program[pc, F_PD0], FULL * truth, mask)
     write_back(g, s, program, regs, w, pc, mask)
+
+
+@device
+def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+    """MATCH: the lanes of `mask` with the own value (ANY), or all of them if they agree (ALL)."""
+    wide = program[pc, F_M64]
+    agree = 1
+    for t in range(g.lanes):
+        same = 0
+        for k in range(g.lanes):
+            if s.a[k] == s.a[t] and (wide == 0 or s.ah[k] == s.ah[t]):
+                same |= 1 << k
+        s.d[t] = same & mask
+        if (mask >> t) & 1 and s.d[t] != mask:
+            agree = 0
+    if program[pc, F_MATCH]:
+        for t in range(g.lanes):
+            s.d[t] = mask * agree
+        write_predicate(s, w, program[pc, F_PD0], FULL * agree, mask)
+    else:
+        write_predicate(s, w, program[pc, F_PD0], FULL, mask)
 
 
 @device

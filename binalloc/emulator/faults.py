@@ -97,7 +97,7 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code in (L.F_RAW, L.F_WAW, L.F_WAR):
         return hazard(c, code, lane, a, b, d)
     if code == L.F_GLOBAL:
-        return f"address {a:#x}, {b} bytes", "an address inside one buffer", None
+        return f"address {a:#x}, {b} bytes", "an address inside one buffer or variable", None
     if code == L.F_SHARED:
         return (
             f"address {a:#x}, {b} bytes",

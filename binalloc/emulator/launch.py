@@ -50,9 +50,11 @@ __all__ = [
     "Reference",
     "check_against",
     "compare",
+    "compare_globals",
     "load_launch",
     "parse_launch",
     "reference_outputs",
+    "variable_name",
 ]
 
 _MAX_FILE_BYTES = 1 << 20
@@ -86,14 +88,16 @@ def load_launch(path: str | Path, size: str | None = None) -> Launch:
 def reference_outputs(launch: Launch, buffers: Mapping[str, Array]) -> dict[str, Array]:
     """Run the launch's reference on copies of `buffers` (contents before the launch) and check what it returns.
 
-    The function is called as f(inputs, launch): inputs maps each buffer to its array and each scalar to a number. It
-    returns a dict from buffer names to arrays of the buffer's shape and dtype; buffers left out are not checked.
-    Raises UsageError where the launch has no reference or it raises, MalformedInput for outputs that fit no buffer.
+    The function is called as f(inputs, launch): inputs maps each buffer and texture to its array, each scalar to a
+    number and each struct to a dict of its named fields. It returns a dict from buffer names to arrays of the buffer's
+    shape and dtype; buffers left out are not checked. Raises UsageError where the launch has no reference or it
+    raises, MalformedInput for outputs that fit no buffer.
     """
     if launch.reference is None:
         raise UsageError("the launch file has no [reference]", file=launch.path or None)
     function = _load_function(launch.reference)
     inputs: dict[str, Any] = {name: np.array(data, copy=True) for name, data in buffers.items()}
+    inputs.update(launch.make_textures())
     inputs.update(launch.values)
     place = f"function {launch.reference.function}"
     try:
@@ -200,6 +204,28 @@ def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, 
     return out
 
 
+def variable_name(name: str) -> str:
+    """What a global variable of the module is called among buffers."""
+    return f".global {name}"
+
+
+def compare_globals(expected: Mapping[str, Array], actual: Mapping[str, Array]) -> list[Difference]:
+    """The module's global variables that do not hold the same bits after two runs, as `compare` lists buffers."""
+    out = []
+    for name, want in expected.items():
+        got = actual.get(name)
+        if got is None or got.shape != want.shape or got.dtype != want.dtype:
+            raise UsageError("the two binaries do not have the same global variables", place=name)
+        bad = want != got
+        if bad.any():
+            at = int(np.argmax(bad))
+            count = int(np.count_nonzero(bad))
+            out.append(
+                Difference(variable_name(name), (at,), int(want[at]), int(got[at]), count, bad.size, "exact")
+            )
+    return out
+
+
 def _bits(x: Array) -> Array:
     return np.ascontiguousarray(x).view(np.dtype(f"<u{x.dtype.itemsize}"))
 
@@ -247,31 +273,31 @@ def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None)
             found=launch.threads_per_block,
             expected=f"at most {info.max_threads} threads",
         )
-    given = {a.name: a for a in launch.arguments}
     names = [p.name for p in info.params]
+    bound = launch.bind(names)
     for p in info.params:
-        if p.name not in given:
+        if p.name not in bound:
             raise UsageError(
                 f"the launch lacks a parameter of {binary}",
                 file=file,
                 place=f"argument {p.name}",
-                found=", ".join(given) or "no arguments",
+                found=", ".join(a.name for a in launch.arguments) or "no arguments",
                 expected=f"{p.name}, {p.size} bytes",
             )
-        if given[p.name].parameter_bytes != p.size:
+        a = bound[p.name]
+        if not a.fits(p.size):
             raise UsageError(
                 f"the argument's size contradicts {binary}",
                 file=file,
-                place=f"argument {p.name}",
-                found=f"{given[p.name].kind} {given[p.name].dtype}, {given[p.name].parameter_bytes} bytes",
+                place=f"argument {a.name}" + (f", parameter {p.name}" if a.name != p.name else ""),
+                found=f"{a.kind} {a.dtype if a.kind != 'struct' else ''}".rstrip() + f", {a.parameter_bytes} bytes",
                 expected=f"{p.size} bytes",
             )
-    for name in given:
-        if name not in names:
-            raise UsageError(
-                f"{binary} has no such parameter",
-                file=file,
-                place=f"argument {name}",
-                found=name,
-                expected=", ".join(names) or "no parameters",
-            )
+    for a in launch.unbound(names):
+        raise UsageError(
+            f"{binary} has no such parameter",
+            file=file,
+            place=f"argument {a.name}",
+            found=a.name,
+            expected=", ".join(names) or "no parameters",
+        )

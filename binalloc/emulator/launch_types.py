@@ -7,7 +7,8 @@ its numbers without asking again; `make_buffers` gives the same bytes for the sa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 POINTER_BYTES = 8
-TEXTURE_HANDLE_BYTES = 4
+HANDLE_BYTES = (8, 4)  # a texture's parameter is as long as the kernel declares it
+_UNNAMED = re.compile(r".+_param_\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,46 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """A member of a struct: its byte offset and its values of one dtype, or the buffer or texture (`argument`) whose
+    address or handle stands there. listed: the file gives its value as a list. name: "" where it has none."""
+
+    offset: int
+    dtype: str = "u64"
+    values: tuple[int | float, ...] = (0,)
+    argument: str = ""
+    name: str = ""
+    listed: bool = False
+
+    @property
+    def element_bytes(self) -> int:
+        return DTYPES[self.dtype].itemsize
+
+    @property
+    def bytes(self) -> int:
+        return len(self.values) * self.element_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """How a texture is read. sides: texels per axis, outermost first (depth, height, width). channels: 1, 2 or 4.
+
+    filter: point or linear. address: per axis in the order x, y, z: clamp, border, wrap or mirror. normalized: float
+    coordinates run from 0 to 1. read: element, or normalized_float.
+    """
+
+    sides: tuple[int, ...]
+    channels: int = 1
+    filter: str = "point"
+    address: tuple[str, ...] = ("clamp",)
+    normalized: bool = False
+    read: str = "element"
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
-    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture (4-byte handle). shape: () for scalars."""
+    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture (handle of 8 or 4 bytes), struct (by value,
+    `size` bytes of `fields`). shape: () for scalars and structs."""
 
     name: str
     kind: str
@@ -76,6 +116,9 @@ class Argument:
     value: int | float = 0
     init: Init = field(default_factory=Init)
     compare: Compare = field(default_factory=Compare)
+    texture: Texture | None = None
+    fields: tuple[Field, ...] = ()
+    size: int = 0
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
@@ -83,15 +126,28 @@ class Argument:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the contents: the whole buffer or texture, or the scalar."""
-        return math.prod(self.shape) * self.numpy_dtype.itemsize
+        """Bytes of the contents: the whole buffer, texture or struct, or the scalar."""
+        return self.size or math.prod(self.shape) * self.numpy_dtype.itemsize
 
     @property
     def parameter_bytes(self) -> int:
         """Bytes the argument takes among the kernel's parameters."""
         if self.kind == "buffer":
             return POINTER_BYTES
-        return TEXTURE_HANDLE_BYTES if self.kind == "texture" else self.numpy_dtype.itemsize
+        return HANDLE_BYTES[0] if self.kind == "texture" else self.bytes
+
+    def fits(self, size: int) -> bool:
+        """Whether a parameter of `size` bytes can take the argument."""
+        return size in HANDLE_BYTES if self.kind == "texture" else size == self.parameter_bytes
+
+    def named_values(self) -> dict[str, Any]:
+        """A struct's named fields as Python numbers, or lists where the file gives lists."""
+        out: dict[str, Any] = {}
+        for f in self.fields:
+            if f.name and not f.argument:
+                items = np.array(f.values, DTYPES[f.dtype]).tolist()
+                out[f.name] = items if f.listed else items[0]
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +190,33 @@ class Launch:
         return {a.name: np.array(a.value, a.numpy_dtype).tobytes() for a in self.arguments if a.kind == "scalar"}
 
     @property
-    def values(self) -> dict[str, int | float]:
-        """The scalar arguments as Python numbers (an f32 already rounded to f32)."""
-        return {a.name: np.array(a.value, a.numpy_dtype).item() for a in self.arguments if a.kind == "scalar"}
+    def values(self) -> dict[str, Any]:
+        """The scalar arguments as Python numbers (an f32 already rounded to f32), the structs as dicts of theirs."""
+        out: dict[str, Any] = {}
+        for a in self.arguments:
+            if a.kind == "scalar":
+                out[a.name] = np.array(a.value, a.numpy_dtype).item()
+            elif a.kind == "struct":
+                out[a.name] = a.named_values()
+        return out
+
+    def bind(self, names: Sequence[str]) -> dict[str, Argument]:
+        """The argument of each parameter in `names`; parameters left over are left out, see `unbound` for arguments.
+
+        An argument goes to the parameter of its name. The rest go in file order to the parameters that have no name of
+        their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that a struct's field
+        names are reached through it and are no parameters, unless one has their name.
+        """
+        out = {a.name: a for a in self.arguments if a.name in names}
+        inner = {f.argument for a in self.arguments for f in a.fields if f.argument}
+        rest = [a for a in self.arguments if a.name not in names and a.name not in inner]
+        unnamed = [n for n in names if n not in out and _UNNAMED.fullmatch(n)]
+        return out | dict(zip(unnamed, rest, strict=False))
+
+    def unbound(self, names: Sequence[str]) -> list[Argument]:
+        """Arguments that no parameter in `names` takes and no field names."""
+        bound = {a.name for a in self.bind(names).values()} | {f.argument for a in self.arguments for f in a.fields}
+        return [a for a in self.arguments if a.name not in bound]
 
     def argument(self, name: str) -> Argument:
         """The argument of that name; KeyError if there is none."""
@@ -162,17 +242,26 @@ class Launch:
         params: (name, byte offset, bytes) per kernel parameter; addresses: device address of each buffer, handle of
         each texture. Bytes between parameters are zero. Raises UsageError for a parameter without an argument.
         """
-        scalars = self.scalars
+        bound = self.bind([name for name, _, _ in params])
         out = bytearray(max((offset + size for _, offset, size in params), default=0))
         for name, offset, size in params:
-            if name in scalars:
-                data = scalars[name]
-            elif name in addresses:
-                data = addresses[name].to_bytes(size, "little")
-            else:
+            if name not in bound:
                 raise UsageError("the launch gives no such argument", file=self.path or None, place=name)
-            out[offset : offset + size] = data
+            out[offset : offset + size] = _parameter(bound[name], size, addresses)
         return bytes(out)
+
+
+def _parameter(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
+    """The bytes of one argument in the parameter bank."""
+    if a.kind in ("buffer", "texture"):
+        return addresses[a.name].to_bytes(size, "little")
+    if a.kind == "scalar":
+        return np.array(a.value, a.numpy_dtype).tobytes()
+    out = bytearray(a.size)
+    for f in a.fields:
+        value = (addresses[f.argument],) if f.argument else f.values
+        out[f.offset : f.offset + f.bytes] = np.array(value, DTYPES[f.dtype]).tobytes()
+    return bytes(out)
 
 
 def _fill(a: Argument, launch_path: str) -> Array:

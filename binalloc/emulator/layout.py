@@ -6,6 +6,7 @@ between machines are data in the state; the sizes here are only the shapes of th
 
 from __future__ import annotations
 
+from binalloc.isa.instruction import GLOBAL_VARIABLES
 from binalloc.isa.opcodes import BY_NAME
 
 LANES = 32
@@ -32,7 +33,7 @@ NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh 
 WAKE_NODE = 7
 MAX_CACHE_SETS = 1024
 MAX_CACHE_LINES = 8192
-MAX_BUFFERS = 256
+MAX_BUFFERS = 4096
 MAX_BANKS = 32
 
 # -- rows of the hazard table: registers 0..254 (255 is RZ), then predicates
@@ -42,6 +43,7 @@ HZ_FIX_TIME, HZ_VAR, HZ_READ, HZ_FIX_MASK, HZ_FIX_PC, HZ_VAR_MASK, HZ_VAR_PC, HZ
 
 # -- address map
 GLOBAL_BASE = 0x10000000
+VARIABLE_BASE = GLOBAL_VARIABLES
 SHARED_WINDOW = 0x01000000
 LOCAL_WINDOW = 0x02000000
 WINDOW_SIZE = 0x01000000
@@ -138,6 +140,7 @@ F_AOP, F_ATYP, F_BAR, F_BARID, F_DIVERGES, F_SREG, F_SRW, F_NEGA, F_NEGB, F_NEGC
     )
 ]
 F_PD0, F_PD1, F_PS0, F_PS1, F_PS2 = [_column(n) for n in ("pd0", "pd1", "ps0", "ps1", "ps2")]
+F_MATCH, F_M64 = [_column(n) for n in ("match", "m64")]
 FIELD_COLUMNS: dict[str, int] = {name: i for i, name in enumerate(_columns) if not name.startswith("staged")}
 C_USES = len(_columns)
 C_DEFS = C_USES + MAX_LISTED
@@ -181,10 +184,11 @@ OP_P2R = BY_NAME["P2R"].code
 OP_R2P = BY_NAME["R2P"].code
 OP_SHFL = BY_NAME["SHFL"].code
 OP_VOTE = BY_NAME["VOTE"].code
+OP_MATCH = BY_NAME["MATCH"].code
 OP_S2R = BY_NAME["S2R"].code
 OP_CS2R = BY_NAME["CS2R"].code
 OP_NOP = BY_NAME["NOP"].code
-NOT_EXECUTED = ("TEX", "MATCH", "BAR.ALLOC", "BAR.FREE", "RELSSP")
+NOT_EXECUTED = ("TEX", "BAR.ALLOC", "BAR.FREE", "RELSSP")
 
 # -- statistics: indices of the counters in the SM record
 STAT_NAMES = (

@@ -40,6 +40,7 @@ from binalloc.emulator.layout import (
     FULL,
     G_MEM,
     LOCAL_WINDOW,
+    OP_MATCH,
     OP_SEL,
     OP_SHFL,
     OP_VOTE,
@@ -195,7 +196,7 @@ def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w
             if (mask >> t) & 1:
                 source, _ = shfl_source(program[pc, F_SHFL], t, s.b[t], s.c[t])
                 taint |= ((source_poison >> source) & 1) << t
-    elif op == OP_VOTE and taint & mask:
+    elif (op == OP_VOTE or op == OP_MATCH) and taint & mask:
         taint = FULL
     for i in range(program[pc, C_N_DEFS]):
         set_poison(s, w, program[pc, C_DEFS + i], taint, mask)

@@ -15,7 +15,7 @@ import numpy as np
 from binalloc.emulator import layout as L
 from binalloc.emulator.engine import Engine, engine
 from binalloc.emulator.faults import Context, kernel_fault
-from binalloc.emulator.launch import check_against
+from binalloc.emulator.launch import check_against, variable_name
 from binalloc.emulator.launch_types import Launch
 from binalloc.emulator.load import Constants, Program, check_registers, check_scheduled, reachable
 from binalloc.emulator.spin import find_spin
@@ -40,7 +40,8 @@ class Result:
     cycles: core cycles from first dispatch to last retirement. buffers: global buffers after the grid ended. stats:
     plain numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident
     warps over the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all:
-    one SM stood for the whole device, with its share of the bandwidth."""
+    one SM stood for the whole device, with its share of the bandwidth. globals: the module's global variables after
+    the grid ended, as u32 where size and alignment allow it, else as u8."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -52,6 +53,7 @@ class Result:
     one_for_all: bool = False
     machine: str = ""
     engine: str = ""
+    globals: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -207,18 +209,33 @@ class Device:
         self.engine.put(self.g, 0, name, value)
 
     def _global_words(self, total: int) -> Array:
-        words = np.zeros(total // 4, "<u4")
+        """Variables and buffers in one array; pages of it that nothing lies on cost no memory."""
+        self.base = L.VARIABLE_BASE if self.module.globals else L.GLOBAL_BASE
+        self.put("global_base", self.base)
+        words = np.zeros((L.GLOBAL_BASE - self.base + total) // 4, "<u4")
         raw = words.view(np.uint8)
+        for v in self.module.globals:
+            at = v.address - self.base
+            raw[at : at + len(v.data)] = np.frombuffer(v.data, np.uint8)
         for name, data in self.host.items():
-            at = self.addresses[name] - L.GLOBAL_BASE
+            at = self.addresses[name] - self.base
             raw[at : at + data.nbytes] = data.reshape(-1).view(np.uint8)
-        spans = sorted((self.addresses[k], self.addresses[k] + v.nbytes) for k, v in self.host.items())
+        self.bound([(start, end) for _, start, end in self.places()])
+        return words
+
+    def places(self) -> list[tuple[str, int, int]]:
+        """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""
+        out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
+        return out + [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in self.host.items()]
+
+    def bound(self, spans: list[tuple[int, int]]) -> None:
+        """Accesses to global memory must stay within one of `spans`."""
+        spans = sorted(spans)
         if len(spans) > L.MAX_BUFFERS:
-            raise UsageError("too many buffers", found=len(spans), expected=f"at most {L.MAX_BUFFERS}")
+            raise UsageError("too many buffers and variables", found=len(spans), expected=f"at most {L.MAX_BUFFERS}")
         self.put("buffers", len(spans))
         self.put("buffer_start", [a for a, _ in spans])
         self.put("buffer_end", [b for _, b in spans])
-        return words
 
     def _put_launch(self, kernel: Function, resident: int) -> None:
         need, info = self.need, kernel.info
@@ -341,8 +358,13 @@ class Device:
         raw = self.memories.global_.view(np.uint8)
         out = {}
         for name, data in self.host.items():
-            at = self.addresses[name] - L.GLOBAL_BASE
+            at = self.addresses[name] - self.base
             out[name] = raw[at : at + data.nbytes].copy().view(data.dtype).reshape(data.shape)
+        variables = {}
+        for v in self.module.globals:
+            at = v.address - self.base
+            kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
+            variables[v.name] = raw[at : at + v.size].copy().view(kind)
         stats = collect(self.engine, self.g, self.sms, self.machine)
         counts = {
             fn.name: self.memories.counts[fn.address : fn.address + len(fn.instrs)].copy()
@@ -350,7 +372,7 @@ class Device:
         }
         return Result(
             stats["cycles"], out, stats, resident, stats["achieved_occupancy"], counts, self.sms_count,
-            self.sms_count == 1 and self.machine.chip.sms > 1, self.machine.name, self.engine.name,
+            self.sms_count == 1 and self.machine.chip.sms > 1, self.machine.name, self.engine.name, variables,
         )  # fmt: skip
 
 

@@ -114,6 +114,8 @@ _GLOBAL_SCALARS = (
     "memory_sectors",
     "last_progress",
     "buffers",
+    # address of the first word of the array that holds global memory
+    "global_base",
 )
 _GLOBAL_ARRAYS: dict[str, tuple[int, ...]] = {
     "unit_ports": (UNITS,),
@@ -250,9 +252,10 @@ class Memories:
     """The arrays beside the records, indexed by SM-wide slots (`warp` counts through all SMs simulated).
 
     program: int64 [word, column]. regs: uint32 [warp, register, lane]. hazard: int64 [warp, row, 8]. global_: uint32
-    words from GLOBAL_BASE. shared: uint32 [block slot, word]. local: uint32 [warp, word, lane]. const: uint32 words.
-    counts: int64 [word], warp instructions executed. Check mode: shadow int64 [block slot, word], 1 = poisoned;
-    shadow_local int64 [warp, word], poisoned lanes. Race mode: races int64 [block slot, place, 40], see `races.py`.
+    words from `global_base`: VARIABLE_BASE where the module has variables, else GLOBAL_BASE. shared: uint32 [block
+    slot, word]. local: uint32 [warp, word, lane]. const: uint32 words. counts: int64 [word], warp instructions
+    executed. Check mode: shadow int64 [block slot, word], 1 = poisoned; shadow_local int64 [warp, word], poisoned
+    lanes. Race mode: races int64 [block slot, place, 40], see `races.py`.
     """
 
     def __init__(self, program: Array) -> None:

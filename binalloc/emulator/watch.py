@@ -41,7 +41,8 @@ class Store:
 def first_store(
     module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str
 ) -> Store | None:
-    """The first store to bytes offset to offset+size-1 of `buffer`; None where there is none, or a load comes first."""
+    """The first store to bytes offset to offset+size-1 of `buffer` (for a variable, its `variable_name`); None where
+    there is none, or a load comes first."""
     fn = module.function(kernel)
     functions = reachable(module, fn)
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
@@ -51,16 +52,12 @@ def first_store(
     device = Device(find_engine(engine), module, fn, launch, machine, need, resident, 1, buffers)
     device.put("hazards", 1)
     spans = []
-    for name, data in buffers.items():
-        start = device.addresses[name]
-        end = start + data.nbytes
+    for name, start, end in device.places():
         spans += [(start, start + offset), (start + offset + size, end)] if name == buffer else [(start, end)]
-    spans = sorted(s for s in spans if s[0] < s[1])
+    spans = [s for s in spans if s[0] < s[1]]
     if len(spans) > L.MAX_BUFFERS:
         return None
-    device.put("buffers", len(spans))
-    device.put("buffer_start", [a for a, _ in spans])
-    device.put("buffer_end", [b for _, b in spans])
+    device.bound(spans)
     try:
         device.drive(None)
     except KernelFault:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from binalloc.isa.data import DataBank
 from binalloc.isa.fields import FIELDS
-from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, SharedVar
+from binalloc.isa.instruction import Function, FunctionInfo, GlobalVar, Instr, Module, Origin, Param, SharedVar
 from binalloc.isa.lexer import Place, Token, tokens
 from binalloc.isa.operands import REGISTERS, UNIFORM, Fixup, Line, parse_instruction
 from binalloc.isa.postdom import immediate_postdominators
-from binalloc.isa.validate import NAME, fill_resources, validate_module
+from binalloc.isa.validate import GLOBAL_LIMIT, NAME, fill_resources, validate_module
 
 
 @dataclass
@@ -88,6 +88,7 @@ class _Assembler:
         self.body: _Body | None = None
         self.bank: DataBank | None = None
         self.banks: dict[int, DataBank] = {}
+        self.variable: GlobalVar | None = None
         self.bodies: list[_Body] = []
         self.calls: list[tuple[_Body, _Pending]] = []
         self.machine = ""
@@ -341,14 +342,39 @@ class _Assembler:
         line.need("{")
         self.bank = self.banks.setdefault(number, DataBank())
 
+    def _do_global(self, line: Line) -> None:
+        if self.body is not None:
+            self.place.fail(1, "a global variable inside a function", remedy="Move it out of .kernel/.func ... .end.")
+        tok = self._name(line, "the variable's name")
+        line.take(",")
+        size = self._number(line, 1, GLOBAL_LIMIT)
+        line.take(",")
+        align, offset = 4, None
+        if not line.done() and line.tok.text != "{":
+            align = self._number(line, 1, 1 << 16)
+            line.take(",")
+            if not line.done() and line.tok.text != "{":
+                offset = self._number(line, 0, GLOBAL_LIMIT)
+        if offset is None:
+            end = max((v.offset + v.size for v in self.module.globals), default=0)
+            offset = -(-end // align) * align
+        variable = GlobalVar(tok.text, offset, size, align)
+        self.module.globals.append(variable)
+        self._declare(tok, variable.address, self.names)
+        if line.take("{"):
+            self.bank, self.variable = DataBank(size, "initial data"), variable
+
     def _data(self, line: Line) -> None:
         assert self.bank is not None
         if line.take("}"):
             line.finish()
-            self.bank = None
+            if self.variable is not None:
+                self.variable.data = bytes(self.bank.data).rstrip(b"\0")
+            self.bank = self.variable = None
             return
+        start = self.variable.address if self.variable is not None else 0
         for name, offset in self.bank.statement(line):
-            self._declare(name, offset, self.names)
+            self._declare(name, start + offset, self.names)
 
     # -- raw lines: JSON and the instruction map -----------------------------------------------------------------
 
@@ -436,7 +462,8 @@ class _Assembler:
         if self.body is not None:
             self.body.place.fail(1, f"function {self.body.fn.name!r} has no .end", remedy="Close it with .end.")
         if self.bank is not None:
-            self.place.fail(1, "constant bank is not closed", expected="'}'")
+            what = "constant bank" if self.variable is None else f"global variable {self.variable.name!r}"
+            self.place.fail(1, f"{what} is not closed", expected="'}'")
         module = self.module
         module.constants = {number: bytes(bank.data) for number, bank in sorted(self.banks.items())}
         module.layout()

@@ -1,4 +1,4 @@
-"""Constant banks in assembly: `.word`, `.float` and their like into bytes."""
+"""Constant banks and global variables in assembly: `.word`, `.float` and their like into bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ _FLOATS = {"float": 4, "double": 8}
 
 
 class DataBank:
-    """The bytes of one bank while it is assembled."""
+    """The bytes of one bank, or of a global variable, while it is assembled; `limit` bytes at most."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = BANK_LIMIT, what: str = "constant bank") -> None:
         self.data = bytearray()
+        self.limit = limit
+        self.what = what
 
     def statement(self, line: Line) -> list[tuple[Token, int]]:
         """Take one line; returns the names it declares with their offsets. Values are aligned to their size."""
@@ -47,13 +49,13 @@ class DataBank:
             line.finish()
         else:
             start = len(self.data)
-        if len(self.data) > BANK_LIMIT:
-            line.place.fail(1, "constant bank too large", found=f"{len(self.data)} bytes", expected=f"{BANK_LIMIT}")
+        if len(self.data) > self.limit:
+            line.place.fail(1, f"{self.what} too large", found=f"{len(self.data)} bytes", expected=f"{self.limit}")
         return [(name, start) for name in names]
 
     def _grow(self, line: Line, count: int, tok: Token) -> None:
-        if not 0 <= count <= BANK_LIMIT:
-            line.place.fail(tok.column, "size out of range", found=count, expected=f"0..{BANK_LIMIT}")
+        if not 0 <= count <= self.limit:
+            line.place.fail(tok.column, "size out of range", found=count, expected=f"0..{self.limit}")
         self.data += bytes(count)
 
     def _align(self, size: int) -> None:

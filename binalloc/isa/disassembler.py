@@ -24,8 +24,21 @@ from binalloc.isa.opcodes import (
     Operand,
 )
 
-_R = [f"R{i}" for i in range(255)] + ["RZ"]
-_P = [f"P{i}" for i in range(7)] + ["PT"]
+
+class _Names(dict[int, str]):
+    """Register names; virtual ones (beyond RZ, PT) are named as they are met, `V0` or `Q0` on."""
+
+    def __init__(self, names: list[str], virtual: str) -> None:
+        super().__init__(enumerate(names))
+        self.virtual = virtual
+        self.first = len(names)
+
+    def __missing__(self, number: int) -> str:
+        return f"{self.virtual}{number - self.first}"
+
+
+_R = _Names([f"R{i}" for i in range(255)] + ["RZ"], "V")
+_P = _Names([f"P{i}" for i in range(7)] + ["PT"], "Q")
 _BARE = re.compile(r"[A-Za-z_$][\w$.]*", re.ASCII)
 
 
@@ -36,6 +49,9 @@ def disassemble(module: Module) -> str:
         out.append(".provenance " + json.dumps(record, ensure_ascii=True))
     for bank, data in sorted(module.constants.items()):
         out += [f".const {bank} {{", *_data(data), "}"]
+    for v in module.globals:
+        out.append(f".global {v.name} {v.size} {v.align} {v.offset}" + " {" * bool(v.data))
+        out += [*_data(v.data), "}"] * bool(v.data)
     if out:
         out.append("")
     names = {fn.address: fn.name for fn in module.functions}

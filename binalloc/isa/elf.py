@@ -10,12 +10,14 @@ import numpy as np
 from construct import (
     Bytes,
     Const,
+    GreedyBytes,
     Int8ul,
     Int16ul,
     Int32ul,
     Int64ul,
     Padded,
     PascalString,
+    Prefixed,
     PrefixedArray,
     Struct,
     Terminated,
@@ -108,6 +110,12 @@ LINE_ENTRY = np.dtype([("word", "<u4"), ("line", "<u4"), ("file", "<u2")])  # `c
 
 MAP_HEADER = Struct("function" / NAME_STRING)
 MAP_ENTRY = np.dtype("<i4")  # one per word follows
+
+GLOBALS = Struct(  # of .loom.global: one per symbol of .global, in table order
+    "variables"
+    / PrefixedArray(Int32ul, Struct("align" / Int8ul, "data" / Prefixed(Int32ul, GreedyBytes))),  # align: log2
+    Terminated,
+)
 
 NOTE = Struct(
     "namesz" / Int32ul,

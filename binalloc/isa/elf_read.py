@@ -16,8 +16,17 @@ from construct import Array, ConstructError, Container, Struct
 from binalloc.errors import MalformedInput
 from binalloc.isa import elf
 from binalloc.isa.bulk import decode_words
-from binalloc.isa.instruction import Function, FunctionInfo, Module, Origin, Param, SharedVar
-from binalloc.isa.validate import CODE_LIMIT, SHARED_LIMIT, validate_module
+from binalloc.isa.instruction import (
+    GLOBAL_VARIABLES,
+    Function,
+    FunctionInfo,
+    GlobalVar,
+    Module,
+    Origin,
+    Param,
+    SharedVar,
+)
+from binalloc.isa.validate import CODE_LIMIT, GLOBAL_LIMIT, SHARED_LIMIT, validate_module
 
 _DAMAGED = "The file is truncated, damaged, or not a Loom binary."
 
@@ -50,6 +59,8 @@ _PER_FUNCTION = {
 }
 _SINGLE = {
     ".note.loom": (elf.SHT_NOTE, 0, 0),
+    ".global": (elf.SHT_NOBITS, elf.SHF_ALLOC | elf.SHF_WRITE, 0),
+    ".loom.global": (elf.SHT_PROGBITS, 0, 0),
     ".symtab": (elf.SHT_SYMTAB, 0, elf.SYM_BYTES),
     ".strtab": (elf.SHT_STRTAB, 0, 0),
     ".shstrtab": (elf.SHT_STRTAB, 0, 0),
@@ -94,7 +105,9 @@ class Reader:
             if name not in single:
                 self.fail(name, "section is missing", expected="every Loom binary has one")
         self.code_size(functions)
-        owner: dict[int, tuple[str, Function]] = {}
+        owner: dict[int, tuple[str, Function | None]] = {}
+        if ".global" in single or ".loom.global" in single:
+            owner[self.globals(single)] = ("global", None)
         for parts in functions.values():
             fn = self.function(parts)
             self.module.functions.append(fn)
@@ -108,6 +121,9 @@ class Reader:
             if self.data[lo:hi].strip(b"\0") or hi - lo >= 16:
                 self.fail("file", "bytes of no section", f"offset {lo:#x}..{hi - 1:#x}", "fewer than 16 zeros")
         validate_module(self.module)
+        if ".global" in single:
+            end = max(v.offset + v.size for v in self.module.globals)
+            self.want(".global", "sh_size", single[".global"].header.sh_size, end)
         return self.module
 
     # -- headers -------------------------------------------------------------------------------------------------
@@ -232,7 +248,7 @@ class Reader:
         self.want(name, "sh_flags", h.sh_flags, flags)
         self.want(name, "sh_entsize", h.sh_entsize, entsize)
         if prefix != ".text.":
-            self.want(name, "sh_addr", h.sh_addr, 0)
+            self.want(name, "sh_addr", h.sh_addr, GLOBAL_VARIABLES if name == ".global" else 0)
         if name != ".symtab":
             self.want(name, "sh_link", h.sh_link, 0)
         align = h.sh_addralign
@@ -312,9 +328,26 @@ class Reader:
             )
         fn.origin = Origin(raw.function, np.frombuffer(section.data, dtype=elf.MAP_ENTRY, offset=start).tolist())
 
+    def globals(self, single: dict[str, _Section]) -> int:
+        """The global variables but for what their symbols say; returns the index of `.global`."""
+        for name in (".global", ".loom.global"):
+            if name not in single:
+                self.fail(name, "section is missing", expected=".global and .loom.global come together")
+        header = single[".global"].header
+        if header.sh_size > GLOBAL_LIMIT:
+            self.fail(".global, sh_size", "too large", header.sh_size, f"at most {GLOBAL_LIMIT}")
+        raw = self.parse(elf.GLOBALS, single[".loom.global"].data, ".loom.global")
+        if not raw.variables:
+            self.fail(".loom.global", "no variables", expected="one or more, or no section")
+        for v in raw.variables:
+            if v.align > 16:
+                self.fail(".loom.global, align", "not an alignment", v.align, "0..16 (log2)")
+            self.module.globals.append(GlobalVar("", 0, 0, 1 << v.align, v.data))
+        return single[".global"].index
+
     # -- symbols and notes ---------------------------------------------------------------------------------------
 
-    def symbols(self, symtab: _Section, strtab: _Section, owner: dict[int, tuple[str, Function]]) -> None:
+    def symbols(self, symtab: _Section, strtab: _Section, owner: dict[int, tuple[str, Function | None]]) -> None:
         self.want(".symtab", "sh_link", symtab.header.sh_link, strtab.index)
         self.string_table(strtab.data, ".strtab")
         if len(symtab.data) % elf.SYM_BYTES or not symtab.data:
@@ -343,16 +376,26 @@ class Reader:
                     self.fail(place, "more shared variables than .loom.info has", name, f"{len(fn.shared)}")
                 fn.shared[k] = SharedVar(name, sym.st_value, sym.st_size, fn.shared[k].align)
                 variables[fn.name] = k + 1
+            elif (kind, sym.st_info, sym.st_other) == ("global", elf.STB_LOCAL << 4 | elf.STT_OBJECT, 0):
+                k = variables.get(".global", 0)
+                if k >= len(self.module.globals):
+                    self.fail(place, "more global variables than .loom.global has", name, f"{len(self.module.globals)}")
+                old = self.module.globals[k]
+                offset = sym.st_value - GLOBAL_VARIABLES
+                self.module.globals[k] = GlobalVar(name, offset, sym.st_size, old.align, old.data)
+                variables[".global"] = k + 1
             else:
                 self.fail(
                     place, "symbol of no kind that Loom has", f"section {sym.st_shndx}, st_info {sym.st_info:#x}",
-                    "a function, a label in its code, or a shared variable",
+                    "a function, a label in its code, a shared or global variable",
                 )  # fmt: skip
         for fn in self.module.functions:
             if fn.name not in seen:
                 self.fail(".symtab", f"no symbol for function {fn.name}", expected="one global FUNC symbol each")
             if variables.get(fn.name, 0) != len(fn.shared):
                 self.fail(".symtab", f"shared variables of {fn.name} are missing", variables.get(fn.name, 0))
+        if variables.get(".global", 0) != len(self.module.globals):
+            self.fail(".symtab", "global variables are missing", variables.get(".global", 0))
         if symtab.header.sh_info > count:
             self.fail(".symtab, sh_info", "no such symbol", symtab.header.sh_info, f"at most {count}")
 

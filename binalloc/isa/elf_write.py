@@ -9,7 +9,7 @@ import numpy as np
 
 from binalloc.isa import elf
 from binalloc.isa.bulk import encode_words
-from binalloc.isa.instruction import Function, Module
+from binalloc.isa.instruction import GLOBAL_VARIABLES, Function, Module
 
 
 @dataclass
@@ -53,9 +53,12 @@ def write_elf(module: Module) -> bytes:
         sections += _function_sections(fn, text_of[fn.name])
     for bank, data in sorted(module.constants.items()):
         sections.append(_Section(f".constant{bank}", elf.SHT_PROGBITS, elf.SHF_ALLOC, data, align=8))
+    variables = len(sections)
+    if module.globals:
+        sections += _globals(module)
     if module.provenance:
         sections.append(_Section(".note.loom", elf.SHT_NOTE, 0, _notes(module), align=4))
-    symbols, strings, first_global = _symbols(module, text_of, shared_of)
+    symbols, strings, first_global = _symbols(module, text_of, shared_of, variables)
     strtab = len(sections) + 1
     sections.append(
         _Section(".symtab", elf.SHT_SYMTAB, 0, symbols, align=8, link=strtab, info=first_global, entsize=elf.SYM_BYTES)
@@ -92,6 +95,20 @@ def _layout(sections: list[_Section], version: int) -> bytes:
         "e_shstrndx": len(sections) - 1,
     })  # fmt: skip
     return bytes(body + headers)
+
+
+def _globals(module: Module) -> list[_Section]:
+    """The global variables: the space they take, and what it holds at launch."""
+    size = max(v.offset + v.size for v in module.globals)
+    align = max(v.align for v in module.globals)
+    flags = elf.SHF_ALLOC | elf.SHF_WRITE
+    data = elf.GLOBALS.build({
+        "variables": [{"align": v.align.bit_length() - 1, "data": v.data} for v in module.globals]
+    })  # fmt: skip
+    return [
+        _Section(".global", elf.SHT_NOBITS, flags, size=size, addr=GLOBAL_VARIABLES, align=align),
+        _Section(".loom.global", elf.SHT_PROGBITS, 0, data, align=4),
+    ]
 
 
 def _text(fn: Function, module: Module) -> _Section:
@@ -153,8 +170,10 @@ def _notes(module: Module) -> bytes:
     return out
 
 
-def _symbols(module: Module, text_of: dict[str, int], shared_of: dict[str, int]) -> tuple[bytes, bytes, int]:
-    """Symbol table, its strings, and the index of the first global symbol."""
+def _symbols(
+    module: Module, text_of: dict[str, int], shared_of: dict[str, int], variables: int
+) -> tuple[bytes, bytes, int]:
+    """Symbol table, its strings, and the index of the first global symbol. variables: the section `.global`."""
     strings = _Strings()
     rows: list[tuple[str, int, int, int, int]] = [("", 0, 0, 0, 0)]
     for fn in module.functions:
@@ -163,6 +182,8 @@ def _symbols(module: Module, text_of: dict[str, int], shared_of: dict[str, int])
             rows.append((name, elf.STB_LOCAL << 4 | elf.STT_NOTYPE, text_of[fn.name], base + 16 * index, 0))
         for v in fn.shared:
             rows.append((v.name, elf.STB_LOCAL << 4 | elf.STT_OBJECT, shared_of[fn.name], v.offset, v.size))
+    for g in module.globals:
+        rows.append((g.name, elf.STB_LOCAL << 4 | elf.STT_OBJECT, variables, g.address, g.size))
     first_global = len(rows)
     for fn in module.functions:
         info = elf.STB_GLOBAL << 4 | elf.STT_FUNC

@@ -144,6 +144,28 @@ class SharedVar:
     align: int = 4
 
 
+GLOBAL_VARIABLES = 0x08000000
+"""Where the module's global variables begin in the global and generic address spaces."""
+
+
+@dataclass
+class GlobalVar:
+    """A variable of the module in global memory, at GLOBAL_VARIABLES + offset; size and alignment in bytes.
+
+    data: its first bytes at launch, without zeros at the end; the rest is zero.
+    """
+
+    name: str
+    offset: int
+    size: int
+    align: int = 4
+    data: bytes = b""
+
+    @property
+    def address(self) -> int:
+        return GLOBAL_VARIABLES + self.offset
+
+
 NO_REGISTER = 255
 
 
@@ -221,7 +243,8 @@ class Function:
 
 @dataclass
 class Module:
-    """A whole binary. Functions in file order; constant banks by number; `provenance` records of past rewrites.
+    """A whole binary. Functions in file order; constant banks by number; `globals` the variables in global memory;
+    `provenance` records of past rewrites.
 
     Addresses of functions are word indexes in one code space; CALL offsets are relative in it. `path` names the file
     it came from, for messages.
@@ -232,6 +255,7 @@ class Module:
     provenance: list[dict[str, object]] = field(default_factory=list)
     isa_version: int = 1
     path: str = ""
+    globals: list[GlobalVar] = field(default_factory=list)
 
     def function(self, name: str) -> Function:
         """The function of that name; KeyError if there is none."""

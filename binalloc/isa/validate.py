@@ -27,6 +27,7 @@ SHARED_LIMIT = 1 << 24
 _CAS = ATOMIC_OPS.index("CAS")
 CODE_LIMIT = 1 << 19  # words in all
 LOCAL_LIMIT = 1 << 24
+GLOBAL_LIMIT = 1 << 27
 
 
 class _Check:
@@ -133,6 +134,7 @@ def validate_module(module: Module) -> None:
     highest = {fn.name: highest_register(fn.instrs) for fn in module.functions}
     for fn in module.functions:
         _resources(module, fn, highest, _Check(module, fn))
+    _globals(module, check)
     for bank, data in module.constants.items():
         if not 1 <= bank <= 31:
             check.fail(f"constant bank {bank}", "no such bank", bank, "1..31 (bank 0 holds the parameters)")
@@ -238,6 +240,22 @@ def _names(fn: Function, check: _Check) -> None:
             check.fail("instruction map", "not a function name", repr(fn.origin.function[:40]))
         if len(fn.origin.index) != n or not all(-1 <= v < 1 << 24 for v in fn.origin.index):
             check.fail("instruction map", "does not fit the code", f"{len(fn.origin.index)} entries", f"{n}")
+
+
+def _globals(module: Module, check: _Check) -> None:
+    seen: set[str] = set()
+    for v in module.globals:
+        _declared(v.name, seen, "global variable", check)
+        where = f"global variable {v.name}"
+        if v.align < 1 or v.align & (v.align - 1) or v.align > 1 << 16 or v.offset % v.align:
+            expected = f"a multiple of {v.align}, a power of two up to 65536"
+            check.fail(where, "misaligned", v.offset, expected)
+        if v.size < 1 or v.offset < 0 or v.offset + v.size > GLOBAL_LIMIT:
+            found = f"offset {v.offset}, size {v.size}"
+            check.fail(where, "lies outside the window of variables", found, f"within {GLOBAL_LIMIT} bytes")
+        if len(v.data) > v.size or v.data[-1:] == b"\0":
+            check.fail(where, "bad initial data", f"{len(v.data)} bytes", f"at most {v.size}, the last one not 0")
+    _disjoint([(v.offset, v.size, v.name) for v in module.globals], "global variable", check)
 
 
 def _params(fn: Function, check: _Check) -> None:

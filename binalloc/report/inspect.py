@@ -47,6 +47,10 @@ def _sections(module: Module, data: bytes, machine: Machine) -> Json:
         "isa_version": module.isa_version,
         "sections": _headers(data),
         "functions": [_resources(fn, machine) for fn in module],
+        "globals": [
+            {"name": v.name, "address": v.address, "bytes": v.size, "align": v.align, "initialised": len(v.data)}
+            for v in module.globals
+        ],
         "constants": [{"bank": bank, "bytes": len(content)} for bank, content in sorted(module.constants.items())],
         "provenance": module.provenance,
     }
@@ -136,6 +140,10 @@ def _sections_text(found: Json) -> str:
         head = f"\n{f['function']}: "
         parts += [f"{head}parameter {p['name']} at c[0][{p['offset']:#x}], {p['bytes']} bytes" for p in f["params"]]
         parts += [f"{head}shared {s['name']} at {s['offset']}, {s['bytes']} bytes" for s in f["shared"]]
+    parts += [
+        f"\nglobal {v['name']}: {v['bytes']} bytes at {v['address']:#x}, {v['initialised']} of them initialised"
+        for v in found["globals"]
+    ]
     parts += [f"\nconstant bank {c['bank']}: {c['bytes']} bytes" for c in found["constants"]]
     parts += ["\nprovenance: " + ", ".join(f"{k} {v}" for k, v in record.items()) for record in found["provenance"]]
     return "".join(parts) + "\n"

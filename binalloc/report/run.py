@@ -46,7 +46,8 @@ def run_to_dict(
     if reference:
         found |= _reference(launch, result.buffers)
     if save is not None:
-        found["saved"] = _save(Path(save), result.buffers)
+        variables = {f"global.{name}": values for name, values in result.globals.items()}
+        found["saved"] = _save(Path(save), result.buffers | variables)
     return found
 
 

@@ -75,7 +75,7 @@ def _hint(new: Module) -> str | None:
 def _compare_runs(
     old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, max_cycles: int | None
 ) -> dict[str, Any]:
-    from binalloc.emulator.launch import check_against, compare
+    from binalloc.emulator.launch import check_against, compare, compare_globals, variable_name
     from binalloc.emulator.run import run
 
     rescheduled = any(fn.info.machine != machine.name for fn in old)
@@ -87,19 +87,23 @@ def _compare_runs(
         check_against(launch, module.function(kernel).info, module.path)
     before = run(old, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
     after = run(new, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
-    differences = compare(launch, before.buffers, after.buffers)
+    differences = compare(launch, before.buffers, after.buffers) + compare_globals(before.globals, after.globals)
+    data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
     return {
         "machine": machine.name,
         "original_rescheduled": rescheduled,
         "same_results": not differences,
-        "first_store": _first_store(old, new, kernel, launch, machine, engine, differences[0]) if differences else None,
+        "first_store": _first_store(old, new, kernel, launch, machine, engine, differences[0], data)
+        if differences
+        else None,
         "differences": [str(d) for d in differences],
         "cycles": {"original": before.cycles, "rewritten": after.cycles},
     }
 
 
 def _first_store(
-    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, d: Difference
+    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, d: Difference,
+    results: dict[str, Any],
 ) -> dict[str, Any] | None:
     """The store that wrote the first differing element in both runs, and what it left there. None where elements have
     no place of their own (compare = "unordered")."""
@@ -109,7 +113,7 @@ def _first_store(
 
     if d.mode == "unordered":
         return None
-    data = launch.make_buffers()[d.name]
+    data = results[d.name]
     offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize
     stores = [first_store(m, kernel, launch, machine, d.name, offset, data.itemsize, engine) for m in (old, new)]
     return {

@@ -168,7 +168,7 @@ def require_rewritable(module: Module, kernel: str) -> None:
 def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:
     """The module with its functions normalised and laid out anew, calls relinked."""
     functions = [normalised[fn.name].function for fn in module]
-    plain = Module(functions, module.constants, module.provenance, module.isa_version, module.path)
+    plain = replace(module, functions=functions)
     calls: dict[str, dict[int, str]] = {}
     for fn in module:
         found = {}
@@ -278,7 +278,9 @@ def _assemble(module: Module, kernel: str, work: _Work, plan: SlotPlan) -> Modul
             new.function.name = names[fn.name]
             functions.append(new.function)
             calls[names[fn.name]] = {index: names[callee] for index, callee in new.calls.items()}
-    out = Module(functions, dict(module.constants), list(module.provenance), module.isa_version, module.path)
+    out = replace(
+        module, functions=functions, constants=dict(module.constants), provenance=list(module.provenance)
+    )
     out.layout()
     _link_calls(out, calls)
     _record(out, kernel, names, work, plan, base)

@@ -53,6 +53,9 @@ def extra(rng: random.Random) -> list[Instr]:
     if kind == 4:
         mode, lane = rng.randrange(4), rng.randrange(32)
         return [op("SHFL", rd=7, ra=6, limm=1, laneimm=lane, cimm=1, clampimm=31, shfl=mode, wbar=2), op("NOP", wait=4)]
+    if kind == 5:
+        match = op("MATCH", rd=7, pd0=2, ra=6, match=rng.randrange(2), m64=rng.randrange(2), wbar=2)
+        return [match, op("NOP", wait=4)]
     return []
 
 

@@ -80,7 +80,8 @@ def test_register_counts_are_within_alignment_of_max_live(name: str) -> None:
 
 
 def test_readme_table_states_what_the_binaries_record() -> None:
-    rows = [r.split("|")[1:-1] for r in (SAMPLES / "README.md").read_text().splitlines() if r.startswith("| ")][1:]
+    table = (SAMPLES / "README.md").read_text().split("\n## ")[0]
+    rows = [r.split("|")[1:-1] for r in table.splitlines() if r.startswith("| ")][1:]
     assert tuple(r[0].strip() for r in rows) == NAMES
     for name, _, block, *numbers in ([c.strip() for c in r] for r in rows):
         info = load(SAMPLES / f"{name}.loom").function(name).info

@@ -73,6 +73,7 @@ def variants(op: OpSpec) -> Iterator[dict[str, int]]:
         ("tdim", range(3)),
         ("bar", range(5)),
         ("m64", range(2)),
+        ("match", range(2)),
     ):
         if name in op.modifiers:
             axes[name] = tuple(values)
@@ -123,6 +124,8 @@ def state(rng: np.random.Generator, instr: Instr, small: bool) -> WarpState:
             registers[16] = lanes % 64
         if instr.op.space == "const":
             registers[16] = lanes % 64
+    if instr.name == "MATCH" and small:
+        registers[16:18] = 5  # else lanes that all agree would never be seen
     if instr.name == "BAR":
         registers[20] = registers[24] = 32
     if instr.name == "CALL.IND":

@@ -94,6 +94,7 @@ def test_the_generator_reaches_the_corners() -> None:
         "RED",
         "SHFL",
         "VOTE",
+        "MATCH",
         "DFMA",
         "IMAD.WIDE",
     ]

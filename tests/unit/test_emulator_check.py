@@ -78,6 +78,15 @@ def test_poison_passes_through_shared_and_local_memory_and_shuffles() -> None:
     run([half, write, take.replace(laneimm=20), op("NOP", wait=1), *store(6)], bad="uninit", check=True)
 
 
+def test_poison_of_one_lane_spoils_match_for_all() -> None:
+    half = op("ISETP", pd0=0, ra=0, form=1, imm=16, icmp=1)
+    write = op("MOV", guard=(0, False), rd=8, rb=0)
+    find = op("MATCH", rd=6, ra=8, match=0, wbar=0)
+    ended = op("EXIT", guard=(0, True))
+    run([half, write, find, op("NOP", wait=1), *store(6)], bad="uninit", check=True)
+    run([half, write, ended, find, op("NOP", wait=1), *store(6)], check=True)
+
+
 BARRIER = op("BAR", form=1, imm=0, wait=2)
 
 

@@ -207,6 +207,34 @@ def test_shuffles_and_votes() -> None:
     assert (outcome([setp(0, 5), op("VOTE", rd=6, ps0=0, vote=1)]) == 0b11111).all()
 
 
+@pytest.mark.parametrize("engine", ["python", "numba"])
+@pytest.mark.parametrize("m64", [0, 1])
+@pytest.mark.parametrize("everybody", [0, 1])
+def test_match_finds_the_lanes_with_the_same_value(everybody: int, m64: int, engine: str) -> None:
+    """Against a direct count over the lanes that take part, for values that agree, differ, and differ only high up."""
+    for low_mask, high_mask, guarded in ((0, 0, 0), (3, 0, 0), (0, 1, 0), (2, 1, 20), (0, 16, 16), (31, 0, 1)):
+        low, high = T & low_mask, T & high_mask
+        body = [
+            op("LOP3", rd=8, ra=0, form=1, imm=low_mask, rc=255, lut=0xC0),
+            op("LOP3", rd=9, ra=0, form=1, imm=high_mask, rc=255, lut=0xC0),
+            setp(0, guarded or 32),
+            op("MOV", rd=6, form=1, imm=77),
+            op("MATCH", guard=(0, False), rd=6, pd0=1, ra=8, match=everybody, m64=m64, wbar=0),
+            op("LOP3", guard=(1, False), rd=6, ra=6, form=1, imm=0x80000000, rc=255, lut=0x3C, wait=1),
+        ]
+        value = low.astype(np.uint64) + ((high.astype(np.uint64) << np.uint64(32)) if m64 else np.uint64(0))
+        lanes = [t for t in range(32) if t < (guarded or 32)]
+        masks = [sum(1 << k for k in lanes if value[k] == value[t]) for t in lanes]
+        if everybody:
+            agree = len({int(value[t]) for t in lanes}) == 1
+            want = [masks[0] ^ 0x80000000 if agree else 0] * len(lanes)
+        else:
+            want = [m ^ 0x80000000 for m in masks]
+        got = outcome(body, engine=engine)
+        assert list(got[lanes]) == want, (low_mask, high_mask, guarded)
+        assert set(got[len(lanes):] & 0x7FFFFFFF) <= {77}
+
+
 def test_global_atomics_of_all_lanes() -> None:
     code = [
         *address(),

@@ -6,7 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
+from binalloc.emulator import launch_arguments as arguments
 from binalloc.emulator import launch_schema as schema
+from binalloc.emulator.launch_types import DTYPES
 from binalloc.models.machine import load_machine
 from binalloc.models.machine_model import RULES
 from tests.cli_kit import ROOT
@@ -16,8 +18,9 @@ MACHINES = (ROOT / "binalloc/models/MACHINES.md").read_text()
 
 
 def test_the_launch_page_names_every_key_and_choice() -> None:
-    keys = {*schema._TOP, *schema._SIZE, *schema._INIT_KEYS, *schema._DISTRIBUTIONS, *schema._COMPARES, *schema.DTYPES}
-    for group in (schema._KEYS, schema._INIT_KEYS, schema._DISTRIBUTIONS):
+    keys = {*schema._TOP, *schema._SIZE, *arguments._COMPARES, *DTYPES, *arguments._FIELD_KEYS}
+    for group in (arguments._KEYS, arguments._INIT_KEYS, arguments._DISTRIBUTIONS):
+        keys |= {*group}
         keys |= {key for entries in group.values() for key in entries}
     words = set(re.findall(r"\w+", LAUNCH))
     assert keys - words == set()

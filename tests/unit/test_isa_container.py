@@ -58,6 +58,10 @@ def _sample() -> Module:
         .const 3 {
           k: .float 1.0
         }
+        .global counter 4
+        .global table 12 8 {
+          .half 1, 2
+        }
         .kernel main
           .param a 8
           .shared tile 64 16
@@ -113,6 +117,12 @@ def _patch_section(data: bytes, name: bytes, field: str, value: int) -> bytes:
         (b".symtab", "sh_link", 0, "sh_link"),
         (b".symtab", "sh_info", 1, "local symbols come first"),
         (b".constant3", "sh_type", 8, "sh_type"),
+        (b".global", "sh_addr", 0, "sh_addr"),
+        (b".global", "sh_size", 21, "sh_size"),
+        (b".global", "sh_size", 1 << 40, "too large"),
+        (b".global", "sh_flags", 2, "sh_flags"),
+        (b".loom.global", "sh_size", 3, "cannot be read"),
+        (b".loom.global", "sh_type", 8, "sh_type"),
     ],
 )
 def test_a_bad_section_header_is_refused_by_name(section: bytes, field: str, value: int, expected: str | None) -> None:
@@ -147,6 +157,13 @@ def test_a_bad_section_header_is_refused_by_name(section: bytes, field: str, val
         (lambda m: m.functions[0].info.params.append(Param("b", 4, 4)), "overlaps a"),
         (lambda m: m.functions[0].labels.update({9: "x"}), "labels no instruction"),
         (lambda m: m.functions[0].origin.index.pop(), "does not fit the code"),
+        (lambda m: setattr(m.globals[1], "offset", 0), "overlaps counter"),
+        (lambda m: setattr(m.globals[1], "offset", 12), "global variable table: misaligned"),
+        (lambda m: setattr(m.globals[1], "align", 1 << 17), "global variable table: misaligned"),
+        (lambda m: setattr(m.globals[1], "offset", 1 << 27), "outside the window of variables"),
+        (lambda m: setattr(m.globals[1], "name", "counter"), "declared twice"),
+        (lambda m: setattr(m.globals[0], "data", b"\1\2\3\4\5"), "bad initial data"),
+        (lambda m: setattr(m.globals[0], "data", b"\1\0"), "bad initial data"),
         (lambda m: m.constants.update({0: b""}), "no such bank"),
         (lambda m: m.constants.update({1: bytes(65537)}), "too large"),
     ],

@@ -23,6 +23,10 @@ SOURCE = """
 .const 3 {
   k: .float 1.0
 }
+.global one 4 {
+  .word 7
+}
+.global two 4
 .kernel main
   .shared tile 64 16
   .shared tail 4 4
@@ -95,7 +99,7 @@ def test_the_editor_gives_back_what_it_took_apart() -> None:
         assert write_module(read_module(put_together(take_apart(data)))) == data
 
 
-# symbols of SOURCE: 1 first, 2 second, 3 tile, 4 tail, 5 main, 6 callee
+# symbols of SOURCE: 1 first, 2 second, 3 tile, 4 tail, 5 one, 6 two, 7 main, 8 callee
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
@@ -112,8 +116,19 @@ def test_the_editor_gives_back_what_it_took_apart() -> None:
         (_symbol(3, st_size=65), "overlaps tile"),
         (_symbol(4, st_size=8), "outside the static shared memory"),
         (_symbol(4, st_value=1 << 62), "outside the static shared memory"),
-        (_symbol(6, st_name=0), "does not name its section"),
-        (_symbol(5, st_size=16), "st_size"),
+        (_symbol(8, st_name=0), "does not name its section"),
+        (_symbol(7, st_size=16), "st_size"),
+        (_symbol(6, st_value=0x08000000), "overlaps one"),
+        (_symbol(6, st_value=0x0800000C), ".global, sh_size"),
+        (_symbol(6, st_value=0), "outside the window"),
+        (_symbol(6, st_info=0x11), "local symbols come first"),
+        (_symbol(6, st_size=0), "outside the window"),
+        (_replace(".loom.global", lambda d: b"\x01" + d[1:10]), "more global variables"),
+        (_replace(".loom.global", lambda d: b"\x03" + d[1:] + bytes(5)), "global variables are missing"),
+        (_replace(".loom.global", lambda d: bytes(4)), "no variables"),
+        (_replace(".loom.global", lambda d: d[:4] + b"\x11" + d[5:]), "not an alignment"),
+        (_replace(".loom.global", lambda d: d[:5] + b"\xff" + d[6:]), "cannot be read"),
+        (_replace(".loom.global", lambda d: d.replace(b"\x07", b"\x00")), "bad initial data"),
         (_symbol(0, st_size=16), "the null symbol is not empty"),
         (_replace(".symtab", lambda d: d[:-24]), "no symbol for function callee"),
         (_replace(".symtab", lambda d: d + d[-24:]), "does not name its section"),
@@ -145,6 +160,7 @@ def test_the_editor_gives_back_what_it_took_apart() -> None:
         (_extra(".constant32", ".constant3", b""), "no such bank"),
         (_extra(".constant03", ".constant3", b""), "unknown section"),
         (_extra(".constant9", ".constant3", bytes(65537)), "too large"),
+        (_extra(".global", ".constant3", b""), "two sections of this name"),
         (_extra(".debug", ".constant3", b""), "unknown section"),
         (_extra(".loom.info.none", ".loom.info.main", b""), "belongs to no function"),
         (_extra(".loom.info.main", ".loom.info.main", b""), "two sections of this name"),

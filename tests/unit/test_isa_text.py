@@ -13,7 +13,7 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.assembler import assemble
 from binalloc.isa.container import write_module
 from binalloc.isa.disassembler import disassemble, format_instr
-from binalloc.isa.instruction import Control, Instr
+from binalloc.isa.instruction import Control, GlobalVar, Instr
 from tests.isa_random import random_module
 
 
@@ -225,6 +225,31 @@ def test_an_error_points_at_line_and_column_and_says_what_is_expected(
         assert part in text
 
 
+def test_global_variables_are_laid_out_named_and_printed() -> None:
+    module = assemble(
+        """
+        .global count 4
+        .global table 24, 8 {
+        head: .half 1, 2
+        next: .word count, 0
+        }
+        .global far 1 256 0x1000
+        .kernel k
+          MOV R0, next+4
+          MOV R1, far
+          EXIT
+        .end
+        """
+    )
+    assert module.globals == [
+        GlobalVar("count", 0, 4),
+        GlobalVar("table", 8, 24, 8, bytes([1, 0, 2, 0, 0, 0, 0, 8])),
+        GlobalVar("far", 0x1000, 1, 256),
+    ]
+    assert [i.f["imm"] for i in module.functions[0].instrs[:2]] == [0x08000010, 0x08001000]
+    assert assemble(disassemble(module)) == module
+
+
 @pytest.mark.parametrize(
     ("source", "part"),
     [
@@ -237,6 +262,16 @@ def test_an_error_points_at_line_and_column_and_says_what_is_expected(
         (".kernel k\nEXIT\nlate:\n.end", "behind the last instruction"),
         (".const 0 {\n}", "out of range"),
         (".const 3 {", "not closed"),
+        (".global a 0", "out of range"),
+        (".global a 4\n.global a 4", "duplicate name"),
+        (".global a 4 3", "misaligned"),
+        (".global a 4 4 0\n.global b 4 4 2", "misaligned"),
+        (".global a 8 4 0\n.global b 4 4 4", "overlaps a"),
+        (".global a 4 {\n.word 1, 2\n}", "initial data too large; found 8 bytes"),
+        (".global a 4 {\n.space 5\n}", "size out of range"),
+        (".global a 4 {", "global variable 'a' is not closed"),
+        (".global a 4 4 0x8000000", "outside the window"),
+        (".kernel k\n.global a 4", "inside a function"),
         (".provenance [1]", "must be a JSON object"),
         (".provenance {", "not JSON"),
         (".end", "belongs inside"),

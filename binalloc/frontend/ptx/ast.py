@@ -125,8 +125,9 @@ class Instruction:
     """`@!p op.mods operands;`. op: the base opcode, `mad`. mods: what follows, without dots, in order: ("lo", "s32").
 
     guard: (register, negated) or None. operands as written, destination first; of a call they are empty and callee,
-    results and arguments say what is called. place: of the opcode. loc: (file index, source line) of the last `.loc`,
-    or None. text: the statement on one line, for messages.
+    results and arguments say what is called, of an indirect call also prototype, a key of Function.prototypes. place:
+    of the opcode. loc: (file index, source line) of the last `.loc`, or None. text: the statement on one line, for
+    messages.
     """
 
     op: str
@@ -139,6 +140,7 @@ class Instruction:
     callee: Symbol | Register | None = None
     results: tuple[Operand, ...] = ()
     arguments: tuple[Operand, ...] = ()
+    prototype: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +179,17 @@ class Variable:
 
 @dataclass(slots=True)
 class Function:
-    """`.entry` or `.func`. registers: name -> type. variables: `.local`, `.shared`, `.const`, `.global` and the call-site `.param` variables declared in the body.
+    """`.entry` or `.func`.
+
+    registers: name -> type; of parametrised declarations those that are used; a vector register is its components,
+    `%v.x`. variables: `.local`, `.shared`, `.const`, `.global` and the call-site `.param` variables declared in the
+    body.
 
     parameters and results: space "param", or "reg" where a `.func` declares them as registers (then they are in
     registers too). body: None for a declaration without one. max_threads: product of `.maxntid`, or 0. maxntid,
     reqntid: as written, missing ones 1, or None. min_blocks: `.minnctapersm`, or 0. noreturn: `.noreturn`.
+    max_registers: `.maxnreg`, or 0. prototypes: name of a `.callprototype` or `.calltargets` -> its text.
+    branch_targets: name of a `.branchtargets` -> its labels.
     """
 
     name: str
@@ -196,6 +204,9 @@ class Function:
     reqntid: tuple[int, int, int] | None = None
     min_blocks: int = 0
     noreturn: bool = False
+    max_registers: int = 0
+    prototypes: dict[str, str] = field(default_factory=dict)
+    branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def max_threads(self) -> int:

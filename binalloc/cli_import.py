@@ -1,0 +1,89 @@
+"""`binalloc import-ptx`: PTX text to a Loom binary."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import click
+
+from binalloc.cli_common import (
+    SCHEMA_VERSION,
+    check_output,
+    file_argument,
+    json_option,
+    machine_model,
+    machine_option,
+    main,
+    options,
+    output_option,
+    print_json,
+    progress,
+    read_file,
+    shown,
+    write_output,
+)
+from binalloc.errors import MalformedInput, UsageError
+
+TEXT_LIMIT = 1 << 28
+_DIMENSIONS = 3
+
+
+@main.command("import-ptx")
+@options(file_argument, output_option, machine_option, json_option)
+@click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be given again.")
+@click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
+def import_ptx(
+    file: str, output: str | None, machine: str, kernels: tuple[str, ...], block_dim: str | None, as_json: bool
+) -> None:
+    """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
+
+    Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
+    """
+    from binalloc.frontend import importer
+    from binalloc.isa.container import write_module
+
+    check_output(output, as_json)
+    block = _block_of(block_dim)
+    output = output or _default_output(file)
+    text = _text(file)
+    with progress(as_json) as show:
+        show(f"{shown(file)}: importing")
+        imported = importer.import_ptx(
+            text, shown(file), kernels=kernels or None, machine=machine_model(machine), block_dim=block
+        )
+        data = write_module(imported.module)
+    write_output(output, data)
+    if as_json:
+        rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
+        print_json({"schema_version": SCHEMA_VERSION, "output": output, "bytes": len(data), "kernels": rows})
+    elif output != "-":
+        from binalloc.report.imported import render_import
+
+        click.echo(render_import(imported.kernels, output), nl=False)
+
+
+def _default_output(file: str) -> str:
+    if file == "-":
+        raise UsageError("standard input has no name to derive the output's from", remedy="Give -o FILE.")
+    return os.path.splitext(file)[0] + ".loom"
+
+
+def _text(file: str) -> str:
+    try:
+        return read_file(file).decode()
+    except UnicodeDecodeError as e:
+        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
+
+
+def _block_of(text: str | None) -> tuple[int, int, int] | None:
+    """--block-dim as three sizes."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) > _DIMENSIONS or not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+        raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
+    x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
+    if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):
+        raise UsageError("no such block size", found=text, expected="at most 1024, 1024, 64, and 1024 threads together")
+    return x, y, z

@@ -1,0 +1,145 @@
+"""Block layout: empty blocks and needless branches removed, and where divergent branches meet again.
+
+The meeting point of a branch is its block's immediate post-dominator, where paths on which lanes end (EXIT, RET) do not
+count: such lanes leave the masks and need no meeting. The last end in code order is the root; branches from which only
+other ends can be reached are done from those, last first. Post-dominators by Cooper, Harvey and Kennedy, "A Simple,
+Fast Dominance Algorithm" (2001), on the reversed graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.frontend.ir import Block, Routine
+
+
+@dataclass
+class Layout:
+    """blocks: in code order. forward: removed block -> the one that stands for it. meeting: number of a block that ends
+    in a guarded branch -> number of the block where its lanes meet, or -1: only at the end."""
+
+    blocks: list[Block]
+    forward: dict[int, int]
+    meeting: dict[int, int]
+
+    def target(self, number: int) -> int:
+        """The block that a branch to `number` reaches."""
+        while number in self.forward:
+            number = self.forward[number]
+        return number
+
+
+def layout(routine: Routine) -> Layout:
+    """Clean up `routine`'s blocks in place (unreachable and empty ones go, branches to the next block too)."""
+    _drop_unreachable(routine)
+    forward = _skip_empty(routine)
+    out = Layout(routine.blocks, forward, {})
+    changed = True
+    while changed:
+        changed = False
+        for block, following in zip(routine.blocks, routine.blocks[1:], strict=False):
+            last = block.nodes[-1] if block.nodes else None
+            if last is not None and last.target >= 0 and out.target(last.target) == following.number:
+                block.nodes.pop()  # guarded or not: it goes there anyway
+                changed = True
+        if changed:
+            forward.update(_skip_empty(routine))
+            out.blocks = routine.blocks
+    for block in routine.blocks:
+        for node in block.nodes:
+            if node.target >= 0:
+                node.target = out.target(node.target)
+    out.meeting = meeting_points(routine)
+    return out
+
+
+def _drop_unreachable(routine: Routine) -> None:
+    successors = routine.successors()
+    seen = {routine.blocks[0].number}
+    work = [routine.blocks[0].number]
+    while work:
+        for s in successors[work.pop()]:
+            if s not in seen:
+                seen.add(s)
+                work.append(s)
+    routine.blocks = [block for block in routine.blocks if block.number in seen]
+
+
+def _skip_empty(routine: Routine) -> dict[int, int]:
+    """Remove blocks without nodes, and forward jumps through blocks that only jump. The last block stays."""
+    forward: dict[int, int] = {}
+    kept: list[Block] = []
+    waiting: list[int] = []
+    for block in routine.blocks:
+        if not block.nodes and block is not routine.blocks[-1]:
+            waiting.append(block.number)
+            continue
+        for number in waiting:
+            forward[number] = block.number
+        waiting = []
+        kept.append(block)
+    routine.blocks = kept
+    return forward
+
+
+def meeting_points(routine: Routine) -> dict[int, int]:
+    """Block number -> number of its immediate post-dominator as the module docstring defines it, or -1."""
+    numbers = [block.number for block in routine.blocks]
+    position = {number: k for k, number in enumerate(numbers)}
+    successors = routine.successors()
+    succ = [[position[s] for s in successors[number]] for number in numbers]
+    pred: list[list[int]] = [[] for _ in numbers]
+    for k, out in enumerate(succ):
+        for s in out:
+            pred[s].append(k)
+    ends = [k for k, out in enumerate(succ) if not out]
+    ipdom: dict[int, int] = {}
+    for root in reversed(ends):
+        if root not in ipdom:
+            _from_root(root, succ, pred, ipdom)
+    return {numbers[k]: numbers[d] if d != k else -1 for k, d in ipdom.items()}
+
+
+def _from_root(root: int, succ: list[list[int]], pred: list[list[int]], ipdom: dict[int, int]) -> None:
+    """Immediate post-dominators of the blocks that reach `root` and have none yet; ipdom[root] = root."""
+    order = _reverse_postorder(root, pred, set(ipdom))
+    rank = {node: k for k, node in enumerate(order)}
+    found = {root: root}
+    changed = True
+    while changed:
+        changed = False
+        for node in order[1:]:
+            new = -1
+            for s in succ[node]:
+                if s in found:
+                    new = s if new < 0 else _meet(s, new, found, rank)
+            if new >= 0 and found.get(node) != new:
+                found[node] = new
+                changed = True
+    ipdom.update(found)
+
+
+def _meet(a: int, b: int, ipdom: dict[int, int], rank: dict[int, int]) -> int:
+    while a != b:
+        while rank[a] > rank[b]:
+            a = ipdom[a]
+        while rank[b] > rank[a]:
+            b = ipdom[b]
+    return a
+
+
+def _reverse_postorder(root: int, pred: list[list[int]], done: set[int]) -> list[int]:
+    seen = {root}
+    post: list[int] = []
+    stack = [(root, 0)]
+    while stack:
+        node, k = stack.pop()
+        if k < len(pred[node]):
+            stack.append((node, k + 1))
+            p = pred[node][k]
+            if p not in seen and p not in done:
+                seen.add(p)
+                stack.append((p, 0))
+        else:
+            post.append(node)
+    return post[::-1]

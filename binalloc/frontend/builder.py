@@ -1,0 +1,261 @@
+"""Makes virtual Loom: one `emit` for every operation, operands legalised on the way.
+
+An operand is a unit (an int: virtual, or RZ), an `Imm` (a 32-bit pattern; of an f64 operand the high word) or a `Const`
+(place in a constant bank). Where the operation has no form for what is asked, operands are exchanged if it commutes,
+else the value is brought into a fresh unit by MOV. Optimisation folds constants back into later uses, so lowering need
+not try hard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.frontend.ir import PT, RZ, Block, Node, Registers
+from binalloc.isa.instruction import Instr, default_fields
+from binalloc.isa.opcodes import (
+    BY_NAME,
+    FORM_C_CONST,
+    FORM_C_IMM,
+    FORM_CONST,
+    FORM_IMM,
+    FORM_REG,
+    MODIFIERS,
+    OpSpec,
+)
+
+MASK = 0xFFFFFFFF
+_SIGN = 0x80000000
+_COMMUTES = frozenset(
+    ("IADD3", "IMAD", "IMAD.WIDE", "IMAD.HI", "FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "IMNMX", "FMNMX", "DMNMX")
+)
+"""Operations in which a and b may be exchanged (with their negation and absolute bits)."""
+
+_FLOAT_OPS = frozenset(
+    ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "MUFU", "DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "F2I", "F2F", "FRND")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Imm:
+    """A 32-bit immediate pattern, 0 .. 2^32-1."""
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """The word (or pair) at byte `offset` of constant bank `bank`; offset a multiple of 4 (8 for pairs)."""
+
+    bank: int
+    offset: int
+
+
+Source = int | Imm | Const
+Guard = tuple[int, bool]
+
+
+def imm(value: int) -> Imm:
+    """The immediate of an integer, modulo 2^32."""
+    return Imm(value & MASK)
+
+
+_templates: dict[tuple[object, ...], dict[str, int]] = {}
+_values: dict[str, dict[str, int]] = {
+    name: {text: k for k, text in enumerate(m.values)} for name, m in MODIFIERS.items()
+}
+
+
+def template(op: OpSpec, form: int, limm: int = 0, cimm: int = 0) -> dict[str, int]:
+    """All fields of `op` in `form` at their defaults; a shared dict, to be copied."""
+    key = (op.code, form, limm, cimm)
+    found = _templates.get(key)
+    if found is None:
+        given = {"form": form} if op.has_form else {}
+        if "lane" in op.operand:
+            given |= {"limm": limm, "cimm": cimm}
+        found = default_fields(op, given)
+        for name in ("limm", "cimm"):
+            if name in found:
+                found[name] = given[name]
+        _templates[key] = found
+    return found
+
+
+class Builder:
+    """Appends nodes to blocks of one routine. `loc` is given to every node made."""
+
+    def __init__(self, registers: Registers) -> None:
+        self.registers = registers
+        self.blocks: list[Block] = []
+        self.loc = -1
+        self._next = 0
+        self.start(self.label())
+
+    # -- blocks
+
+    def label(self) -> int:
+        """A fresh block number, to branch to before the block begins."""
+        self._next += 1
+        return self._next - 1
+
+    def start(self, number: int, name: str = "") -> None:
+        """Begin block `number` here; the block before falls through to it unless it ended."""
+        self.block = Block(number, label=name)
+        self.blocks.append(self.block)
+
+    def branch(self, target: int, guard: Guard | None = None, *, uniform: bool = False) -> None:
+        """BRA to block `target`; ends the block and begins a new one."""
+        node = self.emit("BRA", guard=guard)
+        node.target = target
+        node.uniform = uniform
+        self.start(self.label())
+
+    # -- values
+
+    def new(self, units: int = 1) -> int:
+        return self.registers.new(units)
+
+    def predicate(self) -> int:
+        return self.registers.predicate()
+
+    def move(self, target: int, source: Source, guard: Guard | None = None) -> None:
+        """target = source, one unit."""
+        self.emit("MOV", rd=target, b=source, guard=guard)
+
+    def unit(self, source: Source) -> int:
+        """`source` as a unit: itself, RZ for zero, else a fresh one set by MOV."""
+        if isinstance(source, int):
+            return source
+        if isinstance(source, Imm) and source.bits == 0:
+            return RZ
+        target = self.new()
+        self.move(target, source)
+        return target
+
+    def pair(self, low: Source, high: Source) -> int:
+        """A 64-bit value as the first unit of an aligned pair: the pair itself where low and high are one."""
+        if isinstance(low, int) and isinstance(high, int):
+            if low == high == RZ:
+                return RZ
+            if low != RZ and high == low + 1:
+                first, width = self.registers.group(low)
+                if width > 1 and (low - first) % 2 == 0:
+                    return low
+        target = self.new(2)
+        self.move(target, low)
+        self.move(target + 1, high)
+        return target
+
+    # -- instructions
+
+    def emit(
+        self,
+        name: str,
+        *,
+        rd: int | None = None,
+        a: Source | None = None,
+        b: Source | None = None,
+        c: Source | None = None,
+        guard: Guard | None = None,
+        **fields: int | str,
+    ) -> Node:
+        """Append operation `name`.
+
+        rd: destination unit. a, b, c: source operands (a is field ra, b and c as the operation's forms allow; rb of
+        stores and rc of atomics are given as the fields rb=, rc=). fields: any other field by name; modifiers may be
+        given by their text (rnd="RZ", width="64"). A predicate source is ps0=number, ps0n=1 to negate. Where an
+        operation has no operand of that name a KeyError is raised: a defect of the caller.
+        """
+        op = BY_NAME[name]
+        form = FORM_REG
+        if name == "IADD3":  # minus zero carries, plus zero does not: an immediate zero keeps its sign as RZ
+            b, c = (RZ if source == Imm(0) else source for source in (b, c))
+        if a is not None and not isinstance(a, int):
+            a, b, fields = self._first(name, a, b, fields)
+        if b is not None and not isinstance(b, int):
+            if c is not None and not isinstance(c, int):
+                c = self._register(op, "c", c, fields)
+            form = FORM_IMM if isinstance(b, Imm) else FORM_CONST
+        elif c is not None and not isinstance(c, int):
+            form = FORM_C_IMM if isinstance(c, Imm) else FORM_C_CONST
+            if form not in op.forms:
+                c = self._register(op, "c", c, fields)
+                form = FORM_REG
+        f = dict(template(op, form, int(fields.get("limm", 0)), int(fields.get("cimm", 0))))
+        if rd is not None:
+            f["rd"] = rd
+        if a is not None:
+            f["ra"] = a
+        if b is not None:
+            self._operand(op, f, "b", b, "rc" if form in (FORM_C_IMM, FORM_C_CONST) else "rb", fields)
+        if c is not None:
+            self._operand(op, f, "c", c, "rc", fields)
+        for key, value in fields.items():
+            if key not in f:
+                raise KeyError(f"{name} has no field {key} in form {form}")
+            f[key] = _values[key][value] if isinstance(value, str) else value
+        node = Node(Instr(op, f, *(guard or (PT, False))), self.loc)
+        self.block.nodes.append(node)
+        return node
+
+    def _first(
+        self, name: str, a: Source, b: Source | None, fields: dict[str, int | str]
+    ) -> tuple[int, Source | None, dict[str, int | str]]:
+        """Operand a must be a register: exchange a and b where that helps, else move a."""
+        op = BY_NAME[name]
+        if name in _COMMUTES and isinstance(b, int):
+            out = dict(fields)
+            for mark in ("neg", "abs"):
+                for one, other in (("a", "b"), ("b", "a")):
+                    out.pop(mark + other, None)
+                    if fields.get(mark + one):
+                        out[mark + other] = 1
+            if "nega" not in op_fields(op) and out.pop("nega", 0):
+                out["negb"] = 1 - int(out.get("negb", 0))  # FFMA, DFMA: a product has one sign
+            return b, a, out
+        return self._register(op, "a", a, fields), b, fields
+
+    def _register(self, op: OpSpec, operand: str, source: Source, fields: dict[str, int | str]) -> int:
+        """A non-register operand brought into registers."""
+        o = op.operand.get(operand) or op.operand.get("r" + operand)
+        assert o is not None, (op.name, operand)
+        if not isinstance(o.units, int):
+            from binalloc.isa.opcodes import UNITS
+
+            key, table = UNITS[o.units]
+            value = fields.get(key, 0)
+            units = table[_values[key][value] if isinstance(value, str) else value]
+        else:
+            units = o.units
+        if units == 1:
+            return self.unit(source)
+        assert units == 2
+        if isinstance(source, Const):
+            return self.pair(source, Const(source.bank, source.offset + 4))
+        assert isinstance(source, Imm)
+        return self.pair(Imm(0), source) if op.name in _FLOAT_OPS else self.pair(source, Imm(0))
+
+    def _operand(
+        self, op: OpSpec, f: dict[str, int], name: str, source: Source, field: str, fields: dict[str, int | str]
+    ) -> None:
+        if isinstance(source, int):
+            f[field] = source
+        elif isinstance(source, Const):
+            f["cbank"], f["coff"] = source.bank, source.offset
+        else:
+            f["imm"] = self._signed(op, name, source.bits, fields)
+
+    def _signed(self, op: OpSpec, name: str, bits: int, fields: dict[str, int | str]) -> int:
+        """An immediate with its negation and absolute value worked in: such operands have no sign bits."""
+        negative, absolute = int(fields.pop("neg" + name, 0)), int(fields.pop("abs" + name, 0))
+        if op.name in _FLOAT_OPS:
+            bits = bits & ~_SIGN if absolute else bits
+            return bits ^ _SIGN if negative else bits
+        if not negative:
+            return bits
+        return ~bits & MASK if fields.get("x") in (1, "X") else -bits & MASK
+
+
+def op_fields(op: OpSpec) -> frozenset[str]:
+    """Fields of `op` with all operands in registers."""
+    return frozenset(template(op, FORM_REG))

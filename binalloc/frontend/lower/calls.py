@@ -1,0 +1,77 @@
+"""Direct calls of `.func`s: arguments and results are units, joined to the callee's by allocation.
+
+Needs the callee lowered already under the same kernel (`ctx.names`). A guarded call is a branch around the call.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.ir import RZ
+from binalloc.frontend.lower import parameters
+from binalloc.frontend.lower.context import Context, Handler
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+
+
+def call(ctx: Context, ins: Instruction) -> None:
+    m = ctx.modifiers()
+    uniform = m.has("uni")
+    m.done()
+    if not isinstance(ins.callee, ast.Symbol) or ins.callee.name not in ctx.module.functions:
+        ctx.refuse(
+            "indirect calls are not supported", expected="the name of a .func defined in this file",
+            remedy="Let the compiler resolve the call, or replace function pointers and virtual functions by a switch.",
+        )  # fmt: skip
+    callee = ctx.module.functions[ins.callee.name]
+    after = -1
+    if ctx.guard is not None:
+        after = ctx.b.label()
+        ctx.b.branch(after, (ctx.guard[0], not ctx.guard[1]), uniform=uniform)
+    arguments = _units(ctx, ins.arguments, callee.parameters, "argument")
+    results = _units(ctx, ins.results, callee.results, "result")
+    node = ctx.b.emit("CALL")
+    node.callee = ctx.names[callee.name]
+    node.args = tuple(arguments)
+    node.results = tuple(results)
+    if after >= 0:
+        ctx.b.start(after)
+    elif callee.noreturn:
+        ctx.b.emit("EXIT")
+        ctx.b.start(ctx.b.label())
+
+
+def _units(ctx: Context, operands: tuple[ast.Operand, ...], formal: list[ast.Variable], what: str) -> list[int]:
+    """Units of all arguments (or results) in the order of the callee's words."""
+    if len(operands) != len(formal):
+        ctx.refuse(f"{len(operands)} {what}s", expected=f"{len(formal)}, as the function declares")
+    out: list[int] = []
+    for operand, variable in zip(operands, formal, strict=True):
+        out += _operand_units(ctx, operand, variable, what)
+    return out
+
+
+def _operand_units(ctx: Context, operand: ast.Operand, variable: ast.Variable, what: str) -> list[int]:
+    count = parameters.words(variable)
+    if isinstance(operand, ast.Discard) and what == "result":
+        return [RZ] * count
+    if isinstance(operand, ast.Symbol) and operand.name in ctx.parameters and operand.offset == 0:
+        own = ctx.function.variables.get(operand.name)
+        if own is None or own.size != variable.size:
+            size = own.size if own is not None else 0
+            ctx.refuse(f"{operand.name} of {size} bytes as {what} {variable.name}", expected=f"{variable.size} bytes")
+        first = ctx.parameters[operand.name]
+        return list(range(first, first + count))
+    if variable.array or (isinstance(operand, ast.Symbol) and what == "result"):
+        ctx.refuse(f"{what} {variable.name} cannot be this operand", expected="a .param variable of its size")
+    type_ = variable.type
+    if isinstance(operand, ast.Register):
+        ctx.check_type(operand, type_)
+        unit = ctx.register(operand.name)
+        return list(range(unit, unit + count))
+    if what == "result":
+        ctx.refuse(f"{what} {variable.name} cannot be this operand", expected="a register or .param variable")
+    words = ctx.wide(operand, type_) if TYPE_BYTES[type_] == 8 else (ctx.word(operand, type_),)
+    return [ctx.b.unit(word) for word in words]
+
+
+PURE: dict[str, Handler] = {}
+EFFECTS: dict[str, Handler] = {"call": call}

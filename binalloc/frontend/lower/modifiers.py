@@ -1,0 +1,72 @@
+"""An instruction's suffixes, taken one by one; what is left over in the end was not understood and is refused."""
+
+from __future__ import annotations
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+
+ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")
+INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")
+RND = {"rn": "", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
+"""PTX rounding -> text of Loom's rnd and rnd2 modifiers."""
+
+
+class Modifiers:
+    """The suffixes of one instruction, `taken` as they are asked for."""
+
+    def __init__(self, ins: Instruction, path: str) -> None:
+        self.ins = ins
+        self.path = path
+        self.left = list(ins.mods)
+
+    def take(self, *texts: str) -> str:
+        """The first suffix that is one of `texts`, removed; "" where there is none."""
+        for text in self.left:
+            if text in texts:
+                self.left.remove(text)
+                return text
+        return ""
+
+    def has(self, text: str) -> bool:
+        """Whether the suffix is there; removed."""
+        return bool(self.take(text))
+
+    def type(self, *allowed: str) -> str:
+        """The first suffix that is a type, removed. Refused where there is none, or it is not one of `allowed`."""
+        for text in self.left:
+            if text in TYPE_BYTES:
+                self.left.remove(text)
+                if allowed and text not in allowed:
+                    self.refuse(f"{self.ins.op} has no type .{text}", expected="." + ", .".join(allowed))
+                return text
+        self.refuse(f"{self.ins.op} needs a type", expected="." + ", .".join(allowed or ("u32",)))
+        raise AssertionError
+
+    def done(self) -> None:
+        """Everything has been taken, or the instruction is refused."""
+        if self.left:
+            self.refuse(f"modifier .{self.left[0]} of {self.ins.op} is not supported here")
+
+    def refuse(self, message: str, *, found: object = None, expected: object = None, remedy: str | None = None) -> None:
+        """MalformedInput at the instruction, with its text."""
+        raise refusal(self.ins, self.path, message, found=found, expected=expected, remedy=remedy)
+
+
+def refusal(
+    ins: Instruction,
+    path: str,
+    message: str,
+    *,
+    found: object = None,
+    expected: object = None,
+    remedy: str | None = None,
+) -> MalformedInput:
+    """The error of an instruction that cannot be imported: file, line, column, its text, what was expected."""
+    return MalformedInput(
+        message,
+        file=path or None,
+        place=f"line {ins.place.line}, column {ins.place.column}",
+        found=found if found is not None else f"`{ins.text}`",
+        expected=expected,
+        remedy=remedy,
+    )

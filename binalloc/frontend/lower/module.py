@@ -1,0 +1,130 @@
+"""A PTX module to a program of virtual Loom: the kernels wanted, the functions they reach, the library they need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.ir import Program, Routine
+from binalloc.frontend.lower.context import Context
+from binalloc.frontend.lower.layout import CONST_BANK, DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
+from binalloc.frontend.lower.library import library_modules
+from binalloc.frontend.lower.routine import Locations, lower_routine
+from binalloc.frontend.ptx import ast
+
+Block = tuple[int, int, int]
+
+
+@dataclass
+class _State:
+    """What all routines of a program share."""
+
+    program: Program
+    doubles: Doubles
+    locations: Locations
+    library: set[str]
+
+
+def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block_dim: Block | None = None) -> Program:
+    """Lower the kernels wanted (all by default) with every function they reach, callees before callers.
+
+    block_dim: the block size all launches will have; it must agree with `.reqntid` and `.maxntid`. Raises
+    MalformedInput for a missing kernel, contradictory bounds, recursion, and whatever cannot be lowered exactly.
+    """
+    wanted = _wanted(module, kernels)
+    layout = Layout(module, wanted)
+    state = _State(Program(path=module.path), Doubles(), Locations(module.files), set())
+    names: dict[tuple[str, tuple[tuple[str, Place], ...]], str] = {}
+    for kernel in wanted:
+        _lower_kernel(layout, layout.kernels[kernel], block_dim, names, state)
+    program = state.program
+    _add_library(state)
+    program.locations = state.locations.list
+    program.globals = layout.globals
+    if layout.constants:
+        program.constants[CONST_BANK] = layout.constants
+    if doubles := state.doubles.data():
+        program.constants[DOUBLE_BANK] = doubles
+    return program
+
+
+def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
+    """Names of the kernels to lower, in the order of the text."""
+    there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
+    for name in kernels or ():
+        if name not in there:
+            raise MalformedInput(
+                f"no kernel {name}",
+                file=module.path or None,
+                found=", ".join(there) or "no kernel at all",
+                expected="the name of an .entry with a body",
+            )
+    if not there:
+        raise MalformedInput("no kernel in this file", file=module.path or None, expected="an .entry with a body")
+    return [name for name in there if kernels is None or name in kernels]
+
+
+def _lower_kernel(
+    layout: Layout,
+    kernel: KernelLayout,
+    block_dim: Block | None,
+    names: dict[tuple[str, tuple[tuple[str, Place], ...]], str],
+    state: _State,
+) -> None:
+    """Lower a kernel and what it reaches. A function lowered already with the same placement serves again."""
+    known: dict[str, str] = {}
+    reached = set(kernel.reached)
+    for function in layout.order:
+        if function not in reached:
+            continue
+        key = (function, layout.variant(function, kernel))
+        name = names.get(key)
+        if name is None:
+            name = names[key] = _fresh(function.replace("%", "_"), kernel.name, state.program.routines)
+            node = layout.module.functions[function]
+            block = _block(layout.module, node, block_dim) if node.is_entry else None
+            ctx = Context(layout, node, kernel, state.doubles, block, known)
+            state.program.routines[name] = lower_routine(ctx, name, state.locations)
+            state.library |= ctx.library
+        known[function] = name
+
+
+def _fresh(name: str, kernel: str, taken: dict[str, Routine]) -> str:
+    """`name`, or with the kernel's where a routine has it already."""
+    candidate = name
+    number = 1
+    while candidate in taken:
+        candidate = f"{name}.{kernel}" if number == 1 else f"{name}.{kernel}.{number}"
+        number += 1
+    return candidate
+
+
+def _block(module: ast.Module, function: ast.Function, block_dim: Block | None) -> Block | None:
+    """The block size where it is known: `.reqntid`, or what the user says; both must agree."""
+    if function.reqntid is None or block_dim is None or function.reqntid == block_dim:
+        return function.reqntid or block_dim
+    raise MalformedInput(
+        f"contradictory bounds of {function.name}",
+        file=module.path or None,
+        place=f"line {function.place.line}, column {function.place.column}",
+        found="block size " + ", ".join(map(str, block_dim)),
+        expected="as .reqntid says: " + ", ".join(map(str, function.reqntid)),
+    )
+
+
+def _add_library(state: _State) -> None:
+    """Put the library's functions that are called, and what they call, before everything else."""
+    if not state.library:
+        return
+    found: dict[str, Routine] = {}
+    for module, roots in library_modules(state.library):
+        layout = Layout(module, roots)
+        for function in layout.order:
+            if function in found:
+                continue
+            kernel = layout.kernels[roots[0]]
+            ctx = Context(layout, module.functions[function], kernel, state.doubles, None, {n: n for n in layout.order})
+            found[function] = lower_routine(ctx, function, Locations({}))
+            assert not ctx.library, "library functions call one another by `call`"
+    state.program.routines = {**found, **state.program.routines}

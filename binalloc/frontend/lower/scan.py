@@ -1,0 +1,108 @@
+"""What one pass over a function's body tells before any of it is lowered: who is called, which variables it names, how
+often each register is written, and which registers are plain constants.
+
+Needs a parsed function; changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.frontend.ptx import ast
+
+_NO_RESULT = frozenset(("membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent"))
+
+
+@dataclass
+class Scan:
+    """callees: name -> the first call of it. symbols: variables named. escaping: variables named otherwise than as the
+    base of an address or as an argument, so that their address is a value. definitions: register -> instructions that
+    write it (at least). constants: registers whose only definition is an unguarded `mov` of an integer. pieces:
+    `.param` variable -> (index of the first, of the last statement that names it, whether words of it are stored in
+    pieces). labels: indexes of labels in the body. indexed: a parameter is read at an address in a register.
+    """
+
+    callees: dict[str, ast.Instruction] = field(default_factory=dict)
+    symbols: set[str] = field(default_factory=set)
+    escaping: set[str] = field(default_factory=set)
+    definitions: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, int] = field(default_factory=dict)
+    pieces: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
+    labels: list[int] = field(default_factory=list)
+    indexed: bool = False
+
+
+def scan(function: ast.Function) -> Scan:
+    """Go through the body once."""
+    out = Scan()
+    for index, ins in enumerate(function.body or ()):
+        if isinstance(ins, ast.Label):
+            out.labels.append(index)
+            continue
+        if ins.op == "call":
+            _call(out, ins, index)
+            continue
+        operands = ins.operands
+        if not operands or ins.op in ("bra", "brx"):
+            continue
+        if ins.op not in _NO_RESULT and (ins.op not in ("bar", "barrier") or "red" in ins.mods):
+            _define(out, operands[0])
+        for operand in operands:
+            if type(operand) is not ast.Register and type(operand) is not ast.Integer:
+                _names(out, operand, ins, index)
+        if ins.op == "mov" and ins.guard is None and isinstance(operands[-1], ast.Integer):
+            first = operands[0]
+            if isinstance(first, ast.Register):
+                out.constants[first.name] = operands[-1].value
+    out.constants = {name: value for name, value in out.constants.items() if out.definitions[name] == 1}
+    return out
+
+
+def _define(out: Scan, operand: ast.Operand) -> None:
+    if isinstance(operand, ast.Register):
+        out.definitions[operand.name] = out.definitions.get(operand.name, 0) + 1
+    elif isinstance(operand, ast.Vector):
+        for item in operand.items:
+            _define(out, item)
+    elif isinstance(operand, ast.Dual):
+        _define(out, operand.first)
+        _define(out, operand.second)
+
+
+def _names(out: Scan, operand: ast.Operand, ins: ast.Instruction, index: int) -> None:
+    if isinstance(operand, ast.Address):
+        base = operand.base
+        if isinstance(base, ast.Symbol):
+            out.symbols.add(base.name)
+            if "param" in ins.mods:
+                _piece(out, base.name, index, ins)
+        elif base is not None and "param" in ins.mods:
+            out.indexed = True
+    elif isinstance(operand, ast.Symbol):
+        out.symbols.add(operand.name)
+        out.escaping.add(operand.name)
+    elif isinstance(operand, ast.Texture):
+        for part in (operand.texture, operand.sampler):
+            if isinstance(part, ast.Symbol):
+                out.symbols.add(part.name)
+    elif isinstance(operand, ast.Vector):
+        for item in operand.items:
+            _names(out, item, ins, index)
+
+
+def _piece(out: Scan, name: str, index: int, ins: ast.Instruction | None) -> None:
+    first, _, partial = out.pieces.get(name, (index, index, False))
+    if ins is not None and ins.op == "st":
+        partial = partial or any(ast.TYPE_BYTES.get(mod, 4) < 4 for mod in ins.mods)
+    out.pieces[name] = (first, index, partial)
+
+
+def _call(out: Scan, ins: ast.Instruction, index: int) -> None:
+    if isinstance(ins.callee, ast.Symbol):
+        out.callees.setdefault(ins.callee.name, ins)
+    for operand in ins.results:
+        _define(out, operand)
+    for operand in (*ins.results, *ins.arguments):
+        if isinstance(operand, ast.Symbol):
+            _piece(out, operand.name, index, None)
+            out.symbols.add(operand.name)

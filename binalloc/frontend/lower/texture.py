@@ -1,0 +1,70 @@
+"""Texture fetches: bindless handles in registers, and texture references, which are hidden kernel parameters.
+
+tex.1d, .2d and .3d, results of type f32, s32 or u32, coordinates of type f32 or s32. What the texture holds, how it is
+addressed and filtered, is the launch file's to say.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.builder import template
+from binalloc.frontend.ir import RZ
+from binalloc.frontend.lower.context import Context, Fields, Handler
+from binalloc.frontend.lower.memory import deliver
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import Instruction
+from binalloc.isa.opcodes import BY_NAME, FORM_REG
+
+_DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3}
+
+
+def fetch(ctx: Context, ins: Instruction) -> None:
+    m = ctx.modifiers()
+    geometry = m.take(*_DIMENSIONS)
+    if not geometry or not m.has("v4"):
+        ctx.refuse("not a texture fetch that is supported", expected="tex.1d.v4, tex.2d.v4 or tex.3d.v4")
+    type_ = m.type("f32", "s32", "u32")
+    coordinate = m.type("f32", "s32")
+    m.done()
+    target, source = ctx.operands(2)
+    if not isinstance(source, ast.Texture) or source.sampler is not None:
+        ctx.refuse("a texture with a sampler of its own", expected="[texture, {coordinates}]")
+    if not isinstance(target, ast.Vector) or len(target.items) != 4:
+        ctx.refuse("not four results", expected="{d0, d1, d2, d3}")
+    count = _DIMENSIONS[geometry]
+    given = source.coordinates
+    if len(given) not in (count, 4 if count == 3 else count):
+        ctx.refuse(f"{len(given)} coordinates", expected=f"{4 if count == 3 else count}")
+    units = (1, 2, 4)[count - 1]
+    group = ctx.b.new(units)
+    for k in range(units):
+        ctx.b.move(group + k, ctx.word(given[k], coordinate) if k < count else RZ)
+    fields: Fields = {"tdim": geometry.upper()}
+    if coordinate == "s32":
+        if "tcoord" not in template(BY_NAME["TEX"], FORM_REG):
+            ctx.refuse("integer texture coordinates are not supported")
+        fields["tcoord"] = "S32"
+    result = ctx.b.new(4)
+    ctx.b.emit("TEX", rd=result, ra=group, rb=_handle(ctx, source.texture), guard=ctx.guard, **fields)
+    deliver(ctx, target.items, type_, [(result + k, None) for k in range(4)])
+
+
+def _handle(ctx: Context, texture: ast.Register | ast.Symbol) -> int:
+    """The texture's 32-bit handle: the low word of what PTX holds in 64 bits."""
+    if isinstance(texture, ast.Register):
+        ctx.check_type(texture, "b64")
+        return ctx.register(texture.name)
+    if ctx.place(texture.name)[0] != "texref":
+        ctx.refuse(f"{texture.name} is no texture", expected="a .texref variable or a 64-bit handle in a register")
+    return ctx.b.unit(ctx.symbol(texture)[0])
+
+
+def unsupported(ctx: Context, ins: Instruction) -> None:
+    what = {"tld4": "gathers", "txq": "texture queries"}.get(ins.op, "surfaces")
+    ctx.refuse(f"{what} are not supported")
+
+
+PURE: dict[str, Handler] = {}
+EFFECTS: dict[str, Handler] = {
+    "tex": fetch,
+    **dict.fromkeys(("tld4", "txq", "suld", "sust", "sured", "suq", "istypep"), unsupported),
+}

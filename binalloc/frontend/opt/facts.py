@@ -1,0 +1,175 @@
+"""What the passes know of a routine: definitions, uses, dominance, and which units behave as in SSA form.
+
+A unit is *stable* if it is written once, without a guard, and that write dominates every read. Then it may be replaced
+by an equal stable unit at any of its reads: no path leads from the write of the one over a later write of the other to
+the read, since it would have to go around the dominating write.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, RZ, Node, Routine
+
+_MANY = 1 << 30
+
+
+class Facts:
+    """Tables by index: unit - FIRST_REGISTER, predicates behind (`predicate` gives the index).
+
+    writer[i]: the only node that writes it, or None. reads[i]: how often it is read. stable[i]: see the module
+    docstring. position: node -> (block position, place in the block), by id.
+    """
+
+    def __init__(self, routine: Routine) -> None:
+        self.routine = routine
+        self.units = len(routine.registers.base)
+        self.count = self.units + routine.registers.predicates
+        self.writer: list[Node | None] = [None] * self.count
+        self.writes = [0] * self.count
+        self.reads = [0] * self.count
+        self.stable = [True] * self.count
+        self._dominance()
+        self._scan()
+
+    def predicate(self, number: int) -> int:
+        """Index of a predicate."""
+        return self.units + number - FIRST_PREDICATE
+
+    def is_stable(self, unit: int) -> bool:
+        """Whether a unit is stable; RZ is. Units made since the facts were taken are not known and count as not."""
+        if unit == RZ:
+            return True
+        return unit - FIRST_REGISTER < self.units and self.stable[unit - FIRST_REGISTER]
+
+    def only_read(self, unit: int) -> bool:
+        """Whether a unit is read exactly once."""
+        return self.reads[unit - FIRST_REGISTER] == 1
+
+    # -- building
+
+    def _dominance(self) -> None:
+        """Dominator tree of the blocks as preorder intervals: a dominates b iff enter[a] <= enter[b] < leave[a]."""
+        blocks = self.routine.blocks
+        position = {block.number: k for k, block in enumerate(blocks)}
+        successors = self.routine.successors()
+        succ = [[position[s] for s in successors[block.number]] for block in blocks]
+        idom = immediate_dominators(succ)
+        children: list[list[int]] = [[] for _ in blocks]
+        for k, parent in enumerate(idom):
+            if k and parent >= 0:
+                children[parent].append(k)
+        self.enter = [_MANY] * len(blocks)
+        self.leave = [_MANY] * len(blocks)
+        clock = 0
+        stack = [(0, False)]
+        while stack:
+            k, done = stack.pop()
+            if done:
+                self.leave[k] = clock
+                continue
+            self.enter[k] = clock
+            clock += 1
+            stack.append((k, True))
+            stack += [(c, False) for c in reversed(children[k])]
+
+    def dominates(self, a: int, b: int) -> bool:
+        """Whether block position a dominates b; unreachable blocks have to do with none but themselves."""
+        return a == b or (self.enter[a] != _MANY and self.enter[a] <= self.enter[b] < self.leave[a])
+
+    def _scan(self) -> None:
+        where = [-1] * self.count
+        for unit in self.routine.arguments:
+            self._write(unit - FIRST_REGISTER, None, False, 0, where)
+        early: list[tuple[int, int]] = []
+        for k, block in enumerate(self.routine.blocks):
+            for node in block.nodes:
+                for index in self._read_indices(node):
+                    self.reads[index] += 1
+                    written = where[index]
+                    if written < 0:
+                        early.append((index, k))
+                    elif written != k and not self.dominates(written, k):
+                        self.stable[index] = False
+                guarded = node.view.guard is not None
+                for ref in node.view.defs:
+                    first = ref.index - FIRST_REGISTER if ref.file == "R" else self.predicate(ref.index)
+                    for index in range(first, first + ref.units):
+                        self._write(index, node, guarded, k, where)
+                for unit in node.results:
+                    if unit != RZ:
+                        self._write(unit - FIRST_REGISTER, node, guarded, k, where)
+        for index, k in early:  # read before the write in code order: fine only if another block's write dominates
+            written = where[index]
+            if written < 0 or written == k or not self.dominates(written, k):
+                self.stable[index] = False
+        for index in range(self.count):
+            if self.writes[index] != 1:
+                self.stable[index] = False
+                self.writer[index] = None
+
+    def _write(self, index: int, node: Node | None, guarded: bool, at: int, where: list[int]) -> None:
+        self.writes[index] += 1
+        self.writer[index] = node
+        where[index] = at
+        if guarded or self.writes[index] > 1:
+            self.stable[index] = False
+
+    def _read_indices(self, node: Node) -> list[int]:
+        out: list[int] = []
+        view = node.view
+        for ref in view.uses:
+            first = ref.index - FIRST_REGISTER if ref.file == "R" else self.predicate(ref.index)
+            out += range(first, first + ref.units)
+        if view.guard is not None:
+            out.append(self.predicate(view.guard[0]))
+        if node.callee:
+            out += [u - FIRST_REGISTER for u in node.args if u != RZ]
+        elif view.control == "return":
+            out += [u - FIRST_REGISTER for u in self.routine.results]
+        return [index for index in out if index >= 0]
+
+
+def immediate_dominators(succ: list[list[int]]) -> list[int]:
+    """Per node its immediate dominator from node 0; -1 where unreachable. Cooper, Harvey and Kennedy (2001)."""
+    seen = [False] * len(succ)
+    post: list[int] = []
+    stack = [(0, 0)]
+    seen[0] = True
+    while stack:
+        node, k = stack.pop()
+        if k < len(succ[node]):
+            stack.append((node, k + 1))
+            s = succ[node][k]
+            if not seen[s]:
+                seen[s] = True
+                stack.append((s, 0))
+        else:
+            post.append(node)
+    order = post[::-1]
+    rank = {node: k for k, node in enumerate(order)}
+    pred: list[list[int]] = [[] for _ in succ]
+    for node in order:
+        for s in succ[node]:
+            pred[s].append(node)
+    idom = [-1] * len(succ)
+    idom[0] = 0
+    changed = True
+    while changed:
+        changed = False
+        for node in order[1:]:
+            new = -1
+            for p in pred[node]:
+                if idom[p] >= 0:
+                    new = p if new < 0 else _meet(p, new, idom, rank)
+            if new != idom[node]:
+                idom[node] = new
+                changed = True
+    return idom
+
+
+def _meet(a: int, b: int, idom: list[int], rank: dict[int, int]) -> int:
+    while a != b:
+        while rank[a] > rank[b]:
+            a = idom[a]
+        while rank[b] > rank[a]:
+            b = idom[b]
+    return a

@@ -1,0 +1,38 @@
+"""A result computed into a fresh unit and then moved under a guard is computed under the guard instead."""
+
+from __future__ import annotations
+
+from binalloc.frontend.ir import FIRST_PREDICATE, Node, Routine
+from binalloc.frontend.opt.dead import removable
+from binalloc.frontend.opt.facts import Facts
+from binalloc.isa.instruction import Instr
+
+
+def merge_guarded_moves(routine: Routine) -> None:
+    """`x = op ...; @p MOV y, x` with x read only there becomes `@p y = op ...`, where the two stand side by side."""
+    facts = Facts(routine)
+    for block in routine.blocks:
+        out: list[Node] = []
+        for node in block.nodes:
+            if not (out and _mergeable(out[-1], node, facts)):
+                out.append(node)
+                continue
+            one, two = out.pop().instr, node.instr
+            node.instr = Instr(one.op, {**one.f, "rd": two.f["rd"]}, two.guard, two.guard_neg, one.ctrl)
+            out.append(node)
+        block.nodes = out
+
+
+def _mergeable(first: Node, second: Node, facts: Facts) -> bool:
+    one, two = first.instr, second.instr
+    if two.op.name != "MOV" or not two.guarded or two.f.get("form") or one.guarded or not removable(first):
+        return False
+    unit = two.f["rb"]
+    if unit < 256 or not facts.is_stable(unit) or not facts.only_read(unit):
+        return False
+    defs = first.view.defs
+    if len(defs) != 1 or defs[0].units != 1 or defs[0].index != unit or defs[0].field != "rd":
+        return False
+    if any(two.guard == ref.index for ref in first.view.defs if ref.file == "P"):
+        return False
+    return two.guard >= FIRST_PREDICATE

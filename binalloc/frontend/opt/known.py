@@ -1,0 +1,134 @@
+"""What units were computed from, as the walk over a routine finds it.
+
+All facts are about stable units and speak of stable units, immediates and constant memory only, so they hold at every
+read of the unit they are about.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.builder import Const, Imm, Source
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
+from binalloc.frontend.opt import operands as ops
+from binalloc.frontend.opt.facts import Facts
+from binalloc.isa.instruction import Instr
+from binalloc.isa.opcodes import OpSpec
+
+WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
+
+
+class Known:
+    """copy[u]: what MOV set u to. node_of[u]: the node that computes u. sum64[v]: pair v = pair + pair, each (low,
+    high). out: the nodes of the current block so far."""
+
+    def __init__(self, routine: Routine, facts: Facts) -> None:
+        self.routine = routine
+        self.facts = facts
+        self.copy: dict[int, Source] = {}
+        self.predicate_copy: dict[int, tuple[int, bool]] = {}
+        self.node_of: dict[int, Node] = {}
+        self.test_of: dict[int, Node] = {}
+        self.sum64: dict[int, WidePair] = {}
+        self.out: list[Node] = []
+
+    # -- questions
+
+    def stable_predicate(self, number: int) -> bool:
+        if number == PT:
+            return True
+        index = self.facts.predicate(number)
+        return index < self.facts.count and self.facts.stable[index]
+
+    def source(self, unit: int) -> Source:
+        """What a single unit is a copy of, else itself."""
+        return self.copy.get(unit, unit)
+
+    def unit(self, unit: int) -> int:
+        """The unit (or RZ) to read instead of `unit`."""
+        found = self.copy.get(unit, unit)
+        if isinstance(found, int):
+            return found
+        return RZ if found == Imm(0) else unit
+
+    def group(self, first: int, units: int) -> int:
+        """The aligned group to read instead of the one at `first`."""
+        if first == RZ:
+            return RZ
+        found = [self.unit(first + k) for k in range(units)]
+        if all(u == RZ for u in found):
+            return RZ
+        base = found[0]
+        if base == RZ or found != list(range(base, base + units)):
+            return first
+        start, width = self.routine.registers.group(base)
+        return base if (base - start) % units == 0 and width >= units else first
+
+    def operand(self, unit: int, units: int, op: OpSpec) -> Source:
+        """What an operand of one or two units is, as a source that a form may hold."""
+        if units == 1:
+            return self.copy.get(unit, unit)
+        if units != 2:
+            return self.group(unit, units)
+        low, high = self.source(unit), self.source(unit + 1)
+        if isinstance(low, Const) and isinstance(high, Const):
+            if low.bank == high.bank and high.offset == low.offset + 4 and low.offset % 8 == 0:
+                return low
+        elif isinstance(low, Imm) and isinstance(high, Imm):
+            if low.bits == 0 and op.name in ops.FLOAT:
+                return high
+            return RZ if low.bits == high.bits == 0 else unit
+        return self.group(unit, 2)
+
+    def predicate(self, number: int, negated: bool) -> tuple[int, bool]:
+        """The predicate to read instead."""
+        found = self.predicate_copy.get(number)
+        if found is None:
+            return number, negated
+        return found[0], found[1] != negated
+
+    def single(self, unit: Source, name: str) -> Instr | None:
+        """The operation `name` that computes `unit`, if it is known and read only once."""
+        if not isinstance(unit, int) or unit < FIRST_REGISTER:
+            return None
+        node = self.node_of.get(unit)
+        if node is None or node.instr.op.name != name or not self.facts.only_read(unit):
+            return None
+        return node.instr
+
+    # -- learning
+
+    def learn(self, node: Node) -> None:
+        """Remember what an unguarded node with stable results computes from stable operands."""
+        view = node.view
+        if view.guard is not None or node.callee or not view.pure:
+            return
+        stable = self.facts.is_stable
+        for ref in view.uses:
+            if ref.file == "R":
+                if not all(stable(unit) for unit in ref.registers()):
+                    return
+            elif not self.stable_predicate(ref.index):
+                return
+        for ref in view.defs:
+            if ref.file == "R":
+                for unit in ref.registers():
+                    if stable(unit):
+                        self.node_of[unit] = node
+            elif self.stable_predicate(ref.index):
+                self.test_of[ref.index] = node
+        self._copies(node)
+
+    def _copies(self, node: Node) -> None:
+        instr = node.instr
+        name = instr.op.name
+        if name == "MOV":
+            if self.facts.is_stable(instr.f["rd"]):
+                source = ops.read(instr).b
+                assert source is not None
+                self.copy[instr.f["rd"]] = Imm(0) if source == RZ else source
+        elif name == "PLOP3":
+            f = instr.f
+            target = f["pd0"]
+            if target < FIRST_PREDICATE or f["pd1"] != PT or not self.stable_predicate(target):
+                return
+            if f["lut_b"] in (0xF0, 0x0F):
+                self.predicate_copy[target] = f["ps0"], bool(f["ps0n"]) != (f["lut_b"] == 0x0F)

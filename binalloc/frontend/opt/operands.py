@@ -1,0 +1,128 @@
+"""Operands of a virtual instruction as sources, and the instruction made anew from others.
+
+`read` takes the operands a, b and c apart from the form that holds them; `swapped` exchanges a and b; `rebuild` finds a
+form for new ones, and says None where there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.frontend.builder import Const, Imm, Source, template
+from binalloc.frontend.ir import RZ
+from binalloc.isa.instruction import Instr
+from binalloc.isa.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, FORM_REG, OpSpec
+
+_MASK = 0xFFFFFFFF
+_SIGN = 0x80000000
+COMMUTATIVE = frozenset(
+    ("IADD3", "IMAD", "IMAD.WIDE", "IMAD.HI", "FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "IMNMX", "FMNMX", "DMNMX")
+)
+FLOAT = frozenset(
+    ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "MUFU", "DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "F2I", "F2F", "FRND")
+)
+_OPERAND_FIELDS = frozenset(("ra", "rb", "rc", "imm", "coff", "cbank", "form"))
+MARKS = ("nega", "negb", "negc", "absa", "absb", "absc")
+
+
+@dataclass(slots=True)
+class Operands:
+    """a, b, c: sources, None where the operation has none. marks: negation and absolute bits that are set."""
+
+    a: int | None
+    b: Source | None
+    c: Source | None
+    marks: frozenset[str]
+
+
+def read(instr: Instr) -> Operands:
+    """The operands of an operation that has an operand B."""
+    f, op = instr.f, instr.op
+    form = f.get("form", FORM_REG)
+    b: Source
+    c: Source | None = None
+    if form == FORM_IMM:
+        b = Imm(f["imm"])
+    elif form == FORM_CONST:
+        b = Const(f["cbank"], f["coff"])
+    else:
+        b = f["rc"] if form in (FORM_C_IMM, FORM_C_CONST) else f["rb"]
+    if "c" in op.operand:
+        c = Imm(f["imm"]) if form == FORM_C_IMM else Const(f["cbank"], f["coff"]) if form == FORM_C_CONST else f["rc"]
+    return Operands(f["ra"] if "ra" in op.operand else None, b, c, frozenset(m for m in MARKS if f.get(m)))
+
+
+def swapped(op: OpSpec, operands: Operands) -> Operands:
+    """a and b exchanged with their marks (b must be a register)."""
+    assert isinstance(operands.b, int)
+    marks = set(operands.marks)
+    if op.operand["ra"].neg or op.operand["ra"].abs:
+        for one, other in (("nega", "negb"), ("absa", "absb")):
+            has = one in marks, other in marks
+            marks -= {one, other}
+            marks |= {other} if has[0] else set()
+            marks |= {one} if has[1] else set()
+    return Operands(operands.b, operands.a, operands.c, frozenset(marks))
+
+
+def form_of(op: OpSpec, b: Source | None, c: Source | None) -> int | None:
+    """The form for these sources, or None."""
+    if b is not None and not isinstance(b, int):
+        if c is not None and not isinstance(c, int):
+            return None
+        form = FORM_IMM if isinstance(b, Imm) else FORM_CONST
+    elif c is not None and not isinstance(c, int):
+        form = FORM_C_IMM if isinstance(c, Imm) else FORM_C_CONST
+    else:
+        form = FORM_REG
+    return form if form in op.forms else None
+
+
+def rebuild(instr: Instr, operands: Operands, **fields: int) -> Instr | None:
+    """`instr` with other operands and fields, or None where no form holds them. Negations of an immediate are worked
+    into it."""
+    op = instr.op
+    b, c = operands.b, operands.c
+    if op.name == "IADD3":  # minus zero carries: as RZ it keeps its sign
+        b = RZ if b == Imm(0) else b
+        c = RZ if c == Imm(0) else c
+    form = form_of(op, b, c)
+    if form is None:
+        return None
+    f = dict(template(op, form))
+    old = instr.f
+    for key in f:
+        if key in old and key not in _OPERAND_FIELDS and key not in MARKS:
+            f[key] = old[key]
+    f.update(fields)
+    if operands.a is not None:
+        f["ra"] = operands.a
+    for name, source in (("b", b), ("c", c)):
+        if source is None:
+            continue
+        negative, absolute = "neg" + name in operands.marks, "abs" + name in operands.marks
+        if isinstance(source, Imm):
+            f["imm"] = _signed(op, source.bits, negative, absolute, f)
+            continue
+        if isinstance(source, Const):
+            f["cbank"], f["coff"] = source.bank, source.offset
+        elif name == "b":
+            f["rc" if form in (FORM_C_IMM, FORM_C_CONST) else "rb"] = source
+        else:
+            f["rc"] = source
+        for mark, present in (("neg" + name, negative), ("abs" + name, absolute)):
+            if present:
+                f[mark] = 1
+    for mark in ("nega", "absa"):
+        if mark in operands.marks:
+            f[mark] = 1
+    return Instr(op, f, instr.guard, instr.guard_neg, instr.ctrl)
+
+
+def _signed(op: OpSpec, bits: int, negative: bool, absolute: bool, f: dict[str, int]) -> int:
+    if op.name in FLOAT:
+        bits = bits & ~_SIGN if absolute else bits
+        return bits ^ _SIGN if negative else bits
+    if not negative:
+        return bits
+    return ~bits & _MASK if f.get("x") else -bits & _MASK

@@ -1,0 +1,420 @@
+"""Function bodies: statements, labels, nested scopes.
+
+`BodyParser.parse` needs the offset behind the opening brace and a scope that holds the parameters; it leaves the
+function's registers, variables and flat body filled, and returns the offset behind the closing brace.
+
+One regular expression reads each regular statement, label, brace and `.loc`; its operands come from a table of the
+texts seen before in the scope. Whatever it does not match, and whatever fails in that way, goes through the token
+cursor, which either reads it or says where it is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.ptx.ast import Function, Instruction, Label, Operand, Register, Symbol
+from binalloc.frontend.ptx.declarations import SPACES
+from binalloc.frontend.ptx.lexer import COMMENT, IDENTIFIER, SKIP, Source, Tokens
+from binalloc.frontend.ptx.literals import integer
+from binalloc.frontend.ptx.operands import OperandReader, undeclared
+from binalloc.frontend.ptx.scopes import Label as ScopeLabel
+from binalloc.frontend.ptx.scopes import Scope
+from binalloc.frontend.ptx.variables import ModuleNames, declare_label, declare_variables
+
+_OPCODE = r"[a-z]\w*+(?:\.\w++(?:::\w++)*+)*+"
+_LOC = r"\.loc\s++(\d{1,9}+)\s++(\d{1,9}+)\s++\d++(?:\s*+,\s*+(?:function_name|inlined_at)\s++[\w$]++[ \t\d+]*+)*+"
+
+# Groups: 1 negation, 2 guard, 3 opcode, 4 operands; 5 label; 6 open; 7 close; 8, 9 file and line of .loc.
+# An operand text stops at anything irregular (parentheses, comments, colons), which the token cursor reads instead.
+_STATEMENT = re.compile(
+    rf"""{SKIP}(?:
+        (?:@(!?)({IDENTIFIER})\s++)?({_OPCODE})(?:\s++([^;:()/"]*+))?;
+      | ({IDENTIFIER})\s*+:(?!:|\s*+\.(?:callprototype|calltargets|branchtargets)\b)
+      | (\{{)
+      | (\}})
+      | {_LOC}
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+
+_SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({IDENTIFIER}))?{SKIP}({_OPCODE})", re.ASCII)
+_PIECES = re.compile(r"(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\])++")
+_SPACES = re.compile(SKIP)
+_TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
+_MAX_SCOPES = 200  # one in another
+
+
+class _OperandTable(dict[str, Operand]):
+    """Operands by their text in one scope. Those that may be labels of an inner scope are not kept: each use counts."""
+
+    def __init__(self, reader: OperandReader, source: Source) -> None:
+        super().__init__()
+        self.reader = reader
+        self.source = source
+
+    def __missing__(self, text: str) -> Operand:
+        scope = self.reader.scope
+        pending = len(scope.pending)
+        tokens = Tokens(Source(text, self.source.path), 0)
+        operand = self.reader.operand(tokens)
+        if tokens.kind != "end":
+            tokens.unexpected("the end of the operand")
+        noted = scope.pending[pending:]
+        if noted:
+            # The offsets are those in the operand's text: those in the module's are found where one is undeclared.
+            scope.pending[pending:] = [(name, where, -1) for name, where, _ in noted]
+        if not noted or scope.parent is None:
+            self[text] = operand
+        return operand
+
+
+class BodyParser:
+    """Reads one body.
+
+    Args:
+        source: the text.
+        names: variables and functions of the module so far.
+        function: filled in.
+        scope: the function's outermost scope, with its parameters declared.
+        loc: the `.loc` in force before the body.
+    """
+
+    def __init__(
+        self, source: Source, names: ModuleNames, function: Function, scope: Scope, loc: tuple[int, int] | None
+    ) -> None:
+        self.source = source
+        self.names = names
+        self.function = function
+        self.scope = scope
+        self.loc = loc
+        self.scopes = 0
+        self.depth = 0
+        self.body: list[Instruction | Label] = []
+        self.starts: list[int] = []  # offset of each entry of the body
+        self.tables: list[_OperandTable] = [_OperandTable(OperandReader(scope, names), source)]
+        self.heads: dict[str, tuple[str, tuple[str, ...]]] = {}
+
+    def parse(self, at: int) -> int:
+        """Read the body that begins at offset `at`; the offset behind its closing brace."""
+        text, source, body, starts = self.source.text, self.source, self.body, self.starts
+        match = _STATEMENT.match
+        while True:
+            m = match(text, at)
+            kind = m.lastindex if m is not None else None
+            if m is None or kind is None:
+                at = self._slow(at)
+            elif kind <= 4:
+                try:
+                    instruction = self._fast(m)
+                except MalformedInput:
+                    instruction = None
+                if instruction is None:
+                    at = self._slow_instruction(at)
+                else:
+                    starts.append(m.start(3))
+                    body.append(instruction)
+                    at = m.end()
+            elif kind == 5:
+                at = m.end()
+                start = m.start(5)
+                unique = declare_label(source, self.scope, m[5], start)
+                starts.append(start)
+                body.append(Label(unique, source.place(start)))
+            elif kind == 6:
+                self._open(m.start(6))
+                at = m.end()
+            elif kind == 7:
+                at = m.end()
+                if self.scope.parent is None:
+                    self._settle_function()
+                    self.function.body = body
+                    return at
+                self._close()
+            else:
+                self.loc = (int(m[8]), int(m[9]))
+                at = m.end()
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Instructions.
+
+    def _fast(self, m: re.Match[str]) -> Instruction | None:
+        """A regular instruction; None (or MalformedInput without a good place) where the cursor must read it."""
+        negated, guard, opcode, operand_text = m.group(1, 2, 3, 4)
+        head = self.heads.get(opcode)
+        if head is None:
+            op, *mods = opcode.split(".")
+            head = self.heads[opcode] = op, tuple(mods)
+        if head[0] == "call":
+            return None
+        table = self.tables[-1]
+        table.reader.where = len(self.body)
+        operands: tuple[Operand, ...] = ()
+        if operand_text:
+            if "{" in operand_text or "}" in operand_text:
+                pieces = _PIECES.findall(operand_text)
+                if ",".join(pieces) != operand_text:
+                    return None
+            else:
+                pieces = operand_text.split(",")
+            operands = tuple([table[piece] for piece in pieces])
+        condition = None
+        if guard:
+            register = table[guard]
+            if register.__class__ is not Register or self.function.registers[register.name] != "pred":
+                return None
+            condition = register.name, negated == "!"
+        start = m.start(3)
+        written = " ".join(m.string[m.start(1) - 1 if guard else start : m.end()].split())
+        return Instruction(head[0], head[1], operands, self.source.place(start), condition, self.loc, written)
+
+    def _slow_instruction(self, at: int) -> int:
+        """An instruction by the token cursor; the offset behind it."""
+        source = self.source
+        m = _SLOW_HEAD.match(source.text, at)
+        if m is None:
+            self._fail_statement(at)
+        reader = self.tables[-1].reader
+        reader.where = len(self.body)
+        start = m.start(3)
+        condition = self._guard(m) if m[2] else None
+        op, *mods = m[3].split(".")
+        tokens = Tokens(source, m.end())
+        instruction = Instruction(op, tuple(mods), (), source.place(start), condition, self.loc)
+        if op == "call":
+            self._call(tokens, reader, instruction)
+        else:
+            instruction.operands = reader.operands(tokens)
+        if tokens.value != ";":
+            if tokens.value == ":":
+                tokens.unexpected("an instruction, label or directive")
+            tokens.unexpected("',' or ';'" if op != "call" and instruction.operands else "';'")
+        end = tokens.at + 1
+        begin = source.text.rindex("@", at, start) if m[2] else start
+        instruction.text = _on_one_line(source.text[begin:end])
+        self.starts.append(start)
+        self.body.append(instruction)
+        return end
+
+    def _guard(self, m: re.Match[str]) -> tuple[str, bool]:
+        found = self.scope.find(m[2])
+        if found is None:
+            undeclared(self.source, m.start(2), m[2])
+        if not isinstance(found, Register) or self.function.registers[found.name] != "pred":
+            self.source.fail(m.start(2), "the guard is not a predicate", found=m[2], expected="a .pred register")
+        return found.name, m[1] == "!"
+
+    def _call(self, tokens: Tokens, reader: OperandReader, out: Instruction) -> None:
+        """`call (results), callee, (arguments), prototype`; only the callee must be there."""
+        if tokens.value == "(":
+            out.results = reader.call_list(tokens)
+            tokens.expect(",", "after the results")
+        at = tokens.at
+        name = tokens.name("the function to call")
+        found = self.scope.find(name)
+        arguments_at = at
+        if isinstance(found, Register):
+            out.callee = found
+        elif found is None and name in self.names.functions:
+            out.callee = Symbol(name)
+        elif found is None and name not in self.names:
+            undeclared(self.source, at, name)
+        else:
+            self.source.fail(at, "not a function", found=name, expected="a function, or a register that holds one")
+        if tokens.accept(","):
+            arguments_at = tokens.at
+            if tokens.value == "(":
+                out.arguments = reader.call_list(tokens)
+                if tokens.accept(","):
+                    out.prototype = self._prototype(tokens)
+            else:
+                out.prototype = self._prototype(tokens)
+        if isinstance(out.callee, Symbol):
+            self._check_call(self.names.functions[name], out, at, arguments_at)
+        elif out.prototype is None:
+            self.source.fail(at, "indirect call without a prototype", expected="a .callprototype or .calltargets")
+
+    def _prototype(self, tokens: Tokens) -> str:
+        at = tokens.at
+        name = tokens.name("the name of a .callprototype or .calltargets")
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if name + scope.suffix in self.function.prototypes:
+                return name + scope.suffix
+            scope = scope.parent
+        if name not in self.names.prototypes:
+            undeclared(self.source, at, name)
+        return name
+
+    def _check_call(self, callee: Function, call: Instruction, at: int, arguments_at: int) -> None:
+        source = self.source
+        if callee.is_entry:
+            source.fail(at, "call of a kernel", found=callee.name, expected="a .func")
+        if len(call.arguments) != len(callee.parameters):
+            found, expected = f"{len(call.arguments)}", f"{len(callee.parameters)}, as {callee.name} declares"
+            source.fail(arguments_at, "number of arguments", found=found, expected=expected)
+        if call.results and len(call.results) != len(callee.results):
+            found, expected = f"{len(call.results)}", f"{len(callee.results)}, as {callee.name} declares"
+            source.fail(at, "number of results", found=found, expected=expected)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Everything else.
+
+    def _slow(self, at: int) -> int:
+        """A statement that is not regular; the offset behind it."""
+        source = self.source
+        skipped = _SPACES.match(source.text, at)
+        assert skipped is not None
+        tokens = Tokens(source, skipped.end())
+        if tokens.kind == "directive":
+            return self._directive(tokens)
+        if tokens.value == ";":
+            return tokens.at + 1
+        if tokens.kind == "end":
+            source.fail(
+                tokens.at, "the body of a function has no end", found="", expected=f"'}}' of {self.function.name!r}"
+            )
+        if tokens.kind == "name":
+            probe = Tokens(source, tokens.at + len(tokens.value))
+            if probe.value == ":":
+                return self._targets(tokens)
+        return self._slow_instruction(at)
+
+    def _directive(self, tokens: Tokens) -> int:
+        word = tokens.value
+        extern = word == ".extern"
+        if extern:
+            tokens.advance()
+            word = tokens.value
+        if word in SPACES:
+            self.tables[-1].clear()
+            declare_variables(tokens, self.names, self.function, self.scope, extern)
+            return tokens.at
+        if word == ".loc":
+            tokens.advance()
+            for _ in range(3):
+                integer(tokens, "a number of .loc")
+            tokens.unexpected("a .loc of numbers below 10^9, and function_name or inlined_at")
+        if word != ".pragma":
+            tokens.unexpected("an instruction, or one of .reg, .param, .shared, .local, .pragma and .loc")
+        tokens.advance()
+        return take_pragma(tokens)
+
+    def _targets(self, tokens: Tokens) -> int:
+        """`name: .callprototype ...;`, `.calltargets`, `.branchtargets`."""
+        source, at = self.source, tokens.at
+        name = tokens.take()
+        unique = declare_label(source, self.scope, name, at)
+        tokens.expect(":")
+        word, start = tokens.value, tokens.at
+        if word not in _TARGET_DIRECTIVES:
+            tokens.unexpected(" or ".join(_TARGET_DIRECTIVES))
+        tokens.advance()
+        if word == ".branchtargets":
+            self.function.branch_targets[unique] = self._branch_targets(tokens, unique)
+        else:
+            while tokens.value not in (";", "{", "}") and tokens.kind not in ("end", "bad"):
+                if word == ".calltargets" and tokens.kind == "name" and tokens.value not in self.names.functions:
+                    undeclared(source, tokens.at, tokens.value)
+                tokens.advance()
+            self.function.prototypes[unique] = _on_one_line(source.text[start : tokens.at])
+        if tokens.value != ";":
+            tokens.unexpected("';'")
+        return tokens.at + 1
+
+    def _branch_targets(self, tokens: Tokens, unique: str) -> tuple[str, ...]:
+        out = []
+        while True:
+            at = tokens.at
+            label = tokens.name("a label")
+            self.scope.pending.append((label, unique, at))
+            out.append(label)
+            if not tokens.accept(","):
+                return tuple(out)
+
+    def _open(self, at: int) -> None:
+        self.scopes += 1
+        self.depth += 1
+        if self.depth > _MAX_SCOPES:
+            self.source.fail(at, "scopes nested too deeply", expected=f"at most {_MAX_SCOPES}")
+        self.scope = Scope(self.scope, f".{self.scopes}", at, self.function.registers)
+        self.tables.append(_OperandTable(OperandReader(self.scope, self.names), self.source))
+
+    def _close(self) -> None:
+        """Settle what is pending in the innermost scope, or hand it on to the one around it."""
+        scope, outer = self.scope, self.scope.parent
+        assert outer is not None
+        for name, where, at in scope.pending:
+            found = scope.names.get(name)
+            if isinstance(found, ScopeLabel):
+                self._rename(name, found.unique, where)
+            else:
+                outer.pending.append((name, where, at))
+        self.scope = outer
+        self.depth -= 1
+        self.tables.pop()
+
+    def _rename(self, name: str, unique: str, where: int | str) -> None:
+        if isinstance(where, str):
+            targets = self.function.branch_targets
+            targets[where] = tuple(unique if t == name else t for t in targets[where])
+            return
+        instruction = self.body[where]
+        assert isinstance(instruction, Instruction)
+        instruction.operands = tuple(_renamed(o, name, unique) for o in instruction.operands)
+        instruction.arguments = tuple(_renamed(o, name, unique) for o in instruction.arguments)
+
+    def _settle_function(self) -> None:
+        """Every name still pending must be a label of the function or a name of the module."""
+        scope = self.scope
+        lost: tuple[int, str] | None = None
+        for name, where, at in scope.pending:
+            if isinstance(scope.names.get(name), ScopeLabel) or (isinstance(where, int) and name in self.names):
+                continue
+            if at < 0:
+                assert isinstance(where, int)
+                begin = self.starts[where]
+                m = re.compile(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])").search(self.source.text, begin)
+                at = m.start() if m is not None else begin
+            if lost is None or at < lost[0]:
+                lost = at, name
+        if lost is not None:
+            undeclared(self.source, *lost)
+
+    def _fail_statement(self, at: int) -> NoReturn:
+        skipped = _SPACES.match(self.source.text, at)
+        assert skipped is not None
+        tokens = Tokens(self.source, skipped.end())
+        if tokens.value == "@":
+            tokens.advance()
+            tokens.accept("!")
+            if tokens.kind != "name":
+                tokens.unexpected("a predicate register")
+            tokens.advance()
+            tokens.unexpected("an instruction after the guard")
+        tokens.unexpected("an instruction, label or directive")
+
+
+def take_pragma(tokens: Tokens) -> int:
+    """Take the strings of `.pragma` and the semicolon; the offset behind it. Unknown strings mean nothing in PTX."""
+    while True:
+        if tokens.kind != "string":
+            tokens.unexpected("a string")
+        tokens.advance()
+        if not tokens.accept(","):
+            break
+    if tokens.value != ";":
+        tokens.unexpected("';'")
+    return tokens.at + 1
+
+
+def _renamed(operand: Operand, name: str, unique: str) -> Operand:
+    return Symbol(unique, operand.offset) if isinstance(operand, Symbol) and operand.name == name else operand
+
+
+_COMMENTS = re.compile(COMMENT)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(_COMMENTS.sub(" ", text).split())

@@ -1,0 +1,163 @@
+"""Function headers: `.entry` and `.func` up to the brace or semicolon (PTX ISA, sections 7.1, 11.1 and 11.4)."""
+
+from __future__ import annotations
+
+from math import prod
+
+from binalloc.frontend.ptx.ast import Function, Symbol, Variable
+from binalloc.frontend.ptx.body import take_pragma
+from binalloc.frontend.ptx.declarations import head, variable
+from binalloc.frontend.ptx.lexer import Source, Tokens
+from binalloc.frontend.ptx.literals import integer
+from binalloc.frontend.ptx.scopes import Scope
+from binalloc.frontend.ptx.variables import ModuleNames, duplicate
+
+MAX_THREADS = 1024
+"""Threads of a block, on every machine that PTX has been written for since sm_20."""
+
+_MAX_NUMBER = 1 << 31
+
+_IGNORED_NUMBERS = (".maxnctapersm", ".maxclusterrank", ".abi_preserve", ".abi_preserve_control")
+_CLUSTERS = (".reqnctapercluster", ".explicitcluster", ".blocksareclusters")
+
+
+def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, list[tuple[str, int]]]:
+    """Take a header; the function without its body, and the names of parameters and results with their offsets.
+
+    The cursor stands on `.entry` or `.func` before, and on `{` or `;` behind.
+    """
+    source = tokens.source
+    is_entry = tokens.value == ".entry"
+    tokens.advance()
+    declared: list[tuple[str, int]] = []
+    results: list[Variable] = []
+    if not is_entry:
+        while tokens.value == ".attribute":
+            tokens.unexpected("a function without attributes")
+        if tokens.value == "(":
+            results = _parameters(tokens, names, declared, is_entry)
+    at = tokens.at
+    name = tokens.name("the name of the function")
+    names.check(source, at, name)
+    out = Function(name, is_entry, source.place(at), results=results)
+    if tokens.value == "(":
+        out.parameters = _parameters(tokens, names, declared, is_entry)
+    while tokens.kind == "directive":
+        _directive(tokens, out)
+    _check_bounds(source, at, out)
+    if tokens.value not in ("{", ";"):
+        tokens.unexpected("'{' or ';' after the header of a function")
+    return out, declared
+
+
+def open_scope(source: Source, function: Function, declared: list[tuple[str, int]]) -> Scope:
+    """The outermost scope of a body, with results and parameters in it."""
+    scope = Scope(None, "", 0, function.registers)
+    for item, (name, at) in zip([*function.results, *function.parameters], declared, strict=True):
+        if name == "_":
+            continue
+        if scope.taken(name):
+            duplicate(source, at, name)
+        if item.space == "reg":
+            scope.declare_register(name, item.type, 0)
+        else:
+            scope.declare(name, Symbol(name))
+    return scope
+
+
+def _parameters(tokens: Tokens, names: ModuleNames, declared: list[tuple[str, int]], is_entry: bool) -> list[Variable]:
+    """Take `(.param .b32 a, .param .align 8 .b8 b[24])`."""
+    source = tokens.source
+    tokens.expect("(")
+    out: list[Variable] = []
+    if tokens.accept(")"):
+        return out
+    while True:
+        if tokens.value not in ((".param",) if is_entry else (".param", ".reg")):
+            tokens.unexpected(".param" if is_entry else ".param or .reg")
+        of = head(tokens)
+        at = tokens.at
+        name = tokens.name("the name of a parameter")
+        if name != "_":
+            names.check(source, at, name)
+        parameter = variable(tokens, of, name, at, False, ())
+        if of.space == "reg" and (of.width or parameter.array):
+            source.fail(at, "parameter in a register", found=name, expected="a scalar type")
+        if parameter.array and not parameter.size and of.space == "param":
+            source.fail(at, "parameter without a size", found=name, expected="a size: no variable argument lists")
+        out.append(parameter)
+        declared.append((name, at))
+        if not tokens.accept(","):
+            break
+    tokens.expect(")", "after the parameters")
+    return out
+
+
+def _directive(tokens: Tokens, out: Function) -> None:
+    """Take one directive between the parameters and the body."""
+    source, at, word = tokens.source, tokens.at, tokens.value
+    if word in (".maxntid", ".reqntid"):
+        tokens.advance()
+        sizes = _sizes(tokens, at, word)
+        previous = out.maxntid if word == ".maxntid" else out.reqntid
+        if previous is not None and previous != sizes:
+            source.fail(at, "contradictory bounds", found=word, expected=f"the {word} given before, or only one")
+        if word == ".maxntid":
+            out.maxntid = sizes
+        else:
+            out.reqntid = sizes
+    elif word in (".minnctapersm", ".maxnreg"):
+        tokens.advance()
+        number = _number(tokens, f"the number of {word}")
+        if word == ".maxnreg":
+            out.max_registers = number
+        else:
+            out.min_blocks = number
+    elif word in _IGNORED_NUMBERS:
+        tokens.advance()
+        _number(tokens, f"the number of {word}")
+    elif word == ".noreturn":
+        if out.is_entry or out.results:
+            source.fail(at, "function that does not return", found=word, expected="a .func without results")
+        tokens.advance()
+        out.noreturn = True
+    elif word == ".pragma":
+        tokens.advance()
+        tokens.jump(take_pragma(tokens))
+    elif word in _CLUSTERS:
+        source.fail(at, "clusters of blocks are not supported", found=word, expected="a kernel launched by blocks")
+    else:
+        tokens.unexpected("'{', ';' or a directive such as .maxntid, .reqntid, .minnctapersm and .noreturn")
+
+
+def _number(tokens: Tokens, what: str) -> int:
+    at = tokens.at
+    number = integer(tokens, what)
+    if not 0 <= number < _MAX_NUMBER:
+        tokens.source.fail(at, "number too large", expected=what)
+    return number
+
+
+def _sizes(tokens: Tokens, at: int, word: str) -> tuple[int, int, int]:
+    sizes = [_number(tokens, "threads of the block")]
+    while tokens.accept(","):
+        sizes.append(_number(tokens, "threads of the block"))
+    if len(sizes) > 3:
+        tokens.source.fail(at, "too many dimensions", found=word, expected="at most three")
+    x, y, z = [*sizes, 1, 1][:3]
+    if not 1 <= x * y * z <= MAX_THREADS:
+        written = f"{word} {', '.join(map(str, sizes))}"
+        tokens.source.fail(at, "size of a block", found=written, expected=f"1 to {MAX_THREADS} threads")
+    return x, y, z
+
+
+def _check_bounds(source: Source, at: int, out: Function) -> None:
+    if out.maxntid is None or out.reqntid is None:
+        return
+    if prod(out.reqntid) > prod(out.maxntid):
+        source.fail(
+            at,
+            f"contradictory bounds: .reqntid of {prod(out.reqntid)} threads",
+            found=out.name,
+            expected=f"at most {prod(out.maxntid)} threads, as .maxntid says",
+        )

@@ -1,0 +1,212 @@
+"""Initialisers of variables (PTX ISA, section 5.4.4): nested lists, numbers and addresses, to bytes and relocations.
+
+The bytes end with the last one that is not zero, so that a large table with few entries stays small. Lists may leave
+out inner braces, as in C. `0xFF00(symbol)` takes one byte of an address; eight of them in a row make one address.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Container
+from dataclasses import dataclass, field
+
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Float
+from binalloc.frontend.ptx.lexer import Tokens
+from binalloc.frontend.ptx.literals import Const, expression, float_value, integer_expression
+
+_MAX_BYTES = 1 << 32
+_ADDRESS_BYTES = 8
+
+# A flat list of plain decimal numbers, by far the most frequent form of a long one.
+_PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?:\s*+,\s*+(?:0|[1-9]\d{0,18}+))*+\s*+\}", re.ASCII)
+
+
+@dataclass(slots=True)
+class Written:
+    """A finished initialiser: bytes without trailing zeros, size of the whole, relocations as in ast.Variable."""
+
+    size: int
+    data: bytes
+    relocations: tuple[tuple[int, str, int, bool], ...]
+
+
+@dataclass(slots=True)
+class _Writer:
+    tokens: Tokens
+    type: str
+    bytes: int
+    symbols: Container[str]
+    data: bytearray = field(default_factory=bytearray)
+    relocations: list[tuple[int, str, int, bool]] = field(default_factory=list)
+    masked: list[tuple[int, int, str, int, bool, int]] = field(default_factory=list)
+
+
+def initialiser(tokens: Tokens, type_: str, shape: list[int], symbols: Container[str]) -> Written:
+    """Take what follows '='.
+
+    Args:
+        tokens: the cursor.
+        type_: the fundamental type of one item.
+        shape: dimensions, outermost first, the items of a vector type last; -1 first: as long as the list.
+        symbols: names whose address may be taken.
+
+    Raises MalformedInput where the list does not fit the shape or a value does not fit the type.
+    """
+    writer = _Writer(tokens, type_, TYPE_BYTES[type_], symbols)
+    inner = writer.bytes
+    for d in shape[1:]:
+        inner *= d
+    open_ended = bool(shape) and shape[0] < 0
+    size = _MAX_BYTES if open_ended else inner * shape[0] if shape else writer.bytes
+    if size > _MAX_BYTES:
+        tokens.source.fail(tokens.at, "variable too large for an initialiser", expected=f"at most {_MAX_BYTES} bytes")
+    if open_ended and not inner:
+        tokens.source.fail(tokens.at, "array without a size", expected="items of at least one byte")
+    if shape:
+        if tokens.value != "{":
+            tokens.unexpected("'{' and the items")
+        dimensions = [size // inner if open_ended else shape[0], *shape[1:]]
+        end = _plain(writer, size) or _list(writer, dimensions, 0)
+        if open_ended:
+            size = -(-end // inner) * inner
+    else:
+        braces = tokens.accept("{")
+        _value(writer, 0)
+        if braces:
+            tokens.expect("}", "after the value")
+    _join_masked(writer)
+    return Written(size, bytes(writer.data.rstrip(b"\0")), tuple(sorted(writer.relocations)))
+
+
+def _plain(writer: _Writer, size: int) -> int:
+    """Take a flat list of plain numbers, all at once; the bytes written, 0 where it is another kind of list."""
+    tokens = writer.tokens
+    m = _PLAIN.match(tokens.source.text, tokens.at)
+    if m is None or writer.type in ("f16", "bf16", "f32", "f64", "f16x2", "bf16x2", "b128"):
+        return 0
+    values = list(map(int, m.group()[1:-1].split(",")))
+    limit = 1 << 8 * writer.bytes - (writer.type[0] == "s")
+    if max(values) >= limit or len(values) * writer.bytes > size:
+        return 0
+    letter = {1: "B", 2: "H", 4: "I", 8: "Q"}[writer.bytes]
+    writer.data += struct.pack(f"<{len(values)}{letter}", *values)
+    tokens.jump(m.end())
+    return len(values) * writer.bytes
+
+
+def _list(writer: _Writer, shape: list[int], start: int) -> int:
+    """Take a braced list for an array of this shape at byte `start`; the byte behind the last item written."""
+    tokens = writer.tokens
+    inner = writer.bytes
+    for d in shape[1:]:
+        inner *= d
+    end = start + inner * shape[0]
+    tokens.expect("{")
+    at = start
+    if tokens.accept("}"):
+        return at
+    while True:
+        if at >= end:
+            tokens.source.fail(tokens.at, "too many items", expected=f"at most {shape[0]} in this list")
+        if tokens.value == "{":
+            if len(shape) == 1:
+                if shape[0] == 1 or tokens.kind != "punct":
+                    tokens.unexpected("a value")
+                tokens.source.fail(tokens.at, "list nested too deeply", expected="a value")
+            at += -(at - start) % inner  # the rest of a list without its braces is zero
+            if at >= end:
+                tokens.source.fail(tokens.at, "too many items", expected=f"at most {shape[0]} in this list")
+            _list(writer, shape[1:], at)
+            at += inner
+        else:
+            _value(writer, at)
+            at += writer.bytes
+        if not tokens.accept(",") or tokens.value == "}":
+            break
+    tokens.expect("}", "after the items")
+    return at
+
+
+def _value(writer: _Writer, at: int) -> None:
+    """Take one value and write it at byte `at`."""
+    tokens = writer.tokens
+    if tokens.kind == "name" and tokens.value != "WARP_SZ":
+        _address(writer, at, None)
+        return
+    offset = tokens.at
+    value = expression(tokens)
+    if isinstance(value, Const) and tokens.value == "(":
+        tokens.advance()
+        _address(writer, at, (value.value, offset))
+        tokens.expect(")", "after the symbol")
+        return
+    pattern = _pattern(writer, value, offset)
+    if len(writer.data) < at:
+        writer.data += bytes(at - len(writer.data))
+    writer.data[at : at + writer.bytes] = pattern.to_bytes(writer.bytes, "little")
+
+
+def _pattern(writer: _Writer, value: Const | Float, offset: int) -> int:
+    """The bits of a number in the variable's type."""
+    source, type_ = writer.tokens.source, writer.type
+    bits = 8 * writer.bytes
+    if isinstance(value, Float):
+        if value.width == bits:
+            return value.bits
+        if type_ not in ("f16", "f32", "f64"):
+            source.fail(offset, f"floating value for a .{type_}", expected="an integer")
+        return _float_pattern(float_value(value), type_)
+    if type_ in ("f16", "f32", "f64"):
+        return _float_pattern(float(value.value), type_)
+    number = value.value
+    if not -(1 << bits - 1) <= number < 1 << bits and not (1 << 64) - (1 << bits - 1) <= number:
+        source.fail(offset, f"value too large for a .{type_}", expected=f"at most {bits} bits")
+    return number & (1 << bits) - 1
+
+
+def _float_pattern(value: float, type_: str) -> int:
+    """The bits of the nearest value of a narrower type, to even; infinity beyond its range."""
+    letter, whole = {"f16": ("e", "H"), "f32": ("f", "I"), "f64": ("d", "Q")}[type_]
+    try:
+        packed = struct.pack(f"<{letter}", value)
+    except OverflowError:
+        packed = struct.pack(f"<{letter}", float("inf") if value > 0 else float("-inf"))
+    pattern: int = struct.unpack(f"<{whole}", packed)[0]
+    return pattern
+
+
+def _address(writer: _Writer, at: int, mask: tuple[int, int] | None) -> None:
+    """Take `symbol`, `symbol+4` or `generic(symbol)+4`; mask: value and offset of the `0xFF00` before it."""
+    tokens = writer.tokens
+    offset = tokens.at
+    name = tokens.name("a symbol")
+    generic = name == "generic" and tokens.accept("(")
+    if generic:
+        offset = tokens.at
+        name = tokens.name("a symbol")
+        tokens.expect(")", "after the symbol")
+    if name not in writer.symbols:
+        tokens.source.fail(offset, "undeclared name", found=name, expected="a variable or function declared above")
+    addend = integer_expression(tokens, "a constant offset") if tokens.value in ("+", "-") else 0
+    if mask is not None:
+        value, place = mask
+        byte = (value.bit_length() - 1) // 8
+        if writer.bytes != 1 or value != 0xFF << 8 * max(byte, 0):
+            tokens.source.fail(place, "mask of an address", expected="0xFF, 0xFF00 and so on, in an array of bytes")
+        writer.masked.append((at, byte, name, addend, generic, place))
+        return
+    if writer.bytes != _ADDRESS_BYTES:
+        tokens.source.fail(offset, f"address in a .{writer.type}", found=name, expected="a variable of 64 bits")
+    writer.relocations.append((at, name, addend, generic))
+
+
+def _join_masked(writer: _Writer) -> None:
+    """Make an address of each eight bytes of one."""
+    masked = writer.masked
+    for first in range(0, len(masked), _ADDRESS_BYTES):
+        at, _, name, addend, generic, place = masked[first]
+        wanted = [(at + i, i, name, addend, generic) for i in range(_ADDRESS_BYTES)]
+        if [m[:5] for m in masked[first : first + _ADDRESS_BYTES]] != wanted:
+            writer.tokens.source.fail(place, "part of an address", expected="all eight bytes of it, in order")
+        writer.relocations.append((at, name, addend, generic))

@@ -1,0 +1,169 @@
+"""Characters of a PTX text: places, errors that point into it, and tokens.
+
+Needs the whole text in memory. `Source` turns offsets into places and raises every error of the parser; `Tokens` is a
+cursor with one token of lookahead over it. Whatever the input, the only exception raised is MalformedInput.
+
+The regular statements of a function body do not come through here: see body.py.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import NoReturn
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.ptx.ast import Place
+
+COMMENT = r"//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+
+SKIP = rf"(?:[ \t\r\n\f\v]++|{COMMENT}|@@DWARF[^\n]*+)*+"
+"""White space and comments. Possessive throughout: no input makes it slower than linear. (`@@DWARF` begins a line of
+debug data in PTX before 2.0.)"""
+
+IDENTIFIER = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
+"""PTX ISA, section 4.4."""
+
+# A name may carry the component of a vector (`%tid.x`), or the scope number that a flattened dump writes (`p.1`).
+_NAME = rf"(?:{IDENTIFIER}|_)(?:\.(?:[xyzwrgba]|\d++)(?![\w$]))*+"
+
+_TOKEN = re.compile(
+    rf"""{SKIP}(?:
+      (?P<number>(?:0[fF][0-9A-Fa-f]{{8}} | 0[dD][0-9A-Fa-f]{{16}} | 0[xX][0-9A-Fa-f]++U? | 0[bB][01]++U?
+        | (?:\d++\.\d*+ | \.\d++)(?:[eE][+-]?\d++)? | \d++[eE][+-]?\d++ | \d++U?)(?![\w$.]))
+    | (?P<name>{_NAME})
+    | (?P<directive>\.[A-Za-z_][\w$]*+(?:::\w++)*+)
+    | (?P<string>"[^"\n]*+")
+    | (?P<punct><<|>>|<=|>=|==|!=|&&|\|\||[\[\](){{}}<>|@!,:;+\-*/%&^~?=])
+    | (?P<end>\Z)
+    | (?P<bad>.)
+    )""",
+    re.VERBOSE | re.ASCII | re.DOTALL,
+)
+
+_WORD = re.compile(r"[\w$%.]+", re.ASCII)
+_LINE_SHOWN = 100  # characters of the text line that an error quotes
+_FOUND_SHOWN = 60
+
+
+class Source:
+    """A text with its path.
+
+    Args:
+        text: the whole PTX text.
+        path: the file it came from, for messages; may be empty.
+    """
+
+    __slots__ = ("path", "starts", "text")
+
+    def __init__(self, text: str, path: str) -> None:
+        self.text = text
+        self.path = path
+        self.starts = [0, *(m.end() for m in re.finditer("\n", text))]
+
+    def place(self, at: int) -> Place:
+        """Line and column, from 1, of the offset `at`."""
+        line = bisect_right(self.starts, at)
+        return Place(line, at - self.starts[line - 1] + 1)
+
+    def line_at(self, at: int) -> str:
+        """The text line around `at`, trimmed, at most 100 characters of it."""
+        line = bisect_right(self.starts, at)
+        begin = self.starts[line - 1]
+        end = self.starts[line] - 1 if line < len(self.starts) else len(self.text)
+        if end - begin > _LINE_SHOWN:
+            begin = max(begin, min(at - _LINE_SHOWN // 2, end - _LINE_SHOWN))
+            end = begin + _LINE_SHOWN
+        return " ".join(self.text[begin:end].split())
+
+    def fail(
+        self, at: int, message: str, *, found: str | None = None, expected: str | None = None, remedy: str | None = None
+    ) -> NoReturn:
+        """Raise MalformedInput at offset `at`; `found` (default: the word there) is shown within its line."""
+        at = min(max(at, 0), len(self.text))
+        if found is None:
+            m = _WORD.match(self.text, at)
+            found = m.group() if m else self.text[at : at + 1]
+        shown = f"{found[:_FOUND_SHOWN]!r}" if found else "the end of the text"
+        line = self.line_at(at)
+        if line and line != found:
+            shown += f" in {line!r}"
+        place = self.place(at)
+        raise MalformedInput(
+            message,
+            file=self.path or None,
+            place=f"line {place.line}, column {place.column}",
+            found=shown,
+            expected=expected,
+            remedy=remedy,
+        )
+
+
+class Tokens:
+    """A cursor over the tokens of a source: `kind`, `value` and offset `at` are those of the token not yet taken.
+
+    kind: number, name, directive (`.reg`), string (with its quotes), punct, end (of the text), bad (no token begins
+    with this character).
+    """
+
+    __slots__ = ("_next", "at", "kind", "source", "value")
+
+    def __init__(self, source: Source, at: int) -> None:
+        self.source = source
+        self._next = at
+        self.advance()
+
+    def advance(self) -> None:
+        """Take the token."""
+        m = _TOKEN.match(self.source.text, self._next)
+        assert m is not None
+        assert m.lastgroup is not None
+        kind = m.lastgroup
+        self.kind = kind
+        self.value = m.group(kind)
+        self.at = m.start(kind)
+        self._next = m.end()
+
+    def jump(self, at: int) -> None:
+        """Go on at the offset `at`."""
+        self._next = at
+        self.advance()
+
+    def take(self) -> str:
+        """Take the token and return its text."""
+        value = self.value
+        self.advance()
+        return value
+
+    def accept(self, value: str) -> bool:
+        """Take the token if it reads `value`; say whether it did."""
+        if self.value == value:
+            self.advance()
+            return True
+        return False
+
+    def expect(self, value: str, after: str = "") -> None:
+        """Take `value` or fail; `after` says what it should follow."""
+        if self.value != value:
+            self.unexpected(f"{value!r}" + (f" {after}" if after else ""))
+        self.advance()
+
+    def name(self, what: str) -> str:
+        """Take a name; `what` says of what, for the message."""
+        if self.kind != "name":
+            self.unexpected(what)
+        return self.take()
+
+    def unexpected(self, expected: str) -> NoReturn:
+        """Fail at the token that is not what was expected."""
+        found = self.value
+        if self.kind == "bad" and self.source.text.startswith("/*", self.at):
+            self.source.fail(self.at, "comment without end", found="/*", expected="'*/'")
+        if self.kind == "bad" and found == '"':
+            self.source.fail(self.at, "string without end", found='"', expected="'\"' on the same line")
+        self.source.fail(
+            self.at,
+            "unexpected text" if self.kind != "end" else "unexpected end of the text",
+            found=found if self.kind != "bad" else None,
+            expected=expected,
+        )

@@ -1,0 +1,272 @@
+"""Literals and constant expressions (PTX ISA, section 4.5).
+
+Integers are 64 bits wide and signed, unless written with `U` or too large for that: then unsigned, and unsigned is what
+an operation yields where one of its operands is. Decimal floating literals are 64 bits wide. `expression` reads one
+constant expression from a token cursor and leaves the cursor behind it.
+
+One difference from the manual: a minus directly before a literal gives its negative value where 64 bits hold it, so
+that -9223372036854775808 is that number and not the unsigned 2^63 of the same bits.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+from binalloc.frontend.ptx.ast import Float, Integer
+from binalloc.frontend.ptx.lexer import Tokens
+
+_MASK = (1 << 64) - 1
+_MAX_DIGITS = 400  # of a literal: more than any value needs, and far from Python's limit on conversions
+_MAX_DEPTH = 48  # of parentheses and unary operators: what keeps recursion away from Python's limit
+
+WARP_SIZE = 32
+
+
+class Const(NamedTuple):
+    """An integer value of the constant type .s64 or .u64; always within its range."""
+
+    value: int
+    unsigned: bool
+
+
+def wrap(value: int, unsigned: bool) -> Const:
+    """The value modulo 2^64 in the given type."""
+    value &= _MASK
+    if not unsigned and value >> 63:
+        value -= 1 << 64
+    return Const(value, unsigned)
+
+
+def float_bits(value: float) -> Float:
+    """A 64-bit Float."""
+    return Float(struct.unpack("<Q", struct.pack("<d", value))[0], 64)
+
+
+def float_value(literal: Float) -> float:
+    """The value of a 32- or 64-bit Float."""
+    if literal.width == 32:
+        single: float = struct.unpack("<f", struct.pack("<I", literal.bits))[0]
+        return single
+    double: float = struct.unpack("<d", struct.pack("<Q", literal.bits))[0]
+    return double
+
+
+def literal(tokens: Tokens) -> Const | Float:
+    """Take one number token."""
+    text, at = tokens.value, tokens.at
+    if len(text) > _MAX_DIGITS:
+        tokens.source.fail(at, "number too long", found=text, expected=f"at most {_MAX_DIGITS} characters")
+    kind = text[1:2].lower() if text[0] == "0" else ""
+    if kind == "f":
+        tokens.advance()
+        return Float(int(text[2:], 16), 32)
+    if kind == "d":
+        tokens.advance()
+        return Float(int(text[2:], 16), 64)
+    if kind not in ("x", "b") and not text.rstrip("U").isdigit():
+        tokens.advance()
+        return float_bits(float(text))
+    digits = text.rstrip("U")
+    if kind == "x":
+        value = int(digits[2:], 16)
+    elif kind == "b":
+        value = int(digits[2:], 2)
+    elif len(digits) > 1 and digits[0] == "0":
+        if any(c in "89" for c in digits):
+            tokens.source.fail(at, "not an octal number", found=text, expected="digits 0 to 7 after a leading 0")
+        value = int(digits, 8)
+    else:
+        value = int(digits)
+    if value > _MASK:
+        tokens.source.fail(at, "number too large", found=text, expected="at most 64 bits")
+    tokens.advance()
+    return Const(value, digits != text or value >> 63 != 0)
+
+
+def integer(tokens: Tokens, what: str) -> int:
+    """Take one literal that is an integer, without sign."""
+    if tokens.kind != "number":
+        tokens.unexpected(what)
+    at = tokens.at
+    value = literal(tokens)
+    if isinstance(value, Float):
+        tokens.source.fail(at, "not an integer", expected=what)
+    return value.value
+
+
+def expression(tokens: Tokens) -> Const | Float:
+    """Take one constant expression. Raises MalformedInput where it is not one, or divides by zero."""
+    return _conditional(tokens, 0)
+
+
+def integer_expression(tokens: Tokens, what: str) -> int:
+    """Take a constant expression whose value is an integer."""
+    at = tokens.at
+    value = expression(tokens)
+    if isinstance(value, Float):
+        tokens.source.fail(at, "not an integer", expected=what)
+    return value.value
+
+
+def operand_constant(tokens: Tokens) -> Integer | Float:
+    """Take a constant expression as an instruction's operand."""
+    value = expression(tokens)
+    return value if isinstance(value, Float) else Integer(value.value)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Expressions: unary, then binary by precedence, then ?:.
+
+_LEVELS = {
+    "||": 1,
+    "&&": 2,
+    "|": 3,
+    "^": 4,
+    "&": 5,
+    **dict.fromkeys(("==", "!="), 6),
+    **dict.fromkeys(("<", "<=", ">", ">="), 7),
+    **dict.fromkeys(("<<", ">>"), 8),
+    **dict.fromkeys(("+", "-"), 9),
+    **dict.fromkeys(("*", "/", "%"), 10),
+}
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+}
+
+
+def _conditional(tokens: Tokens, depth: int) -> Const | Float:
+    if depth > _MAX_DEPTH:
+        tokens.source.fail(tokens.at, "expression nested too deeply", expected=f"at most {_MAX_DEPTH} levels")
+    at = tokens.at
+    condition = _binary(tokens, 1, depth)
+    if tokens.value != "?":
+        return condition
+    tokens.advance()
+    yes = _conditional(tokens, depth + 1)
+    tokens.expect(":", "of '?'")
+    no = _conditional(tokens, depth + 1)
+    if isinstance(condition, Float) or isinstance(yes, Float) is not isinstance(no, Float):
+        tokens.source.fail(at, "operands of '?:' do not fit", expected="an integer, and two values of one kind")
+    chosen = yes if condition.value else no
+    if isinstance(yes, Float) or isinstance(no, Float) or isinstance(chosen, Float):
+        return chosen
+    return wrap(chosen.value, yes.unsigned or no.unsigned)
+
+
+def _binary(tokens: Tokens, lowest: int, depth: int) -> Const | Float:
+    left = _unary(tokens, depth)
+    while tokens.kind == "punct":
+        operator, at = tokens.value, tokens.at
+        level = _LEVELS.get(operator, 0)
+        if level < lowest or level == 0:
+            break
+        tokens.advance()
+        right = _binary(tokens, level + 1, depth)
+        left = _apply(tokens, at, operator, left, right)
+    return left
+
+
+def _unary(tokens: Tokens, depth: int) -> Const | Float:
+    if depth > _MAX_DEPTH:
+        tokens.source.fail(tokens.at, "expression nested too deeply", expected=f"at most {_MAX_DEPTH} levels")
+    if tokens.kind == "number":
+        return literal(tokens)
+    value = tokens.value
+    if value == "WARP_SZ":
+        tokens.advance()
+        return Const(WARP_SIZE, False)
+    if value == "(":
+        tokens.advance()
+        if tokens.value in (".s64", ".u64"):
+            unsigned = tokens.take() == ".u64"
+            tokens.expect(")", "of the cast")
+            at = tokens.at
+            cast = _unary(tokens, depth + 1)
+            if isinstance(cast, Float):
+                tokens.source.fail(at, "cast of a floating constant", expected="an integer")
+            return wrap(cast.value, unsigned)
+        inner = _conditional(tokens, depth + 1)
+        tokens.expect(")", "of the expression")
+        return inner
+    if value not in ("+", "-", "~", "!"):
+        tokens.unexpected("a constant")
+    at = tokens.at
+    tokens.advance()
+    direct = tokens.kind == "number"
+    return _apply_unary(tokens, at, value, _unary(tokens, depth + 1), direct)
+
+
+def _apply_unary(tokens: Tokens, at: int, operator: str, operand: Const | Float, direct: bool) -> Const | Float:
+    if isinstance(operand, Float):
+        if operator == "-":
+            return Float(operand.bits ^ 1 << operand.width - 1, operand.width)
+        if operator == "+":
+            return operand
+        tokens.source.fail(at, f"'{operator}' of a floating constant", expected="an integer")
+    if operator == "-":
+        if direct and operand.value <= 1 << 63:
+            return Const(-operand.value, False)
+        return wrap(-operand.value, operand.unsigned)
+    if operator == "~":
+        return wrap(~operand.value, operand.unsigned)
+    if operator == "!":
+        return Const(int(not operand.value), False)
+    return operand
+
+
+def _apply(tokens: Tokens, at: int, operator: str, left: Const | Float, right: Const | Float) -> Const | Float:
+    if isinstance(left, Float) or isinstance(right, Float):
+        return _apply_float(tokens, at, operator, left, right)
+    if operator in ("<<", ">>"):
+        count = min(right.value & _MASK, 64)
+        return wrap(left.value << count if operator == "<<" else left.value >> count, left.unsigned)
+    if operator in ("&&", "||"):
+        both = bool(left.value), bool(right.value)
+        return Const(int(all(both) if operator == "&&" else any(both)), False)
+    unsigned = left.unsigned or right.unsigned
+    a, b = wrap(left.value, unsigned).value, wrap(right.value, unsigned).value
+    if operator in _COMPARE:
+        return Const(int(_COMPARE[operator](a, b)), False)
+    if operator in _ARITHMETIC:
+        return wrap(_ARITHMETIC[operator](a, b), unsigned)
+    if b == 0:
+        tokens.source.fail(at, "division by zero", expected="a divisor other than 0")
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return wrap(quotient if operator == "/" else a - b * quotient, unsigned)
+
+
+def _apply_float(tokens: Tokens, at: int, operator: str, left: Const | Float, right: Const | Float) -> Const | Float:
+    doubles = isinstance(left, Float) and isinstance(right, Float) and left.width == right.width == 64
+    if not doubles or operator not in (*_COMPARE, "+", "-", "*", "/"):
+        tokens.source.fail(at, f"operands of '{operator}' do not fit", expected="two integers, or two 64-bit floats")
+    assert isinstance(left, Float)
+    assert isinstance(right, Float)
+    a, b = float_value(left), float_value(right)
+    if operator in _COMPARE:
+        return Const(int(_COMPARE[operator](a, b)), False)
+    if operator == "+":
+        return float_bits(a + b)
+    if operator == "-":
+        return float_bits(a - b)
+    if operator == "*":
+        return float_bits(a * b)
+    if b == 0:
+        tokens.source.fail(at, "division by zero", expected="a divisor other than 0")
+    return float_bits(a / b)

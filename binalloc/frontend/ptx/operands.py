@@ -1,0 +1,223 @@
+"""Operands of one instruction, from a token cursor to the tree.
+
+`OperandReader` needs a scope and the module's names; it leaves the cursor behind the operand. Names that nothing
+declares yet may be labels further down: they become Symbols and are noted in the scope's `pending`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import NoReturn
+
+from binalloc.frontend.ptx.ast import (
+    Address,
+    Discard,
+    Dual,
+    Float,
+    Integer,
+    Negated,
+    Operand,
+    Register,
+    Special,
+    Symbol,
+    Texture,
+    Vector,
+)
+from binalloc.frontend.ptx.lexer import Source, Tokens
+from binalloc.frontend.ptx.literals import integer_expression, operand_constant
+from binalloc.frontend.ptx.scopes import Label, Scope
+
+_MAX_ITEMS = 256  # of one vector operand: mma and tcgen05 have the longest, 128
+
+_DISCARD = Discard()
+
+
+class OperandReader:
+    """Reads operands in one scope.
+
+    Args:
+        scope: where names are looked up.
+        module_names: variables and functions of the module.
+        where: index in the body of the instruction that is being read; set by the caller.
+    """
+
+    __slots__ = ("module_names", "scope", "where")
+
+    def __init__(self, scope: Scope, module_names: Container[str]) -> None:
+        self.scope = scope
+        self.module_names = module_names
+        self.where = 0
+
+    def operands(self, tokens: Tokens) -> tuple[Operand, ...]:
+        """Take operands up to, and without, the semicolon."""
+        if tokens.value == ";":
+            return ()
+        out = [self.operand(tokens)]
+        while tokens.accept(","):
+            out.append(self.operand(tokens))
+        return tuple(out)
+
+    def operand(self, tokens: Tokens) -> Operand:
+        """Take one operand."""
+        value = tokens.value
+        if tokens.kind == "name" and value != "WARP_SZ":
+            return self._named(tokens)
+        if value == "{":
+            return self._vector(tokens)
+        if value == "[":
+            return self._address(tokens)
+        if value == "!" and tokens.kind == "punct":
+            at = tokens.at
+            tokens.advance()
+            if tokens.kind == "name" and tokens.value != "WARP_SZ":
+                at = tokens.at
+                base = self._resolve(tokens)
+                if not isinstance(base, Register):
+                    tokens.source.fail(at, "only a register can be negated", expected="a predicate register after '!'")
+                return Negated(base)
+            constant = operand_constant(tokens)
+            if isinstance(constant, Float):
+                tokens.source.fail(at, "'!' of a floating constant", expected="an integer")
+            return Integer(int(not constant.value))
+        if tokens.kind != "number" and value not in ("(", "-", "+", "~", "WARP_SZ"):
+            tokens.unexpected("an operand: a register, constant, symbol, [address] or {vector}")
+        return operand_constant(tokens)
+
+    def call_list(self, tokens: Tokens) -> tuple[Operand, ...]:
+        """Take `(a, b)`."""
+        tokens.expect("(")
+        if tokens.accept(")"):
+            return ()
+        out = [self.operand(tokens)]
+        while tokens.accept(","):
+            out.append(self.operand(tokens))
+        tokens.expect(")", "after the list")
+        return tuple(out)
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _resolve(self, tokens: Tokens) -> Operand:
+        """Take a name: the operand it stands for; a Symbol where it may be a label."""
+        name, at = tokens.value, tokens.at
+        tokens.advance()
+        found = self.scope.find(name)
+        if found is None or isinstance(found, Label):
+            if name[0] == "%" or "." in name:
+                undeclared(tokens.source, at, name)
+            # At the outermost level a label has the name it is written with, and so has what the module declares.
+            if self.scope.parent is not None or name not in self.module_names:
+                self.scope.pending.append((name, self.where, at))
+            return Symbol(name)
+        return found
+
+    def _named(self, tokens: Tokens) -> Operand:
+        at = tokens.at
+        if tokens.value == "_":
+            tokens.advance()
+            return self._dual(tokens, _DISCARD) if tokens.value == "|" else _DISCARD
+        base = self._resolve(tokens)
+        if tokens.value == "|" and tokens.kind == "punct" and isinstance(base, Register):
+            return self._dual(tokens, base)
+        if isinstance(base, Symbol) and tokens.kind == "punct":
+            if tokens.value in ("+", "-"):
+                return Symbol(base.name, integer_expression(tokens, "a constant offset"))
+            if tokens.value == "[":
+                tokens.source.fail(tokens.at, "indexed variable", expected="an address: [variable+offset], in bytes")
+        elif isinstance(base, Register) and tokens.value in ("+", "-"):
+            tokens.source.fail(at, "offset outside of an address", expected="[register+offset], or a register alone")
+        return base
+
+    def _dual(self, tokens: Tokens, first: Register | Discard) -> Dual:
+        tokens.advance()
+        at = tokens.at
+        if tokens.value == "_":
+            tokens.advance()
+            return Dual(first, _DISCARD)
+        if tokens.kind != "name":
+            tokens.unexpected("a register after '|'")
+        second = self._resolve(tokens)
+        if not isinstance(second, Register):
+            tokens.source.fail(at, "not a register", expected="a register after '|'")
+        return Dual(first, second)
+
+    def _vector(self, tokens: Tokens) -> Vector:
+        at = tokens.at
+        tokens.expect("{")
+        items: list[Operand] = []
+        while True:
+            item_at = tokens.at
+            item = self.operand(tokens) if tokens.value not in ("{", "[") else None
+            if not isinstance(item, Register | Special | Integer | Float | Symbol | Discard):
+                tokens.source.fail(item_at, "not an item of a vector", expected="a register, constant or '_'")
+            items.append(item)
+            if not tokens.accept(","):
+                break
+        if len(items) > _MAX_ITEMS:
+            tokens.source.fail(at, "vector too long", expected=f"at most {_MAX_ITEMS} items")
+        tokens.expect("}", "after the items of the vector")
+        return Vector(tuple(items))
+
+    def _address(self, tokens: Tokens) -> Address | Texture:
+        tokens.expect("[")
+        if tokens.kind != "name" or tokens.value == "WARP_SZ":
+            offset = integer_expression(tokens, "an address")
+            tokens.expect("]", "after the address")
+            return Address(None, offset)
+        base = self._base(tokens)
+        if tokens.value == ",":
+            return self._texture(tokens, base)
+        offset = base.offset if isinstance(base, Symbol) else 0
+        if tokens.value in ("+", "-") and tokens.kind == "punct":
+            offset = self._offset(tokens, tokens.at)
+        tokens.expect("]", "after the address")
+        return Address(base, offset)
+
+    def _base(self, tokens: Tokens) -> Register | Symbol:
+        at = tokens.at
+        base = self._resolve(tokens)
+        if not isinstance(base, Register | Symbol):
+            tokens.source.fail(at, "not an address", expected="a register, variable or constant")
+        return base
+
+    def _offset(self, tokens: Tokens, sign: int) -> int:
+        # `+%r1` would read as a sign before a name: say what is wrong instead.
+        probe = Tokens(tokens.source, sign + 1)
+        if probe.kind == "name" and probe.value != "WARP_SZ":
+            tokens.source.fail(
+                probe.at,
+                "an address has one base",
+                found=probe.value,
+                expected="a constant offset",
+                remedy="Add the two in a register first",
+            )
+        return integer_expression(tokens, "a constant offset")
+
+    def _texture(self, tokens: Tokens, texture: Register | Symbol) -> Texture:
+        tokens.expect(",")
+        sampler: Register | Symbol | None = None
+        if tokens.value != "{":
+            at = tokens.at
+            item = self.operand(tokens)
+            if tokens.value == "]":  # one coordinate without braces
+                if not isinstance(item, Register | Integer | Float):
+                    tokens.source.fail(at, "not a coordinate", expected="a register, constant or {vector}")
+                tokens.advance()
+                return Texture(texture, None, (item,))
+            if not isinstance(item, Register | Symbol):
+                tokens.source.fail(at, "not a sampler", expected="a register or variable")
+            sampler = item
+            tokens.expect(",", "after the sampler")
+        coordinates = self._vector(tokens).items
+        tokens.expect("]", "after the coordinates")
+        return Texture(texture, sampler, coordinates)
+
+
+def undeclared(source: Source, at: int, name: str) -> NoReturn:
+    """Fail for a name that nothing declares."""
+    what = "undeclared register" if name.startswith("%") else "undeclared name"
+    expected = (
+        "a register declared by '.reg', or a special register"
+        if name.startswith("%")
+        else "a declared register, variable, label or function"
+    )
+    source.fail(at, what, found=name, expected=expected)

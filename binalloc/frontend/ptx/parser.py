@@ -1,0 +1,228 @@
+"""PTX text to syntax tree (PTX ISA 9.0, and what older versions wrote differently).
+
+`parse` needs nothing but the text. What it returns is complete: every name used is declared, names of inner scopes are
+unique, constant expressions are evaluated, and debug sections are left out. Types of instructions are not checked here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from binalloc.frontend.ptx.ast import Function, Module
+from binalloc.frontend.ptx.body import BodyParser, take_pragma
+from binalloc.frontend.ptx.functions import header, open_scope
+from binalloc.frontend.ptx.lexer import COMMENT, SKIP, Source, Tokens
+from binalloc.frontend.ptx.literals import integer
+from binalloc.frontend.ptx.scopes import Scope
+from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variables
+
+_LINKAGE = (".visible", ".extern", ".weak", ".common")
+_SECTION = re.compile(rf'\.section\s++[\w.$]++{SKIP}\{{(?:[^{{}}"/]++|"[^"\n]*+"|{COMMENT})*+\}}', re.ASCII)
+_REFUSED = {
+    ".alias": "aliases of functions are not supported",
+    ".reg": "registers outside of a function",
+    ".param": "parameters outside of a function",
+}
+
+
+def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
+    """Parse a PTX module.
+
+    Args:
+        text: the whole text; NUL characters at its end are left out.
+        path: the file it came from, for messages.
+        flattened: accept the names that `dump.format_module` writes for registers of inner scopes.
+
+    Raises:
+        MalformedInput: with line and column, wherever the text is not PTX, uses a name that is not declared, declares
+            one twice, or contradicts itself.
+    """
+    return _ModuleParser(Source(text.rstrip("\0"), path), flattened).parse()
+
+
+class _ModuleParser:
+    def __init__(self, source: Source, flattened: bool) -> None:
+        self.source = source
+        text = source.text
+        lines = len(source.starts) - (1 if text.endswith("\n") or not text else 0)
+        self.module = Module((0, 0), "", 32, path=source.path, lines=lines)
+        self.names = ModuleNames(self.module, flattened)
+        self.loc: tuple[int, int] | None = None
+        self.has_address_size = False
+
+    def parse(self) -> Module:
+        tokens = Tokens(self.source, 0)
+        self._version(tokens)
+        while tokens.kind != "end":
+            self._item(tokens)
+        if not self.module.target:
+            tokens.unexpected(".target")
+        return self.module
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _version(self, tokens: Tokens) -> None:
+        if tokens.value != ".version":
+            tokens.unexpected(".version, which every PTX module begins with")
+        tokens.advance()
+        m = re.fullmatch(r"(\d{1,4})\.(\d{1,4})", tokens.value)
+        if m is None:
+            tokens.unexpected("a version, such as 8.0")
+        self.module.version = int(m[1]), int(m[2])
+        tokens.advance()
+
+    def _item(self, tokens: Tokens) -> None:
+        """Take one item of module scope."""
+        word, at = tokens.value, tokens.at
+        if tokens.kind != "directive":
+            if tokens.value == ";":
+                tokens.advance()
+                return
+            tokens.unexpected("a directive, function or variable")
+        if word == ".target":
+            self._target(tokens)
+        elif word == ".address_size":
+            tokens.advance()
+            at = tokens.at
+            size = integer(tokens, "32 or 64")
+            if size not in (32, 64) or (self.has_address_size and size != self.module.address_size):
+                self.source.fail(at, "address size", expected="32 or 64, once")
+            self.module.address_size = size
+            self.has_address_size = True
+        elif word == ".file":
+            self._file(tokens)
+        elif word == ".loc":
+            self._loc(tokens)
+        elif word == ".section":
+            self._section(tokens)
+        elif word == ".pragma":
+            tokens.advance()
+            tokens.jump(take_pragma(tokens))
+        elif word in _REFUSED:
+            self.source.fail(at, _REFUSED[word], found=word, expected="a .func, .entry or variable")
+        elif word == ".version":
+            self.source.fail(at, "a second .version", found=word, expected="one module in a file")
+        else:
+            self._declaration(tokens)
+
+    def _target(self, tokens: Tokens) -> None:
+        tokens.advance()
+        while True:
+            at = tokens.at
+            word = tokens.name("a target, such as sm_75")
+            if re.fullmatch(r"sm_\d{2,3}[af]?|compute_\d{2,3}[af]?", word):
+                if self.module.target and self.module.target != word:
+                    self.source.fail(at, "a second target", found=word, expected=self.module.target)
+                self.module.target = word
+            elif word not in ("texmode_unified", "texmode_independent", "debug"):
+                self.source.fail(at, "target not supported", found=word, expected="sm_NN")
+            if not tokens.accept(","):
+                break
+        if not self.module.target:
+            tokens.unexpected("a target, such as sm_75")
+
+    def _file(self, tokens: Tokens) -> None:
+        tokens.advance()
+        index = integer(tokens, "the number of the file")
+        if tokens.kind != "string":
+            tokens.unexpected("the name of the file, as a string")
+        self.module.files[index] = tokens.take()[1:-1]
+        while tokens.accept(","):  # time and size of the file
+            integer(tokens, "a number")
+
+    def _loc(self, tokens: Tokens) -> None:
+        tokens.advance()
+        file = integer(tokens, "the number of a file")
+        line = integer(tokens, "the number of a line")
+        integer(tokens, "the number of a column")
+        self.loc = file, line
+        while tokens.accept(","):
+            word = tokens.name("function_name or inlined_at")
+            if word == "function_name":
+                tokens.name("a label")
+                if tokens.accept("+"):
+                    integer(tokens, "a number")
+            elif word == "inlined_at":
+                for _ in range(3):
+                    integer(tokens, "a number")
+            else:
+                tokens.unexpected("function_name or inlined_at")
+
+    def _section(self, tokens: Tokens) -> None:
+        """Debug data, as a whole."""
+        m = _SECTION.match(self.source.text, tokens.at)
+        if m is None:
+            tokens.advance()
+            self.source.fail(tokens.at, "section of debug data", expected="a name, '{', data and '}'")
+        tokens.jump(m.end())
+
+    def _declaration(self, tokens: Tokens) -> None:
+        external = False
+        start = tokens.at
+        while tokens.value in _LINKAGE:
+            external |= tokens.take() == ".extern"
+        if tokens.value in (".entry", ".func"):
+            self._function(tokens, external)
+        elif tokens.kind == "directive":
+            declare_module_variables(tokens, self.names, external)
+        elif tokens.at == start:
+            tokens.unexpected("a directive, function or variable")
+        else:
+            tokens.unexpected(".entry, .func or a variable")
+
+    def _function(self, tokens: Tokens, external: bool) -> None:
+        at = tokens.at
+        if not self.module.target:
+            self.source.fail(at, "no .target before the first function", expected=".target")
+        function, declared = header(tokens, self.names)
+        scope = open_scope(self.source, function, declared)
+        has_body = tokens.value == "{"
+        if has_body and external:
+            self.source.fail(at, "body of an external function", found=function.name, expected="';'")
+        known = self._enter(function, at, has_body)
+        if not has_body:
+            tokens.advance()
+            return
+        end = self._body(known, scope, tokens.at + 1)
+        self.loc = None
+        tokens.jump(end)
+
+    def _enter(self, function: Function, at: int, has_body: bool) -> Function:
+        """Enter a function; a definition takes its declaration's place."""
+        name = function.name
+        if name in self.module.variables:
+            self.source.fail(at, "declared twice", found=name, expected="a name that is not declared yet")
+        earlier = self.module.functions.get(name)
+        if earlier is None:
+            self.module.functions[name] = function
+            return function
+        if _shape(earlier) != _shape(function):
+            self.source.fail(at, "declared differently before", found=name, expected="the same parameters and results")
+        if earlier.body is not None and has_body:
+            self.source.fail(at, "declared twice", found=name, expected="one body of a function")
+        if has_body:
+            _merge(earlier, function)
+            self.module.functions[name] = function
+        return function
+
+    def _body(self, function: Function, scope: Scope, at: int) -> int:
+        function.body = []  # a body, for calls of the function by itself
+        return BodyParser(self.source, self.names, function, scope, self.loc).parse(at)
+
+
+def _shape(function: Function) -> object:
+    """What declarations of a function must agree in."""
+    return (
+        function.is_entry,
+        [(v.space, v.size) for v in function.results],
+        [(v.space, v.size) for v in function.parameters],
+    )
+
+
+def _merge(declaration: Function, definition: Function) -> None:
+    """Bounds of a declaration hold for the definition."""
+    definition.maxntid = definition.maxntid or declaration.maxntid
+    definition.reqntid = definition.reqntid or declaration.reqntid
+    definition.min_blocks = definition.min_blocks or declaration.min_blocks
+    definition.max_registers = definition.max_registers or declaration.max_registers
+    definition.noreturn |= declaration.noreturn

@@ -1,0 +1,170 @@
+"""Names of a function body: scopes, parametrised register sets, special registers.
+
+A `Scope` is one `{ }`. Names of inner scopes get the scope's number as a suffix, which no PTX identifier can have
+(`temp.1`), so that flattening needs no search for a free name. Labels may be used before they stand in the text: a name
+that is not a register or variable yet is left `pending` and settled when its scope closes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from binalloc.frontend.ptx.ast import Operand, Register, Special, Vector
+
+COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
+"""Components of a vector register."""
+
+_TRIPLES = ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid")
+
+SPECIALS = frozenset(
+    [f"{name}.{component}" for name in _TRIPLES for component in "xyzw"]
+    + [f"%envreg{i}" for i in range(32)]
+    + [f"%pm{i}" for i in range(8)]
+    + [f"%pm{i}_64" for i in range(8)]
+    + ["%reserved_smem_offset_0", "%reserved_smem_offset_1"]
+    + list(_TRIPLES)
+    + (  # noqa: SIM905
+        "%laneid %warpid %nwarpid %smid %nsmid %gridid %is_explicit_cluster %cluster_ctarank %cluster_nctarank "
+        "%lanemask_eq %lanemask_le %lanemask_lt %lanemask_ge %lanemask_gt %clock %clock_hi %clock64 "
+        "%globaltimer %globaltimer_lo %globaltimer_hi %reserved_smem_offset_begin %reserved_smem_offset_end "
+        "%reserved_smem_offset_cap %total_smem_size %aggr_smem_size %dynamic_smem_size %current_graph_exec"
+    ).split()
+)
+"""Special registers (PTX ISA, section 10)."""
+
+_SPECIAL_OPERANDS = {name: Special(name) for name in SPECIALS}
+
+MAX_SET = 1 << 32  # registers of one parametrised declaration: they are made one by one, as they are used
+_SPLITS = 10  # trailing digits that can be a number below MAX_SET
+_TRAILING = re.compile(r"[0-9]+\Z")
+
+
+def number_splits(name: str) -> list[tuple[str, int]]:
+    """The ways to read a name as prefix and number: `%r12` is `%r1` + 2 and `%r` + 12; a number has no leading 0."""
+    m = _TRAILING.search(name)
+    if m is None:
+        return []
+    end = len(name)
+    out = []
+    for at in range(end - 1, max(m.start(), end - _SPLITS) - 1, -1):
+        if name[at] != "0" or at == end - 1:
+            out.append((name[:at], int(name[at:])))
+    return out
+
+
+class RegisterSet:
+    """`.reg .b32 %r<10>`: type, count, and components of a vector (0: none)."""
+
+    __slots__ = ("count", "type", "width")
+
+    def __init__(self, type_: str, count: int, width: int) -> None:
+        self.type = type_
+        self.count = count
+        self.width = width
+
+
+class Label:
+    """What a scope's table holds for a label; unique: its name in the function."""
+
+    __slots__ = ("unique",)
+
+    def __init__(self, unique: str) -> None:
+        self.unique = unique
+
+
+class Scope:
+    """The names declared in one `{ }`.
+
+    names: name -> the operand it stands for, or Label. sets: prefix -> registers. lowest: prefix -> the least number a
+    declared name has behind that prefix, which tells an overlap of a set with what is declared already. pending: uses
+    of names to be settled when the scope closes: (name, where, offset in the text); where is the index of the
+    instruction in the body, or the name of a `.branchtargets` list. registers: the function's, name -> type, shared by
+    its scopes.
+    """
+
+    __slots__ = ("at", "lowest", "names", "parent", "pending", "registers", "sets", "suffix")
+
+    def __init__(self, parent: Scope | None, suffix: str, at: int, registers: dict[str, str]) -> None:
+        self.parent = parent
+        self.suffix = suffix
+        self.at = at
+        self.registers = registers
+        self.names: dict[str, Operand | Label] = {}
+        self.sets: dict[str, RegisterSet] = {}
+        self.lowest: dict[str, int] = {}
+        self.pending: list[tuple[str, int | str, int]] = []
+
+    def taken(self, name: str) -> bool:
+        """Whether the name is declared in this very scope."""
+        return name in self.names or self._in_set(name) is not None
+
+    def set_taken(self, prefix: str, count: int) -> bool:
+        """Whether one of the registers `prefix<count>` is declared in this very scope."""
+        if prefix in self.sets or self.lowest.get(prefix, MAX_SET) < count:
+            return True
+        return any(
+            p in self.sets and int(f"{number}0") < self.sets[p].count
+            for p, number in number_splits(prefix)
+            if number or count > 1
+        )
+
+    def declare(self, name: str, operand: Operand | Label) -> None:
+        """Enter a name that is not taken."""
+        self.names[name] = operand
+        for prefix, number in number_splits(name):
+            if number < self.lowest.get(prefix, MAX_SET):
+                self.lowest[prefix] = number
+
+    def declare_register(self, name: str, type_: str, width: int) -> None:
+        """Enter a register, or a vector of them."""
+        self.declare(name, self._make(name, type_, width))
+
+    def declare_set(self, prefix: str, registers: RegisterSet) -> None:
+        """Enter registers `prefix0` and so on; `set_taken` was false."""
+        self.sets[prefix] = registers
+        for p, number in number_splits(prefix):
+            first = int(f"{number}0")
+            if first < self.lowest.get(p, MAX_SET):
+                self.lowest[p] = first
+
+    def find(self, name: str) -> Operand | Label | None:
+        """What the name stands for here, seen from the inside out; None where nothing declares it yet."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            if scope.sets:
+                registers = scope._in_set(name)
+                if registers is not None:
+                    return scope._from_set(name, registers)
+            scope = scope.parent
+        base, dot, component = name.partition(".")
+        if dot and component in COMPONENTS:
+            whole = self.find(base)
+            if isinstance(whole, Vector) and COMPONENTS[component] < len(whole.items):
+                return whole.items[COMPONENTS[component]]
+        return _SPECIAL_OPERANDS.get(name)
+
+    def _in_set(self, name: str) -> RegisterSet | None:
+        if self.sets and name[-1:].isdigit():
+            for prefix, number in number_splits(name):
+                registers = self.sets.get(prefix)
+                if registers is not None and number < registers.count:
+                    return registers
+        return None
+
+    def _from_set(self, name: str, registers: RegisterSet) -> Operand:
+        operand = self._make(name, registers.type, registers.width)
+        self.names[name] = operand
+        return operand
+
+    def _make(self, name: str, type_: str, width: int) -> Operand:
+        unique = name + self.suffix
+        if not width:
+            self.registers[unique] = type_
+            return Register(unique)
+        items = tuple(Register(f"{unique}.{component}") for component in "xyzw"[:width])
+        for item in items:
+            self.registers[item.name] = type_
+        return Vector(items)

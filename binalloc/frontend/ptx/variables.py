@@ -1,0 +1,147 @@
+"""Where declarations enter the tables: the module's names, and the variables and registers of a function's scopes."""
+
+from __future__ import annotations
+
+from binalloc.frontend.ptx.ast import Function, Module, Symbol, Variable
+from binalloc.frontend.ptx.declarations import SPACES, Head, head, variable
+from binalloc.frontend.ptx.lexer import Source, Tokens
+from binalloc.frontend.ptx.literals import integer
+from binalloc.frontend.ptx.scopes import MAX_SET, SPECIALS, Label, RegisterSet, Scope
+
+
+class ModuleNames:
+    """The names of a module: a container of its variables and functions, and its module-scope prototypes.
+
+    flattened: the text is a dump of this package: its names may carry scope numbers and components.
+    """
+
+    __slots__ = ("flattened", "functions", "prototypes", "variables")
+
+    def __init__(self, module: Module, flattened: bool) -> None:
+        self.variables = module.variables
+        self.functions = module.functions
+        self.prototypes: dict[str, str] = {}
+        self.flattened = flattened
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.variables or name in self.functions
+
+    def check(self, source: Source, at: int, name: str) -> None:
+        """Fail where a name that is being declared is no identifier, or reserved."""
+        if "." in name and not self.flattened:
+            source.fail(at, "not an identifier", found=name, expected="letters, digits, '_' and '$'")
+        if name == "_":
+            source.fail(at, "not an identifier", found=name, expected="a name")
+        if name == "WARP_SZ" or name in SPECIALS:
+            source.fail(at, "reserved name", found=name, expected="a name that PTX does not define")
+
+
+def declare_variables(tokens: Tokens, names: ModuleNames, function: Function, scope: Scope, external: bool) -> None:
+    """Take one declaration in a body, from its space to the semicolon, and enter what it declares in the scope."""
+    of = head(tokens)
+    while True:
+        at = tokens.at
+        name = tokens.name("the name of a variable")
+        names.check(tokens.source, at, name)
+        if of.space == "reg":
+            _declare_registers(tokens, scope, of, name, at)
+        else:
+            if scope.taken(name):
+                duplicate(tokens.source, at, name)
+            declared = variable(tokens, of, name + scope.suffix, at, external, names)
+            function.variables[declared.name] = declared
+            scope.declare(name, Symbol(declared.name))
+        if not tokens.accept(","):
+            break
+    if tokens.value != ";":
+        tokens.unexpected("',' or ';' after the name")
+    tokens.advance()
+
+
+def _declare_registers(tokens: Tokens, scope: Scope, of: Head, name: str, at: int) -> None:
+    source = tokens.source
+    if of.width > 4 or of.width == 1:
+        source.fail(at, "vector of registers", found=f".v{of.width}", expected=".v2 or .v4")
+    if not tokens.accept("<"):
+        if scope.taken(name):
+            duplicate(source, at, name)
+        scope.declare_register(name, of.type, of.width)
+        return
+    count_at = tokens.at
+    count = integer(tokens, "the number of registers")
+    if not 0 <= count <= MAX_SET:
+        source.fail(count_at, "number of registers", expected=f"0 to {MAX_SET}")
+    tokens.expect(">", "after the number of registers")
+    if not count:
+        return
+    if scope.set_taken(name, count):
+        duplicate(source, at, name)
+    scope.declare_set(name, RegisterSet(of.type, count, of.width))
+
+
+def declare_label(source: Source, scope: Scope, name: str, at: int) -> str:
+    """Enter a label (or the name of a target list); its name in the function."""
+    if scope.taken(name):
+        duplicate(source, at, name)
+    unique = name + scope.suffix
+    scope.declare(name, Label(unique))
+    return unique
+
+
+def declare_module_variables(tokens: Tokens, names: ModuleNames, external: bool) -> None:
+    """Take one declaration at module scope, from its space to the semicolon."""
+    source = tokens.source
+    if tokens.value not in SPACES:
+        tokens.unexpected("a space: " + ", ".join(SPACES[2:-1]))
+    if tokens.value in (".reg", ".param"):
+        tokens.unexpected("one of .global, .const, .shared and .local outside of a function")
+    of = head(tokens)
+    while True:
+        at = tokens.at
+        name = tokens.name("the name of a variable")
+        names.check(source, at, name)
+        if name in names.functions:
+            duplicate(source, at, name)
+        declared = variable(tokens, of, name, at, external, _With(names, name))
+        _enter(source, names, declared, at)
+        if not tokens.accept(","):
+            break
+    if tokens.value != ";":
+        tokens.unexpected("',' or ';' after the name")
+    tokens.advance()
+
+
+def _enter(source: Source, names: ModuleNames, declared: Variable, at: int) -> None:
+    """Enter a variable; an external declaration gives way to the definition and must agree with it."""
+    earlier = names.variables.get(declared.name)
+    if earlier is None:
+        names.variables[declared.name] = declared
+        return
+    if not earlier.external and not declared.external:
+        duplicate(source, at, declared.name)
+    same = earlier.space == declared.space and earlier.type == declared.type
+    if not same or (earlier.size and declared.size and earlier.size != declared.size):
+        source.fail(
+            at,
+            "declared differently before",
+            found=declared.name,
+            expected=f".{earlier.space} .{earlier.type} of {earlier.size} bytes",
+        )
+    if earlier.external:
+        names.variables[declared.name] = declared
+
+
+class _With:
+    """Names, and one more."""
+
+    def __init__(self, names: ModuleNames, name: str) -> None:
+        self.names = names
+        self.name = name
+
+    def __contains__(self, name: object) -> bool:
+        return name == self.name or name in self.names
+
+
+def duplicate(source: Source, at: int, name: str) -> None:
+    """Fail for a name that is declared already."""
+    source.fail(at, "declared twice", found=name, expected="a name that is not declared in this scope")

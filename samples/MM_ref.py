@@ -1,0 +1,13 @@
+"""C = A B, every element summed over k in order with one rounding a term, as MM.cu writes it with fmaf."""
+
+import numpy as np
+
+from binalloc.emulator.exact import fma32
+
+
+def reference(inputs, launch):
+    a, b = inputs["a"], inputs["b"]
+    c = np.zeros((inputs["m"], inputs["n"]), np.float32)
+    for i in range(inputs["k"]):
+        c = fma32(a[:, i : i + 1], b[i], c)
+    return {"c": c}
