@@ -24,6 +24,7 @@ from binalloc.transform.schedule import schedule
 
 SAMPLES = Path(__file__).parent
 MACHINE = "gtx680"
+PTX_FOLDER = Path("/tmp/binalloc-ptx")
 NVCC = ("nvcc", "-ptx", "-arch=sm_75", "-O3", "-lineinfo")
 
 
@@ -39,10 +40,18 @@ def build(source: Path) -> bytes:
 
 
 def compile_cuda(source: Path) -> bytes:
-    """What nvcc makes of one .cu file, `.file` lines cut down to the file's name. Raises CalledProcessError."""
-    done = subprocess.run([*NVCC, source.name, "-o", "-"], cwd=SAMPLES, check=True, stdout=subprocess.PIPE)
-    text = re.sub(r'(?m)^(\s*\.file\s+\d+\s+")[^"]*/', r"\1", done.stdout.decode())
-    return text.encode()
+    """What nvcc makes of one .cu file, `.file` lines cut down to the file's name. Raises CalledProcessError.
+
+    nvcc hashes the source's path into names, so the same bytes on every machine need the same folder.
+    """
+    PTX_FOLDER.mkdir()
+    try:
+        for file in (source, *sources("cuh")):
+            shutil.copy(file, PTX_FOLDER)
+        done = subprocess.run([*NVCC, source.name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
+    finally:
+        shutil.rmtree(PTX_FOLDER)
+    return re.sub(r'(?m)^(\s*\.file\s+\d+\s+")[^"]*/', r"\1", done.stdout.decode()).encode()
 
 
 def bring_up_to_date(made: list[tuple[Path, Path]], maker: Callable[[Path], bytes], check: bool) -> int:

@@ -29,7 +29,7 @@ static __device__ __forceinline__ float3 scaled_sum(float s, float3 a, float3 b)
 }
 
 // Spring, dashpot and friction between two touching spheres: `normal` points at the other one.
-static __device__ __noinline__ float3 touch(float3 normal, float distance, float3 rate)
+__device__ __noinline__ float3 touch(float3 normal, float distance, float3 rate)
 {
     const float3 slip = scaled_sum(-dot(rate, normal), normal, rate);
     const float push = -contact.spring * (contact.diameter - distance);
@@ -38,7 +38,7 @@ static __device__ __noinline__ float3 touch(float3 normal, float distance, float
 }
 
 // The force that a particle feels from another one at `offset` that moves at `rate` relative to it.
-static __device__ __noinline__ float3 meet(float3 offset, float3 rate)
+__device__ __noinline__ float3 meet(float3 offset, float3 rate)
 {
     const float square = dot(offset, offset);
     if (square >= contact.diameter * contact.diameter)
@@ -50,7 +50,7 @@ static __device__ __noinline__ float3 meet(float3 offset, float3 rate)
 
 // `force` and what all particles of one cell but number `self` add to it. `from`: the particle's place as seen from
 // that cell's corner.
-static __device__ __noinline__ float3 meet_cell(int cell, float3 from, float3 velocity, int self, Store store,
+__device__ __noinline__ float3 meet_cell(int cell, float3 from, float3 velocity, int self, Store store,
                                                 float3 force)
 {
     const int end = cell * SLOTS + store.population[cell];
