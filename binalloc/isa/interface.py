@@ -7,7 +7,8 @@ in the emulator which registers and predicates each opcode really reads and writ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from binalloc.isa.fields import PT
@@ -20,6 +21,7 @@ from binalloc.isa.opcodes import (
     FORM_C_IMM,
     FORM_CONST,
     FORM_IMM,
+    TEXTURE_DIMENSIONS,
     WIDTH_BYTES,
     Operand,
 )
@@ -64,9 +66,9 @@ class Memory:
     bank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class View:
-    """An instruction as analyses see it.
+    """An instruction as analyses see it; not to be changed.
 
     defs, uses: Refs in operand order, RZ and PT left out; the guard is not among the uses, but in `guard`.
     guard: (predicate, negated) or None; with a guard, defs do not kill. control: "" for plain instructions, else
@@ -89,8 +91,16 @@ class View:
     pure: bool
     constant: bool
     convergent: bool
-    signature: tuple[object, ...]
+    instr: Instr = field(repr=False, compare=False)
     copy: bool = False
+    _signature: tuple[object, ...] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Worked out when it is first asked for: most views never are."""
+        if self._signature is None:
+            self._signature = signature(self.instr)
+        return self._signature
 
 
 _READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
@@ -124,7 +134,7 @@ def view(instr: Instr) -> View:
         pure,
         pure and not uses and guard is None,
         op.name in _CONVERGENT,
-        signature(instr),
+        instr,
         op.name == "MOV" and guard is None and len(defs) == len(uses) == 1,
     )
 
@@ -173,8 +183,15 @@ def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
     f = instr.f
     if "aop" in f and "rc" in f and f["aop"] < len(ATOMIC_OPS) and ATOMIC_OPS[f["aop"]] != "CAS":
         uses[:] = [r for r in uses if r.field != "rc"]
+    if instr.op.space == "texture" and not third_coordinate(f):
+        uses[:] = [r for r in uses if r.field != "rc"]
     if instr.op.name == "ISETP" and not f["ex"]:
         uses[:] = [r for r in uses if r.field != "ps1"]
+
+
+def third_coordinate(f: Mapping[str, int]) -> bool:
+    """Whether a texture fetch with fields `f` reads its third coordinate."""
+    return f["tdim"] == TEXTURE_DIMENSIONS.index("3D")
 
 
 def _drop_unreduced(instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
@@ -191,7 +208,7 @@ def _memory(instr: Instr) -> Memory:
     if "width" in f:
         size = WIDTH_BYTES[f["width"]]
     else:
-        size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 16
+        size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 4 * op.operand["rd"].width(f)
     base = None
     if f.get("ra", RZ) != RZ and op.space != "texture":
         base = Ref(REG, f["ra"], 2 if "mem64" in op.operand else 1, "ra")

@@ -31,6 +31,8 @@ STEP_LIMIT = 5_000_000
 BLOCK_STEP_LIMIT = 100_000
 """Branches after which a block-wide gang is given up: a warp may be waiting for another one's store."""
 SLICE = 1024
+GARBAGE = 0xA5A5A5A5A5A5A5A5
+"""What uninitialised registers hold; bit 0 also predicates."""
 
 
 class InterpreterError(Exception):
@@ -124,9 +126,9 @@ class Gang:
         regs: dict[str, Array] = {}
         for name, kind in func.regs.items():
             if kind == "pred":
-                regs[name] = np.ones(self.size, dtype=np.bool_)
+                regs[name] = np.full(self.size, GARBAGE & 1 == 1)
             else:
-                regs[name] = np.full(self.size, 0xA5A5A5A5A5A5A5A5, dtype=np.uint64).astype(statements.raw_type(kind))
+                regs[name] = np.full(self.size, GARBAGE, dtype=np.uint64).astype(statements.raw_type(kind))
         local, top = {}, self.local.used
         for var in func.variables.values():
             if var.space == "local":
@@ -171,7 +173,7 @@ class Gang:
                         pc = places[0][0]
                         continue
                     join = meeting[pc]
-                    if join != meet or not stack:
+                    if join != meet:
                         stack.append((join, meet, mask))
                     stack += [(target, join, lanes) for target, lanes in places if target != join]
                     break

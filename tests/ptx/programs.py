@@ -19,6 +19,7 @@ from tests.ptx.generator import (
     Program,
     random_bits,
 )
+from tests.ptx.kernel_body import KernelBody
 
 NAMED = """
     .reg .b64 %input, %pointer, %variable, %depot, %depotg, %scratch, %scratchg, %mineg, %counters, %countersg;
@@ -189,7 +190,7 @@ def shared_end(body: Body) -> None:
 
 
 def kernel_text(rng: random.Random, options: Options, functions: list[Function]) -> tuple[str, Body]:
-    body = Body(rng, options, functions, "kernel")
+    body = KernelBody(rng, options, functions, "kernel")
     body.in_kernel = True
     kernel_start(body)
     load_inputs(body)
@@ -201,7 +202,9 @@ def kernel_text(rng: random.Random, options: Options, functions: list[Function])
     store_variables(body, "pwf")
     body.options = Options(**{**vars(options), "warps": False, "barriers": False})
     leave = rng.random()
-    body.emit(f"setp.eq.u32 %leave, {body.read('w')}, {body.read('w')}")
+    body.emit(f"xor.b32 %tmp, {body.read('w')}, %global")
+    body.emit("and.b32 %tmp, %tmp, 3")
+    body.emit("setp.eq.u32 %leave, %tmp, 0")
     done = "$done"
     if leave < 0.5:
         body.emit(rng.choice(("@%leave ret", "@%leave exit", f"@%leave bra {done}")))
@@ -239,7 +242,7 @@ def module_text(rng: random.Random, options: Options, functions: list[Function],
         f".shared .align 8 .b8 shared_slots[{8 * max(threads, 32)}];",
         ".shared .align 8 .b8 shared_counts[192];",
     ]
-    head = [".version 8.0", ".target sm_75", ".address_size 64", *tables, *shared]
+    head = [".version 8.0", ".target sm_75", ".address_size 64", '.file 1 "random.cu"', *tables, *shared]
     return "\n".join(head) + "\n" + "\n".join(texts)
 
 

@@ -77,6 +77,74 @@ DONE:
     assert out.tolist() == [0] * 5 + [first] * 27 + [second] * 9 + [0] * 23
 
 
+def test_divergence_inside_divergence() -> None:
+    out = run(
+        """
+    and.b32 %r1, %r0, 1; setp.eq.u32 %p1, %r1, 0; and.b32 %r2, %r0, 6; setp.eq.u32 %p2, %r2, 0; mov.u32 %r9, 0;
+    @%p1 bra EVEN;
+    @%p2 bra ZERO; or.b32 %r9, %r9, 1; bra.uni INNER;
+ZERO:
+    or.b32 %r9, %r9, 2;
+INNER:
+    or.b32 %r9, %r9, 4; bra.uni OUTER;
+EVEN:
+    or.b32 %r9, %r9, 8;
+OUTER:
+    activemask.b32 %r3; add.u32 %r9, %r9, %r3; st.global.u32 [%d1], %r9;
+"""
+    )
+    assert out.tolist() == [(8 if t % 2 == 0 else 6 if t & 6 == 0 else 5) - 1 for t in range(32)]
+
+
+def test_lanes_meet_behind_a_guarded_exit() -> None:
+    out = run(
+        """
+    setp.lt.u32 %p1, %r0, 16; setp.lt.u32 %p2, %r0, 4; @!%p1 bra MEET;
+    @%p2 exit;
+    add.u32 %r1, %r0, 1;
+MEET:
+    activemask.b32 %r2; st.global.u32 [%d1], %r2;
+"""
+    )
+    assert out.tolist() == [0] * 4 + [0xFFFFFFF0] * 28
+
+
+def test_setp_gives_two_combined_predicates() -> None:
+    """p = (a < b) and c, q = not (a < b) and c."""
+    out = run(
+        """
+    and.b32 %r1, %r0, 1; setp.ne.u32 %p1, %r1, 0; setp.lt.and.u32 %p2|%p3, %r0, 8, %p1;
+    setp.lt.and.u32 %p4|_, %r0, 8, !%p1;
+    selp.u32 %r2, 1, 0, %p2; selp.u32 %r3, 2, 0, %p3; selp.u32 %r4, 4, 0, %p4; add.u32 %r2, %r2, %r3;
+    add.u32 %r2, %r2, %r4; st.global.u32 [%d1], %r2;
+"""
+    )
+    assert out.tolist() == [(4, 1)[t & 1] if t < 8 else (0, 2)[t & 1] for t in range(32)]
+
+
+def test_a_return_in_a_branch_takes_its_lanes_from_all_of_the_function() -> None:
+    head = """
+.func (.reg .u32 %out) f(.reg .u32 %in)
+{   .reg .pred %p<3>; .reg .b32 %r<3>; setp.lt.u32 %p1, %in, 20; mov.u32 %out, 5; @!%p1 bra JOIN;
+    setp.lt.u32 %p2, %in, 10; @!%p2 bra ON; mov.u32 %out, 1; ret;
+ON: mov.u32 %out, 2;
+JOIN: add.u32 %out, %out, 10; ret; }
+"""
+    out = run("call (%r1), f, (%r0); st.global.u32 [%d1], %r1;", head=head)
+    assert out.tolist() == [1] * 10 + [12] * 10 + [15] * 12
+
+
+def test_local_variables_are_aligned_and_apart() -> None:
+    out = run(
+        """
+    .local .align 4 .b8 small[4]; .local .align 16 .b8 large[16]; mov.u64 %d2, small; mov.u64 %d3, large;
+    and.b64 %d4, %d3, 15; sub.s64 %d5, %d3, %d2; setp.ge.s64 %p1, %d5, 4; selp.u32 %r1, 100, 0, %p1;
+    cvt.u32.u64 %r2, %d4; add.u32 %r1, %r1, %r2; st.global.u32 [%d1], %r1;
+"""
+    )
+    assert out.tolist() == [100] * 32
+
+
 def test_brx_idx_sends_lanes_to_their_places() -> None:
     out = run(
         """
@@ -298,7 +366,7 @@ def test_atomics_and_reductions(name: str) -> None:
 
 
 def test_atomics_return_the_old_value() -> None:
-    data = np.array([2, 0, 10], dtype=np.uint32)
+    data = np.array([2, 9, 10], dtype=np.uint32)
     out = run(
         """
     ld.param.u64 %d2, [in0]; atom.global.inc.u32 %r1, [%d2], 5; atom.global.dec.u32 %r2, [%d2+4], 3;
@@ -309,7 +377,7 @@ def test_atomics_return_the_old_value() -> None:
         arrays=(data,),
     )
     assert [x & 15 for x in out.tolist()] == [2, 3, 4, 5]
-    assert [x >> 4 & 15 for x in out.tolist()] == [0, 3, 2, 1]
+    assert [x >> 4 & 15 for x in out.tolist()] == [9, 3, 2, 1]
     assert [x >> 8 for x in out.tolist()] == [10, 11, 11, 11]
     assert data.tolist() == [0, 0, 10]
 
@@ -326,6 +394,7 @@ def test_atomics_return_the_old_value() -> None:
         ("idx", 3, 0x1C1F, lambda t: t // 4 * 4 + 3),
         ("idx", 9, 0x1805, lambda t: t // 8 * 8 + 1),
         ("idx", 6, 0x1805, lambda t: None),
+        ("up", 3, 5, lambda t: t - 3 if t % 32 >= 8 else None),
     ],
 )
 def test_shuffles(mode: str, b: int, c: int, source: Any) -> None:
@@ -344,7 +413,7 @@ def test_votes_matches_and_active_mask_of_some_lanes() -> None:
     setp.ge.u32 %p1, %r0, 40; @%p1 bra END; mov.u32 %r9, -1; setp.ge.u32 %p7, %r0, 32; selp.u32 %r9, 0xff, -1, %p7;
     and.b32 %r1, %r0, 1; setp.eq.u32 %p2, %r1, 1; vote.sync.ballot.b32 %r2, %p2, %r9;
     vote.sync.any.pred %p3, !%p2, %r9; vote.sync.all.pred %p4, %p2, %r9;
-    setp.lt.u32 %p5, %r0, 90; vote.sync.uni.pred %p6, %p5, %r9;
+    setp.gt.u32 %p5, %r0, 90; vote.sync.uni.pred %p6, %p5, %r9;
     and.b32 %r3, %r0, 3; match.any.sync.b32 %r4, %r3, %r9; match.all.sync.b32 %r5|%p7, %r0, %r9;
     selp.u32 %r6, 1, 0, %p3; selp.u32 %r7, 2, 0, %p4; add.u32 %r6, %r6, %r7; selp.u32 %r7, 4, 0, %p6;
     add.u32 %r6, %r6, %r7; selp.u32 %r7, 8, 0, %p7; add.u32 %r6, %r6, %r7; xor.b32 %r4, %r4, %r2;
@@ -375,12 +444,13 @@ def test_an_absent_lane_in_a_member_mask_is_an_error() -> None:
         "st.global.v2.u32 [%d1], {%r0, %r0};",
         "st.shared.u32 [s+8], %r0;",
         "ld.local.u32 %r1, [l+4];",
+        "ld.local.u32 %r1, [l+1];",
         "ld.param.u64 %d2, [out+8];",
     ],
 )
 def test_accesses_out_of_bounds_or_misaligned(body: str) -> None:
     with pytest.raises(AccessError):
-        run(".shared .align 4 .b8 s[8]; .local .align 4 .b8 l[4];" + body)
+        run(".shared .align 4 .b8 s[8]; .local .align 4 .b8 l[7];" + body)
 
 
 def test_inner_scopes_have_their_own_names() -> None:

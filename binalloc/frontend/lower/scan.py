@@ -19,7 +19,7 @@ class Scan:
     base of an address or as an argument, so that their address is a value. definitions: register -> instructions that
     write it (at least). constants: registers whose only definition is an unguarded `mov` of an integer. pieces:
     `.param` variable -> (index of the first, of the last statement that names it, whether words of it are stored in
-    pieces). labels: indexes of labels in the body. indexed: a parameter is read at an address in a register.
+    pieces). labels: indexes of labels in the body.
     """
 
     callees: dict[str, ast.Instruction] = field(default_factory=dict)
@@ -29,7 +29,6 @@ class Scan:
     constants: dict[str, int] = field(default_factory=dict)
     pieces: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
     labels: list[int] = field(default_factory=list)
-    indexed: bool = False
 
 
 def scan(function: ast.Function) -> Scan:
@@ -74,10 +73,8 @@ def _names(out: Scan, operand: ast.Operand, ins: ast.Instruction, index: int) ->
         base = operand.base
         if isinstance(base, ast.Symbol):
             out.symbols.add(base.name)
-            if "param" in ins.mods:
+            if any(mod.startswith("param") for mod in ins.mods):
                 _piece(out, base.name, index, ins)
-        elif base is not None and "param" in ins.mods:
-            out.indexed = True
     elif isinstance(operand, ast.Symbol):
         out.symbols.add(operand.name)
         out.escaping.add(operand.name)

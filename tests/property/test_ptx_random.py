@@ -1,0 +1,52 @@
+"""Random PTX programs: import and emulation leave what direct interpretation leaves."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ptx.differential import differences, emulated, interpreted
+from tests.ptx.generator import Options
+from tests.ptx.programs import generate
+
+SMALL = {"statements": 12, "functions": 1}
+SHAPES = {
+    "integer": Options(families=("integer", "predicate"), approximate=False),
+    "float": Options(families=("float", "predicate")),
+    "conversion": Options(families=("conversion", "integer")),
+    "straight": Options(statements=60, functions=0, control=False, barriers=False),
+    "control": Options(statements=60, functions=0, memory=False, families=("integer", "predicate")),
+    "calls": Options(statements=30, functions=6, barriers=False, warps=False),
+    "memory": Options(statements=60, functions=1, families=("integer",)),
+    "flat block": Options(block=(8, 4, 3), grid=1),
+    "pressure": Options(live=12, families=("integer", "float"), functions=1),
+    "one warp": Options(block=(32, 1, 1), grid=3, **SMALL),
+}
+
+
+def check(seed: int, options: Options | None = None, *, optimised: bool = True) -> None:
+    program = generate(seed, options)
+    assert differences(program, interpreted(program), emulated(program, optimised=optimised)) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_emulation_of_the_import_agrees_with_interpretation(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_programs_of_one_kind(shape: str) -> None:
+    check(1000, SHAPES[shape])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lowering_alone(seed: int) -> None:
+    check(seed, Options(**SMALL), optimised=False)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_many_programs(seed: int) -> None:
+    check(seed)
+    check(seed, Options(extra=True, **SMALL))
+    shape = sorted(SHAPES)[seed % len(SHAPES)]
+    check(seed, SHAPES[shape])
