@@ -228,3 +228,51 @@ def test_inspect_shows_them(tmp_path: Path) -> None:
         "name": "table", "address": 0x08000008, "bytes": 24, "align": 8, "initialised": 13,
     }  # fmt: skip
     assert "global table: 24 bytes at 0x8000008, 13 of them initialised" in call("inspect", str(path)).out
+
+
+PTX = """
+.version 6.0
+.target sm_50
+.address_size 64
+.const .align 4 .f32 factor;
+.global .align 4 .u32 count = 5;
+.global .align 8 .u64 where = generic(count);
+.global .texref image;
+.visible .entry k(.param .u64 k_param_0, .param .u64 k_param_1)
+{
+    .reg .b32 %r<4>; .reg .b64 %rd<8>; .reg .f32 %f<12>;
+    ld.param.u64 %rd1, [k_param_0];
+    ld.param.u64 %rd2, [k_param_1];
+    cvta.to.global.u64 %rd3, %rd1;
+    mov.u32 %r1, %tid.x;
+    cvt.rn.f32.u32 %f1, %r1;
+    tex.2d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%rd2, {%f1, %f1}];
+    tex.1d.v4.f32.s32 {%f6, %f7, %f8, %f9}, [image, {%r1}];
+    ld.const.f32 %f10, [factor];
+    fma.rn.f32 %f11, %f2, %f10, %f6;
+    ld.global.u64 %rd4, [where];
+    atom.add.u32 %r2, [%rd4], 1;
+    mul.wide.u32 %rd5, %r1, 4;
+    add.s64 %rd6, %rd3, %rd5;
+    st.global.f32 [%rd6], %f11;
+    ret;
+}
+"""
+
+
+def test_variables_and_textures_of_ptx() -> None:
+    """An object texture is the second argument, a texture reference a parameter of its name, a constant a symbol."""
+    from binalloc.frontend.importer import import_ptx
+
+    module = import_ptx(PTX, machine=GTX).module
+    f32: dict[str, Any] = {"dtype": "f32", "init": "arange"}
+    step = parse_launch({"kernel": "k", "grid": 1, "block": 32, "argument": [
+        {"name": "out", "kind": "buffer", "dtype": "f32", "shape": 32},
+        {"name": "square", "kind": "texture", "shape": [32, 32]} | f32,
+        {"name": "image", "kind": "texture", "shape": 32} | f32,
+        {"name": "factor", "kind": "symbol", "shape": 1} | f32 | {"init": {"kind": "constant", "value": 0.5}},
+    ]})  # fmt: skip
+    result = run(module, "k", step, GTX, engine="python")
+    assert list(result.buffers["out"]) == [33 * t * 0.5 + t for t in range(32)]
+    assert {name: list(v) for name, v in result.globals.items()} == {"count": [37], "where": [0x08000000, 0]}
+    assert write_module(read_module(write_module(module))) == write_module(module)
