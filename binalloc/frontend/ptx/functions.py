@@ -21,8 +21,8 @@ _IGNORED_NUMBERS = (".maxnctapersm", ".maxclusterrank", ".abi_preserve", ".abi_p
 _CLUSTERS = (".reqnctapercluster", ".explicitcluster", ".blocksareclusters")
 
 
-def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, list[tuple[str, int]]]:
-    """Take a header; the function without its body, and the names of parameters and results with their offsets.
+def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tuple[str, int]]]:
+    """Take a header; the function without its body, the offset of its name, and results and parameters with theirs.
 
     The cursor stands on `.entry` or `.func` before, and on `{` or `;` behind.
     """
@@ -47,7 +47,7 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, list[tuple[str
     _check_bounds(source, at, out)
     if tokens.value not in ("{", ";"):
         tokens.unexpected("'{' or ';' after the header of a function")
-    return out, declared
+    return out, at, declared
 
 
 def open_scope(source: Source, function: Function, declared: list[tuple[str, int]]) -> Scope:

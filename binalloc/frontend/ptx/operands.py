@@ -102,7 +102,7 @@ class OperandReader:
         tokens.advance()
         found = self.scope.find(name)
         if found is None or isinstance(found, Label):
-            if name[0] == "%" or "." in name:
+            if name[0] == "%":
                 undeclared(tokens.source, at, name)
             # At the outermost level a label has the name it is written with, and so has what the module declares.
             if self.scope.parent is not None or name not in self.module_names:
