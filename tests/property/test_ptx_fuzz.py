@@ -82,7 +82,7 @@ def test_a_dump_of_variables_reads_back() -> None:
         .global .s8 b[3] = {-1, 2}; .global .b16 z = 0; .extern .shared .align 16 .b8 dyn[]; .global .texref t;
         .global .align 8 .b8 m[24] = {1,0,0,0,0,0,0,0,"""
         + masks
-        + """}; .global .b8 none[0];
+        + """};
         .entry k (.param .v2 .u32 p, .param .b8 q[2][3]) .reqntid 4, 5 .minnctapersm 2 .maxnreg 16
         { .reg .v2 .b32 v<3>; .reg .pred p1; mov.v2.u32 v1, v2; @!p1 bra L; .extern .shared .b32 e[];
           { .reg .b64 a; mov.u64 a, dyn+8; ld.u64 a, [a+-16]; L: bra L; } .loc 1 7 3 exit; L: }

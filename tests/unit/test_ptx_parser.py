@@ -293,6 +293,15 @@ def test_a_definition_takes_the_place_of_its_declaration() -> None:
     assert len(module.functions["b"].body or []) == 2
 
 
+def test_declarations_of_old_compilers_have_no_semicolon() -> None:
+    head = ".version 2.3\n.target sm_20\n"
+    module = parse(
+        f'{head}.visible .func () f (.param .u32 x)\n.func g .file 1 "x"\n.func h .global .b32 %L;\n.func f2;'
+    )
+    assert list(module.functions) == ["f", "g", "h", "f2"]
+    assert list(module.variables) == ["%L"]
+
+
 def test_module_head_files_sections_and_lines() -> None:
     module = parse(
         """// first

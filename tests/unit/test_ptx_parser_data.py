@@ -114,6 +114,7 @@ def test_floating_constants(text: str, value: Float) -> None:
         (".visible .global .attribute(.unified(19, 95)) .align 64 .f32 x[4*2];", "f32", 32, 64, True),
         (".local .s16 x;", "s16", 2, 2, False),
         (".global .texref x;", "texref", 8, 8, False),
+        (".global .u32 %x;", "u32", 4, 4, False),
         (".extern .global .b8 x[];", "b8", 0, 1, True),
         (".common .global .b32 x;", "b32", 4, 4, False),
         (".const[0] .u8 x;", "u8", 1, 1, False),
@@ -121,7 +122,7 @@ def test_floating_constants(text: str, value: Float) -> None:
 )
 def test_variables(text: str, type_: str, size: int, align: int, array: bool) -> None:
     (v,) = variables(text).values()
-    assert (v.name, v.type, v.size, v.align, v.array, v.init) == ("x", type_, size, align, array, None)
+    assert (v.name.strip("%"), v.type, v.size, v.align, v.array, v.init) == ("x", type_, size, align, array, None)
     assert v.external == text.startswith(".extern")
     assert f".{v.space}" in text
 
@@ -145,7 +146,7 @@ def test_variables(text: str, type_: str, size: int, align: int, array: bool) ->
         (".global .b8 x[2][2] = {{1, 2,}, {3, 4},};", b"\1\2\3\4"),
         (".global .v2 .u16 x = {1, 2};", b"\1\0\2"),
         (".global .v2 .u8 x[2] = {{1, 2}, {3, 4}};", b"\1\2\3\4"),
-        (".const .f32 x[3] = {1.0, 0f40000000, 1};", struct.pack("<3f", 1, 2, 1)),
+        (".const .f32 x[3] = {1.0, 0f40000000, -1.0};", struct.pack("<3f", 1, 2, -1)),
         (".const .f32 x = 0.1;", struct.pack("<f", 0.1)),
         (".const .f32 x = 1e60;", struct.pack("<f", float("inf"))),
         (".const .f64 x = 0d3FF8000000000000;", struct.pack("<d", 1.5)),
@@ -157,6 +158,11 @@ def test_variables(text: str, type_: str, size: int, align: int, array: bool) ->
 )
 def test_initialisers(text: str, expected: bytes) -> None:
     assert data(text) == expected
+
+
+def test_the_old_directive_of_textures() -> None:
+    (v,) = variables(".tex .u64 t;").values()
+    assert (v.space, v.type) == ("global", "texref")
 
 
 def test_an_array_without_size_takes_that_of_its_initialiser() -> None:

@@ -136,7 +136,7 @@ def format_variable(variable: Variable) -> str:
 
 
 def _announced(module: Module) -> list[Variable]:
-    """All variables where an initialiser names a later one (which was `.extern` first), to keep their order; else none."""
+    """All variables, in order, where an initialiser names a later one (which was `.extern` first); else none."""
     order = {name: at for at, name in enumerate(module.variables)}
     for variable in module.variables.values():
         if any(order.get(name, -1) > order[variable.name] for _, name, _, _ in variable.relocations):

@@ -197,7 +197,7 @@ class _ModuleParser:
             self.source.fail(at, "body of an external function", found=function.name, expected="';'")
         known = self._enter(function, at, has_body)
         if not has_body:
-            tokens.advance()
+            tokens.accept(";")
             return
         end = self._body(known, scope, tokens.at + 1)
         self.loc = None
