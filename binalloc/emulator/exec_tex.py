@@ -22,6 +22,7 @@ from binalloc.emulator.layout import (
     FULL,
     MODE_BORDER,
     MODE_CLAMP,
+    MODE_MIRROR,
     MODE_WRAP,
     RZ,
     S_TEX,
@@ -44,6 +45,7 @@ from binalloc.emulator.layout import (
 from binalloc.emulator.memory import cache_find, cache_load, gather_lines
 
 FARTHEST = 2.0**40
+FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers
 ONE = 0x3F800000
 
 
@@ -61,7 +63,7 @@ def inside(i: int, n: int, mode: int) -> int:
 
 
 @device
-def along(bits: int, n: int, normalized: int, linear: int, integer: int) -> tuple[int, int]:
+def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: int) -> tuple[int, int]:
     """Index of the (first) texel on an axis of n texels for the coordinate `bits`, and the second's weight in 1/256."""
     if integer:
         return (bits ^ 0x80000000) - 0x80000000, 0
@@ -69,8 +71,13 @@ def along(bits: int, n: int, normalized: int, linear: int, integer: int) -> tupl
     if x != x:
         x = 0.0
     if normalized:
+        x = min(max(x, -FARTHEST_NORMALIZED), FARTHEST_NORMALIZED)
+        if mode == MODE_MIRROR:
+            f = math.floor(x)
+            x = f + 1 - x if f & 1 else x - f
         x = x * n
-    x = min(max(x, -FARTHEST), FARTHEST)
+    else:
+        x = min(max(x, -FARTHEST), FARTHEST)
     if not linear:
         return math.floor(x), 0
     x = x - 0.5
@@ -172,7 +179,8 @@ def find_cells(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> int:
                 bits = s.a[t] if axis == 0 else s.ah[t] if axis == 1 else s.c[t]
                 i, second = 0, 0
                 if axis < dimensions:
-                    i, second = along(bits, g.texture[h, TX_WIDTH + axis], g.texture[h, TX_NORMALIZED], smooth, integer)
+                    n, mode = g.texture[h, TX_WIDTH + axis], g.texture[h, TX_MODE_X + axis]
+                    i, second = along(bits, n, g.texture[h, TX_NORMALIZED], mode, smooth, integer)
                 s.bh[t] |= second << (10 * axis)
                 if axis == 0:
                     s.a[t] = i

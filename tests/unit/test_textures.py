@@ -111,14 +111,18 @@ def oracle(
     count = points.shape[1]
     linear = filter == "linear" and not integer
     first, weight = [], []
-    for x, n in zip(points, sides, strict=True):
+    for x, n, mode in zip(points, sides, address, strict=True):
         if integer:
             first.append(x.astype(np.int64))
             weight.append(np.zeros(count, np.int64))
             continue
         with np.errstate(over="ignore", invalid="ignore"):
             u = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-            u = np.clip(u * n if normalized else u, -(2.0**40), 2.0**40)
+            limit = 2.0**24 if normalized else 2.0**40
+            u = np.clip(u, -limit, limit)
+            if normalized and mode == "mirror":  # the guide's replacement of x
+                u = np.where(np.floor(u) % 2 == 0, u - np.floor(u), np.floor(u) + 1 - u)
+            u = u * n if normalized else u
             u = u - 0.5 if linear else u
             first.append(np.floor(u).astype(np.int64))
             weight.append(np.floor((u - np.floor(u)) * 256 + 0.5).astype(np.int64) if linear else np.zeros(count, int))
