@@ -69,7 +69,7 @@ def import_ptx(
     from binalloc.transform.schedule import schedule
 
     parsed = parse(text, path)
-    program = lower_module(parsed, kernels)
+    program = lower_module(parsed, kernels, block_dim)
     wanted = [name for name, routine in program.routines.items() if routine.is_kernel]
     if optimised:
         for routine in program.routines.values():

@@ -7,7 +7,7 @@ in the emulator which registers and predicates each opcode really reads and writ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from binalloc.isa.fields import PT
@@ -64,9 +64,9 @@ class Memory:
     bank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class View:
-    """An instruction as analyses see it.
+    """An instruction as analyses see it; not to be changed.
 
     defs, uses: Refs in operand order, RZ and PT left out; the guard is not among the uses, but in `guard`.
     guard: (predicate, negated) or None; with a guard, defs do not kill. control: "" for plain instructions, else
@@ -89,8 +89,16 @@ class View:
     pure: bool
     constant: bool
     convergent: bool
-    signature: tuple[object, ...]
+    instr: Instr = field(repr=False, compare=False)
     copy: bool = False
+    _signature: tuple[object, ...] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Worked out when it is first asked for: most views never are."""
+        if self._signature is None:
+            self._signature = signature(self.instr)
+        return self._signature
 
 
 _READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
@@ -124,7 +132,7 @@ def view(instr: Instr) -> View:
         pure,
         pure and not uses and guard is None,
         op.name in _CONVERGENT,
-        signature(instr),
+        instr,
         op.name == "MOV" and guard is None and len(defs) == len(uses) == 1,
     )
 

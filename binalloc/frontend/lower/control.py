@@ -81,7 +81,7 @@ def trap(ctx: Context, ins: Instruction) -> None:
     """The kernel must stop with an error: a store to generic address 0, which is nobody's memory, faults."""
     ctx.modifiers().done()
     ctx.operands(0)
-    ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ, guard=ctx.guard)
+    ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ, width="32", guard=ctx.guard)
     end(ctx, "EXIT", ctx.guard)
 
 
@@ -117,6 +117,8 @@ def barrier(ctx: Context, ins: Instruction) -> None:
         m.done()
         member_mask(ctx, ctx.operands(1)[0])
         return
+    if m.has("cluster"):
+        ctx.refuse("clusters of blocks are not supported")
     kind = m.take("sync", "arrive", "red")
     m.has("aligned")
     combine = m.take("popc", "and", "or") if kind == "red" else ""
@@ -151,9 +153,7 @@ def _threads(ctx: Context, operands: list[ast.Operand]) -> Source:
     return imm(known)
 
 
-def _barrier_nodes(
-    ctx: Context, number: ast.Operand, threads: Source, rd: int | None, fields: Fields
-) -> None:
+def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int | None, fields: Fields) -> None:
     known = constant(ctx, number)
     if known is not None:
         if not 0 <= known < BARRIERS:
@@ -171,7 +171,7 @@ def _barrier_nodes(
         ctx.b.emit("BAR", rd=rd, barid=k, b=threads, **fields)
         ctx.b.branch(after)
         ctx.b.start(following)
-    ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ)  # no such barrier: the access faults
+    ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ, width="32")  # no such barrier: the access faults
     ctx.b.start(after)
 
 

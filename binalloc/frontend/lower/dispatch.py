@@ -90,3 +90,8 @@ def _destinations(ins: ast.Instruction) -> tuple[ast.Operand, ...]:
     if isinstance(first, ast.Vector):
         return first.items
     return (first,)
+
+
+from binalloc.frontend.lower import thin  # noqa: E402
+
+thin.install(PURE)

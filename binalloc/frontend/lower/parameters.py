@@ -149,7 +149,7 @@ def enter(ctx: Context) -> tuple[list[int], list[int]]:
         if ctx.layout.in_memory(function.name, v):
             address = ctx.place(v.name)[1]
             for k, unit in enumerate(units_of(ctx, v)):
-                ctx.b.emit("STL", ra=RZ, moff=address + 4 * k, rb=unit)
+                ctx.b.emit("STL", ra=RZ, moff=address + 4 * k, rb=unit, width="32")
     for name, (first, last, partial) in ctx.scan.pieces.items():
         if partial and name in ctx.parameters and any(first < at < last for at in ctx.scan.labels):
             clear(ctx, name)

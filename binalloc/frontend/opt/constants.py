@@ -17,69 +17,58 @@ WINDOW = 24
 
 
 def rematerialise(routine: Routine) -> None:
-    """Replace reads of single units that MOV sets to constants by reads of fresh ones made just before."""
+    """Replace reads of units that MOV sets to constants by reads of fresh ones made just before."""
     facts = Facts(routine)
     constant: dict[int, Source] = {}
     for node in routine.nodes():
         instr = node.instr
         if instr.op.name == "MOV" and facts.is_stable(instr.f["rd"]):
             source = ops.read(instr).b
-            if not isinstance(source, int) and source is not None and routine.registers.group(instr.f["rd"])[1] == 1:
+            if not isinstance(source, int) and source is not None:
                 constant[instr.f["rd"]] = source
     if constant:
         for block in routine.blocks:
-            block.nodes = _block(routine, block.nodes, constant)
+            block.nodes = _Block(routine, constant).run(block.nodes)
 
 
-def _block(routine: Routine, nodes: list[Node], constant: dict[int, Source]) -> list[Node]:
-    out: list[Node] = []
-    made: dict[int, tuple[int, int]] = {}  # constant unit -> (its unit here, place of its last use)
-    for place, node in enumerate(nodes):
-        instr = node.instr
-        if instr.op.name == "MOV" and instr.f["rd"] in constant:
-            unit = instr.f["rd"]
-            if _used_soon(nodes, place, unit):
-                made[unit] = (unit, place)
-            out.append(node)
-            continue
-        changes: dict[str, int] = {}
-        for ref in node.view.uses:
-            if ref.file == "R" and ref.units == 1 and ref.index in constant and ref.field:
-                changes[ref.field] = _here(routine, ref.index, place, node, constant, made, out)
-        changes = {field: unit for field, unit in changes.items() if instr.f[field] != unit}
-        if changes:
-            node.instr = Instr(instr.op, {**instr.f, **changes}, instr.guard, instr.guard_neg, instr.ctrl)
-        if node.callee:
-            node.args = tuple(
-                _here(routine, u, place, node, constant, made, out) if u in constant else u for u in node.args
-            )
-        out.append(node)
-    return out
+class _Block:
+    """One block's constants. made: unit -> (the unit that stands for it here, place of its last use)."""
 
+    def __init__(self, routine: Routine, constant: dict[int, Source]) -> None:
+        self.routine = routine
+        self.constant = constant
+        self.made: dict[int, tuple[int, int]] = {}
+        self.out: list[Node] = []
 
-def _used_soon(nodes: list[Node], place: int, unit: int) -> bool:
-    for node in nodes[place + 1 : place + WINDOW]:
-        if any(unit in ref.registers() for ref in node.view.uses if ref.file == "R"):
-            return True
-    return False
+    def run(self, nodes: list[Node]) -> list[Node]:
+        for place, node in enumerate(nodes):
+            instr = node.instr
+            if instr.op.name == "MOV" and instr.f["rd"] in self.constant:
+                self.out.append(node)  # dead, if every use makes its own
+                continue
+            changes = {
+                ref.field: self._here(ref.index, ref.units, place, node)
+                for ref in node.view.uses
+                if ref.file == "R" and ref.field and all(unit in self.constant for unit in ref.registers())
+            }
+            if changes:
+                node.instr = Instr(instr.op, {**instr.f, **changes}, instr.guard, instr.guard_neg, instr.ctrl)
+            if node.callee:
+                node.args = tuple(self._here(u, 1, place, node) if u in self.constant else u for u in node.args)
+            self.out.append(node)
+        return self.out
 
-
-def _here(
-    routine: Routine,
-    unit: int,
-    place: int,
-    node: Node,
-    constant: dict[int, Source],
-    made: dict[int, tuple[int, int]],
-    out: list[Node],
-) -> int:
-    known = made.get(unit)
-    if known is not None and place - known[1] <= WINDOW:
-        made[unit] = (known[0], place)
-        return known[0]
-    fresh = routine.registers.new()
-    move = ops.rebuild(make("MOV", rd=fresh), ops.Operands(None, constant[unit], None, frozenset()))
-    assert move is not None
-    out.append(Node(move, node.loc))
-    made[unit] = (fresh, place)
-    return fresh
+    def _here(self, unit: int, units: int, place: int, node: Node) -> int:
+        """The first unit of a group made here that holds the same constants."""
+        known = self.made.get(unit)
+        if known is not None and place - known[1] <= WINDOW and self.routine.registers.group(known[0])[1] >= units:
+            self.made[unit] = (known[0], place)
+            return known[0]
+        fresh = self.routine.registers.new(units)
+        for k in range(units):
+            source = self.constant[unit + k]
+            move = ops.rebuild(make("MOV", rd=fresh + k), ops.Operands(None, source, None, frozenset()))
+            assert move is not None
+            self.out.append(Node(move, node.loc))
+        self.made[unit] = (fresh, place)
+        return fresh

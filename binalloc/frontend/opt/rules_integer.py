@@ -189,6 +189,9 @@ def _carries(low: Node, high: Node, known: Known) -> bool:
     first = one.f["rd"]
     if first == RZ or two.f["rd"] != first + 1:
         return False
+    start, width = known.routine.registers.group(first)
+    if width < 2 or (first - start) % 2:
+        return False  # two single units that happen to be numbered so
     index = known.facts.predicate(carry)
     stable = known.facts.is_stable
     readers = known.facts.reads[index] if index < known.facts.count else 2
