@@ -34,7 +34,8 @@ def divide(fmt: Format, a: int, b: int, mode: int) -> int:
         return fmt.nan if zero_x else fmt.encode(infinite, mode)
     if zero_x:
         return fmt.encode(nothing, mode)
-    assert isinstance(x, Fraction) and isinstance(y, Fraction)
+    assert isinstance(x, Fraction)
+    assert isinstance(y, Fraction)
     return fmt.encode(x / y, mode)
 
 
@@ -66,7 +67,7 @@ def compose(fmt: Format, significand: int, exponent: int, negative: bool = False
 
 
 def specials(fmt: Format) -> list[int]:
-    """Zeros, infinities, NaN, the ends of the subnormal and normal ranges, powers of two near them, ones; both signs."""
+    """Zeros, infinities, NaN, the ends of the subnormal and normal ranges, powers of two, ones; both signs."""
     lowest, one = 1 << (fmt.p - 1), fmt.emax << (fmt.p - 1)
     edges = [0, 1, 2, 3, lowest - 1, lowest, lowest + 1, 2 * lowest, one - 1, one, one + 1, 2 * one - 1]
     edges += [fmt.inf - 1, fmt.inf - lowest, fmt.inf - 2 * lowest, fmt.inf - 3 * lowest - 1, fmt.inf, fmt.inf + 1]
@@ -92,8 +93,8 @@ def patterns(fmt: Format, rng: random.Random, count: int) -> list[int]:
 
 
 def hard_quotients(fmt: Format, rng: random.Random, count: int, bits: int | None = None) -> list[tuple[int, int]]:
-    """(A, B) of p bits each with A/B (times a power of two) nearest to a midpoint of numbers of `bits` bits (default p),
-    or, for an even N of the same construction, next to such a number itself."""
+    """(A, B) of p bits each, A/B (times a power of two) nearest to a midpoint of numbers of `bits` bits (default p),
+    or for an even N next to such a number itself."""
     p, out = fmt.p, []
     size = (bits or p) + 1  # of the midpoint's numerator
     while len(out) < count:

@@ -129,3 +129,17 @@ def test_what_does_not_fit_is_refused(head: str, body: str, message: str) -> Non
 def test_a_file_without_kernels_is_refused() -> None:
     with pytest.raises(MalformedInput, match="no kernel in this file"):
         lowered(HEAD + ".func f() { ret; }\n")
+
+
+def test_variables_of_one_name_in_several_scopes_keep_apart() -> None:
+    text = f"""{HEAD}
+.shared .align 4 .b8 buf[8];
+.shared .align 4 .b8 n[4];
+.func user() {{ st.shared.u32 [buf], 1; st.shared.u32 [n], 1; ret; }}
+.entry k(.param .u32 n) {{ .shared .align 8 .b8 buf[16]; st.shared.u32 [buf+4], 1; call.uni user; ret; }}
+"""
+    program = lowered(text)
+    assert [(v.name, v.offset) for v in program.routines["k"].shared] == [("buf", 0), ("buf_", 16), ("n_", 24)]
+    assert "STS.32 [0x10]" in dump(program.routines["user"])
+    assert "STS.32 [0x4]" in dump(program.routines["k"])
+    imported(text)

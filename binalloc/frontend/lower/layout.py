@@ -325,13 +325,17 @@ class Layout:
     def _shared(self, kernel: KernelLayout, variables: list[tuple[str, ast.Variable]]) -> None:
         """Static variables from 0, the strictest alignment first (no holes); dynamic memory begins behind them."""
         static = [(scope, v) for scope, v in variables if not v.external]
+        names = {p.name for p in kernel.params}  # one name space in assembly
         end = 0
         for scope, v in sorted(static, key=lambda item: -item[1].align):
             end = align_up(end, v.align)
             kernel.places[_key(scope, v.name)] = ("shared", end)
             if v.size:
-                name = v.name if scope in ("", kernel.name) else f"{scope}.{v.name}"
-                kernel.shared.append(SharedVar(_plain(name), end, v.size, v.align))
+                name = _plain(v.name if scope in ("", kernel.name) else f"{scope}.{v.name}")
+                while name in names:
+                    name += "_"
+                names.add(name)
+                kernel.shared.append(SharedVar(name, end, v.size, v.align))
             end += v.size
         dynamic = [(scope, v) for scope, v in variables if v.external]
         if dynamic:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from binalloc.errors import MalformedInput
 from binalloc.frontend.builder import Const, Imm, Source
 from binalloc.frontend.ir import RZ, Registers
 from binalloc.frontend.lower.context import Context
@@ -39,6 +40,14 @@ def allocate(registers: Registers, variable: ast.Variable) -> int:
 def units_of(ctx: Context, variable: ast.Variable) -> list[int]:
     """The units of a parameter or result of the function, declared as `.param` or as a register."""
     if variable.space == "reg":
+        if variable.type == "pred":
+            raise MalformedInput(
+                f"{variable.name} is a predicate",
+                file=ctx.module.path or None,
+                place=f"line {variable.place.line}, column {variable.place.column}",
+                found=f"parameter of {ctx.function.name}",
+                expected="parameters of 8 to 64 bits",
+            )
         first = ctx.register(variable.name)
         return list(range(first, first + max(1, TYPE_BYTES[variable.type] // 4)))
     first = ctx.parameters[variable.name]

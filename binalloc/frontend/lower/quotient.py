@@ -8,7 +8,8 @@ is off by (u/2) |r b - 1| <= b u^2/4, and a/b is at least N u^2/b away from it, 
 integers): b^2 < 4 decides every case rightly. For a >= b, u is twice as large, and both are halved. A quotient off by
 nearly 1.5 u needs a and b within three units of 2; only (a, b) = (2 - 4v, 2 - 2v), v half the spacing, remains, and the
 tests try it. The same argument with a = 1 gives r = RN(1/b) from an r within one unit, because 1/b - r (1 + e) =
-r e^2/(1 - e), e = 1 - b r, is at most b u^2/4 too.
+r e^2/(1 - e), e = 1 - b r, is at most about b u^2/4 too. It fails for one significand, b = 2 - 2v, if r = 1/2 comes in,
+not 1/2 + v: then r (1 + e) is the midpoint itself, and the tie goes down. (Markstein's exception.)
 
 The condition in all cases: nothing but the last step rounds below the normal range. One comparison an operand, on
 exponents, decides; the rest goes to `__binalloc_<op>_<rnd>_<type>`, as do the other roundings with all operands.
@@ -177,13 +178,14 @@ def _library64(ctx: Context, name: str, target: int, args: list[int], check: int
 
 def _inverse64(ctx: Context, y: int) -> int:
     """RN(1/y) for y in RECIPROCAL_RANGE: RCP64H is good to 2^-19, a cubic step to 2^-57 before its rounding, and one
-    more step rounds rightly."""
+    more step rounds rightly. e + e^2 is rounded up for the y of all ones: RCP64H gives 1/2, e is 2^-53, and the cubic
+    step would be a tie, and go down."""
     b = ctx.b
     start, one, two, near, rest, out = (b.new(2) for _ in range(6))
     b.move(start, Imm(0))
     approx.mufu(ctx, start + 1, y + 1, "RCP64H")
     b.emit("DFMA", rd=one, a=start, b=y, c=Imm(approx.ONE_DOUBLE), negb=1)
-    b.emit("DFMA", rd=two, a=one, b=one, c=one)
+    b.emit("DFMA", rd=two, a=one, b=one, c=one, rnd="RP")
     b.emit("DFMA", rd=near, a=start, b=two, c=start)
     b.emit("DFMA", rd=rest, a=near, b=y, c=Imm(approx.ONE_DOUBLE), negb=1)
     b.emit("DFMA", rd=out, a=near, b=rest, c=near)

@@ -78,17 +78,23 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
 
 
 def _ends(body: list[ast.Instruction | ast.Label]) -> set[str]:
-    """Labels of a kernel behind which nothing comes but the thread's end."""
+    """Labels of a kernel behind which nothing comes but the thread's end, perhaps after further jumps."""
     out: set[str] = set()
+    jumps: list[tuple[str, str]] = []
     pending: list[str] = []
     for statement in body:
         if isinstance(statement, ast.Label):
             pending.append(statement.name)
-            continue
-        if statement.op in ("ret", "exit") and statement.guard is None:
-            out.update(pending)
-        pending.clear()
+        elif pending:
+            if statement.guard is None and statement.op in ("ret", "exit"):
+                out.update(pending)
+            elif statement.guard is None and statement.op == "bra" and isinstance(statement.operands[0], ast.Symbol):
+                jumps += [(label, statement.operands[0].name) for label in pending]
+            pending.clear()
     out.update(pending)
+    for label, target in reversed(jumps):
+        if target in out:
+            out.add(label)
     return out
 
 
