@@ -81,12 +81,17 @@ def both(
     head: str = "", args: Sequence[Any] = (), params: Sequence[str] = (), dtype: Any = np.uint32, dynamic: int = 0,
     bounds: str = "", compare: bool = True, **options: Any,
 ) -> Array:  # fmt: skip
-    """The output buffer after a launch, which importer and emulator, and the interpreter, agree upon."""
+    """The output buffer after a launch, on which the import as lowered, the optimised import and the interpreter agree.
+
+    compare=False: the interpreter is not asked (its memory, or what it supports, differs)."""
     count = int(np.prod(triple(threads))) * int(np.prod(triple(grid)))
     out = np.zeros(words or count, dtype=dtype)
     text = kernel(body, head=head, params=params, size=out.dtype.itemsize, bounds=bounds)
-    module = import_ptx(text).module
-    found = emulate(module, [out.copy(), *args], grid, threads, dynamic=dynamic, **options)
+    plain = import_ptx(text, optimised=False).module
+    found = emulate(plain, [out.copy(), *args], grid, threads, dynamic=dynamic, **options)
+    optimised = emulate(import_ptx(text).module, [out.copy(), *args], grid, threads, dynamic=dynamic, **options)
+    for one, other in zip(found, optimised, strict=True):
+        np.testing.assert_array_equal(one, other)
     if compare:
         own = [np.array(a) if isinstance(a, np.ndarray) and a.ndim else a for a in (out, *args)]
         interpret(text, "k", grid, threads, own, dynamic_shared=dynamic)

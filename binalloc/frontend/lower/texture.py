@@ -7,7 +7,6 @@ addressed and filtered, is the launch file's to say.
 from __future__ import annotations
 
 from binalloc.frontend.builder import template
-from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context import Context, Fields, Handler
 from binalloc.frontend.lower.memory import deliver
 from binalloc.frontend.ptx import ast
@@ -34,11 +33,14 @@ def fetch(ctx: Context, ins: Instruction) -> None:
     given = source.coordinates
     if len(given) not in (count, 4 if count == 3 else count):
         ctx.refuse(f"{len(given)} coordinates", expected=f"{4 if count == 3 else count}")
-    units = (1, 2, 4)[count - 1]
+    words = [ctx.word(given[k], coordinate) for k in range(count)]
+    units = min(count, 2)
     group = ctx.b.new(units)
     for k in range(units):
-        ctx.b.move(group + k, ctx.word(given[k], coordinate) if k < count else RZ)
+        ctx.b.move(group + k, words[k])
     fields: Fields = {"tdim": geometry.upper()}
+    if count == 3:
+        fields["rc"] = ctx.b.unit(words[2])
     if coordinate == "s32":
         if "tcoord" not in template(BY_NAME["TEX"], FORM_REG):
             ctx.refuse("integer texture coordinates are not supported")
