@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full check bench docs samples clean
+.PHONY: demo test test-full check bench docs samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ docs: $(STAMP)
 
 samples: $(STAMP)
 	$(BIN)/python samples/build.py
+# Needs nvcc; without it the kept .ptx files stay as they are.
+ptx: $(STAMP)
+	$(BIN)/python samples/build.py --ptx
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

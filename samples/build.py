@@ -1,14 +1,20 @@
-"""Assembles every samples/*.lasm, schedules it for GTX680 and writes samples/*.loom beside it.
+"""Builds what samples/ keeps built: PTX from *.cu (where nvcc is installed), Loom binaries from *.lasm and *.ptx.
 
-    python samples/build.py            # write what is out of date
+    python samples/build.py            # write the .loom files that are out of date
     python samples/build.py --check    # only say what is out of date; exit code 1 if anything is
+    python samples/build.py --ptx      # write the .ptx files that are out of date; without nvcc say so and do nothing
 
-Needs the package importable. Leaves true: each .loom is the bytes `build` returns for its source.
+Needs the package importable. Leaves true: each .loom is the bytes `build` returns for its source, scheduled for
+GTX680; each .ptx is the text `compile_cuda` returns, which names no folder of the machine it was made on.
 """
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from binalloc.isa.assembler import assemble
@@ -18,11 +24,13 @@ from binalloc.transform.schedule import schedule
 
 SAMPLES = Path(__file__).parent
 MACHINE = "gtx680"
+PTX_FOLDER = Path("/tmp/binalloc-ptx")
+NVCC = ("nvcc", "-ptx", "-arch=sm_75", "-O3", "-lineinfo")
 
 
-def sources() -> list[Path]:
-    """The sample sources, in order of name."""
-    return sorted(SAMPLES.glob("*.lasm"))
+def sources(ending: str = "lasm") -> list[Path]:
+    """The sample sources of one kind, in order of name."""
+    return sorted(SAMPLES.glob(f"*.{ending}"))
 
 
 def build(source: Path) -> bytes:
@@ -31,18 +39,44 @@ def build(source: Path) -> bytes:
     return write_module(schedule(module, load_machine(MACHINE)))
 
 
+def compile_cuda(source: Path) -> bytes:
+    """What nvcc makes of one .cu file, `.file` lines cut down to the file's name. Raises CalledProcessError.
+
+    nvcc hashes the source's path into names, so the same bytes on every machine need the same folder.
+    """
+    PTX_FOLDER.mkdir()
+    try:
+        for file in (source, *sources("cuh")):
+            shutil.copy(file, PTX_FOLDER)
+        done = subprocess.run([*NVCC, source.name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
+    finally:
+        shutil.rmtree(PTX_FOLDER)
+    return re.sub(r'(?m)^(\s*\.file\s+\d+\s+")[^"]*/', r"\1", done.stdout.decode()).encode()
+
+
+def bring_up_to_date(made: list[tuple[Path, Path]], maker: Callable[[Path], bytes], check: bool) -> int:
+    """Compare each target with what its source makes, and write it unless `check`. How many were out of date."""
+    stale = 0
+    for source, target in made:
+        content = maker(source)
+        if not target.exists() or target.read_bytes() != content:
+            stale += 1
+            print(f"{target.name}: {'out of date' if check else 'written'}")
+            if not check:
+                target.write_bytes(content)
+    return stale
+
+
 def main(arguments: list[str]) -> int:
-    stale = []
-    for source in sources():
-        binary = build(source)
-        target = source.with_suffix(".loom")
-        if not target.exists() or target.read_bytes() != binary:
-            stale.append(target)
-            if "--check" not in arguments:
-                target.write_bytes(binary)
-    for target in stale:
-        print(f"{target.name}: {'out of date' if '--check' in arguments else 'written'}")
-    return 1 if stale and "--check" in arguments else 0
+    check = "--check" in arguments
+    if "--ptx" in arguments:
+        if shutil.which(NVCC[0]) is None:
+            print("nvcc is not installed: the .ptx files stay as they are")
+            return 0
+        stale = bring_up_to_date([(s, s.with_suffix(".ptx")) for s in sources("cu")], compile_cuda, check)
+    else:
+        stale = bring_up_to_date([(s, s.with_suffix(".loom")) for s in sources()], build, check)
+    return 1 if stale and check else 0
 
 
 if __name__ == "__main__":

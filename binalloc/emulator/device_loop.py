@@ -12,6 +12,7 @@ from binalloc.emulator.device import device
 from binalloc.emulator.exec_alu import exec_int, exec_pred, stage
 from binalloc.emulator.exec_float import exec_conv, exec_f32, exec_f64
 from binalloc.emulator.exec_mem import exec_mem
+from binalloc.emulator.exec_tex import exec_tex
 from binalloc.emulator.exec_warp import exec_special, exec_warp
 from binalloc.emulator.faulting import set_fault
 from binalloc.emulator.issue import (
@@ -38,6 +39,7 @@ from binalloc.emulator.layout import (
     G_NOT_EXECUTED,
     G_PRED,
     G_SPECIAL,
+    G_TEX,
     G_WARP,
     ST_MASK,
     ST_PC,
@@ -118,6 +120,8 @@ def run_quantum(
                                 exec_warp(g, s, program, regs, w, pc, mask)
                             elif group == G_SPECIAL:
                                 exec_special(g, s, program, regs, w, pc, mask)
+                            elif group == G_TEX:
+                                exec_tex(g, s, program, regs, global_, w, pc, mask)
                             elif group == G_NOT_EXECUTED:
                                 set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
                         if CHECKING and g.race and group == G_MEM and mask and g.fault == 0:

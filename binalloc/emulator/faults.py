@@ -21,6 +21,7 @@ _NAMES = {
     L.F_NO_RECONV: "divergent branch without a reconvergence point",
     L.F_RETURN: "RET outside of a call",
     L.F_PC: "execution left the code",
+    L.F_TEXTURE: "no such texture",
     L.F_NOT_EXECUTED: "not yet executed by the emulator",
     L.F_DEADLOCK: "deadlock",
     L.F_RAW: "hazard: read before the result is there",
@@ -124,6 +125,10 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
         return f"lanes {a:#x} named, {b:#x} here", "every named live lane", None
     if code == L.F_CALL_TARGET:
         return f"code word {a}", "the first word of a function", None
+    if code == L.F_TEXTURE:
+        if b == 0:
+            return f"handle {a:#x}", "the handle of a texture that the launch names", None
+        return f"texture {a} of {b} dimensions", f"one of {d} dimensions", None
     if code == L.F_POISON:
         what = ("its guard", "its address", "the data it stores to global memory", "its target")[a]
         return f"{what} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None

@@ -48,6 +48,18 @@ SHARED_WINDOW = 0x01000000
 LOCAL_WINDOW = 0x02000000
 WINDOW_SIZE = 0x01000000
 
+# -- textures: columns of their table, channel kinds, address modes
+MAX_TEXTURES = 64
+(
+    TX_START, TX_DIMENSIONS, TX_WIDTH, TX_HEIGHT, TX_DEPTH, TX_CHANNELS, TX_BYTES, TX_KIND, TX_FLOAT, TX_LINEAR,
+    TX_NORMALIZED, TX_MODE_X, TX_MODE_Y, TX_MODE_Z,
+) = range(14)  # fmt: skip
+TX_COLUMNS = 14
+TEXEL_KINDS = ("u", "i", "f")
+TEXEL_UNSIGNED, TEXEL_SIGNED, TEXEL_FLOAT = range(3)
+ADDRESS_MODES = ("clamp", "border", "wrap", "mirror")
+MODE_CLAMP, MODE_BORDER, MODE_WRAP, MODE_MIRROR = range(4)
+
 # -- fixed-point fraction of the bandwidth model, in bits
 FRACTION = 16
 
@@ -72,8 +84,8 @@ REASONS = len(STALL_NAMES)
 (
     F_NONE, F_GLOBAL, F_SHARED, F_LOCAL, F_CONST, F_MISALIGNED, F_SPILL, F_STACK, F_NO_RECONV, F_RETURN, F_PC,
     F_NOT_EXECUTED, F_DEADLOCK, F_RAW, F_WAW, F_WAR, F_BAR_DIVERGED, F_BAR_COUNT, F_WARPSYNC, F_POISON, F_RACE,
-    F_CALL_TARGET, F_BAR_MODE,
-) = range(23)  # fmt: skip
+    F_CALL_TARGET, F_BAR_MODE, F_TEXTURE,
+) = range(24)  # fmt: skip
 
 # -- staged operand kinds of memory spaces
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST, SPACE_GENERIC = range(5)
@@ -83,8 +95,8 @@ ACCESSES = ("load", "store", "atomic")
 
 # -- execution groups: which exec_* function serves an opcode
 (
-    G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP,
-) = range(11)  # fmt: skip
+    G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP, G_TEX,
+) = range(12)  # fmt: skip
 
 # -- control kinds
 CONTROLS = (
@@ -140,7 +152,7 @@ F_AOP, F_ATYP, F_BAR, F_BARID, F_DIVERGES, F_SREG, F_SRW, F_NEGA, F_NEGB, F_NEGC
     )
 ]
 F_PD0, F_PD1, F_PS0, F_PS1, F_PS2 = [_column(n) for n in ("pd0", "pd1", "ps0", "ps1", "ps2")]
-F_MATCH, F_M64 = [_column(n) for n in ("match", "m64")]
+F_MATCH, F_M64, F_TDIM, F_TCOORD = [_column(n) for n in ("match", "m64", "tdim", "tcoord")]
 FIELD_COLUMNS: dict[str, int] = {name: i for i, name in enumerate(_columns) if not name.startswith("staged")}
 C_USES = len(_columns)
 C_DEFS = C_USES + MAX_LISTED
@@ -188,7 +200,7 @@ OP_MATCH = BY_NAME["MATCH"].code
 OP_S2R = BY_NAME["S2R"].code
 OP_CS2R = BY_NAME["CS2R"].code
 OP_NOP = BY_NAME["NOP"].code
-NOT_EXECUTED = ("TEX", "BAR.ALLOC", "BAR.FREE", "RELSSP")
+NOT_EXECUTED = ("BAR.ALLOC", "BAR.FREE", "RELSSP")
 
 # -- statistics: indices of the counters in the SM record
 STAT_NAMES = (
@@ -206,7 +218,7 @@ STAT_NAMES = (
     "shared_passes", "shared_accesses", "bank_conflict_cycles",
     "l1_local_hits", "l1_local_misses", "l1_global_hits", "l1_global_misses", "l1_merges", "l1_evictions",
     "branches", "divergent_branches", "barriers", "blocks_dispatched", "blocks_retired",
-    "warp_cycles",
+    "warp_cycles", "texture_fetches",
 )  # fmt: skip
 (
     S_WARP_INSTRS, S_THREAD_INSTRS, S_SLOTS, S_DUAL,
@@ -217,8 +229,8 @@ STAT_NAMES = (
     S_SEC_LD, S_SEC_ST, S_SEC_AT, S_SEC_LFILL, S_SEC_WB, S_SEC_GFILL,
     S_SH_PASSES, S_SH_ACCESSES, S_CONFLICT,
     S_L1_LHIT, S_L1_LMISS, S_L1_GHIT, S_L1_GMISS, S_L1_MERGE, S_L1_EVICT,
-    S_BRANCHES, S_DIVERGENT, S_BARRIERS, S_DISPATCHED, S_RETIRED, S_WARP_CYCLES,
-) = range(51)  # fmt: skip
-assert len(STAT_NAMES) == 51
+    S_BRANCHES, S_DIVERGENT, S_BARRIERS, S_DISPATCHED, S_RETIRED, S_WARP_CYCLES, S_TEX,
+) = range(52)  # fmt: skip
+assert len(STAT_NAMES) == 52
 S_BYTES_FROM_COUNT = S_G_LDB - S_G_LD
 STATS = len(STAT_NAMES)

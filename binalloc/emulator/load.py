@@ -153,6 +153,8 @@ def group_of(op: OpSpec) -> int:
     """Which exec function serves the opcode."""
     if op.name in ("NOP", "S2R", "CS2R"):
         return L.G_NOP if op.name == "NOP" else L.G_SPECIAL
+    if op.space == "texture":
+        return L.G_TEX
     if op.name in L.NOT_EXECUTED and not op.control:
         return L.G_NOT_EXECUTED
     return L.G_CONTROL if op.control else _GROUPS[op.group]
@@ -211,7 +213,7 @@ def stage_operand(row: Array, o: Operand, instr: Instr, constants: Constants) ->
     elif o.name == "c":
         stage_flexible(row, "c", width, instr, constants, L.C_C_UNITS)
     elif o.name == "rb":
-        if instr.op.access == "atomic":
+        if instr.op.access == "atomic" or instr.op.space == "texture":
             row[L.C_B_UNITS], row[L.C_B_REG] = width, f["rb"]
         row[L.C_DATA] = f["rb"]
     elif o.name == "rc":

@@ -16,7 +16,7 @@ from binalloc.emulator import layout as L
 from binalloc.emulator.engine import Engine, engine
 from binalloc.emulator.faults import Context, kernel_fault
 from binalloc.emulator.launch import check_against, variable_name
-from binalloc.emulator.launch_types import Launch
+from binalloc.emulator.launch_types import Argument, Launch
 from binalloc.emulator.load import Constants, Program, check_registers, check_scheduled, reachable
 from binalloc.emulator.spin import find_spin
 from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Memories
@@ -100,6 +100,7 @@ def run(
     reference: bool = False,
     hazards: bool = True,
     buffers: Mapping[str, Array] | None = None,
+    textures: Mapping[str, Array] | None = None,
 ) -> Result:
     """Run `kernel` of `module` as `launch` says on `machine`.
 
@@ -113,7 +114,7 @@ def run(
         ideal_blocks: resident blocks as if registers and shared memory were free (what-if runs of a speedup's parts).
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
-        buffers: contents in place of `launch.make_buffers()`; not changed.
+        buffers: contents in place of `launch.make_buffers()`; not changed. textures: likewise.
 
     Raises:
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
@@ -128,7 +129,9 @@ def run(
     resident = _resident(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
     chosen = _engine(engine, check or race)
-    device = Device(chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host)
+    device = Device(
+        chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host, textures
+    )
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)
@@ -181,6 +184,7 @@ class Device:
         resident: int,
         sms: int,
         buffers: dict[str, Array],
+        textures: Mapping[str, Array] | None = None,
     ) -> None:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
@@ -190,7 +194,8 @@ class Device:
         self.g = engine.records(GLOBAL_DTYPE, 1)
         self.sms = engine.records(SM_DTYPE, sms)
         self.addresses, total = place_buffers(buffers)
-        handles = {a.name: i for i, a in enumerate(launch.arguments) if a.kind == "texture"}
+        self.images = textures if textures is not None else launch.make_textures()
+        handles = {name: i for i, name in enumerate(self.images, 1)}
         listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
         params = launch.parameters(listed, self.addresses | handles)
         constants = Constants.build({0: params, **module.constants} if params else dict(module.constants))
@@ -212,7 +217,9 @@ class Device:
         """Variables and buffers in one array; pages of it that nothing lies on cost no memory."""
         self.base = L.VARIABLE_BASE if self.module.globals else L.GLOBAL_BASE
         self.put("global_base", self.base)
-        words = np.zeros((L.GLOBAL_BASE - self.base + total) // 4, "<u4")
+        images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
+        places, end = place_textures(self.images, images)
+        words = np.zeros(-(-end // 4), "<u4")
         raw = words.view(np.uint8)
         for v in self.module.globals:
             at = v.address - self.base
@@ -220,8 +227,21 @@ class Device:
         for name, data in self.host.items():
             at = self.addresses[name] - self.base
             raw[at : at + data.nbytes] = data.reshape(-1).view(np.uint8)
+        for name, data in self.images.items():
+            raw[places[name] : places[name] + data.nbytes] = data.reshape(-1).view(np.uint8)
         self.bound([(start, end) for _, start, end in self.places()])
+        self._put_textures(places)
         return words
+
+    def _put_textures(self, places: dict[str, int]) -> None:
+        """The table of textures; a handle is a row's number, counted from 1."""
+        if len(places) > L.MAX_TEXTURES:
+            raise UsageError("too many textures", found=len(places), expected=f"at most {L.MAX_TEXTURES}")
+        rows = [texture_row(self.launch.argument(name), at) for name, at in places.items()]
+        table = np.zeros((L.MAX_TEXTURES, L.TX_COLUMNS), np.int64)
+        table[: len(rows)] = np.array(rows, np.int64).reshape(-1, L.TX_COLUMNS)
+        self.put("textures", len(rows))
+        self.put("texture", table)
 
     def places(self) -> list[tuple[str, int, int]]:
         """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""
@@ -374,6 +394,29 @@ class Device:
             stats["cycles"], out, stats, resident, stats["achieved_occupancy"], counts, self.sms_count,
             self.sms_count == 1 and self.machine.chip.sms > 1, self.machine.name, self.engine.name, variables,
         )  # fmt: skip
+
+
+def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:
+    """Offsets of the textures behind offset `at`, which is aligned, and the end of the last."""
+    places = {}
+    for name, data in images.items():
+        places[name] = at
+        at += -(-data.nbytes // BUFFER_ALIGN) * BUFFER_ALIGN
+    return places, at
+
+
+def texture_row(a: Argument, start: int) -> list[int]:
+    """One row of the table of textures, see the columns in `layout`."""
+    t = a.texture
+    assert t is not None
+    depth, height, width = (1, 1, *t.sides)[-3:]
+    modes = [L.ADDRESS_MODES.index(m) for m in (*t.address, "clamp", "clamp")[:3]]
+    kind, size = a.numpy_dtype.kind, a.numpy_dtype.itemsize
+    as_float = kind == "f" or t.read != "element"
+    return [
+        start, len(t.sides), width, height, depth, t.channels, size, L.TEXEL_KINDS.index(kind), int(as_float),
+        int(t.filter == "linear"), int(t.normalized), *modes,
+    ]  # fmt: skip
 
 
 def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:

@@ -14,7 +14,7 @@ import numpy as np
 from binalloc.emulator import layout as L
 from binalloc.emulator.engine import engine
 from binalloc.emulator.issue import begin_cycle
-from binalloc.emulator.launch_types import Argument, Launch
+from binalloc.emulator.launch_types import Argument, Init, Launch, Texture
 from binalloc.emulator.load import check_registers
 from binalloc.emulator.run import Device, Resources
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, make
@@ -22,6 +22,15 @@ from binalloc.models.machine_model import Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MEMORY_BYTES = 4096
+
+
+SIDE = 4
+TEXTURES = tuple(
+    Argument(f"t{n}", "texture", "f32", (SIDE,) * n, init=Init("random", seed=n),
+             texture=Texture((SIDE,) * n, filter="linear", address=("clamp",) * n))
+    for n in (1, 2, 3)
+)  # fmt: skip
+"""Textures of one, two and three dimensions, whose handles are 1, 2 and 3."""
 
 
 @dataclass
@@ -50,7 +59,7 @@ class SingleStep:
         )  # fmt: skip
         module = Module([kernel], constants=dict.fromkeys(range(18), constants))
         module.layout()
-        launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (Argument("x", "buffer", "u8", (MEMORY_BYTES,)),))
+        launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (Argument("x", "buffer", "u8", (MEMORY_BYTES,)), *TEXTURES))
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
         data = {"x": np.zeros(MEMORY_BYTES, np.uint8)}
         self.device = Device(engine("python"), module, kernel, launch, machine, need, 1, 1, data)

@@ -26,12 +26,14 @@ from binalloc.emulator.layout import (
     MAX_GROUPS,
     MAX_PORTS,
     MAX_SCHEDULERS,
+    MAX_TEXTURES,
     MAX_WARPS,
     NODES_PER_WARP,
     REASONS,
     ROWS,
     STACK_DEPTH,
     STATS,
+    TX_COLUMNS,
     UNITS,
     WARP_STATES,
     WHEEL,
@@ -116,6 +118,7 @@ _GLOBAL_SCALARS = (
     "buffers",
     # address of the first word of the array that holds global memory
     "global_base",
+    "textures",
 )
 _GLOBAL_ARRAYS: dict[str, tuple[int, ...]] = {
     "unit_ports": (UNITS,),
@@ -127,6 +130,7 @@ _GLOBAL_ARRAYS: dict[str, tuple[int, ...]] = {
     "buffer_end": (MAX_BUFFERS,),
     "const_start": (32,),
     "const_size": (32,),
+    "texture": (MAX_TEXTURES, TX_COLUMNS),
     "clear_read": (64,),
 }
 

@@ -122,6 +122,8 @@ _LAYOUT: tuple[tuple[str, int, int] | tuple[str, int, int, bool], ...] = (
     ("aop", 95, 4),
     ("atyp", 99, 3),
     ("tdim", 95, 2),
+    ("tcoord", 97, 1),
+    ("tchan", 98, 2),
     ("bar", 95, 3),
     ("barid", 98, 4),
     ("scope", 95, 2),

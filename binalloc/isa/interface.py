@@ -7,6 +7,7 @@ in the emulator which registers and predicates each opcode really reads and writ
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -20,6 +21,7 @@ from binalloc.isa.opcodes import (
     FORM_C_IMM,
     FORM_CONST,
     FORM_IMM,
+    TEXTURE_DIMENSIONS,
     WIDTH_BYTES,
     Operand,
 )
@@ -181,8 +183,15 @@ def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
     f = instr.f
     if "aop" in f and "rc" in f and f["aop"] < len(ATOMIC_OPS) and ATOMIC_OPS[f["aop"]] != "CAS":
         uses[:] = [r for r in uses if r.field != "rc"]
+    if instr.op.space == "texture" and not third_coordinate(f):
+        uses[:] = [r for r in uses if r.field != "rc"]
     if instr.op.name == "ISETP" and not f["ex"]:
         uses[:] = [r for r in uses if r.field != "ps1"]
+
+
+def third_coordinate(f: Mapping[str, int]) -> bool:
+    """Whether a texture fetch with fields `f` reads its third coordinate."""
+    return f["tdim"] == TEXTURE_DIMENSIONS.index("3D")
 
 
 def _drop_unreduced(instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
@@ -199,7 +208,7 @@ def _memory(instr: Instr) -> Memory:
     if "width" in f:
         size = WIDTH_BYTES[f["width"]]
     else:
-        size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 16
+        size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 4 * op.operand["rd"].width(f)
     base = None
     if f.get("ra", RZ) != RZ and op.space != "texture":
         base = Ref(REG, f["ra"], 2 if "mem64" in op.operand else 1, "ra")

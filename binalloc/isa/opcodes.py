@@ -39,6 +39,7 @@ ATOMIC_TYPES = ("", "S32", "U64", "S64", "F32", "F64")
 PRMT_MODES = ("", "F4E", "B4E", "RC8", "ECL", "ECR", "RC16")
 BAR_MODES = ("SYNC", "ARV", "RED.POPC", "RED.AND", "RED.OR")
 CACHE_OPS = ("", "CG", "CS", "CV")
+TEXTURE_DIMENSIONS = ("1D", "2D", "3D")
 
 SPECIAL_REGISTERS: tuple[str, ...] = (
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z",
@@ -95,7 +96,9 @@ MODIFIERS: dict[str, Modifier] = {
         Modifier("cache", CACHE_OPS),
         Modifier("aop", ATOMIC_OPS),
         Modifier("atyp", ATOMIC_TYPES),
-        Modifier("tdim", ("1D", "2D", "3D")),
+        Modifier("tdim", TEXTURE_DIMENSIONS),
+        Modifier("tcoord", ("", "S32")),
+        Modifier("tchan", ("", "R", "RG")),
         Modifier("bar", BAR_MODES),
         Modifier("scope", ("CTA", "GPU", "SYS")),
         Modifier("srw", ("32", "64")),
@@ -112,7 +115,8 @@ UNITS: dict[str, tuple[str, tuple[int, ...]]] = {
     "fd": ("ftyp_d", (1, 2)),
     "fs": ("ftyp_s", (1, 2)),
     "a": ("atyp", (1, 1, 2, 2, 1, 2)),
-    "t": ("tdim", (1, 2, 4)),
+    "t": ("tdim", (1, 2, 2)),
+    "ch": ("tchan", (4, 1, 2)),
     "m": ("m64", (1, 2)),
     "s": ("srw", (1, 2)),
 }
@@ -331,7 +335,7 @@ def _define_rest() -> None:
     _memory(0x08A, "ATOMS", "rd:a mem32 rb:a rc:a?", "aop atyp", "atomic on shared", "shared", "atomic")
     _memory(0x08B, "ATOM", "rd:a mem64 rb:a rc:a?", "aop atyp", "atomic on generic", "generic", "atomic")
     _memory(0x08C, "RED", "mem64 rb:a", "aop atyp", "atomic on global without a result", "global", "atomic")
-    _memory(0x08D, "TEX", "rd:4 ra:t rb", "tdim", "texture fetch", "texture", "load", unit="tex")
+    _memory(0x08D, "TEX", "rd:ch ra:t rb rc?", "tdim tcoord tchan", "texture fetch", "texture", "load", unit="tex")
     # -- control
     _op(0x0A0, "BRA", "target reconv?", "", "bru", c, "branch", control="branch")
     _op(0x0A1, "CALL", "target", "", "bru", c, "direct call", control="call")

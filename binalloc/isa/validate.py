@@ -14,7 +14,7 @@ from typing import NoReturn
 from binalloc.errors import MalformedInput
 from binalloc.isa.fields import RZ
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr, Module
-from binalloc.isa.opcodes import ATOMIC_OPS
+from binalloc.isa.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.rules import shape_of
 
 NAME = re.compile(r"[A-Za-z_$][\w$.]{0,1023}", re.ASCII)
@@ -25,6 +25,7 @@ PARAM_BYTES = 1 << 16
 LAYOUT_WORDS = 8
 SHARED_LIMIT = 1 << 24
 _CAS = ATOMIC_OPS.index("CAS")
+_3D = TEXTURE_DIMENSIONS.index("3D")
 CODE_LIMIT = 1 << 19  # words in all
 LOCAL_LIMIT = 1 << 24
 GLOBAL_LIMIT = 1 << 27
@@ -57,8 +58,8 @@ def highest_register(instrs: Iterable[Instr]) -> int:
             wide[name] = width if isinstance(width, int) else width[1][f[width[0]]]
         for name in ("rd", "ra", "rb", "rc"):
             r = f.get(name, RZ)
-            if name == "rc" and "aop" in f and f["aop"] != _CAS:
-                continue  # present in the word, but only compare-and-swap reads it
+            if name == "rc" and (f.get("aop", _CAS) != _CAS or f.get("tdim", _3D) != _3D):
+                continue  # present in the word, but only compare-and-swap and 3-D fetches read it
             if r != RZ:
                 top = max(top, r + wide.get(name, 1) - 1)
     return top

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
-from binalloc.emulator.single import MEMORY_BYTES, SingleStep, WarpState
+from binalloc.emulator.single import MEMORY_BYTES, SIDE, SingleStep, WarpState
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface import view
 from binalloc.isa.opcodes import ATOMIC_OPS, OPCODES, OpSpec
 from binalloc.models.machine import load_machine
 
-STATES = 6
+STATES = 12
 PLACES = {
     "rd": 8,
     "ra": 16,
@@ -74,6 +74,8 @@ def variants(op: OpSpec) -> Iterator[dict[str, int]]:
         ("bar", range(5)),
         ("m64", range(2)),
         ("match", range(2)),
+        ("tcoord", range(2)),
+        ("tchan", range(3)),
     ):
         if name in op.modifiers:
             axes[name] = tuple(values)
@@ -117,7 +119,12 @@ def state(rng: np.random.Generator, instr: Instr, small: bool) -> WarpState:
         if instr.name == "DSETP" and instr.form == 2:
             registers[16, ::2] = tie + rng.integers(0, 2, 16, dtype=np.uint32)
     lanes = np.arange(32, dtype=np.uint32) * 16
-    if instr.op.access:
+    if instr.op.space == "texture":
+        texels = rng.uniform(0, SIDE, (3, 32)).astype(np.float32)
+        for place, values in zip((16, 17, 24), texels, strict=True):
+            registers[place] = values.astype(np.uint32) if instr.f["tcoord"] else values.view(np.uint32)
+        registers[20] = instr.f["tdim"] + 1
+    elif instr.op.access:
         registers[16] = lanes + {"global": GLOBAL_BASE, "generic": GLOBAL_BASE}.get(instr.op.space, 0)
         registers[17] = 0
         if instr.op.space == "local":

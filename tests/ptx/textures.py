@@ -41,15 +41,17 @@ class Texture:
         axes = [self.axis(x, n, k) for k, (x, n) in enumerate(zip(where, sides, strict=True))]
         data = self.converted()
         total: Array = np.zeros((len(where[0]), data.shape[-1]), dtype=data.dtype)
-        for corner in product(*axes):
-            index = tuple(np.where(inside, i, 0) for i, inside, _ in reversed(corner))
+        for outermost_first in product(*reversed(axes)):
+            corner = outermost_first[::-1]  # x changes fastest
+            index = tuple(np.where(inside, i, 0) for i, inside, _ in outermost_first)
             inside = np.logical_and.reduce([c[1] for c in corner])
             texel = np.where(inside[:, None], data[index], data.dtype.type(0))
             if corner[0][2] is None:
                 total = texel
             else:
                 weight = np.multiply.reduce([c[2] for c in corner])
-                total = total + weight[:, None] * texel
+                with np.errstate(invalid="ignore"):  # a texel of no weight does not count, be it infinite
+                    total = total + np.where(weight[:, None] != 0, weight[:, None] * texel, 0.0)
         return self.delivered(total, result)
 
     def axis(self, x: Array, n: int, k: int) -> list[tuple[Array, Array, Array | None]]:
@@ -92,11 +94,12 @@ class Texture:
             return self.texels.astype(np.float64)
         if self.as_float:
             most = np.iinfo(kind).max
-            return np.maximum(self.texels.astype(np.float64) / most, -1.0)
+            return np.maximum(self.texels.astype(np.float64) / most, -1.0).astype(np.float32).astype(np.float64)
         return self.texels.astype(np.int64)
 
     def delivered(self, values: Array, result: str) -> list[Array]:
         if (values.dtype.kind == "f") != (result == "f32"):
             raise Unsupported(f"texels of {self.texels.dtype} as .{result}")
         found = [values[:, c].astype(DTYPES[result]) for c in range(values.shape[1])]
-        return found + [np.zeros(len(values), dtype=DTYPES[result])] * (4 - len(found))
+        missing = [np.full(len(values), c, dtype=DTYPES[result]) for c in (0, 0, 0, 1)]  # R, G, B, A
+        return found + missing[len(found) :]

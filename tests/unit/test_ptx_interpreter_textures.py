@@ -41,7 +41,7 @@ LINE = np.array([10, 20, 40, 80], dtype=np.float32)[:, None]
 def test_points_are_floored_and_clamped() -> None:
     found = fetch(Texture(LINE), "1d", "f32", column(-3, 0, 0.99, 1, 2.5, 3.99, 4, 1e9))
     assert found[:, 0].tolist() == [10, 10, 10, 20, 40, 80, 80, 80]
-    assert found[:, 1:].tolist() == [[0, 0, 0]] * 8
+    assert found[:, 1:].tolist() == [[0, 0, 1]] * 8
 
 
 def test_integer_coordinates_are_texel_numbers() -> None:
@@ -94,5 +94,5 @@ def test_channels_integers_and_references(reference: bool) -> None:
     scaled = fetch(Texture(image, as_float=True), "2d", "f32", points, reference)
     assert scaled[0].tolist() == [float(np.float32(v / 255)) for v in (1, 2, 3, 255)]
     signed = np.array([[-128, 127]], dtype=np.int8)
-    assert fetch(Texture(signed, as_float=True), "1d", "f32", points[:1, :1], reference)[0].tolist() == [-1, 1, 0, 0]
-    assert fetch(Texture(signed), "1d", "s32", points[:1, :1], reference)[0].tolist() == [-128, 127, 0, 0]
+    assert fetch(Texture(signed, as_float=True), "1d", "f32", points[:1, :1], reference)[0].tolist() == [-1, 1, 0, 1]
+    assert fetch(Texture(signed), "1d", "s32", points[:1, :1], reference)[0].tolist() == [-128, 127, 0, 1]

@@ -1,10 +1,9 @@
-"""PTX parser: each construct of the grammar, and the tree it becomes."""
+"""PTX parser: operands, statements, scopes, calls and functions, and the tree they become."""
 
 from __future__ import annotations
 
 import pytest
 
-from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import (
     Address,
     Discard,
@@ -13,6 +12,7 @@ from binalloc.frontend.ptx.ast import (
     Function,
     Instruction,
     Integer,
+    Label,
     Negated,
     Operand,
     Place,
@@ -20,8 +20,10 @@ from binalloc.frontend.ptx.ast import (
     Special,
     Symbol,
     Texture,
+    Variable,
     Vector,
 )
+from binalloc.frontend.ptx.dump import format_instruction
 from binalloc.frontend.ptx.parser import parse
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -40,12 +42,6 @@ def only(body: str, module: str = "") -> Instruction:
     (item,) = function(body, module).body or []
     assert isinstance(item, Instruction)
     return item
-
-
-def fails(text: str) -> MalformedInput:
-    with pytest.raises(MalformedInput) as caught:
-        parse(text, "x.ptx")
-    return caught.value
 
 
 def r(n: int) -> Register:
@@ -116,3 +112,231 @@ def test_opcode_guard_place_and_loc() -> None:
     assert first.loc == (3, 17)
     assert first.text == "@!%p1 mad.lo.s32 %r1, %r2, %r3, 4;"
     assert (second.op, second.mods, second.guard, second.operands) == ("ret", (), ("%p2", False), ())
+
+
+def items(body: str, module: str = "") -> list[str]:
+    """The body, an item a line: labels with a colon, instructions by opcode and operands."""
+    out = []
+    for item in function(body, module).body or []:
+        out.append(f"{item.name}:" if isinstance(item, Label) else format_instruction(item))
+    return out
+
+
+def test_several_statements_on_a_line_and_one_over_several() -> None:
+    got = items("m: b: mov.u32 %r1, 1; /* x ; */ mov.u32\n%r2 /* y */,\n// z\n2\n; ; ret;")
+    assert got == ["m:", "b:", "mov.u32 %r1, 1;", "mov.u32 %r2, 2;", "ret;"]
+
+
+def test_text_of_a_statement_with_comments_is_one_line_without_them() -> None:
+    assert only("@%p1 mov.u32 /* ; */ %r2,\n\t // c\n 2 ;").text == "@%p1 mov.u32 %r2, 2 ;"
+
+
+def test_modifiers_with_colons_and_digits() -> None:
+    assert only("ld.global.L1::no_allocate.L2::128B.v4.u32 {%r1,%r2,%r3,%r4}, [%rd1];").mods == (
+        "global",
+        "L1::no_allocate",
+        "L2::128B",
+        "v4",
+        "u32",
+    )
+
+
+def test_inner_scopes_are_flattened_with_names_of_their_own() -> None:
+    f = function(
+        """
+        { .reg .pred p; .reg .b32 t<2>; .shared .b32 buf;
+          setp.eq.u32 p, %r1, 0; @!p bra L; mov.u32 t1, buf; L: st.shared.u32 [buf+4], t1; }
+        { .reg .pred p; @p bra L; { bra L; L: } L: }
+        mov.u32 %r1, buf;
+        """
+    )
+    got = [f"{i.name}:" if isinstance(i, Label) else format_instruction(i) for i in f.body or []]
+    assert got == [
+        "setp.eq.u32 p.1, %r1, 0;",
+        "@!p.1 bra L.1;",
+        "mov.u32 t1.1, buf.1;",
+        "L.1:",
+        "st.shared.u32 [buf.1+4], t1.1;",
+        "@p.2 bra L.2;",
+        "bra L.3;",
+        "L.3:",
+        "L.2:",
+        "mov.u32 %r1, buf;",
+    ]
+    assert f.registers == {"p.1": "pred", "%r1": "b32", "t1.1": "b32", "p.2": "pred"}
+    assert list(f.variables) == ["buf", "buf.1"]
+    assert f.variables["buf.1"].size == 4
+
+
+def test_a_branch_out_of_a_scope_finds_the_outer_label() -> None:
+    assert items("{ bra.uni done; } { { @%p1 bra done; } } done: ret;") == [
+        "bra.uni done;",
+        "@%p1 bra done;",
+        "done:",
+        "ret;",
+    ]
+
+
+def test_an_inner_label_hides_one_further_out_even_before_it_stands_there() -> None:
+    assert items("L: { bra L; L: } bra L;") == ["L:", "bra L.1;", "L.1:", "bra L;"]
+
+
+def test_registers_of_a_parametrised_declaration_exist_as_they_are_used() -> None:
+    f = function("mov.u32 x7, x4000000;", registers=".reg .b32 x<4294967295>; .reg .s16 y;")
+    assert f.registers == {"y": "s16", "x7": "b32", "x4000000": "b32"}
+
+
+def test_vector_registers_are_their_components() -> None:
+    f = function("mov.v2.u32 v, %tid; add.u32 v.x, v.y, w1.b;", registers=".reg .v2 .u32 v; .reg .v4 .u32 w<2>;")
+    first, second = f.body or []
+    assert isinstance(first, Instruction)
+    assert isinstance(second, Instruction)
+    assert first.operands == (Vector((Register("v.x"), Register("v.y"))), Special("%tid"))
+    assert second.operands == (Register("v.x"), Register("v.y"), Register("w1.z"))
+
+
+FUNCTIONS = """
+.func f;
+.extern .func (.param .b32 _) g (.param .b32 _, .param .align 8 .b8 _[16]);
+.func (.reg .f32 y) h (.reg .f32 x) { mov.f32 y, x; ret; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "callee", "results", "arguments"),
+    [
+        ("call f;", Symbol("f"), (), ()),
+        ("call.uni f, ();", Symbol("f"), (), ()),
+        ("call.uni (%r1), g, (%r2, buf);", Symbol("g"), (r(1),), (r(2), Symbol("buf"))),
+        ("call g, (3, buf);", Symbol("g"), (), (Integer(3), Symbol("buf"))),
+        ("call (%f1), h, (0f3F800000);", Symbol("h"), (Register("%f1"),), (Float(0x3F800000, 32),)),
+        ("call (%r1),\n%rd1,\n(\n%r2\n)\n, proto;", Register("%rd1"), (r(1),), (r(2),)),
+        ("call %rd1, proto;", Register("%rd1"), (), ()),
+    ],
+)
+def test_calls(text: str, callee: Operand, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> None:
+    call = only("proto : .callprototype (.param .b32 _) _ (.param .b32 _);\n" + text, FUNCTIONS)
+    assert (call.callee, call.results, call.arguments, call.operands) == (callee, results, arguments, ())
+    assert call.prototype == ("proto" if isinstance(callee, Register) else None)
+
+
+def test_call_sequence_of_nvcc() -> None:
+    body = """{ // callseq 0, 0
+    .reg .b32 temp_param_reg;
+    .param .b32 param0;
+    st.param.b32 [param0+0], %r1;
+    .param .align 8 .b8 param1[16];
+    .param .b32 retval0;
+    call.uni (retval0), g, ( param0, param1 );
+    ld.param.b32 %r2, [retval0+0];
+    } // callseq 0
+    """
+    f = function(body, FUNCTIONS)
+    store, call, load = f.body or []
+    assert isinstance(store, Instruction)
+    assert isinstance(call, Instruction)
+    assert isinstance(load, Instruction)
+    assert store.operands == (Address(Symbol("param0.1")), r(1))
+    assert (call.results, call.arguments) == ((Symbol("retval0.1"),), (Symbol("param0.1"), Symbol("param1.1")))
+    assert load.operands == (r(2), Address(Symbol("retval0.1")))
+    assert [(v.name, v.space, v.size, v.align) for v in list(f.variables.values())[1:]] == [
+        ("param0.1", "param", 4, 4),
+        ("param1.1", "param", 16, 8),
+        ("retval0.1", "param", 4, 4),
+    ]
+
+
+def test_branch_targets() -> None:
+    f = function("ts: .branchtargets m, b; brx.idx %r1, ts; m: { x: .branchtargets m, b; brx.idx %r1, x; b: } b: ret;")
+    assert f.branch_targets == {"ts": ("m", "b"), "x.1": ("m", "b.1")}
+    assert [i.operands for i in f.body or [] if isinstance(i, Instruction)] == [
+        (r(1), Symbol("ts")),
+        (r(1), Symbol("x.1")),
+        (),
+    ]
+
+
+def test_function_headers() -> None:
+    text = f"""{HEAD}
+    .visible .func (.param .align 8 .b8 out[24]) f (.param .b32 x, .reg .u16 y)
+    .noreturn_ ;"""
+    module = parse(
+        text.replace(".noreturn_", "")
+        + """
+    .weak .func stop (.param .b64 .ptr .global .align 16 p) .noreturn { trap; }
+    .entry k (.param .v2 .f32 v, .param .b8 s[3][4]) .maxntid 32, 4 .reqntid 8,8,2 .minnctapersm 3 .maxnreg 40
+    .pragma "nounroll"; .maxnctapersm 2 { ret; }
+    .visible .entry empty () { }
+    """
+    )
+    f, stop, k, empty = module.functions.values()
+    assert [(v.name, v.space, v.type, v.size, v.align, v.array) for v in f.results + f.parameters] == [
+        ("out", "param", "b8", 24, 8, True),
+        ("x", "param", "b32", 4, 4, False),
+        ("y", "reg", "u16", 2, 2, False),
+    ]
+    assert (f.is_entry, f.body, f.noreturn) == (False, None, False)
+    assert stop.noreturn
+    assert [(v.name, v.size, v.align) for v in [*stop.parameters, *k.parameters]] == [
+        ("p", 8, 8),
+        ("v", 8, 8),
+        ("s", 12, 1),
+    ]
+    assert (k.maxntid, k.reqntid, k.min_blocks, k.max_registers, k.max_threads) == ((32, 4, 1), (8, 8, 2), 3, 40, 128)
+    assert empty.body == []
+
+
+def test_a_definition_takes_the_place_of_its_declaration() -> None:
+    module = parse(f"{HEAD}.func b (.param .b32 x); .func a {{ ret; }} .func b (.param .b32 y) {{ call b, (y); ret; }}")
+    assert list(module.functions) == ["b", "a"]
+    assert [v.name for v in module.functions["b"].parameters] == ["y"]
+    assert len(module.functions["b"].body or []) == 2
+
+
+def test_declarations_of_old_compilers_have_no_semicolon() -> None:
+    head = ".version 2.3\n.target sm_20\n"
+    module = parse(
+        f'{head}.visible .func () f (.param .u32 x)\n.func g .file 1 "x"\n.func h .global .b32 %L;\n.func f2;'
+    )
+    assert list(module.functions) == ["f", "g", "h", "f2"]
+    assert list(module.variables) == ["%L"]
+
+
+def test_module_head_files_sections_and_lines() -> None:
+    module = parse(
+        """// first
+.version 9.0
+.target sm_90a, texmode_independent, debug
+.file 1 "a.cu"
+.file 2 "b.cu", 12345, 678
+.loc 2 5 0
+.func f { mov.u32 a, a; }
+.section .debug_str { L: .b8 1,2 // }
+.b32 L+4 }
+.section .debug_info
+{
+}
+""".replace("mov.u32 a, a;", ".reg .b32 a; mov.u32 a, a;")
+        + "\0\0"
+    )
+    assert (module.version, module.target, module.address_size) == ((9, 0), "sm_90a", 32)
+    assert module.files == {1: "a.cu", 2: "b.cu"}
+    assert module.lines == 12
+    (instruction,) = module.functions["f"].body or []
+    assert isinstance(instruction, Instruction)
+    assert instruction.loc == (2, 5)
+
+
+def test_loc_with_inlining_names_the_line_itself_and_ends_with_the_function() -> None:
+    body = ".loc 2 152 3, function_name $L__info_string0, inlined_at 1 28 3\nmov.u32 %r1, 1;"
+    assert only(body).loc == (2, 152)
+    module = parse(f"{HEAD}.func f {{ .loc 1 2 3 ret; }} .func g {{ ret; }}")
+    (end,) = module.functions["g"].body or []
+    assert isinstance(end, Instruction)
+    assert end.loc is None
+
+
+def test_extern_shared_in_a_body_and_at_module_scope() -> None:
+    f = function(".extern .shared .align 16 .b8 dyn[]; mov.u32 %r1, dyn;", ".extern .shared .v4 .f32 other[];")
+    v = f.variables["dyn"]
+    assert v == Variable("dyn", "shared", "b8", 0, 16, v.place, external=True, array=True)

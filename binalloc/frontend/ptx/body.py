@@ -16,7 +16,7 @@ from typing import NoReturn
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import Function, Instruction, Label, Operand, Register, Symbol
 from binalloc.frontend.ptx.declarations import SPACES
-from binalloc.frontend.ptx.lexer import COMMENT, IDENTIFIER, SKIP, Source, Tokens
+from binalloc.frontend.ptx.lexer import COMMENT, NAME, SKIP, Source, Tokens
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.operands import OperandReader, undeclared
 from binalloc.frontend.ptx.scopes import Label as ScopeLabel
@@ -30,8 +30,8 @@ _LOC = r"\.loc\s++(\d{1,9}+)\s++(\d{1,9}+)\s++\d++(?:\s*+,\s*+(?:function_name|i
 # An operand text stops at anything irregular (parentheses, comments, colons), which the token cursor reads instead.
 _STATEMENT = re.compile(
     rf"""{SKIP}(?:
-        (?:@(!?)({IDENTIFIER})\s++)?({_OPCODE})(?:\s++([^;:()/"]*+))?;
-      | ({IDENTIFIER})\s*+:(?!:|\s*+\.(?:callprototype|calltargets|branchtargets)\b)
+        (?:@(!?)({NAME})\s++)?({_OPCODE})(?:\s++([^;:()/"]*+))?;
+      | ({NAME})\s*+:(?!:|\s*+\.(?:callprototype|calltargets|branchtargets)\b)
       | (\{{)
       | (\}})
       | {_LOC}
@@ -39,11 +39,12 @@ _STATEMENT = re.compile(
     re.VERBOSE | re.ASCII,
 )
 
-_SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({IDENTIFIER}))?{SKIP}({_OPCODE})", re.ASCII)
+_SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({NAME}))?{SKIP}({_OPCODE})", re.ASCII)
 _PIECES = re.compile(r"(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\])++")
 _SPACES = re.compile(SKIP)
 _TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
 _MAX_SCOPES = 200  # one in another
+_MAX_LOC = 10**9
 
 
 class _OperandTable(dict[str, Operand]):
@@ -56,6 +57,10 @@ class _OperandTable(dict[str, Operand]):
 
     def __missing__(self, text: str) -> Operand:
         scope = self.reader.scope
+        found = scope.find(text.strip())
+        if found is not None and not isinstance(found, ScopeLabel | Symbol):
+            self[text] = found
+            return found
         pending = len(scope.pending)
         tokens = Tokens(Source(text, self.source.path), 0)
         operand = self.reader.operand(tokens)
@@ -119,7 +124,7 @@ class BodyParser:
             elif kind == 5:
                 at = m.end()
                 start = m.start(5)
-                unique = declare_label(source, self.scope, m[5], start)
+                unique = declare_label(source, self.names, self.scope, m[5], start)
                 starts.append(start)
                 body.append(Label(unique, source.place(start)))
             elif kind == 6:
@@ -293,9 +298,12 @@ class BodyParser:
             return tokens.at
         if word == ".loc":
             tokens.advance()
-            for _ in range(3):
-                integer(tokens, "a number of .loc")
-            tokens.unexpected("a .loc of numbers below 10^9, and function_name or inlined_at")
+            for _ in range(2):
+                at = tokens.at
+                if integer(tokens, "file, line and column") >= _MAX_LOC:
+                    self.source.fail(at, "number too large", expected=f"less than {_MAX_LOC}")
+            integer(tokens, "a column")
+            tokens.unexpected("function_name or inlined_at with their values")
         if word != ".pragma":
             tokens.unexpected("an instruction, or one of .reg, .param, .shared, .local, .pragma and .loc")
         tokens.advance()
@@ -305,7 +313,7 @@ class BodyParser:
         """`name: .callprototype ...;`, `.calltargets`, `.branchtargets`."""
         source, at = self.source, tokens.at
         name = tokens.take()
-        unique = declare_label(source, self.scope, name, at)
+        unique = declare_label(source, self.names, self.scope, name, at)
         tokens.expect(":")
         word, start = tokens.value, tokens.at
         if word not in _TARGET_DIRECTIVES:

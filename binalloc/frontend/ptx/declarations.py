@@ -43,8 +43,9 @@ def head(tokens: Tokens) -> Head:
     """Take the space, and in any order alignment, attributes, vector and type."""
     at = tokens.at
     space = tokens.take()[1:]
-    if space == "tex":
-        tokens.source.fail(at, "the directive .tex is obsolete", expected=".global .texref")
+    obsolete = space == "tex"  # `.tex .u32 t;` is what `.global .texref t;` was until PTX 1.5
+    if obsolete:
+        space = "global"
     if space == "const" and tokens.accept("["):
         bank_at = tokens.at
         if integer(tokens, "the number of a constant bank") != 0:
@@ -69,6 +70,10 @@ def head(tokens: Tokens) -> Head:
             tokens.unexpected("an alignment or type")
     if not out.type:
         tokens.unexpected("a type, such as .b32")
+    if obsolete:
+        if out.type not in ("u32", "u64") or out.width:
+            tokens.source.fail(at, "type of a texture", expected=".tex .u32 or .tex .u64")
+        out.type = "texref"
     _check_head(tokens, out)
     return out
 
@@ -155,6 +160,8 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, external: bool, symbo
         count *= d or 0
     if count > _MAX_BYTES:
         source.fail(at, "variable too large", found=name, expected=f"at most {_MAX_BYTES} bytes")
+    if not count and not external and of.space != "param" and of.type != "pred":
+        source.fail(at, "array without a size", found=name, expected="at least one element")
     out.size = count
     return out
 

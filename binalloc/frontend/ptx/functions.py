@@ -15,14 +15,20 @@ from binalloc.frontend.ptx.variables import ModuleNames, duplicate
 MAX_THREADS = 1024
 """Threads of a block, on every machine that PTX has been written for since sm_20."""
 
+MODULE_DIRECTIVES = (
+    *(".visible", ".extern", ".weak", ".common", ".func", ".entry", ".file", ".loc", ".section"),
+    *(".global", ".const", ".shared", ".local", ".tex"),
+)
+"""What may follow the declaration of a function."""
+
 _MAX_NUMBER = 1 << 31
 
 _IGNORED_NUMBERS = (".maxnctapersm", ".maxclusterrank", ".abi_preserve", ".abi_preserve_control")
 _CLUSTERS = (".reqnctapercluster", ".explicitcluster", ".blocksareclusters")
 
 
-def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, list[tuple[str, int]]]:
-    """Take a header; the function without its body, and the names of parameters and results with their offsets.
+def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tuple[str, int]]]:
+    """Take a header; the function without its body, the offset of its name, and results and parameters with theirs.
 
     The cursor stands on `.entry` or `.func` before, and on `{` or `;` behind.
     """
@@ -42,12 +48,13 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, list[tuple[str
     out = Function(name, is_entry, source.place(at), results=results)
     if tokens.value == "(":
         out.parameters = _parameters(tokens, names, declared, is_entry)
-    while tokens.kind == "directive":
+    while tokens.kind == "directive" and (is_entry or tokens.value not in MODULE_DIRECTIVES):
         _directive(tokens, out)
     _check_bounds(source, at, out)
-    if tokens.value not in ("{", ";"):
+    # Compilers before CUDA 4 left out the semicolon of a declaration, and ptxas does not ask for it.
+    if tokens.value not in ("{", ";") and (is_entry or tokens.value not in MODULE_DIRECTIVES):
         tokens.unexpected("'{' or ';' after the header of a function")
-    return out, declared
+    return out, at, declared
 
 
 def open_scope(source: Source, function: Function, declared: list[tuple[str, int]]) -> Scope:

@@ -24,14 +24,14 @@ debug data in PTX before 2.0.)"""
 IDENTIFIER = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
 """PTX ISA, section 4.4."""
 
-# A name may carry the component of a vector (`%tid.x`), or the scope number that a flattened dump writes (`p.1`).
-_NAME = rf"(?:{IDENTIFIER}|_)(?:\.(?:[xyzwrgba]|\d++)(?![\w$]))*+"
+NAME = rf"(?:{IDENTIFIER}|_)(?:\.(?:[xyzwrgba]|\d++)(?![\w$]))*+"
+"""A name may carry the component of a vector (`%tid.x`), or the scope number that a flattened dump writes (`p.1`)."""
 
 _TOKEN = re.compile(
     rf"""{SKIP}(?:
       (?P<number>(?:0[fF][0-9A-Fa-f]{{8}} | 0[dD][0-9A-Fa-f]{{16}} | 0[xX][0-9A-Fa-f]++U? | 0[bB][01]++U?
         | (?:\d++\.\d*+ | \.\d++)(?:[eE][+-]?\d++)? | \d++[eE][+-]?\d++ | \d++U?)(?![\w$.]))
-    | (?P<name>{_NAME})
+    | (?P<name>{NAME})
     | (?P<directive>\.[A-Za-z_][\w$]*+(?:::\w++)*+)
     | (?P<string>"[^"\n]*+")
     | (?P<punct><<|>>|<=|>=|==|!=|&&|\|\||[\[\](){{}}<>|@!,:;+\-*/%&^~?=])
@@ -54,12 +54,19 @@ class Source:
         path: the file it came from, for messages; may be empty.
     """
 
-    __slots__ = ("path", "starts", "text")
+    __slots__ = ("_starts", "path", "text")
 
     def __init__(self, text: str, path: str) -> None:
         self.text = text
         self.path = path
-        self.starts = [0, *(m.end() for m in re.finditer("\n", text))]
+        self._starts: list[int] | None = None
+
+    @property
+    def starts(self) -> list[int]:
+        """Offsets at which lines begin."""
+        if self._starts is None:
+            self._starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
+        return self._starts
 
     def place(self, at: int) -> Place:
         """Line and column, from 1, of the offset `at`."""
@@ -157,7 +164,7 @@ class Tokens:
     def unexpected(self, expected: str) -> NoReturn:
         """Fail at the token that is not what was expected."""
         found = self.value
-        if self.kind == "bad" and self.source.text.startswith("/*", self.at):
+        if self.source.text.startswith("/*", self.at):
             self.source.fail(self.at, "comment without end", found="/*", expected="'*/'")
         if self.kind == "bad" and found == '"':
             self.source.fail(self.at, "string without end", found='"', expected="'\"' on the same line")

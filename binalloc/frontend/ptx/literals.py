@@ -19,7 +19,7 @@ from binalloc.frontend.ptx.lexer import Tokens
 
 _MASK = (1 << 64) - 1
 _MAX_DIGITS = 400  # of a literal: more than any value needs, and far from Python's limit on conversions
-_MAX_DEPTH = 48  # of parentheses and unary operators: what keeps recursion away from Python's limit
+_MAX_DEPTH = 24  # of parentheses and unary operators: what keeps recursion away from Python's limit
 
 WARP_SIZE = 32
 

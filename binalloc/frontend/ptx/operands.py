@@ -102,8 +102,8 @@ class OperandReader:
         tokens.advance()
         found = self.scope.find(name)
         if found is None or isinstance(found, Label):
-            if name[0] == "%" or "." in name:
-                undeclared(tokens.source, at, name)
+            if name[0] == "%" and found is None and name not in self.module_names:
+                undeclared(tokens.source, at, name)  # could be a label, but nobody calls labels so
             # At the outermost level a label has the name it is written with, and so has what the module declares.
             if self.scope.parent is not None or name not in self.module_names:
                 self.scope.pending.append((name, self.where, at))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from binalloc.frontend.ptx.ast import Function, Module
+from binalloc.frontend.ptx.ast import Function, Instruction, Module
 from binalloc.frontend.ptx.body import BodyParser, take_pragma
 from binalloc.frontend.ptx.functions import header, open_scope
 from binalloc.frontend.ptx.lexer import COMMENT, SKIP, Source, Tokens
@@ -49,6 +49,7 @@ class _ModuleParser:
         self.names = ModuleNames(self.module, flattened)
         self.loc: tuple[int, int] | None = None
         self.has_address_size = False
+        self.narrowed = -1  # offset of the option map_f64_to_f32
 
     def parse(self) -> Module:
         tokens = Tokens(self.source, 0)
@@ -57,7 +58,21 @@ class _ModuleParser:
             self._item(tokens)
         if not self.module.target:
             tokens.unexpected(".target")
+        if self.narrowed >= 0:
+            self._check_narrowed()
         return self.module
+
+    def _check_narrowed(self) -> None:
+        """With map_f64_to_f32 doubles are singles in disguise: only modules without doubles mean what they say."""
+        for function in self.module.functions.values():
+            mods = (m for i in function.body or () if isinstance(i, Instruction) for m in i.mods)
+            if "f64" in function.registers.values() or "f64" in mods:
+                self.source.fail(
+                    self.narrowed,
+                    f"the target narrows doubles, which function {function.name!r} uses",
+                    found="map_f64_to_f32",
+                    expected="a target with doubles",
+                )
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -114,6 +129,8 @@ class _ModuleParser:
                 if self.module.target and self.module.target != word:
                     self.source.fail(at, "a second target", found=word, expected=self.module.target)
                 self.module.target = word
+            elif word == "map_f64_to_f32":
+                self.narrowed = at
             elif word not in ("texmode_unified", "texmode_independent", "debug"):
                 self.source.fail(at, "target not supported", found=word, expected="sm_NN")
             if not tokens.accept(","):
@@ -171,17 +188,16 @@ class _ModuleParser:
             tokens.unexpected(".entry, .func or a variable")
 
     def _function(self, tokens: Tokens, external: bool) -> None:
-        at = tokens.at
         if not self.module.target:
-            self.source.fail(at, "no .target before the first function", expected=".target")
-        function, declared = header(tokens, self.names)
+            self.source.fail(tokens.at, "no .target before the first function", expected=".target")
+        function, at, declared = header(tokens, self.names)
         scope = open_scope(self.source, function, declared)
         has_body = tokens.value == "{"
         if has_body and external:
             self.source.fail(at, "body of an external function", found=function.name, expected="';'")
         known = self._enter(function, at, has_body)
         if not has_body:
-            tokens.advance()
+            tokens.accept(";")
             return
         end = self._body(known, scope, tokens.at + 1)
         self.loc = None

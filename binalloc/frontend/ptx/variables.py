@@ -79,8 +79,9 @@ def _declare_registers(tokens: Tokens, scope: Scope, of: Head, name: str, at: in
     scope.declare_set(name, RegisterSet(of.type, count, of.width))
 
 
-def declare_label(source: Source, scope: Scope, name: str, at: int) -> str:
+def declare_label(source: Source, names: ModuleNames, scope: Scope, name: str, at: int) -> str:
     """Enter a label (or the name of a target list); its name in the function."""
+    names.check(source, at, name)
     if scope.taken(name):
         duplicate(source, at, name)
     unique = name + scope.suffix

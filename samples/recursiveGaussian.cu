@@ -1,0 +1,100 @@
+// A Gaussian blur of any width at the cost of a few operations a pixel: a recursive filter of second order runs down
+// each column of an image and up again, and the two answers are added (Deriche's scheme).
+//
+// One thread per column, four channels at once. Pixels are 8-bit RGBA. The pass down leaves its answer in `out`; the
+// pass up adds its own to it. Several images lie side by side in one buffer, one column index over all.
+
+struct Colour {
+    float r, g, b, a;
+};
+
+static __device__ __forceinline__ Colour unpack(unsigned pixel)
+{
+    const float scale = 1.0f / 255.0f;
+    Colour c;
+    c.r = (float)(pixel & 255u) * scale;
+    c.g = (float)((pixel >> 8) & 255u) * scale;
+    c.b = (float)((pixel >> 16) & 255u) * scale;
+    c.a = (float)(pixel >> 24) * scale;
+    return c;
+}
+
+static __device__ __forceinline__ unsigned channel(float value)
+{
+    return (unsigned)fmaf(__saturatef(value), 255.0f, 0.5f);
+}
+
+static __device__ __forceinline__ unsigned pack(const Colour &c)
+{
+    return channel(c.r) | channel(c.g) << 8 | channel(c.b) << 16 | channel(c.a) << 24;
+}
+
+// p * a + q * b - r * c - s * d, the last term rounded first.
+static __device__ __forceinline__ float filter(float p, float a, float q, float b, float r, float c, float s, float d)
+{
+    return fmaf(p, a, fmaf(q, b, fmaf(-r, c, -(s * d))));
+}
+
+static __device__ __forceinline__ Colour filter(const Colour &p, float a, const Colour &q, float b, const Colour &r,
+                                                float c, const Colour &s, float d)
+{
+    Colour out;
+    out.r = filter(p.r, a, q.r, b, r.r, c, s.r, d);
+    out.g = filter(p.g, a, q.g, b, r.g, c, s.g, d);
+    out.b = filter(p.b, a, q.b, b, r.b, c, s.b, d);
+    out.a = filter(p.a, a, q.a, b, r.a, c, s.a, d);
+    return out;
+}
+
+static __device__ __forceinline__ Colour scaled(const Colour &p, float s)
+{
+    return {p.r * s, p.g * s, p.b * s, p.a * s};
+}
+
+static __device__ __forceinline__ Colour added(const Colour &p, const Colour &q)
+{
+    return {p.r + q.r, p.g + q.g, p.b + q.b, p.a + q.a};
+}
+
+extern "C" __global__ void __launch_bounds__(64)
+recursiveGaussian(const unsigned *in, unsigned *out, int width, int height, float a0, float a1, float a2, float a3,
+                  float b1, float b2, float down_edge, float up_edge)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x >= width)
+        return;
+    in += x;
+    out += x;
+
+    // Above the first row the image goes on as its first pixel.
+    Colour input = unpack(*in);
+    Colour last = scaled(input, down_edge), before = last, previous = input;
+    for (int y = 0; y < height; y++) {
+        input = unpack(*in);
+        const Colour value = filter(input, a0, previous, a1, last, b1, before, b2);
+        *out = pack(value);
+        previous = input;
+        before = last;
+        last = value;
+        in += width;
+        out += width;
+    }
+
+    in -= width;
+    out -= width;
+    Colour further = unpack(*in);
+    previous = further;
+    last = scaled(further, up_edge);
+    before = last;
+    for (int y = height - 1; y >= 0; y--) {
+        input = unpack(*in);
+        const Colour value = filter(previous, a2, further, a3, last, b1, before, b2);
+        further = previous;
+        previous = input;
+        before = last;
+        last = value;
+        *out = pack(added(unpack(*out), value));
+        in -= width;
+        out -= width;
+    }
+}
