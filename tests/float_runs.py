@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from binalloc.emulator.launch_types import Argument, Launch
 from binalloc.emulator.run import run
 from binalloc.frontend.importer import import_ptx
+from binalloc.isa.instruction import Module
 from binalloc.models.machine import load_machine
+from binalloc.models.machine_model import Machine
 
 Patterns = Sequence[int]
 THREADS = 128
@@ -49,6 +52,12 @@ def kernel_text(instructions: Sequence[str], t: str, sources: int) -> str:
     return SHAPE.format(parameters=parameters, t=t, size=BYTES[t], body="\n".join(f"    {line}" for line in lines))
 
 
+@cache
+def _imported(instructions: tuple[str, ...], t: str, sources: int, optimised: bool) -> tuple[Module, Machine]:
+    machine = load_machine("gtx680")
+    return import_ptx(kernel_text(instructions, t, sources), machine=machine, optimised=optimised).module, machine
+
+
 def evaluate(instructions: Sequence[str], t: str, *sources: Patterns, optimised: bool = True) -> list[list[int]]:
     """Patterns of %d after each instruction, for every tuple of source patterns.
 
@@ -61,9 +70,7 @@ def evaluate(instructions: Sequence[str], t: str, *sources: Patterns, optimised:
         buffers[f"in{k}"] = np.array([*source, *[0] * (padded - count)], word)
     for k in range(len(instructions)):
         buffers[f"out{k}"] = np.zeros(padded, word)
-    machine = load_machine("gtx680")
-    text = kernel_text(instructions, t, len(sources))
-    module = import_ptx(text, machine=machine, optimised=optimised).module
+    module, machine = _imported(tuple(instructions), t, len(sources), optimised)
     kind = {"f32": "u32", "f64": "u64"}[t]
     arguments = tuple(Argument(name, "buffer", kind, (padded,)) for name in buffers)
     launch = Launch("k", (padded // THREADS, 1, 1), (THREADS, 1, 1), 0, arguments)
