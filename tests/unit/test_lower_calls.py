@@ -166,7 +166,7 @@ def test_an_indirect_call_is_refused() -> None:
     [
         ("{ .param .b32 x; call.uni (x), scale, (x); }", "number of arguments"),
         ("{ .param .b32 x; .param .b32 y; .param .b32 r0; call.uni (r0), scale, (x, y); }", "4 bytes as argument b"),
-        ("{ .param .b32 x; .param .b64 y; call.uni scale, (x, y); }", "0 results"),
+        ("{ .param .b32 x; .param .b64 y; call.uni scale, (x, y); }", "number of results"),
         ("{ .param .b32 x; .param .b64 y; .param .b32 r0; st.param.b64 [y+4], %d1; }", "not aligned"),
         ("{ .param .b32 x; st.param.b32 [x+4], %r1; }", "outside"),
     ],
