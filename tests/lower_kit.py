@@ -10,23 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from binalloc.emulator.launch_types import DTYPES, Argument, Field, Launch
 from binalloc.emulator.launch_types import Texture as LaunchTexture
 from binalloc.emulator.run import run
 from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.frontend.ir import Program, dump
-from binalloc.frontend.lower import dispatch
 from binalloc.frontend.lower.module import lower_module
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Module
 from binalloc.models.machine import load_machine
 from tests.ptx.interpreter import interpret
 from tests.ptx.textures import Texture
-
-if not {"mov", "add", "sub", "mul", "mad", "and", "or", "xor", "shl", "shr", "setp", "selp", "cvt"} <= {*dispatch.PURE}:
-    pytest.skip("the kernels of these tests need integer instructions", allow_module_level=True)
 
 Array = np.ndarray[Any, Any]
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
