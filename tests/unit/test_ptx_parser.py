@@ -331,7 +331,7 @@ def test_loc_with_inlining_names_the_line_itself_and_ends_with_the_function() ->
     for label in ("$L__info_string0", "$L__info_string0+12", "$L + 12"):
         body = f".loc 2 152 3, function_name {label}, inlined_at 1 28 3\nmov.u32 %r1, 1;"
         assert only(body).loc == (2, 152)
-    module = parse(f"{HEAD}.func f {{ .loc 1 2 3 ret; }} .func g {{ ret; }}")
+    module = parse(f"{HEAD}.loc 1 1 1 .func f {{ .loc 1 2 3 ret; }} .func g {{ ret; }}")
     (end,) = module.functions["g"].body or []
     assert isinstance(end, Instruction)
     assert end.loc is None
