@@ -28,6 +28,8 @@ class Known:
         self.node_of: dict[int, Node] = {}
         self.test_of: dict[int, Node] = {}
         self.sum64: dict[int, WidePair] = {}
+        self.gone: set[int] = set()
+        """Ids of nodes that a rule took out again: what they wrote besides their result is no longer written."""
         self.out: list[Node] = []
 
     # -- questions
