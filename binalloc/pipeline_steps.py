@@ -273,7 +273,8 @@ def same_results(request: Request, a: Version, b: Version) -> bool:
     from binalloc.emulator.launch import compare, compare_globals
 
     assert request.launch is not None
-    return not compare(request.launch, a.buffers, b.buffers) and not compare_globals(a.globals, b.globals)
+    launch = request.launch
+    return not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
 
 
 def static_counts(version: Version) -> tuple[int, int, int]:

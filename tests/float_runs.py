@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from binalloc.emulator.launch_types import Argument, Launch
-from binalloc.emulator.run import run
-from binalloc.frontend.importer import import_ptx
-from binalloc.models.machine import load_machine
+from tests.ptx_harness import run_ptx
 
 Patterns = Sequence[int]
 THREADS = 128
@@ -55,17 +51,8 @@ def evaluate(instructions: Sequence[str], t: str, *sources: Patterns, optimised:
     instructions: PTX that reads %a, %b, %c (one per source) and writes %d; %z0..3, %p0..3 are free. One launch."""
     count = len(sources[0])
     padded = -(-count // THREADS) * THREADS
-    word = WORDS[t]
-    buffers: dict[str, NDArray[np.generic]] = {}
-    for k, source in enumerate(sources):
-        buffers[f"in{k}"] = np.array([*source, *[0] * (padded - count)], word)
-    for k in range(len(instructions)):
-        buffers[f"out{k}"] = np.zeros(padded, word)
-    machine = load_machine("gtx680")
+    arrays = [np.array([*source, *[0] * (padded - count)], WORDS[t]) for source in sources]
+    arrays += [np.zeros(padded, WORDS[t]) for _ in instructions]
     text = kernel_text(instructions, t, len(sources))
-    module = import_ptx(text, machine=machine, optimised=optimised).module
-    kind = {"f32": "u32", "f64": "u64"}[t]
-    arguments = tuple(Argument(name, "buffer", kind, (padded,)) for name in buffers)
-    launch = Launch("k", (padded // THREADS, 1, 1), (THREADS, 1, 1), 0, arguments)
-    done = run(module, "k", launch, machine, engine="numba", buffers=buffers).buffers
-    return [[int(v) for v in done[f"out{k}"][:count]] for k in range(len(instructions))]
+    done = run_ptx(text, "k", arrays, grid=padded // THREADS, block=THREADS, optimised=optimised)
+    return [result[:count].tolist() for result in done[len(sources) :]]

@@ -272,13 +272,7 @@ class Ops:
 
     def warp(self) -> None:
         r = self.rng
-        kind = r.random()
-        if kind < 0.1:
-            wide = int(self.options.wide and r.random() < 0.5)
-            places = {"rd": self.dst(), "ra": self.src(1 + wide), "pd0": self.pdst(True)}
-            self.put("MATCH", match=r.randrange(2), m64=wide, **places)
-            return
-        if kind < 0.4:
+        if r.random() < 0.4:
             self.put("VOTE", rd=self.dst(), pd0=self.pdst(True), vote=r.randrange(3), **self.psrc("ps0"))
             return
         f = {"rd": self.dst(), "ra": self.src(), "pd0": self.pdst(True), "shfl": r.randrange(4)}

@@ -8,6 +8,7 @@ from binalloc.errors import BinallocError
 from binalloc.isa.container import read_module, write_module
 from binalloc.isa.fields import FIELDS, RZ
 from binalloc.isa.instruction import (
+    ConstantVar,
     Control,
     Function,
     FunctionInfo,
@@ -87,6 +88,10 @@ def random_module(rng: random.Random) -> Module:
             info.shared_bytes = max(f.info.shared_bytes for f in module.functions)
     for bank in rng.sample(range(1, 32), rng.randrange(3)):
         module.constants[bank] = rng.randbytes(rng.randrange(70))
+    for bank, held in module.constants.items():
+        if len(held) > 4:
+            module.constant_vars.append(ConstantVar(f"c.{bank}", bank, 0, 3))
+            module.constant_vars.append(ConstantVar(f"d.{bank}", bank, 3, len(held) - 3))
     end = 0
     for i in range(rng.choice((0, 0, 1, 3))):
         align = rng.choice((1, 4, 16, 256))

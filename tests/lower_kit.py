@@ -10,21 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from binalloc.emulator.launch_types import DTYPES, Argument, Field, Launch
+from binalloc.emulator.launch_types import Texture as LaunchTexture
 from binalloc.emulator.run import run
 from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.frontend.ir import Program, dump
-from binalloc.frontend.lower import dispatch
 from binalloc.frontend.lower.module import lower_module
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Module
 from binalloc.models.machine import load_machine
 from tests.ptx.interpreter import interpret
-
-if not {"mov", "add", "sub", "mul", "mad", "and", "or", "xor", "shl", "shr", "setp", "selp", "cvt"} <= {*dispatch.PURE}:
-    pytest.skip("the kernels of these tests need integer instructions", allow_module_level=True)
+from tests.ptx.textures import Texture
 
 Array = np.ndarray[Any, Any]
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -62,39 +59,57 @@ def emulate(
     parameters = module.function("k").info.params
     listed: list[Argument] = []
     buffers: dict[str, Array] = {}
+    textures: dict[str, Array] = {}
     for parameter, arg in zip(parameters, args, strict=True):
         if isinstance(arg, bytes):
             fields = (Field(0, "u8", tuple(arg)),)
             listed.append(Argument(parameter.name, "struct", "u8", fields=fields, size=len(arg)))
+        elif isinstance(arg, Texture):
+            listed.append(_texture(parameter.name, arg))
+            textures[parameter.name] = arg.texels
         elif arg.ndim:
             listed.append(Argument(parameter.name, "buffer", _NAMES[arg.dtype], arg.shape))
             buffers[parameter.name] = arg
         else:
             listed.append(Argument(parameter.name, "scalar", _NAMES[arg.dtype], value=arg.item()))
     launch = Launch("k", triple(grid), triple(block), dynamic, tuple(listed))
-    result = run(module, "k", launch, load_machine("gtx680"), engine="numba", buffers=buffers, **options)
+    machine = load_machine("gtx680")
+    result = run(module, "k", launch, machine, engine="numba", buffers=buffers, textures=textures, **options)
     return [result.buffers[name] for name in buffers]
+
+
+def _texture(name: str, texture: Texture) -> Argument:
+    """A texture of the interpreter as a launch's argument."""
+    how = LaunchTexture(
+        texture.texels.shape[:-1], texture.texels.shape[-1], "linear" if texture.linear else "point",
+        (texture.address * 3)[: texture.texels.ndim - 1], texture.normalized,
+        "normalized_float" if texture.as_float else "element",
+    )  # fmt: skip
+    shape = texture.texels.shape if how.channels > 1 else how.sides
+    return Argument(name, "texture", _NAMES[texture.texels.dtype], shape, texture=how)
 
 
 def both(
     body: str, threads: int | Sequence[int] = 32, words: int | None = None, *, grid: int | Sequence[int] = 1,
     head: str = "", args: Sequence[Any] = (), params: Sequence[str] = (), dtype: Any = np.uint32, dynamic: int = 0,
-    bounds: str = "", compare: bool = True, **options: Any,
+    bounds: str = "", compare: bool = True, textures: dict[str, Texture] | None = None, **options: Any,
 ) -> Array:  # fmt: skip
     """The output buffer after a launch, on which the import as lowered, the optimised import and the interpreter agree.
 
-    compare=False: the interpreter is not asked (its memory, or what it supports, differs)."""
+    textures: of texture references by name, in the order of their declarations. compare=False: the interpreter is not
+    asked (its memory, or what it supports, differs)."""
     count = int(np.prod(triple(threads))) * int(np.prod(triple(grid)))
     out = np.zeros(words or count, dtype=dtype)
     text = kernel(body, head=head, params=params, size=out.dtype.itemsize, bounds=bounds)
+    given = [*args, *(textures or {}).values()]
     plain = import_ptx(text, optimised=False).module
-    found = emulate(plain, [out.copy(), *args], grid, threads, dynamic=dynamic, **options)
-    optimised = emulate(import_ptx(text).module, [out.copy(), *args], grid, threads, dynamic=dynamic, **options)
+    found = emulate(plain, [out.copy(), *given], grid, threads, dynamic=dynamic, **options)
+    optimised = emulate(import_ptx(text).module, [out.copy(), *given], grid, threads, dynamic=dynamic, **options)
     for one, other in zip(found, optimised, strict=True):
         np.testing.assert_array_equal(one, other)
     if compare:
         own = [np.array(a) if isinstance(a, np.ndarray) and a.ndim else a for a in (out, *args)]
-        interpret(text, "k", grid, threads, own, dynamic_shared=dynamic)
+        interpret(text, "k", grid, threads, own, dynamic_shared=dynamic, textures=textures)
         buffers = [a for a in own if isinstance(a, np.ndarray) and a.ndim]
         for mine, theirs in zip(found, buffers, strict=True):
             np.testing.assert_array_equal(mine, theirs)

@@ -29,6 +29,7 @@ MAX_PARAMETER_BYTES = 4096
 
 _KEYS = {
     "buffer": ("name", "kind", "dtype", "shape", "init", "compare"),
+    "symbol": ("name", "kind", "dtype", "shape", "init", "compare"),
     "texture": (
         "name", "kind", "dtype", "shape", "init", "channels", "filter", "address", "normalized", "read",
     ),
@@ -36,7 +37,8 @@ _KEYS = {
     "struct": ("name", "kind", "fields", "bytes"),
 }  # fmt: skip
 _OF_A_SIZE = {
-    "buffer": ("shape", "init"), "texture": ("shape", "init"), "scalar": ("value",), "struct": ("fields", "bytes"),
+    "buffer": ("shape", "init"), "symbol": ("shape", "init"), "texture": ("shape", "init"), "scalar": ("value",),
+    "struct": ("fields", "bytes"),
 }  # fmt: skip
 _FIELD_KEYS = ("name", "dtype", "value", "argument", "offset")
 _INIT_KEYS = {
@@ -77,11 +79,11 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
         if out[-1].name in [a.name for a in out[:-1]]:
             where.sub("name").fail("two arguments have the same name", out[-1].name, "distinct names")
     _check_references(out, at)
-    total = sum(a.bytes for a in out if a.kind in ("buffer", "texture"))
+    total = sum(a.bytes for a in out if a.kind in ("buffer", "symbol", "texture"))
     if total > MAX_BUFFER_BYTES:
         where = over_at.sub("argument")
         where.fail("the buffers are too large together", f"{total} bytes", f"at most {MAX_BUFFER_BYTES}")
-    if sum(a.parameter_bytes for a in out) > MAX_PARAMETER_BYTES:
+    if sum(a.parameter_bytes for a in out if a.kind != "symbol") > MAX_PARAMETER_BYTES:
         at.sub("argument").fail("too many parameters", len(out), f"at most {MAX_PARAMETER_BYTES} bytes of them")
     return tuple(out)
 

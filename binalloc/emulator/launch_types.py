@@ -107,7 +107,8 @@ class Texture:
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One kernel argument. kind: buffer (8-byte pointer), scalar, texture (handle of 8 or 4 bytes), struct (by value,
-    `size` bytes of `fields`). shape: () for scalars and structs."""
+    `size` bytes of `fields`), symbol (no argument, but the contents of a global or constant variable of the binary).
+    shape: () for scalars and structs."""
 
     name: str
     kind: str
@@ -182,7 +183,13 @@ class Launch:
 
     @property
     def buffers(self) -> tuple[Argument, ...]:
-        return tuple(a for a in self.arguments if a.kind == "buffer")
+        """What a run leaves: the buffers, and the variables that the launch names."""
+        return tuple(a for a in self.arguments if a.kind in ("buffer", "symbol"))
+
+    @property
+    def passed(self) -> tuple[Argument, ...]:
+        """The arguments that take a parameter or are reached through one."""
+        return tuple(a for a in self.arguments if a.kind != "symbol")
 
     @property
     def scalars(self) -> dict[str, bytes]:
@@ -207,16 +214,16 @@ class Launch:
         their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that a struct's field
         names are reached through it and are no parameters, unless one has their name.
         """
-        out = {a.name: a for a in self.arguments if a.name in names}
+        out = {a.name: a for a in self.passed if a.name in names}
         inner = {f.argument for a in self.arguments for f in a.fields if f.argument}
-        rest = [a for a in self.arguments if a.name not in names and a.name not in inner]
+        rest = [a for a in self.passed if a.name not in names and a.name not in inner]
         unnamed = [n for n in names if n not in out and _UNNAMED.fullmatch(n)]
         return out | dict(zip(unnamed, rest, strict=False))
 
     def unbound(self, names: Sequence[str]) -> list[Argument]:
         """Arguments that no parameter in `names` takes and no field names."""
         bound = {a.name for a in self.bind(names).values()} | {f.argument for a in self.arguments for f in a.fields}
-        return [a for a in self.arguments if a.name not in bound]
+        return [a for a in self.passed if a.name not in bound]
 
     def argument(self, name: str) -> Argument:
         """The argument of that name; KeyError if there is none."""
@@ -226,11 +233,11 @@ class Launch:
         raise KeyError(name)
 
     def make_buffers(self) -> dict[str, Array]:
-        """Fresh, writable, C-contiguous contents of every buffer in argument order; the same bytes on every call.
+        """Fresh, writable, C-contiguous contents of every one of `buffers`, in argument order; the same on every call.
 
         Raises MalformedInput where an .npy file is missing, unreadable or of another shape or dtype.
         """
-        return {a.name: _fill(a, self.path) for a in self.arguments if a.kind == "buffer"}
+        return {a.name: _fill(a, self.path) for a in self.buffers}
 
     def make_textures(self) -> dict[str, Array]:
         """Contents of every texture in argument order, as `make_buffers` makes them."""

@@ -295,6 +295,17 @@ def shared_passes(g: Any, s: Any, mask: int, units: int) -> int:
 
 
 @device
+def parts_in_use(mask: int, units: int) -> int:
+    """How many of the parts of a warp that a wide access goes by hold a lane."""
+    group = 32 // units
+    parts = 0
+    for q in range(units):
+        if mask & (((1 << group) - 1) << (q * group)):
+            parts += 1
+    return parts
+
+
+@device
 def wide_congestion(g: Any, s: Any, part: int, units: int) -> int:
     """Congestion of a half or quarter warp of wide accesses: all words of its lanes together."""
     banks = g.shared_banks
@@ -327,6 +338,6 @@ def shared_time(g: Any, s: Any, mask: int, units: int, access: int) -> None:
         k = max(k, most_equal(g, s, mask))
         latency = g.shared_atomic_latency
     s.stat[S_SH_PASSES] += k
-    s.stat[S_CONFLICT] += k - units
+    s.stat[S_CONFLICT] += k - parts_in_use(mask, units)
     s.passes += k
     s.done_at = max(s.done_at, g.cycle + latency + k - 1)

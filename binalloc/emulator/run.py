@@ -193,12 +193,14 @@ class Device:
             raise UsageError("number of SMs out of range", found=sms, expected=f"1 to {machine.chip.sms}")
         self.g = engine.records(GLOBAL_DTYPE, 1)
         self.sms = engine.records(SM_DTYPE, sms)
-        self.addresses, total = place_buffers(buffers)
+        self.symbols = Symbols.of(launch, module, buffers)
+        self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
+        self.addresses |= self.symbols.addresses
         self.images = textures if textures is not None else launch.make_textures()
         handles = {name: i for i, name in enumerate(self.images, 1)}
         listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
         params = launch.parameters(listed, self.addresses | handles)
-        constants = Constants.build({0: params, **module.constants} if params else dict(module.constants))
+        constants = Constants.build(({0: params} if params else {}) | self.symbols.constants)
         self.program = Program(module, machine, constants)
         self.memories = Memories(self.program.table)
         self.memories.const = constants.words
@@ -224,8 +226,9 @@ class Device:
         for v in self.module.globals:
             at = v.address - self.base
             raw[at : at + len(v.data)] = np.frombuffer(v.data, np.uint8)
-        for name, data in self.host.items():
-            at = self.addresses[name] - self.base
+        for name, address in self.addresses.items():
+            data = self.host[name]
+            at = address - self.base
             raw[at : at + data.nbytes] = data.reshape(-1).view(np.uint8)
         for name, data in self.images.items():
             raw[places[name] : places[name] + data.nbytes] = data.reshape(-1).view(np.uint8)
@@ -246,7 +249,8 @@ class Device:
     def places(self) -> list[tuple[str, int, int]]:
         """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""
         out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
-        return out + [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in self.host.items()]
+        buffers = {k: v for k, v in self.host.items() if k not in self.symbols.names}
+        return out + [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
 
     def bound(self, spans: list[tuple[int, int]]) -> None:
         """Accesses to global memory must stay within one of `spans`."""
@@ -378,6 +382,9 @@ class Device:
         raw = self.memories.global_.view(np.uint8)
         out = {}
         for name, data in self.host.items():
+            if name not in self.addresses:  # in constant memory, which no kernel changes
+                out[name] = data.copy()
+                continue
             at = self.addresses[name] - self.base
             out[name] = raw[at : at + data.nbytes].copy().view(data.dtype).reshape(data.shape)
         variables = {}
@@ -394,6 +401,46 @@ class Device:
             stats["cycles"], out, stats, resident, stats["achieved_occupancy"], counts, self.sms_count,
             self.sms_count == 1 and self.machine.chip.sms > 1, self.machine.name, self.engine.name, variables,
         )  # fmt: skip
+
+
+@dataclass
+class Symbols:
+    """Variables of the binary that the launch fills. names: of its symbol arguments. addresses: of those in global
+    memory. constants: the binary's constant banks with the others' contents in place."""
+
+    names: set[str]
+    addresses: dict[str, int]
+    constants: dict[int, bytes]
+
+    @staticmethod
+    def of(launch: Launch, module: Module, contents: Mapping[str, Array]) -> Symbols:
+        """Raises UsageError for a variable that the binary has not or that is smaller than its contents."""
+        found = Symbols(set(), {}, dict(module.constants))
+        in_global = {v.name: v for v in module.globals}
+        in_bank = {c.name: c for c in module.constant_vars}
+        for a in launch.arguments:
+            if a.kind != "symbol":
+                continue
+            variable = in_global.get(a.name) or in_bank.get(a.name)
+            if variable is None or a.bytes > variable.size:
+                raise UsageError(
+                    "the binary has no such variable" if variable is None else "the variable is smaller",
+                    file=launch.path or None,
+                    place=f"argument {a.name}",
+                    found=f"{a.name}, {a.bytes} bytes",
+                    expected=(", ".join([*in_global, *in_bank]) or "a binary with variables")
+                    if variable is None
+                    else f"at most {variable.size} bytes",
+                )
+            found.names.add(a.name)
+            if a.name in in_global:
+                found.addresses[a.name] = in_global[a.name].address
+            else:
+                at = in_bank[a.name]
+                bank = found.constants[at.bank]
+                data = contents[a.name].tobytes()
+                found.constants[at.bank] = bank[: at.offset] + data + bank[at.offset + len(data) :]
+        return found
 
 
 def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:

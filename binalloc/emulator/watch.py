@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from binalloc.emulator import layout as L
 from binalloc.emulator.engine import engine as find_engine
+from binalloc.emulator.launch import variable_name
 from binalloc.emulator.launch_types import Launch
 from binalloc.emulator.load import check_registers, reachable
 from binalloc.emulator.run import Device, Resources
@@ -52,8 +53,9 @@ def first_store(
     device = Device(find_engine(engine), module, fn, launch, machine, need, resident, 1, buffers)
     device.put("hazards", 1)
     spans = []
+    names = (buffer, variable_name(buffer))  # a variable may be one that the launch names
     for name, start, end in device.places():
-        spans += [(start, start + offset), (start + offset + size, end)] if name == buffer else [(start, end)]
+        spans += [(start, start + offset), (start + offset + size, end)] if name in names else [(start, end)]
     spans = [s for s in spans if s[0] < s[1]]
     if len(spans) > L.MAX_BUFFERS:
         return None

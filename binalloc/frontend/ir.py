@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.isa.instruction import FunctionInfo, GlobalVar, Instr, SharedVar
+from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
 from binalloc.isa.interface import View, view
 
 FIRST_REGISTER = 256
@@ -193,13 +193,14 @@ class Program:
     """All routines reached from the kernels wanted, callees before callers.
 
     constants: bank -> bytes. locations: (file, source line) that Node.loc indexes. globals: module-scope variables in
-    global memory, at their fixed addresses.
+    global memory, at their fixed addresses. constant_vars: those in constant banks.
     """
 
     routines: dict[str, Routine] = field(default_factory=dict)
     constants: dict[int, bytes] = field(default_factory=dict)
     locations: list[tuple[str, int]] = field(default_factory=list)
     globals: list[GlobalVar] = field(default_factory=list)
+    constant_vars: list[ConstantVar] = field(default_factory=list)
     path: str = ""
 
 

@@ -14,7 +14,17 @@ from pathlib import Path
 
 from binalloc.isa.data import DataBank
 from binalloc.isa.fields import FIELDS
-from binalloc.isa.instruction import Function, FunctionInfo, GlobalVar, Instr, Module, Origin, Param, SharedVar
+from binalloc.isa.instruction import (
+    ConstantVar,
+    Function,
+    FunctionInfo,
+    GlobalVar,
+    Instr,
+    Module,
+    Origin,
+    Param,
+    SharedVar,
+)
 from binalloc.isa.lexer import Place, Token, tokens
 from binalloc.isa.operands import REGISTERS, UNIFORM, Fixup, Line, parse_instruction
 from binalloc.isa.postdom import immediate_postdominators
@@ -341,6 +351,15 @@ class _Assembler:
         number = self._number(line, 1, FIELDS["cbank"].maximum)
         line.need("{")
         self.bank = self.banks.setdefault(number, DataBank())
+
+    def _do_constant(self, line: Line) -> None:
+        tok = self._name(line, "the variable's name")
+        line.take(",")
+        numbers = []
+        for lo, hi in ((1, FIELDS["cbank"].maximum), (0, 0xFFFF), (1, 1 << 16)):
+            numbers.append(self._number(line, lo, hi))
+            line.take(",")
+        self.module.constant_vars.append(ConstantVar(tok.text, *numbers))
 
     def _do_global(self, line: Line) -> None:
         if self.body is not None:

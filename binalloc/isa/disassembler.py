@@ -49,6 +49,7 @@ def disassemble(module: Module) -> str:
         out.append(".provenance " + json.dumps(record, ensure_ascii=True))
     for bank, data in sorted(module.constants.items()):
         out += [f".const {bank} {{", *_data(data), "}"]
+    out += [f".constant {c.name} {c.bank} {c.offset} {c.size}" for c in module.constant_vars]
     for v in module.globals:
         out.append(f".global {v.name} {v.size} {v.align} {v.offset}" + " {" * bool(v.data))
         out += [*_data(v.data), "}"] * bool(v.data)

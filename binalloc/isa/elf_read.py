@@ -18,6 +18,7 @@ from binalloc.isa import elf
 from binalloc.isa.bulk import decode_words
 from binalloc.isa.instruction import (
     GLOBAL_VARIABLES,
+    ConstantVar,
     Function,
     FunctionInfo,
     GlobalVar,
@@ -75,6 +76,7 @@ class Reader:
         self.path = path
         self.module = Module(path=path)
         self.gaps: list[tuple[int, int]] = []
+        self.banks: dict[int, int] = {}
 
     def fail(
         self, place: str, message: str, found: object = None, expected: object = None, remedy: str = _DAMAGED
@@ -231,6 +233,7 @@ class Reader:
             if int(bank) in self.module.constants:
                 self.fail(name, "two sections of this name")
             self.module.constants[int(bank)] = s.data
+            self.banks[s.index] = int(bank)
             self.want(name, "sh_info", h.sh_info, 0)
         elif name in _SINGLE:
             kind, flags, entsize = _SINGLE[name]
@@ -384,10 +387,13 @@ class Reader:
                 offset = sym.st_value - GLOBAL_VARIABLES
                 self.module.globals[k] = GlobalVar(name, offset, sym.st_size, old.align, old.data)
                 variables[".global"] = k + 1
+            elif sym.st_shndx in self.banks and (sym.st_info, sym.st_other) == (elf.STB_LOCAL << 4 | elf.STT_OBJECT, 0):
+                bank = self.banks[sym.st_shndx]
+                self.module.constant_vars.append(ConstantVar(name, bank, sym.st_value, sym.st_size))
             else:
                 self.fail(
                     place, "symbol of no kind that Loom has", f"section {sym.st_shndx}, st_info {sym.st_info:#x}",
-                    "a function, a label in its code, a shared or global variable",
+                    "a function, a label in its code, a shared, global or constant variable",
                 )  # fmt: skip
         for fn in self.module.functions:
             if fn.name not in seen:

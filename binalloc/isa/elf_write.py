@@ -51,14 +51,16 @@ def write_elf(module: Module) -> bytes:
         if fn.info.shared_bytes:
             shared_of[fn.name] = len(sections)
         sections += _function_sections(fn, text_of[fn.name])
+    bank_of: dict[int, int] = {}
     for bank, data in sorted(module.constants.items()):
+        bank_of[bank] = len(sections)
         sections.append(_Section(f".constant{bank}", elf.SHT_PROGBITS, elf.SHF_ALLOC, data, align=8))
     variables = len(sections)
     if module.globals:
         sections += _globals(module)
     if module.provenance:
         sections.append(_Section(".note.loom", elf.SHT_NOTE, 0, _notes(module), align=4))
-    symbols, strings, first_global = _symbols(module, text_of, shared_of, variables)
+    symbols, strings, first_global = _symbols(module, text_of, shared_of, variables, bank_of)
     strtab = len(sections) + 1
     sections.append(
         _Section(".symtab", elf.SHT_SYMTAB, 0, symbols, align=8, link=strtab, info=first_global, entsize=elf.SYM_BYTES)
@@ -171,9 +173,10 @@ def _notes(module: Module) -> bytes:
 
 
 def _symbols(
-    module: Module, text_of: dict[str, int], shared_of: dict[str, int], variables: int
+    module: Module, text_of: dict[str, int], shared_of: dict[str, int], variables: int, bank_of: dict[int, int]
 ) -> tuple[bytes, bytes, int]:
-    """Symbol table, its strings, and the index of the first global symbol. variables: the section `.global`."""
+    """Symbol table, its strings, and the index of the first global symbol. Sections: `text_of` and `shared_of` each
+    function, `variables` (`.global`), `bank_of` each constant bank."""
     strings = _Strings()
     rows: list[tuple[str, int, int, int, int]] = [("", 0, 0, 0, 0)]
     for fn in module.functions:
@@ -184,6 +187,8 @@ def _symbols(
             rows.append((v.name, elf.STB_LOCAL << 4 | elf.STT_OBJECT, shared_of[fn.name], v.offset, v.size))
     for g in module.globals:
         rows.append((g.name, elf.STB_LOCAL << 4 | elf.STT_OBJECT, variables, g.address, g.size))
+    for c in module.constant_vars:
+        rows.append((c.name, elf.STB_LOCAL << 4 | elf.STT_OBJECT, bank_of[c.bank], c.offset, c.size))
     first_global = len(rows)
     for fn in module.functions:
         info = elf.STB_GLOBAL << 4 | elf.STT_FUNC

@@ -166,6 +166,16 @@ class GlobalVar:
         return GLOBAL_VARIABLES + self.offset
 
 
+@dataclass
+class ConstantVar:
+    """A name for `size` bytes of a constant bank from byte `offset`, so that a launch can fill them."""
+
+    name: str
+    bank: int
+    offset: int
+    size: int
+
+
 NO_REGISTER = 255
 
 
@@ -244,6 +254,7 @@ class Function:
 @dataclass
 class Module:
     """A whole binary. Functions in file order; constant banks by number; `globals` the variables in global memory;
+    `constant_vars` those in constant banks;
     `provenance` records of past rewrites.
 
     Addresses of functions are word indexes in one code space; CALL offsets are relative in it. `path` names the file
@@ -256,6 +267,7 @@ class Module:
     isa_version: int = 1
     path: str = ""
     globals: list[GlobalVar] = field(default_factory=list)
+    constant_vars: list[ConstantVar] = field(default_factory=list)
 
     def function(self, name: str) -> Function:
         """The function of that name; KeyError if there is none."""

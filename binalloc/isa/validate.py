@@ -257,6 +257,15 @@ def _globals(module: Module, check: _Check) -> None:
         if len(v.data) > v.size or v.data[-1:] == b"\0":
             check.fail(where, "bad initial data", f"{len(v.data)} bytes", f"at most {v.size}, the last one not 0")
     _disjoint([(v.offset, v.size, v.name) for v in module.globals], "global variable", check)
+    for c in module.constant_vars:
+        _declared(c.name, seen, "constant variable", check)
+        length = len(module.constants.get(c.bank, b""))
+        if c.size < 1 or c.offset < 0 or c.offset + c.size > length:
+            found = f"bytes {c.offset}..{c.offset + c.size - 1} of bank {c.bank}"
+            check.fail(f"constant variable {c.name}", "lies outside its bank", found, f"within {length} bytes")
+    for bank in sorted({c.bank for c in module.constant_vars}):
+        spans = [(c.offset, c.size, c.name) for c in module.constant_vars if c.bank == bank]
+        _disjoint(spans, "constant variable", check)
 
 
 def _params(fn: Function, check: _Check) -> None:

@@ -12,6 +12,7 @@ from binalloc.errors import UsageError
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
     from binalloc.models.machine import Machine
     from binalloc.pipeline import Outcome, Request, Version
 
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 def run_demo(
     samples: str, names: list[str], machine: Machine, engine: str, size: str | None, progress: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """One dictionary per sample. Raises UsageError where the folder holds none of that name."""
+    """One dictionary per sample: a .loom binary, or imported PTX. Raises UsageError where the folder holds none of
+    that name."""
     folder = Path(samples)
-    found = sorted(p.stem for p in folder.glob("*.loom"))
+    found = sorted({p.stem for ending in ("loom", "ptx") for p in folder.glob(f"*.{ending}")})
     for name in names:
         if name not in found:
             raise UsageError("no such sample", file=str(folder), found=name, expected=", ".join(found) or "none")
@@ -69,10 +71,9 @@ def _row(
     stem: Path, machine: Machine, engine: str, size: str | None, progress: Callable[[str], None] = _silent
 ) -> dict[str, Any]:
     from binalloc.emulator.launch import load_launch
-    from binalloc.isa.container import load
     from binalloc.pipeline import Request, rewrite_kernel
 
-    module = load(stem.with_suffix(".loom"))
+    module = _module(stem, machine)
     launch = load_launch(stem.with_suffix(".toml"), size)
     request = Request(launch.kernel, machine, launch, engine=engine, progress=progress)
     outcome = rewrite_kernel(module, request)
@@ -90,6 +91,15 @@ def _row(
         "nearest": None if not outcome.kept_original else _nearest(outcome),
         "levels": outcome.to_dict()["levels"],
     }
+
+
+def _module(stem: Path, machine: Machine) -> Module:
+    """The sample's binary; from PTX if there is none."""
+    from binalloc.frontend.importer import import_ptx
+    from binalloc.isa.container import load
+
+    binary, source = stem.with_suffix(".loom"), stem.with_suffix(".ptx")
+    return load(binary) if binary.exists() else import_ptx(source.read_text(), source.name, machine=machine).module
 
 
 def _versions(request: Request, outcome: Outcome) -> dict[str, dict[str, Any] | None]:

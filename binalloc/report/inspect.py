@@ -51,6 +51,9 @@ def _sections(module: Module, data: bytes, machine: Machine) -> Json:
             {"name": v.name, "address": v.address, "bytes": v.size, "align": v.align, "initialised": len(v.data)}
             for v in module.globals
         ],
+        "constant_variables": [
+            {"name": v.name, "bank": v.bank, "offset": v.offset, "bytes": v.size} for v in module.constant_vars
+        ],
         "constants": [{"bank": bank, "bytes": len(content)} for bank, content in sorted(module.constants.items())],
         "provenance": module.provenance,
     }
@@ -143,6 +146,10 @@ def _sections_text(found: Json) -> str:
     parts += [
         f"\nglobal {v['name']}: {v['bytes']} bytes at {v['address']:#x}, {v['initialised']} of them initialised"
         for v in found["globals"]
+    ]
+    parts += [
+        f"\nconstant {v['name']}: {v['bytes']} bytes at c[{v['bank']}][{v['offset']:#x}]"
+        for v in found["constant_variables"]
     ]
     parts += [f"\nconstant bank {c['bank']}: {c['bytes']} bytes" for c in found["constants"]]
     parts += ["\nprovenance: " + ", ".join(f"{k} {v}" for k, v in record.items()) for record in found["provenance"]]

@@ -87,7 +87,8 @@ def _compare_runs(
         check_against(launch, module.function(kernel).info, module.path)
     before = run(old, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
     after = run(new, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
-    differences = compare(launch, before.buffers, after.buffers) + compare_globals(before.globals, after.globals)
+    differences = compare(launch, before.buffers, after.buffers)
+    differences += compare_globals(launch, before.globals, after.globals)
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
     return {
         "machine": machine.name,

@@ -32,6 +32,9 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
     if original.globals != rewritten.globals:
         names = [", ".join(f"{v.name} at {v.address:#x}" for v in m.globals) or "none" for m in (original, rewritten)]
         out.append(_changed(new.name, "the global variables", names[0], names[1]))
+    if original.constant_vars != rewritten.constant_vars:
+        names = [", ".join(v.name for v in m.constant_vars) or "none" for m in (original, rewritten)]
+        out.append(_changed(new.name, "the constant variables", names[0], names[1]))
     if new.info.slot_bytes % 128 or new.info.slot_bytes < 0 or new.info.spill_local < 0:
         out.append(_changed(new.name, "slot_bytes", "a multiple of 128", str(new.info.slot_bytes)))
     for info in (old.info, new.info):

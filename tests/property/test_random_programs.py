@@ -94,7 +94,6 @@ def test_the_generator_reaches_the_corners() -> None:
         "RED",
         "SHFL",
         "VOTE",
-        "MATCH",
         "DFMA",
         "IMAD.WIDE",
     ]

@@ -55,6 +55,15 @@ def test_wide_shared_accesses_go_by_halves_and_quarters(width: int, passes: int)
     assert go(m).stats["shared_passes"] == passes
 
 
+@pytest.mark.parametrize(("lanes", "passes"), [(1, 1), (17, 2)])
+def test_a_wide_access_of_few_lanes_takes_a_pass_a_half_in_use_and_no_conflict(lanes: int, passes: int) -> None:
+    start = [op("S2R", rd=0, sreg=12, wbar=0), op("IMAD", rd=1, ra=0, form=1, imm=8, rc=255, wait=1)]
+    some = op("ISETP", pd0=0, ra=0, form=1, imm=lanes, icmp=1)
+    load = op("LDS", rd=4, ra=1, width=5, wbar=1, guard=(0, False))
+    stats = go(module([*start, some, load, op("EXIT", wait=2)], shared_bytes=512)).stats
+    assert (stats["shared_passes"], stats["bank_conflict_cycles"]) == (passes, 0)
+
+
 @pytest.mark.parametrize(
     ("scale", "width", "sectors"), [(4, 4, 4), (8, 4, 8), (32, 4, 32), (0, 4, 1), (16, 6, 16), (1, 0, 1)]
 )

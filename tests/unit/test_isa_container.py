@@ -19,7 +19,7 @@ from binalloc.isa import elf
 from binalloc.isa.assembler import assemble
 from binalloc.isa.container import load, read_module, save, write_module
 from binalloc.isa.disassembler import disassemble
-from binalloc.isa.instruction import Module, Param, SharedVar, make
+from binalloc.isa.instruction import ConstantVar, Module, Param, SharedVar, make
 from tests.isa_random import fuzz_container, random_module
 
 
@@ -58,6 +58,7 @@ def _sample() -> Module:
         .const 3 {
           k: .float 1.0
         }
+        .constant first 3 0 4
         .global counter 4
         .global table 12 8 {
           .half 1, 2
@@ -164,6 +165,10 @@ def test_a_bad_section_header_is_refused_by_name(section: bytes, field: str, val
         (lambda m: setattr(m.globals[1], "name", "counter"), "declared twice"),
         (lambda m: setattr(m.globals[0], "data", b"\1\2\3\4\5"), "bad initial data"),
         (lambda m: setattr(m.globals[0], "data", b"\1\0"), "bad initial data"),
+        (lambda m: setattr(m.constant_vars[0], "size", 5), "lies outside its bank"),
+        (lambda m: setattr(m.constant_vars[0], "bank", 4), "lies outside its bank"),
+        (lambda m: setattr(m.constant_vars[0], "name", "table"), "declared twice"),
+        (lambda m: m.constant_vars.append(ConstantVar("again", 3, 2, 2)), "overlaps first"),
         (lambda m: m.constants.update({0: b""}), "no such bank"),
         (lambda m: m.constants.update({1: bytes(65537)}), "too large"),
     ],

@@ -202,7 +202,7 @@ def test_lines_of_the_source_are_kept() -> None:
 
 
 def test_the_last_word_is_an_exit_and_no_block_is_empty() -> None:
-    program = lowered(kernel("setp.eq.u32 %p1, %r0, 0; @%p1 bra A; bra B; A: ; B: ; L: bra L;"))
+    program = lowered(kernel("setp.eq.u32 %p1, %r0, 0; @%p1 bra A; bra B; A: B: L: bra L;"))
     blocks = program.routines["k"].blocks
     assert all(block.nodes for block in blocks)
     assert blocks[-1].nodes[-1].instr.name == "EXIT"

@@ -95,7 +95,7 @@ def test_the_vector_is_one_access_and_its_registers_are_the_group() -> None:
 def test_a_register_written_again_is_not_the_group() -> None:
     body = """ld.global.v2.u32 {%r1, %r2}, [%d0]; mov.u32 %r1, 5; st.global.v2.u32 [%d0+8], {%r1, %r2};"""
     text = code(body)
-    assert re.search(r"LDG\.64 .*\n *MOV", text), text
+    assert re.search(r"LDG\.64 (V\d+), .*\n *MOV V\d+, \1\n", text), text
 
 
 def test_a_register_used_before_in_the_text_is_not_the_group() -> None:
@@ -250,7 +250,7 @@ def test_hints_are_accepted_and_change_nothing() -> None:
     [
         ("st.const.u32 [table], %r1;", "read-only"),
         ("ld.shared.u32 %r1, [table];", "lies in .const"),
-        ("ld.global.f16 %h1, [%d0];", "no type .f16"),
+        ("ld.global.f16 %h1, [%d0];", ".f16 is not supported"),
         ("ld.global.u32 %h1, [%d0];", "%h1 is .b16"),
         ("ld.global.v2.u32 %r1, [%d0];", "1 values"),
         ("ld.acquire.u32 %r1, [%d0];", "not PTX"),

@@ -123,7 +123,7 @@ def items(body: str, module: str = "") -> list[str]:
 
 
 def test_several_statements_on_a_line_and_one_over_several() -> None:
-    got = items("m: b: mov.u32 %r1, 1; /* x ; */ mov.u32\n%r2 /* y */,\n// z\n2\n; ; ret;")
+    got = items("m: b: mov.u32 %r1, 1; /* x ; */ mov.u32\n%r2 /* y */,\n// z\n2\n; ret;")
     assert got == ["m:", "b:", "mov.u32 %r1, 1;", "mov.u32 %r2, 2;", "ret;"]
 
 
@@ -208,7 +208,7 @@ FUNCTIONS = """
         ("call f;", Symbol("f"), (), ()),
         ("call.uni f, ();", Symbol("f"), (), ()),
         ("call.uni (%r1), g, (%r2, buf);", Symbol("g"), (r(1),), (r(2), Symbol("buf"))),
-        ("call g, (3, buf);", Symbol("g"), (), (Integer(3), Symbol("buf"))),
+        ("call (_), g, (3, buf);", Symbol("g"), (Discard(),), (Integer(3), Symbol("buf"))),
         ("call (%f1), h, (0f3F800000);", Symbol("h"), (Register("%f1"),), (Float(0x3F800000, 32),)),
         ("call (%r1),\n%rd1,\n(\n%r2\n)\n, proto;", Register("%rd1"), (r(1),), (r(2),)),
         ("call %rd1, proto;", Register("%rd1"), (), ()),
@@ -328,9 +328,10 @@ def test_module_head_files_sections_and_lines() -> None:
 
 
 def test_loc_with_inlining_names_the_line_itself_and_ends_with_the_function() -> None:
-    body = ".loc 2 152 3, function_name $L__info_string0, inlined_at 1 28 3\nmov.u32 %r1, 1;"
-    assert only(body).loc == (2, 152)
-    module = parse(f"{HEAD}.func f {{ .loc 1 2 3 ret; }} .func g {{ ret; }}")
+    for label in ("$L__info_string0", "$L__info_string0+12", "$L + 12"):
+        body = f".loc 2 152 3, function_name {label}, inlined_at 1 28 3\nmov.u32 %r1, 1;"
+        assert only(body).loc == (2, 152)
+    module = parse(f"{HEAD}.loc 1 1 1 .func f {{ .loc 1 2 3 ret; }} .func g {{ ret; }}")
     (end,) = module.functions["g"].body or []
     assert isinstance(end, Instruction)
     assert end.loc is None

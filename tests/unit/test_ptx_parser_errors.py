@@ -96,8 +96,9 @@ BODY = [
     ("call f;", 6, "0", "number of arguments"),
     ("call f, (1, 2);", 9, "2", "number of arguments"),
     ("call (%r1), f, (1);", 13, "1", "number of results"),
+    ("call g;", 6, "0", "number of results"),
     ("call (%r1) g;", 12, "g", "','"),
-    ("call g, (1;", 11, ";", "')'"),
+    ("call (%r1), g, (1;", 18, ";", "')'"),
     ("call %rd1, (%r1);", 6, "%rd1", "without a prototype"),
     ("call %rd1, (%r1), proto;", 19, "proto", "undeclared name"),
     ("x: .calltargets f, nobody;", 20, "nobody", "undeclared name"),
@@ -106,7 +107,10 @@ BODY = [
     ('.pragma "nounroll;', 9, '"', "string without end"),
     ("ret; /* no end", 6, "/*", "comment without end"),
     (".loc 1 99999999999 0", 8, "99999999999", "less than 1000000000"),
-    (".loc 1 2 3, nothing", 11, ",", "an instruction, label or directive"),
+    (".loc 1 2 3, nothing", 11, ",", "inlined_at"),
+    (".loc 1 2 3;", 11, ";", "inlined_at"),
+    (".loc 1 2 3, function_name f, inlined_at 1 2", 11, ",", "inlined_at"),
+    ("ret;;", 5, ";", "an instruction, label or directive"),
 ]
 
 
@@ -136,6 +140,7 @@ MODULE = [
     (f"{HEAD}.address_size 48", 4, 15, "48", "address size"),
     (f"{HEAD}add.s32 x;", 4, 1, "add", "a directive, function or variable"),
     (f"{HEAD}.visible ret;", 4, 10, "ret", ".entry, .func or a variable"),
+    (f"{HEAD}.func f {{ ret; }};", 4, 17, ";", "a directive, function or variable"),
     (f"{HEAD}.alias a, b;", 4, 1, ".alias", "aliases"),
     (f"{HEAD}.reg .b32 x;", 4, 1, ".reg", "outside of a function"),
     (f"{HEAD}.nothing 5;", 4, 1, ".nothing", "a space"),

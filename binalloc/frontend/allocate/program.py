@@ -174,6 +174,7 @@ def _module(program: Program, emitted: dict[str, Emitted], contracts: dict[str, 
         functions.append(code.function)
     functions.sort(key=lambda fn: not fn.info.is_kernel)
     module = Module(functions, dict(program.constants), path=program.path, globals=list(program.globals))
+    module.constant_vars = list(program.constant_vars)
     module.layout()
     address = {fn.name: fn.address for fn in module}
     for name, code in emitted.items():

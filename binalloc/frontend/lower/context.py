@@ -69,6 +69,8 @@ class Context:
         self.substitute: dict[str, int] = {}
         self.carry: int | None = None
         """The predicate that stands for PTX's condition code CC.CF."""
+        self.carry_here: tuple[object, Pred] | None = None
+        """(block, predicate): CC.CF as long as this block lasts."""
         self.labels: dict[str, int] = {}
         self.ends: set[str] = set()
         self.parameters: dict[str, int] = {}

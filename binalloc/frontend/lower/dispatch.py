@@ -6,12 +6,39 @@ instruction is lowered into fresh units which are then moved under the guard. EF
 
 from __future__ import annotations
 
-from binalloc.frontend.lower import approx, atomic, calls, control, float32, float64, memory, quotient, texture, warp
+from binalloc.frontend.lower import (
+    approx,
+    atomic,
+    bits,
+    calls,
+    compare,
+    control,
+    convert,
+    divide,
+    float32,
+    float64,
+    integer,
+    logic,
+    memory,
+    move,
+    multiply,
+    quotient,
+    texture,
+    warp,
+)
 from binalloc.frontend.lower.context import Context, Handler
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
 
 PURE: dict[str, Handler] = {
+    **integer.PURE,
+    **multiply.PURE,
+    **divide.PURE,
+    **logic.PURE,
+    **bits.PURE,
+    **compare.PURE,
+    **convert.PURE,
+    **move.PURE,
     **memory.PURE,
     **atomic.PURE,
     **calls.PURE,
@@ -90,8 +117,3 @@ def _destinations(ins: ast.Instruction) -> tuple[ast.Operand, ...]:
     if isinstance(first, ast.Vector):
         return first.items
     return (first,)
-
-
-from binalloc.frontend.lower import thin  # noqa: E402
-
-thin.install(PURE)

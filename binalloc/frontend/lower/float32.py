@@ -108,13 +108,13 @@ def _minmax(name: str) -> Handler:
         m.done()
         d, a, b = ctx.operands(3)
         first, second, target = ctx.b.unit(ctx.word(a, "f32")), ctx.word(b, "f32"), ctx.dest(d, "f32")
-        smaller = int(name == "max")
+        larger = int(name == "max")
         if not nan:
-            ctx.b.emit("FMNMX", rd=target, a=first, b=second, ps0=PT, ps0n=smaller, ftz=ftz)
+            ctx.b.emit("FMNMX", rd=target, a=first, b=second, ps0=PT, ps0n=larger, ftz=ftz)
             return
         value, unordered = ctx.b.new(), ctx.b.predicate()
         ctx.b.emit("FSETP", pd0=unordered, a=first, b=second, fcmp="NAN")
-        ctx.b.emit("FMNMX", rd=value, a=first, b=second, ps0=PT, ps0n=smaller, ftz=ftz)
+        ctx.b.emit("FMNMX", rd=value, a=first, b=second, ps0=PT, ps0n=larger, ftz=ftz)
         ctx.b.emit("SEL", rd=target, a=value, b=Imm(CANONICAL_NAN), ps0=unordered, ps0n=1)
 
     return handler

@@ -16,7 +16,7 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.lower.modifiers import refusal
 from binalloc.frontend.lower.scan import Scan, scan
 from binalloc.frontend.ptx import ast
-from binalloc.isa.instruction import GLOBAL_VARIABLES, GlobalVar, Param, SharedVar
+from binalloc.isa.instruction import GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
 
 GLOBALS_BASE = GLOBAL_VARIABLES
 """Address of the first module-scope `.global` variable (ISA.md: below the launch's buffers)."""
@@ -87,6 +87,7 @@ class Layout:
         self.frames: dict[str, tuple[int, int]] = {}
         self.constants = b""
         self.globals: list[GlobalVar] = []
+        self.constant_vars: list[ConstantVar] = []
         self._fixed: dict[tuple[str, str], Place] = {}
         wanted = list(kernels)
         self._reach(wanted)
@@ -217,6 +218,8 @@ class Layout:
             data = self._initial(scope, v)
             if v.space == "const":
                 offset = self._fixed[scope, v.name][1]
+                name = _plain(f"{scope}.{v.name}" if scope else v.name)
+                self.constant_vars.append(ConstantVar(name, CONST_BANK, offset, v.size))
                 image[offset : offset + len(data)] = data
             else:
                 name = _plain(f"{scope}.{v.name}" if scope else v.name)

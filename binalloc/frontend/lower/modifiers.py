@@ -10,6 +10,8 @@ INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")
 RND = {"rn": "", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 """PTX rounding -> text of Loom's rnd and rnd2 modifiers."""
 
+_HALVES = ("f16", "f16x2", "bf16", "bf16x2")
+
 
 class Modifiers:
     """The suffixes of one instruction, `taken` as they are asked for."""
@@ -36,6 +38,8 @@ class Modifiers:
         for text in self.left:
             if text in TYPE_BYTES:
                 self.left.remove(text)
+                if text in _HALVES:
+                    self.refuse(f"half-precision type .{text} is not supported", expected=".f32")
                 if allowed and text not in allowed:
                     self.refuse(f"{self.ins.op} has no type .{text}", expected="." + ", .".join(allowed))
                 return text

@@ -42,6 +42,7 @@ def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block
     _add_library(state)
     program.locations = state.locations.list
     program.globals = layout.globals
+    program.constant_vars = layout.constant_vars
     if layout.constants:
         program.constants[CONST_BANK] = layout.constants
     if doubles := state.doubles.data():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from binalloc.frontend.ptx import ast
 
-_NO_RESULT = frozenset(("membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent"))
+_NO_RESULT = frozenset(("bra", "brx", "membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent"))
 
 
 @dataclass
@@ -29,6 +29,22 @@ class Scan:
     constants: dict[str, int] = field(default_factory=dict)
     pieces: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
     labels: list[int] = field(default_factory=list)
+    _reads: set[str] | None = None
+
+    def reads(self, function: ast.Function) -> set[str]:
+        """Registers that some instruction of the function reads (or may: destinations count where they are not
+        certain). Found on demand."""
+        if self._reads is None:
+            self._reads = set()
+            for ins in function.body or ():
+                if isinstance(ins, ast.Instruction):
+                    sources = ins.operands[1:] if _has_result(ins) else ins.operands
+                    for operand in (*sources, *ins.arguments, *ins.results):
+                        _registers(self._reads, operand)
+                    if isinstance(ins.callee, ast.Register):
+                        self._reads.add(ins.callee.name)
+            self._reads.update(v.name for v in (*function.parameters, *function.results) if v.space == "reg")
+        return self._reads
 
 
 def scan(function: ast.Function) -> Scan:
@@ -44,7 +60,7 @@ def scan(function: ast.Function) -> Scan:
         operands = ins.operands
         if not operands or ins.op in ("bra", "brx"):
             continue
-        if ins.op not in _NO_RESULT and (ins.op not in ("bar", "barrier") or "red" in ins.mods):
+        if _has_result(ins):
             _define(out, operands[0])
         for operand in operands:
             if type(operand) is not ast.Register and type(operand) is not ast.Integer:
@@ -55,6 +71,28 @@ def scan(function: ast.Function) -> Scan:
                 out.constants[first.name] = operands[-1].value
     out.constants = {name: value for name, value in out.constants.items() if out.definitions[name] == 1}
     return out
+
+
+def _has_result(ins: ast.Instruction) -> bool:
+    """Whether the first operand is a destination."""
+    return ins.op not in _NO_RESULT and (ins.op not in ("bar", "barrier") or "red" in ins.mods)
+
+
+def _registers(out: set[str], operand: ast.Operand) -> None:
+    """Add the registers that an operand names."""
+    if isinstance(operand, ast.Register):
+        out.add(operand.name)
+    elif isinstance(operand, ast.Address):
+        if isinstance(operand.base, ast.Register):
+            out.add(operand.base.name)
+    elif isinstance(operand, ast.Negated):
+        out.add(operand.base.name)
+    elif isinstance(operand, ast.Vector):
+        for item in operand.items:
+            _registers(out, item)
+    elif isinstance(operand, ast.Texture):
+        for item in (operand.texture, *operand.coordinates):
+            _registers(out, item)
 
 
 def _define(out: Scan, operand: ast.Operand) -> None:

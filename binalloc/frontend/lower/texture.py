@@ -6,12 +6,10 @@ addressed and filtered, is the launch file's to say.
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import template
 from binalloc.frontend.lower.context import Context, Fields, Handler
 from binalloc.frontend.lower.memory import deliver
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
-from binalloc.isa.opcodes import BY_NAME, FORM_REG
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3}
 
@@ -33,21 +31,28 @@ def fetch(ctx: Context, ins: Instruction) -> None:
     given = source.coordinates
     if len(given) not in (count, 4 if count == 3 else count):
         ctx.refuse(f"{len(given)} coordinates", expected=f"{4 if count == 3 else count}")
-    words = [ctx.word(given[k], coordinate) for k in range(count)]
-    units = min(count, 2)
-    group = ctx.b.new(units)
-    for k in range(units):
-        ctx.b.move(group + k, words[k])
-    fields: Fields = {"tdim": geometry.upper()}
+    words = [ctx.word(operand, coordinate) for operand in given[:count]]
+    fields: Fields = {"tdim": geometry.upper(), "tcoord": "S32" if coordinate == "s32" else ""}
+    if count == 1:
+        fields["ra"] = ctx.b.unit(words[0])
+    else:
+        fields["ra"] = group = ctx.b.new(2)
+        for k in range(2):
+            ctx.b.move(group + k, words[k])
     if count == 3:
         fields["rc"] = ctx.b.unit(words[2])
-    if coordinate == "s32":
-        if "tcoord" not in template(BY_NAME["TEX"], FORM_REG):
-            ctx.refuse("integer texture coordinates are not supported")
-        fields["tcoord"] = "S32"
-    result = ctx.b.new(4)
-    ctx.b.emit("TEX", rd=result, ra=group, rb=_handle(ctx, source.texture), guard=ctx.guard, **fields)
-    deliver(ctx, target.items, type_, [(result + k, None) for k in range(4)])
+    wanted = _channels(ctx, target)
+    fields["tchan"] = {1: "R", 2: "RG", 4: ""}[wanted]
+    result = ctx.b.new(wanted)
+    ctx.b.emit("TEX", rd=result, rb=_handle(ctx, source.texture), guard=ctx.guard, **fields)
+    deliver(ctx, target.items[:wanted], type_, [(result + k, None) for k in range(wanted)])
+
+
+def _channels(ctx: Context, target: ast.Vector) -> int:
+    """How many channels (1, 2 or 4, from the first) some instruction reads."""
+    read = ctx.scan.reads(ctx.function)
+    used = [k for k, item in enumerate(target.items) if isinstance(item, ast.Register) and item.name in read]
+    return (1, 2, 4, 4)[max(used, default=0)]
 
 
 def _handle(ctx: Context, texture: ast.Register | ast.Symbol) -> int:

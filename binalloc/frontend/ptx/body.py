@@ -24,7 +24,8 @@ from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_label, declare_variables
 
 _OPCODE = r"[a-z]\w*+(?:\.\w++(?:::\w++)*+)*+"
-_LOC = r"\.loc\s++(\d{1,9}+)\s++(\d{1,9}+)\s++\d++(?:\s*+,\s*+(?:function_name|inlined_at)\s++[\w$]++[ \t\d+]*+)*+"
+_INLINED = r"(?:\s*+,\s*+function_name\s++[\w$]++(?:\s*+\+\s*+\d++)?+\s*+,\s*+inlined_at\s++\d++\s++\d++\s++\d++)?+"
+_LOC = rf"\.loc\s++(\d{{1,9}}+)\s++(\d{{1,9}}+)\s++\d++{_INLINED}(?![\w.,;])"
 
 # Groups: 1 negation, 2 guard, 3 opcode, 4 operands; 5 label; 6 open; 7 close; 8, 9 file and line of .loc.
 # An operand text stops at anything irregular (parentheses, comments, colons), which the token cursor reads instead.
@@ -259,7 +260,7 @@ class BodyParser:
         if len(call.arguments) != len(callee.parameters):
             found, expected = f"{len(call.arguments)}", f"{len(callee.parameters)}, as {callee.name} declares"
             source.fail(arguments_at, "number of arguments", found=found, expected=expected)
-        if call.results and len(call.results) != len(callee.results):
+        if len(call.results) != len(callee.results):
             found, expected = f"{len(call.results)}", f"{len(callee.results)}, as {callee.name} declares"
             source.fail(at, "number of results", found=found, expected=expected)
 
@@ -274,8 +275,6 @@ class BodyParser:
         tokens = Tokens(source, skipped.end())
         if tokens.kind == "directive":
             return self._directive(tokens)
-        if tokens.value == ";":
-            return tokens.at + 1
         if tokens.kind == "end":
             source.fail(
                 tokens.at, "the body of a function has no end", found="", expected=f"'}}' of {self.function.name!r}"
@@ -303,7 +302,7 @@ class BodyParser:
                 if integer(tokens, "file, line and column") >= _MAX_LOC:
                     self.source.fail(at, "number too large", expected=f"less than {_MAX_LOC}")
             integer(tokens, "a column")
-            tokens.unexpected("function_name or inlined_at with their values")
+            tokens.unexpected("nothing, or ', function_name LABEL, inlined_at FILE LINE COLUMN'")
         if word != ".pragma":
             tokens.unexpected("an instruction, or one of .reg, .param, .shared, .local, .pragma and .loc")
         tokens.advance()

@@ -29,7 +29,7 @@ def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
     """Parse a PTX module.
 
     Args:
-        text: the whole text; NUL characters at its end are left out.
+        text: the whole text; a byte order mark before it and NUL characters behind it are left out.
         path: the file it came from, for messages.
         flattened: accept the names that `dump.format_module` writes for registers of inner scopes.
 
@@ -37,7 +37,7 @@ def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
         MalformedInput: with line and column, wherever the text is not PTX, uses a name that is not declared, declares
             one twice, or contradicts itself.
     """
-    return _ModuleParser(Source(text.rstrip("\0"), path), flattened).parse()
+    return _ModuleParser(Source(text.removeprefix("\ufeff").rstrip("\0"), path), flattened).parse()
 
 
 class _ModuleParser:
@@ -90,9 +90,6 @@ class _ModuleParser:
         """Take one item of module scope."""
         word, at = tokens.value, tokens.at
         if tokens.kind != "directive":
-            if tokens.value == ";":
-                tokens.advance()
-                return
             tokens.unexpected("a directive, function or variable")
         if word == ".target":
             self._target(tokens)

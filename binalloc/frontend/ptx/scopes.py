@@ -36,6 +36,7 @@ _SPECIAL_OPERANDS = {name: Special(name) for name in SPECIALS}
 
 MAX_SET = 1 << 32  # registers of one parametrised declaration: they are made one by one, as they are used
 _SPLITS = 10  # trailing digits that can be a number below MAX_SET
+_DIGITS = "0123456789"
 _TRAILING = re.compile(r"[0-9]+\Z")
 
 
@@ -147,7 +148,14 @@ class Scope:
         return _SPECIAL_OPERANDS.get(name)
 
     def _in_set(self, name: str) -> RegisterSet | None:
-        if self.sets and name[-1:].isdigit():
+        if self.sets and name and name[-1] in _DIGITS:
+            # All of the trailing digits first: nearly every name of nvcc is found so.
+            prefix = name.rstrip(_DIGITS)
+            digits = name[len(prefix) :]
+            registers = self.sets.get(prefix)
+            plain = len(digits) <= _SPLITS and (digits[0] != "0" or len(digits) == 1)
+            if registers is not None and plain and int(digits) < registers.count:
+                return registers
             for prefix, number in number_splits(name):
                 registers = self.sets.get(prefix)
                 if registers is not None and number < registers.count:
