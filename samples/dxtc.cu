@@ -23,6 +23,7 @@ static __device__ __forceinline__ float3 difference(float3 a, float3 b)
 static __device__ __forceinline__ float3 principal_axis(const float3 *colours, float3 mean)
 {
     float xx = 0.0f, xy = 0.0f, xz = 0.0f, yy = 0.0f, yz = 0.0f, zz = 0.0f;
+#pragma unroll 2
     for (int i = 0; i < PIXELS; i++) {
         const float3 d = difference(colours[i], mean);
         xx = fmaf(d.x, d.x, xx);
@@ -33,6 +34,7 @@ static __device__ __forceinline__ float3 principal_axis(const float3 *colours, f
         zz = fmaf(d.z, d.z, zz);
     }
     float3 v = make_float3(1.0f, 1.0f, 1.0f);
+#pragma unroll 1
     for (int i = 0; i < 8; i++) {
         const float x = fmaf(v.z, xz, fmaf(v.y, xy, v.x * xx));
         const float y = fmaf(v.z, yz, fmaf(v.y, yy, v.x * xy));
@@ -67,6 +69,62 @@ static __device__ __forceinline__ float error(float s, float e, float aa, float 
     return fmaf(2.0f, mixed, fmaf(s * s, aa, e * e * bb));
 }
 
+// Where one of the 969 ways cuts the sixteen: before these pixels.
+struct Cut {
+    int first, second, third;
+};
+
+static __device__ __forceinline__ Cut unrank(int rest)
+{
+    Cut cut = {0, 0, 0};
+    for (int n; rest >= (n = (17 - cut.first) * (18 - cut.first) / 2); cut.first++)
+        rest -= n;
+    for (cut.second = cut.first; rest >= 17 - cut.second; cut.second++)
+        rest -= 17 - cut.second;
+    cut.third = cut.second + rest;
+    return cut;
+}
+
+// Normal equations of the two ends: sums of products of the weights a and b = 1 - a, and of a times the colour.
+struct Fit {
+    float aa, ab, bb;
+    float3 ax;
+};
+
+static __device__ __forceinline__ void gather(Fit &fit, const Cut &cut, int i, float3 c)
+{
+    const float a = i < cut.first ? 1.0f : i < cut.second ? 2.0f / 3.0f : i < cut.third ? 1.0f / 3.0f : 0.0f;
+    const float b = 1.0f - a;
+    fit.aa = fmaf(a, a, fit.aa);
+    fit.ab = fmaf(a, b, fit.ab);
+    fit.bb = fmaf(b, b, fit.bb);
+    fit.ax = make_float3(fmaf(a, c.x, fit.ax.x), fmaf(a, c.y, fit.ax.y), fmaf(a, c.z, fit.ax.z));
+}
+
+// Solve for the ends, and keep them if their error is less than the best one's.
+static __device__ __forceinline__ void take_better(float &best, unsigned &ends, const Fit &fit, float3 sum)
+{
+    const float aa = fit.aa, ab = fit.ab, bb = fit.bb;
+    const float determinant = fmaf(aa, bb, -(ab * ab));
+    if (determinant < 1e-3f)
+        return;  // all sixteen in one run
+    const float3 ax = fit.ax, bx = difference(sum, ax);
+    const float scale = 1.0f / determinant;
+    const unsigned start = quantise(make_float3(fmaf(ax.x, bb, -(bx.x * ab)) * scale,
+                                                fmaf(ax.y, bb, -(bx.y * ab)) * scale,
+                                                fmaf(ax.z, bb, -(bx.z * ab)) * scale));
+    const unsigned end = quantise(make_float3(fmaf(bx.x, aa, -(ax.x * ab)) * scale,
+                                              fmaf(bx.y, aa, -(ax.y * ab)) * scale,
+                                              fmaf(bx.z, aa, -(ax.z * ab)) * scale));
+    const float3 s = expand(start), e = expand(end);
+    const float total = (error(s.x, e.x, aa, ab, bb, ax.x, bx.x) + error(s.y, e.y, aa, ab, bb, ax.y, bx.y))
+                      + error(s.z, e.z, aa, ab, bb, ax.z, bx.z);
+    if (total < best) {
+        best = total;
+        ends = start << 16 | end;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 dxtc(const unsigned *__restrict__ image, uint2 *__restrict__ compressed, int width)
 {
@@ -84,6 +142,7 @@ dxtc(const unsigned *__restrict__ image, uint2 *__restrict__ compressed, int wid
     __syncthreads();
 
     float3 sum = make_float3(0.0f, 0.0f, 0.0f);
+#pragma unroll 2
     for (int i = 0; i < PIXELS; i++)
         sum = make_float3(sum.x + colours[i].x, sum.y + colours[i].y, sum.z + colours[i].z);
     if (t < PIXELS) {
@@ -93,60 +152,36 @@ dxtc(const unsigned *__restrict__ image, uint2 *__restrict__ compressed, int wid
     __syncthreads();
     if (t < PIXELS) {
         int rank = 0;
+#pragma unroll 2
         for (int i = 0; i < PIXELS; i++)
-            rank += errors[i] < errors[t] || (errors[i] == errors[t] && i < t);
+            rank += (errors[i] < errors[t]) | ((errors[i] == errors[t]) & (i < t));
         ordered[rank] = colours[t];
     }
     __syncthreads();
 
+    // Two cuts at a time, so that a colour is fetched once for both.
     float best = 3.0e38f;
     unsigned ends = 0;
-    for (int cut = t; cut < CUTS; cut += THREADS) {
-        int rest = cut, first = 0;
-        for (int n; rest >= (n = (17 - first) * (18 - first) / 2); first++)
-            rest -= n;
-        int second = first;
-        for (; rest >= 17 - second; second++)
-            rest -= 17 - second;
-        const int third = second + rest;
-
-        // Weights a and b = 1 - a of the two ends in each pixel, and their products.
-        float aa = 0.0f, ab = 0.0f, bb = 0.0f;
-        float3 ax = make_float3(0.0f, 0.0f, 0.0f);
-#pragma unroll
+    for (int cut = t; cut < CUTS; cut += 2 * THREADS) {
+        const Cut one = unrank(cut), two = unrank(min(cut + THREADS, CUTS - 1));
+        Fit fit = {0.0f, 0.0f, 0.0f, {0.0f, 0.0f, 0.0f}}, other = fit;
+#pragma unroll 2
         for (int i = 0; i < PIXELS; i++) {
-            const float a = i < first ? 1.0f : i < second ? 2.0f / 3.0f : i < third ? 1.0f / 3.0f : 0.0f;
-            const float b = 1.0f - a;
-            aa = fmaf(a, a, aa);
-            ab = fmaf(a, b, ab);
-            bb = fmaf(b, b, bb);
-            ax = make_float3(fmaf(a, ordered[i].x, ax.x), fmaf(a, ordered[i].y, ax.y), fmaf(a, ordered[i].z, ax.z));
+            const float3 c = ordered[i];
+            gather(fit, one, i, c);
+            gather(other, two, i, c);
         }
-        const float determinant = fmaf(aa, bb, -(ab * ab));
-        if (determinant < 1e-3f)
-            continue;  // all sixteen in one run
-        const float3 bx = difference(sum, ax);
-        const float scale = 1.0f / determinant;
-        const unsigned start = quantise(make_float3(fmaf(ax.x, bb, -(bx.x * ab)) * scale,
-                                                    fmaf(ax.y, bb, -(bx.y * ab)) * scale,
-                                                    fmaf(ax.z, bb, -(bx.z * ab)) * scale));
-        const unsigned end = quantise(make_float3(fmaf(bx.x, aa, -(ax.x * ab)) * scale,
-                                                  fmaf(bx.y, aa, -(ax.y * ab)) * scale,
-                                                  fmaf(bx.z, aa, -(ax.z * ab)) * scale));
-        const float3 s = expand(start), e = expand(end);
-        const float total = (error(s.x, e.x, aa, ab, bb, ax.x, bx.x) + error(s.y, e.y, aa, ab, bb, ax.y, bx.y))
-                          + error(s.z, e.z, aa, ab, bb, ax.z, bx.z);
-        if (total < best) {
-            best = total;
-            ends = start << 16 | end;
-        }
+        take_better(best, ends, fit, sum);
+        if (cut + THREADS < CUTS)
+            take_better(best, ends, other, sum);
     }
 
     errors[t] = best;
     __syncthreads();
     bool wins = true;
+#pragma unroll 2
     for (int i = 0; i < THREADS; i++)
-        wins = wins && (errors[i] > best || (errors[i] == best && i >= t));
+        wins &= (errors[i] > best) | ((errors[i] == best) & (i >= t));
     __syncthreads();
     if (wins)
         errors[0] = __uint_as_float(ends);
