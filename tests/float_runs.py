@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from binalloc.emulator.launch_types import Argument, Launch
-from binalloc.emulator.run import run
-from binalloc.frontend.importer import import_ptx
-from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
-from binalloc.models.machine_model import Machine
+from tests.ptx_harness import run_ptx
 
 Patterns = Sequence[int]
 THREADS = 128
@@ -52,27 +45,14 @@ def kernel_text(instructions: Sequence[str], t: str, sources: int) -> str:
     return SHAPE.format(parameters=parameters, t=t, size=BYTES[t], body="\n".join(f"    {line}" for line in lines))
 
 
-@cache
-def _imported(instructions: tuple[str, ...], t: str, sources: int, optimised: bool) -> tuple[Module, Machine]:
-    machine = load_machine("gtx680")
-    return import_ptx(kernel_text(instructions, t, sources), machine=machine, optimised=optimised).module, machine
-
-
 def evaluate(instructions: Sequence[str], t: str, *sources: Patterns, optimised: bool = True) -> list[list[int]]:
     """Patterns of %d after each instruction, for every tuple of source patterns.
 
     instructions: PTX that reads %a, %b, %c (one per source) and writes %d; %z0..3, %p0..3 are free. One launch."""
     count = len(sources[0])
     padded = -(-count // THREADS) * THREADS
-    word = WORDS[t]
-    buffers: dict[str, NDArray[np.generic]] = {}
-    for k, source in enumerate(sources):
-        buffers[f"in{k}"] = np.array([*source, *[0] * (padded - count)], word)
-    for k in range(len(instructions)):
-        buffers[f"out{k}"] = np.zeros(padded, word)
-    module, machine = _imported(tuple(instructions), t, len(sources), optimised)
-    kind = {"f32": "u32", "f64": "u64"}[t]
-    arguments = tuple(Argument(name, "buffer", kind, (padded,)) for name in buffers)
-    launch = Launch("k", (padded // THREADS, 1, 1), (THREADS, 1, 1), 0, arguments)
-    done = run(module, "k", launch, machine, engine="numba", buffers=buffers).buffers
-    return [[int(v) for v in done[f"out{k}"][:count]] for k in range(len(instructions))]
+    arrays = [np.array([*source, *[0] * (padded - count)], WORDS[t]) for source in sources]
+    arrays += [np.zeros(padded, WORDS[t]) for _ in instructions]
+    text = kernel_text(instructions, t, len(sources))
+    done = run_ptx(text, "k", arrays, grid=padded // THREADS, block=THREADS, optimised=optimised)
+    return [result[:count].tolist() for result in done[len(sources) :]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.ptx.differential import differences, emulated, interpreted
@@ -50,3 +52,17 @@ def test_many_programs(seed: int) -> None:
     check(seed, Options(extra=True, **SMALL))
     shape = sorted(SHAPES)[seed % len(SHAPES)]
     check(seed, SHAPES[shape])
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("xor.b32", "or.b32"), ("setp.ne", "setp.eq"), ("add.s64 %out, %out, %wide", "mov.u64 %out, %out")],
+)
+def test_a_wrong_instruction_shows(right: str, wrong: str) -> None:
+    """The comparison can fail: an operation of the imported text is another than in the interpreted one."""
+    seen = 0
+    for seed in range(4):
+        program = generate(seed)
+        other = replace(program, text=program.text.replace(right, wrong))
+        seen += differences(program, interpreted(program), emulated(other)) != []
+    assert seen >= 2

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from binalloc.emulator import launch_types as launches
 from binalloc.emulator.run import run
 from binalloc.frontend.importer import import_ptx
-from binalloc.models.machine import load_machine
+from tests.generators import roomy_machine
 from tests.ptx.generator import Argument, Program
 from tests.ptx.interpreter import interpret
 
@@ -35,7 +35,7 @@ def launch_argument(argument: Argument) -> launches.Argument:
 
 def emulated(program: Program, *, optimised: bool = True, engine: str = "numba") -> dict[str, Array]:
     """The buffers after import and emulation."""
-    machine = load_machine("gtx680")
+    machine = roomy_machine()
     module = import_ptx(program.text, optimised=optimised, machine=machine).module
     arguments = tuple(launch_argument(a) for a in program.arguments)
     launch = launches.Launch(program.kernel, (program.grid, 1, 1), program.block, 0, arguments)

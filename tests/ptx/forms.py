@@ -43,7 +43,7 @@ def integer_forms() -> list[Form]:
     forms += [("lop3.b32", "w", "wwwi")] * 4 + [("prmt.b32", "w", "www")] * 3
     forms += [(f"prmt.b32.{m}", "w", "www") for m in ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")]
     forms += [(f"bmsk.{m}.b32", "w", "nn") for m in ("clamp", "wrap")]
-    forms += [("vabsdiff4.u32.u32.u32.add", "w", "www"), ("vabsdiff4.u32.u32.u32", "w", "www")]
+    forms += [("vabsdiff4.u32.u32.u32.add", "w", "www")]
     return forms
 
 

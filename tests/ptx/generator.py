@@ -19,6 +19,7 @@ from tests.ptx.forms import FAMILIES, Form
 TYPES = {"p": "pred", "h": "b16", "w": "b32", "d": "b64", "f": "f32", "g": "f64"}
 BYTES = {"h": 2, "w": 4, "d": 8, "f": 4, "g": 8}
 DTYPES: dict[str, Any] = {"h": np.uint16, "w": np.uint32, "d": np.uint64, "f": np.uint32, "g": np.uint64}
+MARK = "    // statement"
 INPUT_ELEMENTS = 64
 APPROXIMATIONS = 24
 """Inexact results that a thread has room for, of each type."""
@@ -137,6 +138,10 @@ class Body:
 
     def emit(self, text: str) -> None:
         self.lines.append(f"    {text};")
+
+    def mark(self) -> None:
+        """The boundary of a statement: what the reducer takes out as one."""
+        self.lines.append(MARK)
 
     def read(self, c: str) -> str:
         return self.rng.choice(self.variables[c])

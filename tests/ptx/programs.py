@@ -70,7 +70,9 @@ def function_text(rng: random.Random, options: Options, function: Function, call
     for _ in range(max(3, options.statements // 4)):
         if rng.random() < 0.08:
             early_return(body, function)
+        body.mark()
         body.statement(1, False)
+    body.mark()
     store_result(body, function)
     body.emit("ret")
     result = ""
@@ -197,7 +199,9 @@ def kernel_text(rng: random.Random, options: Options, functions: list[Function])
     own_memory(body)
     shared_start(body)
     for _ in range(options.statements):
+        body.mark()
         body.statement(0, True)
+    body.mark()
     shared_end(body)
     store_variables(body, "pwf")
     body.options = Options(**{**vars(options), "warps": False, "barriers": False})
@@ -209,7 +213,9 @@ def kernel_text(rng: random.Random, options: Options, functions: list[Function])
     if leave < 0.5:
         body.emit(rng.choice(("@%leave ret", "@%leave exit", f"@%leave bra {done}")))
         for _ in range(options.statements // 8):
+            body.mark()
             body.statement(1, False)
+    body.mark()
     store_variables(body, "hdg")
     for k in range(4):
         body.emit(f"ld.shared.u64 %wide, [%mine+{8 * k}]")

@@ -76,6 +76,10 @@ def test_bytes_stored_in_a_loop_keep_one_another() -> None:
     L: st.param.b8 [s0+2], 3; st.param.b8 [s0+3], 4; call (r0), word, (s0); ld.param.u32 %r2, [r0]; }
         st.global.u32 [%d1], %r2;"""
     np.testing.assert_array_equal(both(body, head=head), np.where(LANE < 9, 0x04030201, 0x04030901))
+    routine = lowered(kernel(body, head=head)).routines["k"]
+    unit = next(n for n in routine.nodes() if n.callee).args[0]
+    first = next(n for n in routine.nodes() if n.instr.f.get("rd") == unit)
+    assert (first.instr.name, first.instr.f["rb"]) == ("MOV", 255)  # the first byte is put into something defined
 
 
 def test_register_parameters() -> None:

@@ -104,9 +104,7 @@ def test_fma_ftz_and_sat() -> None:
     fmt = FORMATS["f32"]
     a, b = operands(fmt, 5)
     c = [exact_mul(fmt, x, y, 0) ^ 0x80000001 for x, y in zip(a, b, strict=True)]
-    plain, both = evaluate(
-        ["fma.rm.ftz.f32 %d, %a, %b, %c;", "fma.rn.ftz.sat.f32 %d, %a, %b, %c;"], "f32", a, b, c
-    )
+    plain, both = evaluate(["fma.rm.ftz.f32 %d, %a, %b, %c;", "fma.rn.ftz.sat.f32 %d, %a, %b, %c;"], "f32", a, b, c)
     for x, y, z, one, two in zip(a, b, c, plain, both, strict=True):
         flushed = [flush(fmt, v) for v in (x, y, z)]
         assert one == flush(fmt, fma(fmt, *flushed, MODES["rm"]))

@@ -95,7 +95,7 @@ def test_the_vector_is_one_access_and_its_registers_are_the_group() -> None:
 def test_a_register_written_again_is_not_the_group() -> None:
     body = """ld.global.v2.u32 {%r1, %r2}, [%d0]; mov.u32 %r1, 5; st.global.v2.u32 [%d0+8], {%r1, %r2};"""
     text = code(body)
-    assert re.search(r"LDG\.64 .*\n *MOV", text), text
+    assert re.search(r"LDG\.64 (V\d+), .*\n *MOV V\d+, \1\n", text), text
 
 
 def test_a_register_used_before_in_the_text_is_not_the_group() -> None:
