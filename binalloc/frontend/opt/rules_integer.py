@@ -178,7 +178,7 @@ def _wide_sum(node: Node, known: Known) -> None:
 
 
 def _constant_sum(first: int, low: tuple[Source, Source], high: tuple[Source, Source], known: Known) -> None:
-    """Remember a pair of constant memory + an immediate: a form holds one of them, the other was moved to a register."""
+    """Remember a pair of constant memory + an immediate: a form holds one of them, a register the other."""
     pairs = _pairs(_resolved(low, known), _resolved(high, known))
     if pairs is None:
         return
