@@ -53,8 +53,9 @@ def test_lop3(table: int) -> None:
 
 @pytest.mark.parametrize("size", [16, 32, 64])
 def test_shifts_by_registers(size: int) -> None:
-    body = f"""shl.b{size} %r0, %a0, %a1; shr.u{size} %r1, %a0, %a1; shr.s{size} %r2, %a0, %a1; 
-        shr.b{size} %r3, %a0, %a1; shl.b{size} %r4, %a0, %a1; shr.s{size} %r4, %r4, %a1; shl.b{size} %a0, %a0, %a1; mov.b{size} %r5, %a0;"""
+    body = f"""shl.b{size} %r0, %a0, %a1; shr.u{size} %r1, %a0, %a1; shr.s{size} %r2, %a0, %a1;
+        shr.b{size} %r3, %a0, %a1; shl.b{size} %r4, %a0, %a1;
+        shr.s{size} %r4, %r4, %a1; shl.b{size} %a0, %a0, %a1; mov.b{size} %r5, %a0;"""
 
     def oracle(a: int, n: int) -> tuple[int, ...]:
         n, s = min(n, 100), number(a, f"s{size}")

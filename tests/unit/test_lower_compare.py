@@ -108,8 +108,8 @@ def test_constants_on_either_side(t: str) -> None:
 
 def test_float_constants_and_flushing() -> None:
     body = """setp.lt.f32 %r0, %a0, 0f3F800000; setp.gtu.f32 %r1, 0f3F800000, %a0; setp.ne.f32 %r2, %a0, 0f00000001;
-        setp.eq.ftz.f32 %r3, %a0, 0f00000000; setp.gt.ftz.f32 %r4, %a0, 0f00000000; setp.lt.f64 %r5, 0d3FF0000000000001, %a1;
-        setp.leu.f64 %r6, %a1, 0d4000000000000000;"""
+        setp.eq.ftz.f32 %r3, %a0, 0f00000000; setp.gt.ftz.f32 %r4, %a0, 0f00000000;
+        setp.lt.f64 %r5, 0d3FF0000000000001, %a1; setp.leu.f64 %r6, %a1, 0d4000000000000000;"""
 
     def oracle(a: int, b: int) -> tuple[int, ...]:
         x, y, flushed = value(a, "f32"), value(b, "f64"), value(a, "f32", ftz=True)

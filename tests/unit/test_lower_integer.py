@@ -121,6 +121,20 @@ def test_carry_across_blocks_and_guards() -> None:
     check(body, ["u32"] * 3, ["u32"] * 2, oracle)
 
 
+def test_carry_of_whichever_path_was_taken() -> None:
+    body = """
+        setp.eq.u32 %p0, %a2, 0;
+        add.cc.u32 %r0, %a0, %a1;
+        @%p0 bra L;
+        sub.cc.u32 %w0, %a0, %a1;
+    L:  addc.u32 %r1, 0, 0;"""
+
+    def oracle(a: int, b: int, c: int) -> tuple[int, ...]:
+        return a + b, int(a < b) if c else (a + b) >> 32
+
+    check(body, ["u32"] * 3, ["u32"] * 2, oracle)
+
+
 @pytest.mark.parametrize("t", TYPES)
 def test_quotients(t: str) -> None:
     def oracle(a: int, b: int) -> tuple[int, ...] | None:
