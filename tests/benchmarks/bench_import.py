@@ -1,16 +1,21 @@
-"""Rates of the PTX front end: lines per second of parsing, at three sizes, which shows whether time grows linearly.
+"""Rates of the PTX front end: lines per second of parsing and of the whole import, at three sizes: is it linear?
 
 Run: python -m tests.benchmarks.bench_import [lines...]
+
+Two shapes: many kernels of 3,000 lines, and one kernel of all lines with some hundred values live at once.
 """
 
 from __future__ import annotations
 
 import gc
+import random
 import resource
 import sys
 import time
 
+from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.ptx.parser import parse
+from binalloc.isa.container import write_module
 from tests.ptx_generator import large_module
 
 SIZES = (3000, 9000, 27000)
@@ -28,12 +33,51 @@ def parse_rate(lines: int, rounds: int = 3) -> tuple[int, float]:
     return module.lines, best
 
 
+def import_rate(text: str) -> float:
+    """Seconds from text to the bytes of the binary."""
+    gc.collect()
+    begin = time.perf_counter()
+    write_module(import_ptx(text).module)
+    return time.perf_counter() - begin
+
+
+def crowded_kernel(lines: int, live: int = 100, seed: int = 3) -> str:
+    """One kernel of about `lines` lines: `live` floats replaced one by one, with loads, products and branches."""
+    rng = random.Random(seed)
+    out = [".version 8.0", ".target sm_75", ".address_size 64", ".visible .entry crowded(.param .u64 crowded_param_0)"]
+    out += ["{", f".reg .f32 %f<{lines + live}>;", f".reg .pred %p<{lines}>;", ".reg .b64 %rd<3>;"]
+    out += ["ld.param.u64 %rd1, [crowded_param_0];", "cvta.to.global.u64 %rd2, %rd1;"]
+    values = list(range(live))
+    out += [f"ld.global.f32 %f{k}, [%rd2+{4 * k}];" for k in values]
+    number = live
+    while len(out) < lines - live:
+        a, b, c = (rng.choice(values) for _ in range(3))
+        kind = rng.random()
+        if kind < 0.03:
+            out += [f"setp.lt.f32 %p{number}, %f{a}, 0f00000000;", f"@%p{number} bra L{number};"]
+            out += [f"st.global.f32 [%rd2+{4 * number}], %f{b};", f"L{number}:"]
+        elif kind < 0.2:
+            out.append(f"ld.global.f32 %f{number}, [%rd2+{4 * rng.randrange(live)}];")
+        else:
+            out.append(f"fma.rn.f32 %f{number}, %f{a}, %f{b}, %f{c};")
+        if kind >= 0.03:
+            values[rng.randrange(live)] = number
+        number += 1
+    out += [f"st.global.f32 [%rd2+{4 * k}], %f{v};" for k, v in enumerate(values)]
+    return "\n".join([*out, "ret;", "}"]) + "\n"
+
+
 def main() -> None:
     """Print one row for each size."""
     parse(large_module(300))
+    import_rate(large_module(300))
     for size in [int(a) for a in sys.argv[1:]] or SIZES:
         lines, seconds = parse_rate(size)
-        print(f"parse {lines:>8,} lines  {seconds:7.3f} s  {lines / seconds:>10,.0f} lines/s")
+        print(f"parse             {lines:>8,} lines  {seconds:7.3f} s  {lines / seconds:>10,.0f} lines/s")
+        for shape, text in (("many kernels", large_module(size)), ("one kernel", crowded_kernel(size))):
+            count, seconds = text.count("\n"), import_rate(text)
+            label = f"import {shape}"
+            print(f"{label:17s} {count:>8,} lines  {seconds:7.3f} s  {count / seconds:>10,.0f} lines/s")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
 
 
