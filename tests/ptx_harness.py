@@ -16,10 +16,11 @@ from binalloc.emulator.launch_types import DTYPES, Argument, Launch
 from binalloc.emulator.run import run
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
+from tests.generators import roomy_machine
 
 Array = np.ndarray[Any, Any]
 
+MACHINE = roomy_machine()
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 NUMPY: dict[str, Any] = {
@@ -73,7 +74,7 @@ def run_ptx(
         else:
             listed.append(Argument(parameter.name, "scalar", name, value=array.item()))
     launch = Launch(kernel, (grid, 1, 1), (block, 1, 1), 0, tuple(listed))
-    result = run(module, kernel, launch, load_machine("gtx680"), engine=engine, buffers=buffers)
+    result = run(module, kernel, launch, MACHINE, engine=engine, buffers=buffers)
     return [result.buffers[name] for name in buffers]
 
 

@@ -100,6 +100,7 @@ class _Spiller:
         self.chosen = chosen
         self.short = short
         self.definition: dict[int, Node | None] = {}
+        self.original: dict[int, Instr] = {}
         self.word: dict[int, int] = {}
 
     def run(self) -> None:
@@ -129,6 +130,8 @@ class _Spiller:
             if definition is not None and not self._cheap(definition, written):
                 self.definition[p] = None
         self._keep_where_operands_live()
+        # the definitions themselves are renamed as the pass goes over them
+        self.original = {p: node.instr for p, node in self.definition.items() if node is not None}
 
     def _keep_where_operands_live(self) -> None:
         """Recompute only what can be at every use without keeping an operand longer than it lives anyway."""
@@ -168,7 +171,7 @@ class _Spiller:
         fresh = self._fresh()
         definition = self.definition.get(p)
         if definition is not None:
-            made = _renamed(definition.instr, (PT, False), {}, {p: fresh}, drop=True)
+            made = _renamed(self.original[p], (PT, False), {}, {p: fresh}, drop=True)
         else:
             made = make("ISETP", pd0=fresh, pd1=PT, ra=self._word(p), rb=RZ, icmp=_NE, ps0=PT)
         out.append(Node(made, node.loc))

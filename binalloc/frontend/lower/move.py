@@ -66,12 +66,12 @@ def _pack(ctx: Context, d: ast.Operand, items: tuple[ast.Operand, ...], type_: s
     else:
         parts = [ctx.word(item, element) for item in items]
         per_word = max(1, 4 // TYPE_BYTES[element])
-        words = [_joined(ctx, parts[k : k + per_word], element) for k in range(0, len(parts), per_word)]
+        words = [joined(ctx, parts[k : k + per_word], element) for k in range(0, len(parts), per_word)]
     for k, word in enumerate(words):
         ctx.b.move(rd + k, word)
 
 
-def _joined(ctx: Context, parts: list[Source], element: str) -> Source:
+def joined(ctx: Context, parts: list[Source], element: str) -> Source:
     """One word of its parts, the lowest first."""
     if len(parts) == 1:
         return parts[0]
@@ -79,8 +79,8 @@ def _joined(ctx: Context, parts: list[Source], element: str) -> Source:
         bits = 8 * TYPE_BYTES[element]
         return Imm(sum((p.bits & ((1 << bits) - 1)) << k * bits for k, p in enumerate(parts) if isinstance(p, Imm)))
     if len(parts) == 4:
-        low, high = (_joined(ctx, parts[k : k + 2], element) for k in (0, 2))
-        return _joined(ctx, [low, high], "b16")
+        low, high = (joined(ctx, parts[k : k + 2], element) for k in (0, 2))
+        return joined(ctx, [low, high], "b16")
     out = ctx.b.new()
     ctx.b.emit(
         "PRMT", rd=out, a=ctx.b.unit(parts[0]), b=Imm(0x5410 if element == "b16" else 0x0040), c=ctx.b.unit(parts[1])

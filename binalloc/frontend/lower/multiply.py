@@ -7,6 +7,7 @@ from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower import wide
 from binalloc.frontend.lower.context import Context, Handler
 from binalloc.frontend.lower.integer import INTEGERS, carried_sum, difference, saturated_sum
+from binalloc.frontend.lower.move import joined
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
@@ -176,20 +177,25 @@ def _dot(ctx: Context, ins: Instruction) -> None:
 
 
 def _vabsdiff4(ctx: Context, ins: Instruction) -> None:
-    """d = c + the sum of |a.b[k] - b.b[k]|."""
+    """The four |a.b[k] - b.b[k]|; with .add their sum plus c, else they themselves, byte by byte (c is not read)."""
     m = ctx.modifiers()
     types = [m.type("u32", "s32") for _ in range(3)]
     added = m.has("add")
     m.done()
-    if not added or types[0] != "u32" or types[1] != types[2]:
-        m.refuse("this form of vabsdiff4 is not supported", expected="vabsdiff4.u32.T.T.add, T one of .u32 and .s32")
+    if types[0] != "u32" or types[1] != types[2]:
+        m.refuse("this form of vabsdiff4 is not supported", expected="vabsdiff4.u32.T.T, T one of .u32 and .s32")
     d, x, y, z = ctx.operands(4)
     a, b = ctx.b.unit(ctx.word(x, types[1])), ctx.b.unit(ctx.word(y, types[2]))
-    total, signed = ctx.word(z, "u32"), types[1] == "s32"
+    total, signed, rd = ctx.word(z, "u32"), types[1] == "s32", ctx.dest(d, "u32")
+    bytes_: list[Source] = []
     for k in range(4):
-        out = ctx.b.new() if k < 3 else ctx.dest(d, "u32")
-        difference(ctx, out, byte(ctx, a, k, signed=signed), byte(ctx, b, k, signed=signed), total, signed=signed)
+        out = ctx.b.new() if k < 3 or not added else rd
+        addend = total if added else RZ
+        difference(ctx, out, byte(ctx, a, k, signed=signed), byte(ctx, b, k, signed=signed), addend, signed=signed)
         total = out
+        bytes_.append(out)
+    if not added:
+        ctx.b.move(rd, joined(ctx, bytes_, "b8"))
 
 
 PURE: dict[str, Handler] = {
