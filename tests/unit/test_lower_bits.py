@@ -17,7 +17,7 @@ def counted(type_: str) -> list[list[int]]:
     return [[v for v in values for _ in COUNTS], [n for _ in values for n in COUNTS]]
 
 
-@pytest.mark.parametrize("size", (16, 32, 64))
+@pytest.mark.parametrize("size", [16, 32, 64])
 def test_logic(size: int) -> None:
     t = f"b{size}"
     body = f"""and.{t} %r0, %a0, %a1; or.{t} %r1, %a0, %a1; xor.{t} %r2, %a0, %a1; not.{t} %r3, %a0;
@@ -34,7 +34,7 @@ def test_predicate_logic() -> None:
         a & b, a | b, 1 ^ a ^ b, 1 ^ a, b, 1, 0, a), [[0, 0, 1, 1], [0, 1, 0, 1]])  # fmt: skip
 
 
-@pytest.mark.parametrize("table", (0, 0x96, 0xE8, 0x1B, 0x80, 0xFE, 0xFF))
+@pytest.mark.parametrize("table", [0, 0x96, 0xE8, 0x1B, 0x80, 0xFE, 0xFF])
 def test_lop3(table: int) -> None:
     def oracle(a: int, b: int, c: int) -> tuple[int, int]:
         out = 0
@@ -51,10 +51,11 @@ def test_lop3(table: int) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("size", (16, 32, 64))
+@pytest.mark.parametrize("size", [16, 32, 64])
 def test_shifts_by_registers(size: int) -> None:
-    body = f"""shl.b{size} %r0, %a0, %a1; shr.u{size} %r1, %a0, %a1; shr.s{size} %r2, %a0, %a1; shr.b{size} %r3, %a0, %a1;
-        shl.b{size} %r4, %a0, %a1; shr.s{size} %r4, %r4, %a1; shl.b{size} %a0, %a0, %a1; mov.b{size} %r5, %a0;"""
+    body = f"""shl.b{size} %r0, %a0, %a1; shr.u{size} %r1, %a0, %a1; shr.s{size} %r2, %a0, %a1;
+        shr.b{size} %r3, %a0, %a1; shl.b{size} %r4, %a0, %a1;
+        shr.s{size} %r4, %r4, %a1; shl.b{size} %a0, %a0, %a1; mov.b{size} %r5, %a0;"""
 
     def oracle(a: int, n: int) -> tuple[int, ...]:
         n, s = min(n, 100), number(a, f"s{size}")
@@ -64,8 +65,8 @@ def test_shifts_by_registers(size: int) -> None:
     check(body, [f"b{size}", "u32"], [f"b{size}"] * 6, oracle, counted(f"b{size}"))
 
 
-@pytest.mark.parametrize("size", (16, 32, 64))
-@pytest.mark.parametrize("n", (0, 1, 7, 15, 16, 31, 32, 33, 47, 63, 64, 65, 4294967295))
+@pytest.mark.parametrize("size", [16, 32, 64])
+@pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 31, 32, 33, 47, 63, 64, 65, 4294967295])
 def test_shifts_by_constants(size: int, n: int) -> None:
     body = f"""shl.b{size} %r0, %a0, {n}; shr.u{size} %r1, %a0, {n}; shr.s{size} %r2, %a0, {n};
         shl.b{size} %r3, %a0, 3; shl.b{size} %r3, %r3, {n}; shr.s{size} %a0, %a0, {n}; mov.b{size} %r4, %a0;"""
@@ -89,7 +90,7 @@ def test_funnel_shifts() -> None:
     check(body, ["b32", "b32", "u32"], ["b32"] * 6, oracle, [values[0], values[0][::-1], values[1]])
 
 
-@pytest.mark.parametrize("size", (32, 64))
+@pytest.mark.parametrize("size", [32, 64])
 def test_counts(size: int) -> None:
     u, s, b = f"u{size}", f"s{size}", f"b{size}"
     body = f"""popc.{b} %r0, %a0; clz.{b} %r1, %a0; bfind.{u} %r2, %a0; bfind.{s} %r3, %a0;
@@ -123,7 +124,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("size", (32, 64))
+@pytest.mark.parametrize("size", [32, 64])
 def test_fields_by_registers(size: int) -> None:
     values = [*specials(f"b{size}")[::4], *random_patterns(f"b{size}", 5, 3)]
     rows = [(v, values[-1 - k % len(values)], p, n) for k, v in enumerate(values) for p, n in PLACES]
@@ -138,7 +139,7 @@ def test_fields_by_registers(size: int) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("size", (32, 64))
+@pytest.mark.parametrize("size", [32, 64])
 def test_fields_by_constants(size: int) -> None:
     b = f"b{size}"
     for chosen in (PLACES[k : k + 10] for k in range(0, len(PLACES), 10)):

@@ -36,7 +36,7 @@ def test_sums_and_order(t: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("t", ("s16", "s32", "s64"))
+@pytest.mark.parametrize("t", ["s16", "s32", "s64"])
 def test_neg_abs(t: str) -> None:
     check(f"neg.{t} %r0, %a0; abs.{t} %r1, %a0; neg.{t} %a0, %a0; abs.{t} %r2, %a0;", [t], [t] * 3,
           lambda a: (-a, abs(a), abs(a)))  # fmt: skip
@@ -70,7 +70,7 @@ def test_wide_products(t: str) -> None:
     check(body, [t, t, w], [w] * 3, lambda a, b, c: (a * b, a * b + c, a * 12))
 
 
-@pytest.mark.parametrize("t", ("u32", "s32"))
+@pytest.mark.parametrize("t", ["u32", "s32"])
 def test_24_bit_products(t: str) -> None:
     body = f"""mul24.lo.{t} %r0, %a0, %a1; mul24.hi.{t} %r1, %a0, %a1; mad24.lo.{t} %r2, %a0, %a1, %a2;
         mad24.hi.{t} %r3, %a0, %a1, %a2;"""
@@ -82,7 +82,7 @@ def test_24_bit_products(t: str) -> None:
     check(body, [t] * 3, [t] * 4, oracle)
 
 
-@pytest.mark.parametrize("size", (32, 64))
+@pytest.mark.parametrize("size", [32, 64])
 def test_carry_chains(size: int) -> None:
     """Two words of `size` bits and the carry out of them: sums, differences, products' halves added."""
     u = f"u{size}"
@@ -117,6 +117,20 @@ def test_carry_across_blocks_and_guards() -> None:
 
     def oracle(a: int, b: int, c: int) -> tuple[int, ...]:
         return a + b, (a + 0xFFFFFFFF if c else a + b) >> 32
+
+    check(body, ["u32"] * 3, ["u32"] * 2, oracle)
+
+
+def test_carry_of_whichever_path_was_taken() -> None:
+    body = """
+        setp.eq.u32 %p0, %a2, 0;
+        add.cc.u32 %r0, %a0, %a1;
+        @%p0 bra L;
+        sub.cc.u32 %w0, %a0, %a1;
+    L:  addc.u32 %r1, 0, 0;"""
+
+    def oracle(a: int, b: int, c: int) -> tuple[int, ...]:
+        return a + b, int(a < b) if c else (a + b) >> 32
 
     check(body, ["u32"] * 3, ["u32"] * 2, oracle)
 
@@ -164,7 +178,7 @@ def test_quotients_near_whole_numbers(t: str, data: st.DataObject) -> None:
 
 def test_quotient_of_all_small_numbers() -> None:
     """Every 16-bit divisor, with dividends next to its multiples."""
-    divisors = list(range(1, 1 << 16, 7)) + [65535, 65534, 256, 255, 257]
+    divisors = [*list(range(1, 1 << 16, 7)), 65535, 65534, 256, 255, 257]
     dividends = [(b * (65535 // b) - (b & 1)) % 65536 for b in divisors]
     check("div.u16 %r0, %a0, %a1;", ["u16"] * 2, ["u16"], lambda a, b: a // b, [dividends, divisors])
 

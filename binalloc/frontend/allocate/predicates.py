@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from binalloc.frontend.allocate.liveness import Ranges, live_ranges
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node, Routine
+from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.opcodes import FORM_IMM, ICMPS
 
@@ -112,23 +113,13 @@ class _Spiller:
             block.nodes = nodes
 
     def _definitions(self) -> None:
-        """The single definition of each predicate that may be computed again, None otherwise."""
-        written: dict[int, int] = {}
+        """The definition of each predicate that may be computed again, None otherwise."""
+        facts = Facts(self.routine)
         for node in self.routine.nodes():
             for ref in node.view.defs:
-                if ref.file == "R":
-                    for unit in ref.registers():
-                        written[unit] = written.get(unit, 0) + 1
-                elif ref.index in self.chosen:
-                    again = node if ref.index not in self.definition and node.view.guard is None else None
-                    self.definition[ref.index] = again
-            for unit in node.results:
-                written[unit] = written.get(unit, 0) + 1
-        for unit in self.routine.arguments:
-            written[unit] = written.get(unit, 0) + 1
-        for p, definition in self.definition.items():
-            if definition is not None and not self._cheap(definition, written):
-                self.definition[p] = None
+                if ref.file == "P" and ref.index in self.chosen:
+                    again = facts.stable[facts.predicate(ref.index)] and self._cheap(node, facts)
+                    self.definition[ref.index] = node if again else None
         self._keep_where_operands_live()
         # the definitions themselves are renamed as the pass goes over them
         self.original = {p: node.instr for p, node in self.definition.items() if node is not None}
@@ -144,12 +135,12 @@ class _Spiller:
                 ):
                     self.definition[p] = None
 
-    def _cheap(self, node: Node, written: Mapping[int, int]) -> bool:
-        """A comparison of units that are written once: the same wherever they are live."""
+    def _cheap(self, node: Node, facts: Facts) -> bool:
+        """A comparison of stable units: the same wherever its predicate is read, as that is stable too."""
         view = node.view
         if not view.pure or view.memory is not None or any(ref.file != "P" for ref in view.defs):
             return False
-        return all(ref.file == "R" and all(written.get(unit, 0) == 1 for unit in ref.registers()) for ref in view.uses)
+        return all(ref.file == "R" and all(facts.is_stable(unit) for unit in ref.registers()) for ref in view.uses)
 
     def _node(self, node: Node, out: list[Node]) -> None:
         names = {p: self._fetch(p, node, out) for p in dict.fromkeys(_read(node)) if p in self.chosen}

@@ -110,7 +110,7 @@ def _integers(ctx: Context, d: ast.Operand, a: ast.Operand, to: str, of: str, sa
         wide.move(ctx, rd, source)
     else:
         ctx.b.move(rd, source[0])
-        _extend_high(ctx, rd + 1, source[0], signed and not (saturate and to[0] == "u"))
+        _extend_high(ctx, rd + 1, source[0], signed)
 
 
 def _range(type_: str) -> tuple[int, int]:

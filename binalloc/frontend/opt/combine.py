@@ -38,7 +38,7 @@ class _Walk:
     def run(self) -> None:
         for k, block in enumerate(self.routine.blocks):
             out: list[Node] = []
-            self.known.out = out
+            self.known.out, self.known.block = out, k
             for node in block.nodes:
                 self._node(node, k)
             block.nodes = out

@@ -32,12 +32,12 @@ def rematerialise(routine: Routine) -> None:
 
 
 class _Block:
-    """One block's constants. made: unit -> (the unit that stands for it here, place of its last use)."""
+    """One block's constants. made: constants -> (the first unit that holds them here, place of its last use)."""
 
     def __init__(self, routine: Routine, constant: dict[int, Source]) -> None:
         self.routine = routine
         self.constant = constant
-        self.made: dict[int, tuple[int, int]] = {}
+        self.made: dict[tuple[Source, ...], tuple[int, int]] = {}
         self.out: list[Node] = []
 
     def run(self, nodes: list[Node]) -> list[Node]:
@@ -60,15 +60,16 @@ class _Block:
 
     def _here(self, unit: int, units: int, place: int, node: Node) -> int:
         """The first unit of a group made here that holds the same constants."""
-        known = self.made.get(unit)
-        if known is not None and place - known[1] <= WINDOW and self.routine.registers.group(known[0])[1] >= units:
-            self.made[unit] = (known[0], place)
+        wanted = tuple(self.constant[unit + k] for k in range(units))
+        known = self.made.get(wanted)
+        if known is not None and place - known[1] <= WINDOW:
+            self.made[wanted] = (known[0], place)
             return known[0]
         fresh = self.routine.registers.new(units)
-        for k in range(units):
-            source = self.constant[unit + k]
+        for k, source in enumerate(wanted):
             move = ops.rebuild(make("MOV", rd=fresh + k), ops.Operands(None, source, None, frozenset()))
             assert move is not None
             self.out.append(Node(move, node.loc))
-        self.made[unit] = (fresh, place)
+            self.made[(source,)] = (fresh + k, place)
+        self.made[wanted] = (fresh, place)
         return fresh

@@ -18,7 +18,8 @@ WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
 
 class Known:
     """copy[u]: what MOV set u to. node_of[u]: the node that computes u. sum64[v]: pair v = pair + pair, each (low,
-    high). out: the nodes of the current block so far."""
+    high). out, block: the nodes of the current block so far, and its position. pairs_of: constant pair -> aligned pairs
+    that were set to it, each with its block."""
 
     def __init__(self, routine: Routine, facts: Facts) -> None:
         self.routine = routine
@@ -29,6 +30,8 @@ class Known:
         self.test_of: dict[int, Node] = {}
         self.sum64: dict[int, WidePair] = {}
         self.out: list[Node] = []
+        self.block = 0
+        self.pairs_of: dict[Const, list[tuple[int, int]]] = {}
 
     # -- questions
 
@@ -61,6 +64,13 @@ class Known:
             return first
         start, width = self.routine.registers.group(base)
         return base if (base - start) % units == 0 and width >= units else first
+
+    def held(self, constant: Const) -> int | None:
+        """An aligned pair that holds the constant pair here, if one was made."""
+        for pair, block in self.pairs_of.get(constant, ()):
+            if self.facts.dominates(block, self.block):
+                return pair
+        return None
 
     def operand(self, unit: int, units: int, op: OpSpec) -> Source:
         """What an operand of one or two units is, as a source that a form may hold."""
@@ -125,6 +135,8 @@ class Known:
                 source = ops.read(instr).b
                 assert source is not None
                 self.copy[instr.f["rd"]] = Imm(0) if source == RZ else source
+                if isinstance(source, Const):
+                    self._constant_pair(instr.f["rd"], source)
         elif name == "PLOP3":
             f = instr.f
             target = f["pd0"]
@@ -132,3 +144,10 @@ class Known:
                 return
             if f["lut_b"] in (0xF0, 0x0F):
                 self.predicate_copy[target] = f["ps0"], bool(f["ps0n"]) != (f["lut_b"] == 0x0F)
+
+    def _constant_pair(self, unit: int, high: Const) -> None:
+        """Remember the pair whose high word was just set to a constant, if its low word is the one before."""
+        start, width = self.routine.registers.group(unit)
+        low = Const(high.bank, high.offset - 4)
+        if width > 1 and (unit - start) % 2 and self.copy.get(unit - 1) == low:
+            self.pairs_of.setdefault(low, []).append((unit - 1, self.block))

@@ -171,9 +171,28 @@ def _wide_sum(node: Node, known: Known) -> None:
     # the form may have exchanged low or high operands: pair them up again
     pairs = _pairs((a.a, a.b), (b.a, b.b))
     if pairs is None:
+        _constant_sum(first, (a.a, a.b), (b.a, b.b), known)
         return
     if not _product_sum(node, pairs, first, known):
         known.sum64[first] = pairs
+
+
+def _constant_sum(first: int, low: tuple[Source, Source], high: tuple[Source, Source], known: Known) -> None:
+    """Remember a pair of constant memory + an immediate: a form holds one of them, the other was moved to a register."""
+    pairs = _pairs(_resolved(low, known), _resolved(high, known))
+    if pairs is None:
+        return
+    for k in range(2):
+        base, number = pairs[k][0], pairs[1 - k][0]
+        if isinstance(base, Const) and isinstance(number, Imm):
+            pair = known.held(base)
+            if pair is not None:
+                known.sum64[first] = (pair, pair + 1), pairs[1 - k]
+
+
+def _resolved(sources: tuple[Source, Source], known: Known) -> tuple[Source, Source]:
+    a, b = (known.source(s) if isinstance(s, int) else s for s in sources)
+    return RZ if a == Imm(0) else a, RZ if b == Imm(0) else b
 
 
 def _carries(low: Node, high: Node, known: Known) -> bool:
