@@ -39,7 +39,7 @@ def launch_argument(argument: Argument) -> launches.Argument:
 def emulated(
     program: Program, *, optimised: bool = True, engine: str = "numba", budget: tuple[int, int] | None = None
 ) -> dict[str, Array]:
-    """The buffers after import and emulation. budget: (registers, slots) to rewrite for first, proved by the checker."""
+    """The buffers after import and emulation. budget: (registers, slots) to rewrite for first, checked."""
     machine = roomy_machine()
     module = import_ptx(program.text, optimised=optimised, machine=machine).module
     if budget is not None:
