@@ -23,6 +23,15 @@ from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
 Context = tuple[int, ...]
 
 
+MOST_POPS = 4
+"""Pop edges into one place that paths tell apart. Where there are more (a chain of comparisons that all lead to one
+place), a path only remembers that it took some: then impossible paths count too, which can only lengthen a stall.
+Telling all apart takes time exponential in the number of short divergent branches within a latency of each other."""
+
+_SOME = -(1 << 60)
+"""Stands in a context for pop edges that are not told apart."""
+
+
 class StallSolver:
     """Holds the counts while they are decided. `pairs[n]`: n may have stall 0 (it may issue with n + 1)."""
 
@@ -73,9 +82,15 @@ class StallSolver:
         marks = self._activation(context)
         for p in graph.pred[node]:
             self._through(p, marks, context, out)
-        for p, mark in graph.pops.get(node, ()):
-            if mark not in marks:
-                self._through(p, marks, (*context, mark), out)
+        pops = graph.pops.get(node, ())
+        if _SOME in marks or len(pops) > MOST_POPS:
+            some = (*context[: len(context) - len(marks)], _SOME)
+            for p in sorted({p for p, _ in pops}):
+                self._through(p, (_SOME,), some, out)
+        else:
+            for p, mark in pops:
+                if mark not in marks:
+                    self._through(p, marks, (*context, mark), out)
         f = graph.owner[node]
         if node == graph.base[f]:
             outer = context[: len(context) - len(marks)]

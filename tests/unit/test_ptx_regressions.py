@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from binalloc.errors import KernelFault
 from binalloc.frontend.importer import import_ptx
-from tests.lower_kit import both
+from tests.lower_kit import both, emulate
 
 HEAD = ".version 9.0\n.target sm_75\n.address_size 64\n"
 
@@ -38,3 +40,30 @@ def test_offsets_from_a_parameter_are_exact() -> None:
     data = np.random.default_rng(3).integers(0, 1 << 31, 64).astype(np.uint32)
     out = both(body, args=[data], params=(".param .u64 in",), dtype=np.uint32)
     assert (out == data[2:3] * np.uint32(65537) + data[1:2]).all()
+
+
+@pytest.mark.parametrize("limit", [32, 31])
+def test_a_failed_assertion_faults(limit: int) -> None:
+    """`__assertfail` was refused as a function without a body."""
+    text = HEAD + f"""
+.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
+.global .align 1 .b8 message[5] = {{97, 32, 60, 32, 98}};
+.visible .entry k(.param .u64 out)
+{{
+    .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %rd<4>;
+    mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, {limit}; @%p1 bra fine;
+    mov.u64 %rd1, message; cvta.global.u64 %rd2, %rd1;
+    {{ .param .b64 p0; st.param.b64 [p0], %rd2; .param .b64 p1; st.param.b64 [p1], %rd2;
+      .param .b32 p2; st.param.b32 [p2], 7; .param .b64 p3; st.param.b64 [p3], %rd2; .param .b64 p4;
+      st.param.b64 [p4], 1; call.uni __assertfail, (p0, p1, p2, p3, p4); }}
+fine:
+    ld.param.u64 %rd3, [out]; st.global.u32 [%rd3], %r1;
+    ret;
+}}
+"""
+    module = import_ptx(text).module
+    if limit == 32:
+        assert emulate(module, [np.full(1, 99, np.uint32)], 1, 32)[0][0] in range(32)
+    else:
+        with pytest.raises(KernelFault):
+            emulate(module, [np.full(1, 99, np.uint32)], 1, 32)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower import parameters
 from binalloc.frontend.lower.context import Context, Handler
+from binalloc.frontend.lower.control import fault
+from binalloc.frontend.lower.scan import ASSERTION
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
@@ -22,6 +24,9 @@ def call(ctx: Context, ins: Instruction) -> None:
             remedy="Let the compiler resolve the call, or replace function pointers and virtual functions by a switch.",
         )  # fmt: skip
     callee = ctx.module.functions[ins.callee.name]
+    if callee.name == ASSERTION and callee.body is None:
+        fault(ctx)  # an assertion failed: the runtime's function prints which, and stops the kernel with an error
+        return
     after = -1
     if ctx.guard is not None:
         after = ctx.b.label()

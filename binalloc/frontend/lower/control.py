@@ -78,9 +78,13 @@ def leave(ctx: Context, ins: Instruction) -> None:
 
 
 def trap(ctx: Context, ins: Instruction) -> None:
-    """The kernel must stop with an error: a store to generic address 0, which is nobody's memory, faults."""
     ctx.modifiers().done()
     ctx.operands(0)
+    fault(ctx)
+
+
+def fault(ctx: Context) -> None:
+    """The kernel must stop with an error: a store to generic address 0, which is nobody's memory, faults."""
     ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ, width="32", guard=ctx.guard)
     end(ctx, "EXIT", ctx.guard)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.lower.modifiers import refusal
-from binalloc.frontend.lower.scan import Scan, scan
+from binalloc.frontend.lower.scan import ASSERTION, Scan, scan
 from binalloc.frontend.ptx import ast
 from binalloc.isa.instruction import GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
 
@@ -148,8 +148,11 @@ class Layout:
     def _enter(self, name: str, state: dict[str, int], work: list[tuple[str, list[str]]]) -> None:
         state[name] = 1
         found = self.scans[name] = scan(self.module.functions[name])
-        for callee, call in found.callees.items():
+        for callee, call in list(found.callees.items()):
             if self.module.functions[callee].body is None:
+                if callee == ASSERTION:
+                    del found.callees[callee]  # a fault, not a call
+                    continue
                 raise refusal(
                     call, self.module.path, f"{callee} is declared but not defined in this file",
                     expected="a .func with a body", remedy="Link the device code first (nvcc -rdc=false).",

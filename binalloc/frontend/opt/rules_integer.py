@@ -178,7 +178,7 @@ def _wide_sum(node: Node, known: Known) -> None:
 
 
 def _constant_sum(first: int, low: tuple[Source, Source], high: tuple[Source, Source], known: Known) -> None:
-    """Remember a pair of constant memory + an immediate: a form holds one of them, the other was moved to a register."""
+    """Remember a pair of constant memory + an immediate: a form holds one of them, a register the other."""
     pairs = _pairs(_resolved(low, known), _resolved(high, known))
     if pairs is None:
         return
@@ -256,9 +256,10 @@ def _product_sum(
             fresh = known.routine.registers.new()
             mov = Node(make("MOV", form=FORM_IMM, rd=fresh, imm=b.bits), node.loc)
             made = ops.rebuild(base, ops.Operands(a, fresh, addend, frozenset()))
+            known.gone.add(id(known.out[-1]))
             known.out[-1:] = [mov]
         elif made is not None:
-            known.out.pop()
+            known.gone.add(id(known.out.pop()))
         if made is None:
             return False
         node.instr = made
