@@ -23,10 +23,10 @@ from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
 Context = tuple[int, ...]
 
 
-MOST_POPS = 4
-"""Pop edges into one place that paths tell apart. Where there are more (a chain of comparisons that all lead to one
-place), a path only remembers that it took some: then impossible paths count too, which can only lengthen a stall.
-Telling all apart takes time exponential in the number of short divergent branches within a latency of each other."""
+MOST_POPS, MOST_MARKS = 4, 2
+"""Pop edges into one place, and pop edges of one path, that are told apart. Where there are more (chains of comparisons),
+a path only remembers that it took some: then impossible paths count too, which can only lengthen a stall. Telling all
+apart takes time exponential in the number of short divergent branches within a latency of each other."""
 
 _SOME = -(1 << 60)
 """Stands in a context for pop edges that are not told apart."""
@@ -41,6 +41,7 @@ class StallSolver:
         self.pairs = pairs
         self.stall = [0 if p else 1 for p in pairs]
         self.reason: dict[int, int] = {}  # the instruction that last asked for more
+        self.popped = {node: sorted({p for p, _ in pops}) for node, pops in graph.pops.items()}
         self.longest = max((t.latency for t in timings), default=0)
         entries = {graph.base[f] for f in range(len(graph.functions)) if graph.functions[f].instrs}
         popped = {(-mark - 1) // 2 for edges in graph.pops.values() for _, mark in edges}
@@ -83,9 +84,9 @@ class StallSolver:
         for p in graph.pred[node]:
             self._through(p, marks, context, out)
         pops = graph.pops.get(node, ())
-        if _SOME in marks or len(pops) > MOST_POPS:
+        if pops and (_SOME in marks or len(pops) > MOST_POPS or len(marks) >= MOST_MARKS):
             some = (*context[: len(context) - len(marks)], _SOME)
-            for p in sorted({p for p, _ in pops}):
+            for p in self.popped[node]:
                 self._through(p, (_SOME,), some, out)
         else:
             for p, mark in pops:
@@ -124,6 +125,7 @@ class StallSolver:
         timings, stall, simple, longest = self.timings, self.stall, self.simple, self.longest
         todo = [(start, context, stall[start] + after)]
         seen: dict[tuple[int, Context], int] = {}
+        pushed: dict[tuple[int, Context], int] = {}
         while todo:
             node, context, sum_ = todo.pop()
             same_lanes = reads if not context or min(context) >= 0 else 0
@@ -141,10 +143,12 @@ class StallSolver:
                     continue
                 if seen.get((node, context), STALL_MAX + 1) > sum_:
                     seen[node, context] = sum_
-                    if before is None:
-                        todo += [(p, c, sum_ + stall[p]) for p, c in self._back(node, context)]
-                    else:
-                        todo += [(p, context, sum_ + stall[p]) for p in before]
+                    steps = self._back(node, context) if before is None else [(p, context) for p in before]
+                    for step in steps:
+                        total = sum_ + stall[step[0]]
+                        if pushed.get(step, total + 1) > total:
+                            pushed[step] = total
+                            todo.append((*step, total))
                 break
         return worst
 

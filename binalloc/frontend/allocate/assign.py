@@ -20,6 +20,12 @@ from binalloc.frontend.allocate.liveness import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine
 
 
+_LOOK_AHEAD = 8
+"""Registers beyond the first free one among which one with a taken pair mate is looked for."""
+_MANY = 255
+"""Above this pressure values go to memory whatever the order, so one is enough."""
+
+
 @dataclass
 class Group:
     """Units that move together. ranges[k]: points at which the register at offset k is held. members: (index, offset).
@@ -155,6 +161,8 @@ class Assignment:
                     return register
                 if first < 0:
                     first = register
+            if first >= 0 and register - first >= _LOOK_AHEAD:
+                break
         if first >= 0:
             return first
         register = self.used
@@ -193,7 +201,8 @@ def assign(groups: list[Group], units: int, busy: Mapping[int, int], bound: int)
     pressure; an order that meets it ends the search."""
     best: Assignment | None = None
     everything = [g for g in range(len(groups)) if groups[g].members]
-    for key in _orders(groups):
+    orders = _orders(groups)
+    for key in orders if bound <= _MANY else orders[:1]:
         attempt = Assignment(groups, busy)
         attempt.run(sorted(everything, key=key))
         if best is None or attempt.used < best.used:
