@@ -9,11 +9,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from binalloc.frontend.allocate.program import Allocated, allocate
+from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
 from binalloc.isa.instruction import Module
 from binalloc.models.machine_model import Machine
 
 DEFAULT_MACHINE = "gtx680"
+_RESERVES = (0, 24, 40, 64, 100)
+"""Registers that callees leave to each caller, tried in turn where all together need more than 255."""
 
 
 @dataclass
@@ -69,12 +71,20 @@ def import_ptx(
     from binalloc.transform.schedule import schedule
 
     parsed = parse(text, path)
-    program = lower_module(parsed, kernels, block_dim)
-    wanted = [name for name, routine in program.routines.items() if routine.is_kernel]
-    if optimised:
-        for routine in program.routines.values():
-            optimise(routine)
-    allocated = allocate(program)
+    demand: dict[str, int] = {}
+    for reserve in _RESERVES:
+        program = lower_module(parsed, kernels, block_dim)
+        wanted = [name for name, routine in program.routines.items() if routine.is_kernel]
+        if optimised:
+            for routine in program.routines.values():
+                optimise(routine)
+        try:
+            allocated = allocate(program, reserve, demand)
+            break
+        except NoRoom as error:
+            demand = error.demand
+            if reserve == _RESERVES[-1]:
+                raise
     target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
     module = schedule(allocated.module, target)
     module.provenance = [_provenance(text, path, target.name)]

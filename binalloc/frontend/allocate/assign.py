@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from binalloc.frontend.allocate.liveness import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine
 
-
 _LOOK_AHEAD = 8
 """Registers beyond the first free one among which one with a taken pair mate is looked for."""
 _MANY = 255

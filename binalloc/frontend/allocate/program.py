@@ -21,6 +21,7 @@ from binalloc.isa.instruction import Function, Module
 MOST_REGISTERS = 255
 _ROUNDS = 12
 _STEP = 8
+_LEAST = 40
 
 
 @dataclass
@@ -41,12 +42,19 @@ class Allocated:
     figures: dict[str, Figures] = field(default_factory=dict)
 
 
-def allocate(program: Program) -> Allocated:
+class NoRoom(Refused):
+    """Callees leave a caller too few registers. demand: what routines were found to need so far."""
+
+    demand: dict[str, int]
+
+
+def allocate(program: Program, reserve: int = 0, demand: dict[str, int] | None = None) -> Allocated:
     """Registers for every routine of `program`, and the Loom module. The routines are used up.
 
-    Raises Refused where not even spilling makes 255 registers do.
+    reserve: registers that a callee leaves to each caller above it, where the program is known to need more than 255.
+    demand: of routines, from an earlier attempt. Raises NoRoom where spilling does not make 255 registers do.
     """
-    work = _Work(program)
+    work = _Work(program, reserve, demand or {})
     for name, routine in program.routines.items():
         work.routine(name, routine)
     return Allocated(_module(program, work.emitted, work.contracts), work.figures)
@@ -55,8 +63,10 @@ def allocate(program: Program) -> Allocated:
 class _Work:
     """State of the walk over the routines. top: first byte of local memory above all frames and spilled values."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, reserve: int, demand: dict[str, int]) -> None:
         self.program = program
+        self.demand = demand
+        self.limit = {name: max(MOST_REGISTERS - reserve * k, _LEAST) for name, k in _depths(program).items()}
         self.contracts: dict[str, Contract] = {}
         self.emitted: dict[str, Emitted] = {}
         self.figures: dict[str, Figures] = {}
@@ -70,8 +80,9 @@ class _Work:
         ranges = live_ranges(routine)
         registered = _registers(routine, ranges, self.contracts)
         max_live = _max_live(routine, ranges, self.contracts)
-        demand, moved = registered.count, 0
-        if registered.count > MOST_REGISTERS:
+        demand, moved = max(registered.count, self.demand.get(name, 0)), 0
+        self.demand[name] = demand
+        if registered.count > self.limit[name]:
             registered, moved = self._spilled(routine, ranges)
         contract = _contract(routine, registered, predicates, self.contracts, max_live)
         callees = sorted({node.callee for node in routine.nodes() if node.callee})
@@ -85,7 +96,8 @@ class _Work:
 
     def _spilled(self, routine: Routine, ranges: Ranges) -> tuple[Registered, int]:
         """Registers for a routine that needs more than there are, after moving values to local memory."""
-        limit = MOST_REGISTERS
+        most = self.limit[routine.name]
+        limit = most
         moved = 0
         for _ in range(_ROUNDS):
             limit -= _STEP
@@ -95,16 +107,28 @@ class _Work:
             moved += count
             ranges = live_ranges(routine)
             registered = _registers(routine, ranges, self.contracts)
-            if registered.count <= MOST_REGISTERS:
+            if registered.count <= most:
                 self.local_end[routine.name] = self.top
                 return registered, moved
-        raise Refused(
+        error = NoRoom(
             f"{routine.name} needs more registers than there are, and spilling does not help",
             file=self.program.path or None,
             place=routine.place or None,
             found=f"{registered.count} registers",
-            expected=f"at most {MOST_REGISTERS}",
+            expected=f"at most {most}",
         )
+        error.demand = self.demand
+        raise error
+
+
+def _depths(program: Program) -> dict[str, int]:
+    """Callers above each routine, along the longest chain."""
+    depth = dict.fromkeys(program.routines, 0)
+    for name in reversed(program.routines):
+        for node in program.routines[name].nodes():
+            if node.callee:
+                depth[node.callee] = max(depth[node.callee], depth[name] + 1)
+    return depth
 
 
 def _registers(routine: Routine, ranges: Ranges, contracts: dict[str, Contract]) -> Registered:
