@@ -31,6 +31,8 @@ QUANTUM = {"numba": 20_000, "python": 50}
 SPIN_CYCLES = 1_000_000  # first look for endless loops; then each time at four times the cycle
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
+LOCAL_LIMIT = 512 << 20
+"""Bytes of local memory of all resident threads together that the emulator holds."""
 
 
 @dataclass
@@ -326,6 +328,7 @@ class Device:
         mem.regs = np.zeros((warps, 256, L.LANES), np.uint32)
         mem.hazard = np.zeros((warps, L.ROWS, 8), np.int64)
         mem.shared = np.zeros((resident * self.sms_count, need.shared // 4 + 4), np.uint32)
+        _require_local(warps * L.LANES * need.local_total, need.local_total)
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
         for i in range(self.sms_count):
             self.engine.put(self.sms, i, "id", i)
@@ -475,3 +478,14 @@ def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:
         addresses[name] = at
         at += -(-(data.nbytes + BUFFER_GAP) // BUFFER_ALIGN) * BUFFER_ALIGN
     return addresses, at - L.GLOBAL_BASE + 16
+
+
+def _require_local(total: int, each: int) -> None:
+    """LimitHit where the resident threads' local memory is more than the emulator will hold."""
+    if total > LOCAL_LIMIT:
+        raise LimitHit(
+            "the local memory of the resident threads is too large to emulate",
+            found=f"{each:,} bytes per thread, {total:,} together",
+            expected=f"at most {LOCAL_LIMIT:,} together",
+            remedy="Use less local memory per thread, or smaller blocks.",
+        )
