@@ -24,9 +24,9 @@ Context = tuple[int, ...]
 
 
 MOST_POPS, MOST_MARKS = 4, 2
-"""Pop edges into one place, and pop edges of one path, that are told apart. Where there are more (chains of comparisons),
-a path only remembers that it took some: then impossible paths count too, which can only lengthen a stall. Telling all
-apart takes time exponential in the number of short divergent branches within a latency of each other."""
+"""Pop edges into one place, and pop edges of one path, that are told apart. Where there are more (chains of
+comparisons), a path only remembers that it took some: then impossible paths count too, which can only lengthen a stall.
+Telling all apart takes time exponential in the number of short divergent branches within a latency of each other."""
 
 _SOME = -(1 << 60)
 """Stands in a context for pop edges that are not told apart."""
