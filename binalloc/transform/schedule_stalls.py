@@ -22,6 +22,13 @@ from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
 # marks of the pop edges it has taken.
 Context = tuple[int, ...]
 
+MANY = -(1 << 62)
+"""Stands for all pop edges a path has taken in a function once they are more than are told apart: no edge is closed to
+it any more. That only adds paths, so that counts stay safe; told apart all the way, paths through n divergent branches
+with one reconvergence point would be 2^n."""
+_FEW = 24
+_APART = 6
+
 
 class StallSolver:
     """Holds the counts while they are decided. `pairs[n]`: n may have stall 0 (it may issue with n + 1)."""
@@ -33,6 +40,7 @@ class StallSolver:
         self.stall = [0 if p else 1 for p in pairs]
         self.reason: dict[int, int] = {}  # the instruction that last asked for more
         self.longest = max((t.latency for t in timings), default=0)
+        self.apart = _APART if sum(len(edges) for edges in graph.pops.values()) <= _FEW else 0
         entries = {graph.base[f] for f in range(len(graph.functions)) if graph.functions[f].instrs}
         popped = {(-mark - 1) // 2 for edges in graph.pops.values() for _, mark in edges}
         self.simple: list[list[int] | None] = [
@@ -75,7 +83,7 @@ class StallSolver:
             self._through(p, marks, context, out)
         for p, mark in graph.pops.get(node, ()):
             if mark not in marks:
-                self._through(p, marks, (*context, mark), out)
+                self._through(p, marks, self._popped(context, marks, mark), out)
         f = graph.owner[node]
         if node == graph.base[f]:
             outer = context[: len(context) - len(marks)]
@@ -84,6 +92,13 @@ class StallSolver:
             else:
                 out += [(site, marks) for site in graph.sites[f]]
         return out
+
+    def _popped(self, context: Context, marks: Context, mark: int) -> Context:
+        """`context` with one more pop edge, in an order that does not depend on the path's."""
+        outer = context[: len(context) - len(marks)]
+        if len(marks) >= self.apart or MANY in marks:
+            return (*outer, MANY)
+        return (*outer, *sorted((*marks, mark)))
 
     def _through(self, p: int, marks: Context, context: Context, out: list[tuple[int, Context]]) -> None:
         """Step back to `p`, or into the callee it calls. A path that comes to a branch after one of its pop edges is
