@@ -1,10 +1,11 @@
 """Builds what samples/ keeps built: PTX from *.cu (where nvcc is installed), Loom binaries from *.lasm and *.ptx.
 
-    python samples/build.py            # write the .loom files that are out of date
+    python samples/build.py            # write the .loom files that are out of date, also those of *.ptx
     python samples/build.py --check    # only say what is out of date; exit code 1 if anything is
     python samples/build.py --ptx      # write the .ptx files that are out of date; without nvcc say so and do nothing
 
-Needs the package importable. Leaves true: each .loom is the bytes `build` returns for its source, scheduled for
+The binaries of *.ptx are not kept in the repository: an import takes less than a second and they change with the front
+end. Needs the package importable. Leaves true: each .loom is the bytes `build` returns for its source, scheduled for
 GTX680; each .ptx is the text `compile_cuda` returns, which names no folder of the machine it was made on.
 """
 
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from binalloc.frontend.importer import import_ptx
 from binalloc.isa.assembler import assemble
 from binalloc.isa.container import write_module
 from binalloc.models.machine import load_machine
@@ -35,8 +37,10 @@ def sources(ending: str = "lasm") -> list[Path]:
 
 def build(source: Path) -> bytes:
     """The binary of one source; messages and line tables name the source without its folder."""
-    module = assemble(source.read_text(), source.name)
-    return write_module(schedule(module, load_machine(MACHINE)))
+    machine = load_machine(MACHINE)
+    if source.suffix == ".ptx":
+        return write_module(import_ptx(source.read_text(), source.name, machine=machine).module)
+    return write_module(schedule(assemble(source.read_text(), source.name), machine))
 
 
 def compile_cuda(source: Path) -> bytes:
@@ -75,7 +79,7 @@ def main(arguments: list[str]) -> int:
             return 0
         stale = bring_up_to_date([(s, s.with_suffix(".ptx")) for s in sources("cu")], compile_cuda, check)
     else:
-        stale = bring_up_to_date([(s, s.with_suffix(".loom")) for s in sources()], build, check)
+        stale = bring_up_to_date([(s, s.with_suffix(".loom")) for s in (*sources(), *sources("ptx"))], build, check)
     return 1 if stale and check else 0
 
 

@@ -1,13 +1,13 @@
 // Non-local means: each pixel becomes the mean of those around it, weighted by how alike their surroundings are.
 //
 // Pixels are 8-bit RGBA. A block of 8 x 8 threads denoises 8 x 8 pixels with one set of 64 weights: thread (i, j)
-// compares the patch of radius 3 around the block's middle with the patch displaced by (i - 4, j - 4), and the weights
+// compares the patch of radius 4 around the block's middle with the patch displaced by (i - 4, j - 4), and the weights
 // are shared. Every pixel then adds up the 64 displaced ones. Where many displacements matched, the result is kept
 // more of. Beyond the image its edge pixels go on.
 
 #define EDGE 8
 #define REACH 4   // displacements -4 .. 3
-#define PATCH 3   // patches of 7 x 7
+#define PATCH 4   // patches of 9 x 9
 
 struct Colour {
     float r, g, b;

@@ -5,7 +5,7 @@ import numpy as np
 from binalloc.emulator.exact import fma32
 
 F = np.float32
-EDGE, REACH, PATCH = 8, 4, 3
+EDGE, REACH, PATCH = 8, 4, 4
 
 
 def reference(inputs, launch):

@@ -4,19 +4,28 @@
 // One thread per column, four channels at once. Pixels are 8-bit RGBA. The pass down leaves its answer in `out`; the
 // pass up adds its own to it. Several images lie side by side in one buffer, one column index over all.
 
+#define GROUP 2
+
 struct Colour {
     float r, g, b, a;
 };
 
+static __device__ __forceinline__ float level(unsigned pixel, int shift)
+{
+    return (float)(pixel >> shift & 255u);
+}
+
+#define UNIT (1.0f / 255.0f)
+
 static __device__ __forceinline__ Colour unpack(unsigned pixel)
 {
-    const float scale = 1.0f / 255.0f;
-    Colour c;
-    c.r = (float)(pixel & 255u) * scale;
-    c.g = (float)((pixel >> 8) & 255u) * scale;
-    c.b = (float)((pixel >> 16) & 255u) * scale;
-    c.a = (float)(pixel >> 24) * scale;
-    return c;
+    return {level(pixel, 0) * UNIT, level(pixel, 8) * UNIT, level(pixel, 16) * UNIT, level(pixel, 24) * UNIT};
+}
+
+static __device__ __forceinline__ Colour added(unsigned pixel, const Colour &c)
+{
+    return {fmaf(level(pixel, 0), UNIT, c.r), fmaf(level(pixel, 8), UNIT, c.g), fmaf(level(pixel, 16), UNIT, c.b),
+            fmaf(level(pixel, 24), UNIT, c.a)};
 }
 
 static __device__ __forceinline__ unsigned channel(float value)
@@ -51,11 +60,6 @@ static __device__ __forceinline__ Colour scaled(const Colour &p, float s)
     return {p.r * s, p.g * s, p.b * s, p.a * s};
 }
 
-static __device__ __forceinline__ Colour added(const Colour &p, const Colour &q)
-{
-    return {p.r + q.r, p.g + q.g, p.b + q.b, p.a + q.a};
-}
-
 extern "C" __global__ void __launch_bounds__(64)
 recursiveGaussian(const unsigned *in, unsigned *out, int width, int height, float a0, float a1, float a2, float a3,
                   float b1, float b2, float down_edge, float up_edge)
@@ -66,35 +70,49 @@ recursiveGaussian(const unsigned *in, unsigned *out, int width, int height, floa
     in += x;
     out += x;
 
-    // Above the first row the image goes on as its first pixel.
+    // Above the first row the image goes on as its first pixel. Rows are fetched a group at a time, to overlap the waits.
     Colour input = unpack(*in);
     Colour last = scaled(input, down_edge), before = last, previous = input;
-    for (int y = 0; y < height; y++) {
-        input = unpack(*in);
-        const Colour value = filter(input, a0, previous, a1, last, b1, before, b2);
-        *out = pack(value);
-        previous = input;
-        before = last;
-        last = value;
-        in += width;
-        out += width;
+    for (int top = 0; top < height; top += GROUP) {
+        unsigned pixels[GROUP];
+#pragma unroll
+        for (int k = 0; k < GROUP; k++)
+            pixels[k] = in[min(top + k, height - 1) * width];
+#pragma unroll
+        for (int k = 0; k < GROUP; k++) {
+            if (top + k < height) {
+                input = unpack(pixels[k]);
+                const Colour value = filter(input, a0, previous, a1, last, b1, before, b2);
+                out[(top + k) * width] = pack(value);
+                previous = input;
+                before = last;
+                last = value;
+            }
+        }
     }
 
-    in -= width;
-    out -= width;
-    Colour further = unpack(*in);
+    Colour further = unpack(in[(height - 1) * width]);
     previous = further;
     last = scaled(further, up_edge);
     before = last;
-    for (int y = height - 1; y >= 0; y--) {
-        input = unpack(*in);
-        const Colour value = filter(previous, a2, further, a3, last, b1, before, b2);
-        further = previous;
-        previous = input;
-        before = last;
-        last = value;
-        *out = pack(added(unpack(*out), value));
-        in -= width;
-        out -= width;
+    for (int bottom = height - 1; bottom >= 0; bottom -= GROUP) {
+        unsigned pixels[GROUP], downs[GROUP];
+#pragma unroll
+        for (int k = 0; k < GROUP; k++) {
+            pixels[k] = in[max(bottom - k, 0) * width];
+            downs[k] = out[max(bottom - k, 0) * width];
+        }
+#pragma unroll
+        for (int k = 0; k < GROUP; k++) {
+            if (bottom - k >= 0) {
+                input = unpack(pixels[k]);
+                const Colour value = filter(previous, a2, further, a3, last, b1, before, b2);
+                further = previous;
+                previous = input;
+                before = last;
+                last = value;
+                out[(bottom - k) * width] = pack(added(downs[k], value));
+            }
+        }
     }
 }

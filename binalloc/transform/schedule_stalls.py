@@ -22,12 +22,14 @@ from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
 # marks of the pop edges it has taken.
 Context = tuple[int, ...]
 
-MANY = -(1 << 62)
-"""Stands for all pop edges a path has taken in a function once they are more than are told apart: no edge is closed to
-it any more. That only adds paths, so that counts stay safe; told apart all the way, paths through n divergent branches
-with one reconvergence point would be 2^n."""
-_FEW = 24
-_APART = 6
+
+MOST_POPS = 4
+"""Pop edges into one place that paths tell apart. Where there are more (a chain of comparisons that all lead to one
+place), a path only remembers that it took some: then impossible paths count too, which can only lengthen a stall.
+Telling all apart takes time exponential in the number of short divergent branches within a latency of each other."""
+
+_SOME = -(1 << 60)
+"""Stands in a context for pop edges that are not told apart."""
 
 
 class StallSolver:
@@ -40,7 +42,6 @@ class StallSolver:
         self.stall = [0 if p else 1 for p in pairs]
         self.reason: dict[int, int] = {}  # the instruction that last asked for more
         self.longest = max((t.latency for t in timings), default=0)
-        self.apart = _APART if sum(len(edges) for edges in graph.pops.values()) <= _FEW else 0
         entries = {graph.base[f] for f in range(len(graph.functions)) if graph.functions[f].instrs}
         popped = {(-mark - 1) // 2 for edges in graph.pops.values() for _, mark in edges}
         self.simple: list[list[int] | None] = [
@@ -81,9 +82,15 @@ class StallSolver:
         marks = self._activation(context)
         for p in graph.pred[node]:
             self._through(p, marks, context, out)
-        for p, mark in graph.pops.get(node, ()):
-            if mark not in marks:
-                self._through(p, marks, self._popped(context, marks, mark), out)
+        pops = graph.pops.get(node, ())
+        if _SOME in marks or len(pops) > MOST_POPS:
+            some = (*context[: len(context) - len(marks)], _SOME)
+            for p in sorted({p for p, _ in pops}):
+                self._through(p, (_SOME,), some, out)
+        else:
+            for p, mark in pops:
+                if mark not in marks:
+                    self._through(p, marks, (*context, mark), out)
         f = graph.owner[node]
         if node == graph.base[f]:
             outer = context[: len(context) - len(marks)]
@@ -92,13 +99,6 @@ class StallSolver:
             else:
                 out += [(site, marks) for site in graph.sites[f]]
         return out
-
-    def _popped(self, context: Context, marks: Context, mark: int) -> Context:
-        """`context` with one more pop edge, in an order that does not depend on the path's."""
-        outer = context[: len(context) - len(marks)]
-        if len(marks) >= self.apart or MANY in marks:
-            return (*outer, MANY)
-        return (*outer, *sorted((*marks, mark)))
 
     def _through(self, p: int, marks: Context, context: Context, out: list[tuple[int, Context]]) -> None:
         """Step back to `p`, or into the callee it calls. A path that comes to a branch after one of its pop edges is

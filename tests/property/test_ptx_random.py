@@ -45,6 +45,14 @@ def test_lowering_alone(seed: int) -> None:
     check(seed, Options(**SMALL), optimised=False)
 
 
+@pytest.mark.parametrize("budget", [(24, 0), (32, 4), (40, 16)])
+def test_rewriting_keeps_the_results(budget: tuple[int, int]) -> None:
+    """Imported, allocated for few registers and slots, checked, emulated."""
+    for seed in range(2):
+        program = generate(seed, Options(statements=20, functions=2, block=(32, 1, 1)))
+        assert differences(program, interpreted(program), emulated(program, budget=budget)) == []
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_many_programs(seed: int) -> None:

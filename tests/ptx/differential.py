@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from binalloc.emulator import launch_types as launches
 from binalloc.emulator.run import run
 from binalloc.frontend.importer import import_ptx
+from binalloc.transform.rewrite import rewrite
+from binalloc.transform.schedule import schedule
+from binalloc.verify.checker import check
 from tests.generators import roomy_machine
 from tests.ptx.generator import Argument, Program
 from tests.ptx.interpreter import interpret
@@ -33,10 +36,16 @@ def launch_argument(argument: Argument) -> launches.Argument:
     return launches.Argument(argument.name, "scalar", kind, value=pattern)
 
 
-def emulated(program: Program, *, optimised: bool = True, engine: str = "numba") -> dict[str, Array]:
-    """The buffers after import and emulation."""
+def emulated(
+    program: Program, *, optimised: bool = True, engine: str = "numba", budget: tuple[int, int] | None = None
+) -> dict[str, Array]:
+    """The buffers after import and emulation. budget: (registers, slots) to rewrite for first, checked."""
     machine = roomy_machine()
     module = import_ptx(program.text, optimised=optimised, machine=machine).module
+    if budget is not None:
+        rewritten = rewrite(module, program.kernel, *budget)
+        assert check(module, rewritten, program.kernel).errors == []
+        module = schedule(rewritten, machine)
     arguments = tuple(launch_argument(a) for a in program.arguments)
     launch = launches.Launch(program.kernel, (program.grid, 1, 1), program.block, 0, arguments)
     buffers = {a.name: a.value.copy() for a in program.arguments if isinstance(a.value, np.ndarray)}

@@ -129,7 +129,7 @@ class _Walk:
                     return False
         key = (view.signature, tuple((r.file, r.index) for r in view.uses), _signs(node.instr))
         before = self.seen.get(key)
-        if before is None or not self._reaches(before, block, view.unit):
+        if before is None or id(before[1]) in self.known.gone or not self._reaches(before, block, view.unit):
             self.seen[key] = (block, node)
             return False
         for new, old in zip(view.defs, before[1].view.defs, strict=True):

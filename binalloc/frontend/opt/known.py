@@ -29,6 +29,8 @@ class Known:
         self.node_of: dict[int, Node] = {}
         self.test_of: dict[int, Node] = {}
         self.sum64: dict[int, WidePair] = {}
+        self.gone: set[int] = set()
+        """Ids of nodes that a rule took out again: what they wrote besides their result is no longer written."""
         self.out: list[Node] = []
         self.block = 0
         self.pairs_of: dict[Const, list[tuple[int, int]]] = {}

@@ -256,9 +256,10 @@ def _product_sum(
             fresh = known.routine.registers.new()
             mov = Node(make("MOV", form=FORM_IMM, rd=fresh, imm=b.bits), node.loc)
             made = ops.rebuild(base, ops.Operands(a, fresh, addend, frozenset()))
+            known.gone.add(id(known.out[-1]))
             known.out[-1:] = [mov]
         elif made is not None:
-            known.out.pop()
+            known.gone.add(id(known.out.pop()))
         if made is None:
             return False
         node.instr = made
