@@ -67,3 +67,16 @@ fine:
     else:
         with pytest.raises(KernelFault):
             emulate(module, [np.full(1, 99, np.uint32)], 1, 32)
+
+
+def test_many_divergent_ways_out_of_one_loop_are_scheduled() -> None:
+    """Stall counts told the 2^n orders apart in which a warp leaves an unrolled loop by n branches: never done."""
+    body = "mov.u32 %r1, %r0; mov.u32 %r2, 3; mov.u32 %r4, 0;\n"
+    ends = ""
+    body += "again:\n"
+    for k in range(40):
+        body += f"add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, {k + 7}; @%p1 bra E{k};\n"
+        ends += f"E{k}: add.u32 %r2, %r2, {k}; bra done;\n"
+    body += "add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 3; @%p1 bra again; bra done;\n"
+    out = both(body + ends + "done: st.global.u32 [%d1], %r2;", dtype=np.uint32)
+    assert out.size == 32
