@@ -35,7 +35,7 @@ def dominators(cfg: Cfg) -> DominatorTree:
     """Dominators of the reachable blocks; root is block 0."""
     reach = cfg.rpo_number
     preds = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds]
-    return _tree(len(cfg.blocks), 0, cfg.succs, preds)
+    return dominator_tree(len(cfg.blocks), 0, cfg.succs, preds)
 
 
 def post_dominators(cfg: Cfg) -> DominatorTree:
@@ -58,7 +58,7 @@ def post_dominators(cfg: Cfg) -> DominatorTree:
     for b in leaving:
         succs[b].append(count)
         preds[count].append(b)
-    return _tree(count + 1, count, preds, succs)
+    return dominator_tree(count + 1, count, preds, succs)
 
 
 def _mark(start: list[int], preds: list[list[int]], done: list[bool]) -> None:
@@ -72,7 +72,8 @@ def _mark(start: list[int], preds: list[list[int]], done: list[bool]) -> None:
                 work.append(p)
 
 
-def _tree(count: int, root: int, succs: list[list[int]], preds: list[list[int]]) -> DominatorTree:
+def dominator_tree(count: int, root: int, succs: list[list[int]], preds: list[list[int]]) -> DominatorTree:
+    """Dominators from `root` in a graph of `count` nodes; for post-dominators give the lists the other way round."""
     order = _postorder(count, root, succs)
     number = [-1] * count
     for position, b in enumerate(order):

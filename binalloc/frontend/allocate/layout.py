@@ -2,14 +2,14 @@
 
 The meeting point of a branch is its block's immediate post-dominator, where paths on which lanes end (EXIT, RET) do not
 count: such lanes leave the masks and need no meeting. The last end in code order is the root; branches from which only
-other ends can be reached are done from those, last first. Post-dominators by Cooper, Harvey and Kennedy, "A Simple,
-Fast Dominance Algorithm" (2001), on the reversed graph.
+other ends can be reached are done from those, last first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from binalloc.analysis.dominators import NONE, dominator_tree
 from binalloc.frontend.ir import Block, Routine
 
 
@@ -93,53 +93,10 @@ def meeting_points(routine: Routine) -> dict[int, int]:
         for s in out:
             pred[s].append(k)
     ends = [k for k, out in enumerate(succ) if not out]
-    ipdom: dict[int, int] = {}
+    found: dict[int, int] = {}
     for root in reversed(ends):
-        if root not in ipdom:
-            _from_root(root, succ, pred, ipdom)
-    return {numbers[k]: numbers[d] if d != k else -1 for k, d in ipdom.items()}
-
-
-def _from_root(root: int, succ: list[list[int]], pred: list[list[int]], ipdom: dict[int, int]) -> None:
-    """Immediate post-dominators of the blocks that reach `root` and have none yet; ipdom[root] = root."""
-    order = _reverse_postorder(root, pred, set(ipdom))
-    rank = {node: k for k, node in enumerate(order)}
-    found = {root: root}
-    changed = True
-    while changed:
-        changed = False
-        for node in order[1:]:
-            new = -1
-            for s in succ[node]:
-                if s in found:
-                    new = s if new < 0 else _meet(s, new, found, rank)
-            if new >= 0 and found.get(node) != new:
-                found[node] = new
-                changed = True
-    ipdom.update(found)
-
-
-def _meet(a: int, b: int, ipdom: dict[int, int], rank: dict[int, int]) -> int:
-    while a != b:
-        while rank[a] > rank[b]:
-            a = ipdom[a]
-        while rank[b] > rank[a]:
-            b = ipdom[b]
-    return a
-
-
-def _reverse_postorder(root: int, pred: list[list[int]], done: set[int]) -> list[int]:
-    seen = {root}
-    post: list[int] = []
-    stack = [(root, 0)]
-    while stack:
-        node, k = stack.pop()
-        if k < len(pred[node]):
-            stack.append((node, k + 1))
-            p = pred[node][k]
-            if p not in seen and p not in done:
-                seen.add(p)
-                stack.append((p, 0))
-        else:
-            post.append(node)
-    return post[::-1]
+        if root not in found:
+            open_ = [[p for p in ps if p not in found] for ps in pred]
+            tree = dominator_tree(len(numbers), root, open_, succ)
+            found |= {k: tree.idom[k] for k, depth in enumerate(tree.depth) if depth >= 0}
+    return {numbers[k]: numbers[d] if d != NONE else -1 for k, d in found.items()}

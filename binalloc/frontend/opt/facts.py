@@ -7,6 +7,7 @@ the read, since it would have to go around the dominating write.
 
 from __future__ import annotations
 
+from binalloc.analysis.dominators import dominator_tree
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, RZ, Node, Routine
 
 _MANY = 1 << 30
@@ -52,7 +53,11 @@ class Facts:
         position = {block.number: k for k, block in enumerate(blocks)}
         successors = self.routine.successors()
         succ = [[position[s] for s in successors[block.number]] for block in blocks]
-        idom = immediate_dominators(succ)
+        pred: list[list[int]] = [[] for _ in blocks]
+        for k, out in enumerate(succ):
+            for s in out:
+                pred[s].append(k)
+        idom = dominator_tree(len(blocks), 0, succ, pred).idom
         children: list[list[int]] = [[] for _ in blocks]
         for k, parent in enumerate(idom):
             if k and parent >= 0:
@@ -126,50 +131,3 @@ class Facts:
         elif view.control == "return":
             out += [u - FIRST_REGISTER for u in self.routine.results]
         return [index for index in out if index >= 0]
-
-
-def immediate_dominators(succ: list[list[int]]) -> list[int]:
-    """Per node its immediate dominator from node 0; -1 where unreachable. Cooper, Harvey and Kennedy (2001)."""
-    seen = [False] * len(succ)
-    post: list[int] = []
-    stack = [(0, 0)]
-    seen[0] = True
-    while stack:
-        node, k = stack.pop()
-        if k < len(succ[node]):
-            stack.append((node, k + 1))
-            s = succ[node][k]
-            if not seen[s]:
-                seen[s] = True
-                stack.append((s, 0))
-        else:
-            post.append(node)
-    order = post[::-1]
-    rank = {node: k for k, node in enumerate(order)}
-    pred: list[list[int]] = [[] for _ in succ]
-    for node in order:
-        for s in succ[node]:
-            pred[s].append(node)
-    idom = [-1] * len(succ)
-    idom[0] = 0
-    changed = True
-    while changed:
-        changed = False
-        for node in order[1:]:
-            new = -1
-            for p in pred[node]:
-                if idom[p] >= 0:
-                    new = p if new < 0 else _meet(p, new, idom, rank)
-            if new != idom[node]:
-                idom[node] = new
-                changed = True
-    return idom
-
-
-def _meet(a: int, b: int, idom: list[int], rank: dict[int, int]) -> int:
-    while a != b:
-        while rank[a] > rank[b]:
-            a = idom[a]
-        while rank[b] > rank[a]:
-            b = idom[b]
-    return a
