@@ -25,6 +25,7 @@ from binalloc.cli_common import (
     machine_option,
     main,
     max_cycles_option,
+    not_over,
     options,
     output_option,
     own_machine_option,
@@ -57,6 +58,7 @@ def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> No
         module = schedule(module, machine_model(machine))
     data = write_module(module)
     output = output or _default_output(file, ".loom", as_json)
+    not_over(output, file)
     write_output(output, data)
     if as_json:
         functions = [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]
@@ -78,6 +80,7 @@ def disasm(file: str, output: str | None, as_json: bool) -> None:
     from binalloc.isa.disassembler import disassemble
 
     check_output(output, as_json)
+    not_over(output, file)
     module, _ = load_module(file)
     text = disassemble(module)
     if output is not None or not as_json:
@@ -121,6 +124,7 @@ def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None
 
     check_output(output, as_json)
     output = output or _required_output(as_json)
+    not_over(output, file)
     module, _ = load_module(file)
     module = run_pass(module, machine_model(machine))
     write_output(output, write_module(module))
@@ -258,6 +262,7 @@ def rewrite(
 
     known_allocator(allocator)
     check_output(output, as_json)
+    not_over(output, file)
     if (automatic or policy) and not (registers is slots is blocks is None):
         raise UsageError(
             f"--{'auto' if automatic else 'policy'} chooses registers, slots and blocks itself",

@@ -184,6 +184,14 @@ def check_output(output: str | None, as_json: bool) -> None:
         raise UsageError("the output's folder does not exist", file=output, found=folder)
 
 
+def not_over(output: str | None, *inputs: str) -> None:
+    """UsageError where the output would overwrite an input."""
+    for file in inputs:
+        both = output not in (None, "-") and file != "-" and os.path.exists(file) and os.path.exists(output or "")
+        if both and os.path.samefile(output or "", file):
+            raise UsageError("the output would overwrite its own input", file=output, remedy="Give another -o FILE.")
+
+
 def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, allow_nan=False))
 

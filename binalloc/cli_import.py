@@ -15,6 +15,7 @@ from binalloc.cli_common import (
     machine_model,
     machine_option,
     main,
+    not_over,
     options,
     output_option,
     print_json,
@@ -46,14 +47,19 @@ def import_ptx(
     check_output(output, as_json)
     block = _block_of(block_dim)
     output = output or _default_output(file)
+    not_over(output, file)
     text = _text(file)
+    model = machine_model(machine)
     with progress(as_json) as show:
         show(f"{shown(file)}: importing")
-        imported = importer.import_ptx(
-            text, shown(file), kernels=kernels or None, machine=machine_model(machine), block_dim=block
-        )
+        imported = importer.import_ptx(text, shown(file), kernels=kernels or None, machine=model, block_dim=block)
         data = write_module(imported.module)
     write_output(output, data)
+    for kernel in imported.kernels:
+        if kernel.registers > model.sm.registers_per_thread:
+            most = f"{model.name} has {model.sm.registers_per_thread} per thread"
+            text = f"{kernel.name} reserves {kernel.registers} registers, {most}: rewrite it before it runs there"
+            click.echo(f"binalloc: {text}", err=True)
     if as_json:
         rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
         print_json({"schema_version": SCHEMA_VERSION, "output": output, "bytes": len(data), "kernels": rows})

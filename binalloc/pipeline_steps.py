@@ -140,7 +140,7 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
         "the block size is unknown",
         place=kernel.name,
         expected="a launch file, or .block in the binary",
-        remedy="Give --launch.",
+        remedy="Give --launch, or import with --block-dim.",
     )
 
 

@@ -25,7 +25,7 @@ from binalloc.emulator.launch_values import (
 )
 
 MAX_BUFFER_BYTES = 1 << 28
-MAX_PARAMETER_BYTES = 4096
+MAX_PARAMETER_BYTES = 32764
 
 _KEYS = {
     "buffer": ("name", "kind", "dtype", "shape", "init", "compare"),
