@@ -25,12 +25,12 @@ from binalloc.isa.opcodes import (
 
 MASK = 0xFFFFFFFF
 _SIGN = 0x80000000
-_COMMUTES = frozenset(
+COMMUTATIVE = frozenset(
     ("IADD3", "IMAD", "IMAD.WIDE", "IMAD.HI", "FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "IMNMX", "FMNMX", "DMNMX")
 )
 """Operations in which a and b may be exchanged (with their negation and absolute bits)."""
 
-_FLOAT_OPS = frozenset(
+FLOAT = frozenset(
     ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "MUFU", "DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "F2I", "F2F", "FRND")
 )
 
@@ -203,7 +203,7 @@ class Builder:
     ) -> tuple[int, Source | None, dict[str, int | str]]:
         """Operand a must be a register: exchange a and b where that helps, else move a."""
         op = BY_NAME[name]
-        if name in _COMMUTES and isinstance(b, int):
+        if name in COMMUTATIVE and isinstance(b, int):
             out = dict(fields)
             for mark in ("neg", "abs"):
                 for one, other in (("a", "b"), ("b", "a")):
@@ -233,7 +233,7 @@ class Builder:
         if isinstance(source, Const):
             return self.pair(source, Const(source.bank, source.offset + 4))
         assert isinstance(source, Imm)
-        return self.pair(Imm(0), source) if op.name in _FLOAT_OPS else self.pair(source, Imm(0))
+        return self.pair(Imm(0), source) if op.name in FLOAT else self.pair(source, Imm(0))
 
     def _operand(
         self, op: OpSpec, f: dict[str, int], name: str, source: Source, field: str, fields: dict[str, int | str]
@@ -246,14 +246,19 @@ class Builder:
             f["imm"] = self._signed(op, name, source.bits, fields)
 
     def _signed(self, op: OpSpec, name: str, bits: int, fields: dict[str, int | str]) -> int:
-        """An immediate with its negation and absolute value worked in: such operands have no sign bits."""
+        """As `signed`, taking the marks out of `fields`: immediates have no sign bits."""
         negative, absolute = int(fields.pop("neg" + name, 0)), int(fields.pop("abs" + name, 0))
-        if op.name in _FLOAT_OPS:
-            bits = bits & ~_SIGN if absolute else bits
-            return bits ^ _SIGN if negative else bits
-        if not negative:
-            return bits
-        return ~bits & MASK if fields.get("x") in (1, "X") else -bits & MASK
+        return signed(op, bits, bool(negative), bool(absolute), fields.get("x") in (1, "X"))
+
+
+def signed(op: OpSpec, bits: int, negative: bool, absolute: bool, carries: bool) -> int:
+    """Pattern of an immediate with its negation and absolute value worked in; carries: the operation is an .X."""
+    if op.name in FLOAT:
+        bits = bits & ~_SIGN if absolute else bits
+        return bits ^ _SIGN if negative else bits
+    if not negative:
+        return bits
+    return (~bits if carries else -bits) & MASK
 
 
 def op_fields(op: OpSpec) -> frozenset[str]:

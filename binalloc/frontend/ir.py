@@ -170,22 +170,34 @@ class Routine:
         return [node for block in self.blocks for node in block.nodes]
 
 
-def uses(routine: Routine, node: Node) -> list[int]:
-    """Units `node` reads: operands, a call's arguments, at RET the routine's results."""
-    out = [u for ref in node.view.uses if ref.file == "R" for u in range(ref.index, ref.index + ref.units)]
-    if node.callee:
-        out += node.args
-    elif node.view.control == "return":
-        out += routine.results
-    return out
+def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
+    """(defined, used) by `node`: operands, the guard, a call's arguments and results, at RET the routine's results.
 
-
-def defs(node: Node) -> list[int]:
-    """Units `node` writes (a guarded write keeps the old value in the other lanes)."""
-    out = [u for ref in node.view.defs if ref.file == "R" for u in range(ref.index, ref.index + ref.units)]
+    Indices: a unit's is its number - FIRST_REGISTER; predicates follow behind all units, from FIRST_PREDICATE on.
+    """
+    units = len(routine.registers.base)
+    shift = units - FIRST_PREDICATE
+    defined: list[int] = []
+    used: list[int] = []
+    view = node.view
+    for refs, out in ((view.defs, defined), (view.uses, used)):
+        for ref in refs:
+            if ref.file == "R":
+                first = ref.index - FIRST_REGISTER
+                if ref.units == 1:
+                    out.append(first)
+                else:
+                    out.extend(range(first, first + ref.units))
+            else:
+                out.append(ref.index + shift)
+    if view.guard is not None and view.guard[0] != PT:
+        used.append(view.guard[0] + shift)
     if node.callee:
-        out += node.results
-    return out
+        used += [u - FIRST_REGISTER for u in node.args if u != RZ]
+        defined += [u - FIRST_REGISTER for u in node.results if u != RZ]
+    elif view.control == "return":
+        used += [u - FIRST_REGISTER for u in routine.results]
+    return defined, used
 
 
 @dataclass

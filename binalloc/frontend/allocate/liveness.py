@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
-from binalloc.isa.fields import PT as ALWAYS
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, Node, Routine, indices
 
 
 @dataclass
@@ -37,33 +36,6 @@ class Ranges:
 
     def of_unit(self, unit: int) -> int:
         return self.range[unit - FIRST_REGISTER]
-
-
-def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
-    """(defined, used) indices of a node, predicates and the guard included."""
-    units = len(routine.registers.base)
-    shift = units - FIRST_PREDICATE
-    defined: list[int] = []
-    used: list[int] = []
-    view = node.view
-    for refs, out in ((view.defs, defined), (view.uses, used)):
-        for ref in refs:
-            if ref.file == "R":
-                first = ref.index - FIRST_REGISTER
-                if ref.units == 1:
-                    out.append(first)
-                else:
-                    out.extend(range(first, first + ref.units))
-            else:
-                out.append(ref.index + shift)
-    if view.guard is not None and view.guard[0] != ALWAYS:
-        used.append(view.guard[0] + shift)
-    if node.callee:
-        used += [u - FIRST_REGISTER for u in node.args if u != RZ]
-        defined += [u - FIRST_REGISTER for u in node.results if u != RZ]
-    elif view.control == "return":
-        used += [u - FIRST_REGISTER for u in routine.results]
-    return defined, used
 
 
 def live_ranges(routine: Routine) -> Ranges:

@@ -8,12 +8,12 @@ accesses, ten times per loop around them.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from binalloc.frontend.allocate.liveness import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.opcodes import WIDTHS
+from binalloc.models.colouring import positions
 
 WORD = 4
 _WIDTH = WIDTHS.index("32")
@@ -53,7 +53,7 @@ def _choose(routine: Routine, ranges: Ranges, limit: int) -> set[int]:
             candidates.append((cost.get(first, 0.0) / points, first, width[index]))
     chosen: set[int] = set()
     for _, first, units in sorted(candidates):
-        rows = [_positions(ranges.of_unit(first + k)) for k in range(units)]
+        rows = [positions(ranges.of_unit(first + k)) for k in range(units)]
         if any(bool(np.any(pressure[row] > limit)) for row in rows):
             for row in rows:
                 pressure[row] -= 1
@@ -81,11 +81,6 @@ def _costs(routine: Routine) -> dict[int, float]:
                     first = routine.registers.group(unit)[0]
                     cost[first] = cost.get(first, 0.0) + weight
     return cost
-
-
-def _positions(bits: int) -> NDArray[np.int64]:
-    raw = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), np.uint8)
-    return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
 
 
 def _node(routine: Routine, node: Node, place: dict[int, int], out: list[Node]) -> None:

@@ -8,7 +8,7 @@ costs nothing (copies, constants, address offsets).
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Const, Source
+from binalloc.frontend.builder import COMMUTATIVE, Const, Source
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts
@@ -91,7 +91,7 @@ class _Walk:
         if a is not None and a >= FIRST_REGISTER:
             found = known.operand(a, op.operand["ra"].width(instr.f), op)
             a = found if isinstance(found, int) else a
-            if not isinstance(found, int) and isinstance(b, int) and op.name in ops.COMMUTATIVE:
+            if not isinstance(found, int) and isinstance(b, int) and op.name in COMMUTATIVE:
                 exchanged = ops.swapped(op, old)
                 assert exchanged.a is not None
                 attempt = ops.rebuild(instr, ops.Operands(exchanged.a, found, c, exchanged.marks))

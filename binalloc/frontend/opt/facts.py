@@ -8,7 +8,7 @@ the read, since it would have to go around the dominating write.
 from __future__ import annotations
 
 from binalloc.analysis.dominators import dominator_tree
-from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, RZ, Node, Routine
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, RZ, Routine, indices
 
 _MANY = 1 << 30
 
@@ -16,15 +16,13 @@ _MANY = 1 << 30
 class Facts:
     """Tables by index: unit - FIRST_REGISTER, predicates behind (`predicate` gives the index).
 
-    writer[i]: the only node that writes it, or None. reads[i]: how often it is read. stable[i]: see the module
-    docstring. position: node -> (block position, place in the block), by id.
+    writes[i], reads[i]: how often it is written and read. stable[i]: see the module docstring.
     """
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine
         self.units = len(routine.registers.base)
         self.count = self.units + routine.registers.predicates
-        self.writer: list[Node | None] = [None] * self.count
         self.writes = [0] * self.count
         self.reads = [0] * self.count
         self.stable = [True] * self.count
@@ -83,11 +81,12 @@ class Facts:
     def _scan(self) -> None:
         where = [-1] * self.count
         for unit in self.routine.arguments:
-            self._write(unit - FIRST_REGISTER, None, False, 0, where)
+            self._write(unit - FIRST_REGISTER, False, 0, where)
         early: list[tuple[int, int]] = []
         for k, block in enumerate(self.routine.blocks):
             for node in block.nodes:
-                for index in self._read_indices(node):
+                defined, used = indices(self.routine, node)
+                for index in used:
                     self.reads[index] += 1
                     written = where[index]
                     if written < 0:
@@ -95,13 +94,8 @@ class Facts:
                     elif written != k and not self.dominates(written, k):
                         self.stable[index] = False
                 guarded = node.view.guard is not None
-                for ref in node.view.defs:
-                    first = ref.index - FIRST_REGISTER if ref.file == "R" else self.predicate(ref.index)
-                    for index in range(first, first + ref.units):
-                        self._write(index, node, guarded, k, where)
-                for unit in node.results:
-                    if unit != RZ:
-                        self._write(unit - FIRST_REGISTER, node, guarded, k, where)
+                for index in defined:
+                    self._write(index, guarded, k, where)
         for index, k in early:  # read before the write in code order: fine only if another block's write dominates
             written = where[index]
             if written < 0 or written == k or not self.dominates(written, k):
@@ -109,25 +103,9 @@ class Facts:
         for index in range(self.count):
             if self.writes[index] != 1:
                 self.stable[index] = False
-                self.writer[index] = None
 
-    def _write(self, index: int, node: Node | None, guarded: bool, at: int, where: list[int]) -> None:
+    def _write(self, index: int, guarded: bool, at: int, where: list[int]) -> None:
         self.writes[index] += 1
-        self.writer[index] = node
         where[index] = at
         if guarded or self.writes[index] > 1:
             self.stable[index] = False
-
-    def _read_indices(self, node: Node) -> list[int]:
-        out: list[int] = []
-        view = node.view
-        for ref in view.uses:
-            first = ref.index - FIRST_REGISTER if ref.file == "R" else self.predicate(ref.index)
-            out += range(first, first + ref.units)
-        if view.guard is not None:
-            out.append(self.predicate(view.guard[0]))
-        if node.callee:
-            out += [u - FIRST_REGISTER for u in node.args if u != RZ]
-        elif view.control == "return":
-            out += [u - FIRST_REGISTER for u in self.routine.results]
-        return [index for index in out if index >= 0]

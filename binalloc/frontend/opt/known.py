@@ -6,7 +6,7 @@ read of the unit they are about.
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Const, Imm, Source
+from binalloc.frontend.builder import FLOAT, Const, Imm, Source
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts
@@ -85,7 +85,7 @@ class Known:
             if low.bank == high.bank and high.offset == low.offset + 4 and low.offset % 8 == 0:
                 return low
         elif isinstance(low, Imm) and isinstance(high, Imm):
-            if low.bits == 0 and op.name in ops.FLOAT:
+            if low.bits == 0 and op.name in FLOAT:
                 return high
             return RZ if low.bits == high.bits == 0 else unit
         return self.group(unit, 2)

@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.frontend.builder import Const, Imm, Source, template
+from binalloc.frontend.builder import Const, Imm, Source, signed, template
 from binalloc.frontend.ir import RZ
 from binalloc.isa.instruction import Instr
 from binalloc.isa.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, FORM_REG, OpSpec
 
-_MASK = 0xFFFFFFFF
-_SIGN = 0x80000000
-COMMUTATIVE = frozenset(
-    ("IADD3", "IMAD", "IMAD.WIDE", "IMAD.HI", "FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "IMNMX", "FMNMX", "DMNMX")
-)
-FLOAT = frozenset(
-    ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "MUFU", "DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "F2I", "F2F", "FRND")
-)
 _OPERAND_FIELDS = frozenset(("ra", "rb", "rc", "imm", "coff", "cbank", "form"))
 MARKS = ("nega", "negb", "negc", "absa", "absb", "absc")
 
@@ -102,7 +94,7 @@ def rebuild(instr: Instr, operands: Operands, **fields: int) -> Instr | None:
             continue
         negative, absolute = "neg" + name in operands.marks, "abs" + name in operands.marks
         if isinstance(source, Imm):
-            f["imm"] = _signed(op, source.bits, negative, absolute, f)
+            f["imm"] = signed(op, source.bits, negative, absolute, bool(f.get("x")))
             continue
         if isinstance(source, Const):
             f["cbank"], f["coff"] = source.bank, source.offset
@@ -117,12 +109,3 @@ def rebuild(instr: Instr, operands: Operands, **fields: int) -> Instr | None:
         if mark in operands.marks:
             f[mark] = 1
     return Instr(op, f, instr.guard, instr.guard_neg, instr.ctrl)
-
-
-def _signed(op: OpSpec, bits: int, negative: bool, absolute: bool, f: dict[str, int]) -> int:
-    if op.name in FLOAT:
-        bits = bits & ~_SIGN if absolute else bits
-        return bits ^ _SIGN if negative else bits
-    if not negative:
-        return bits
-    return ~bits & _MASK if f.get("x") else -bits & _MASK
