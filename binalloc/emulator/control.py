@@ -60,11 +60,12 @@ def push(g: Any, s: Any, w: int, kind: int, pc: int, rpc: int, mask: int) -> Non
 
 @device
 def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: int) -> None:
-    """BRA at `pc`: lanes `taken` of `active` jump."""
+    """BRA at `pc`: lanes `taken` of `active` jump. Where the code lies makes no difference: a branch to the next word
+    diverges like any other."""
     s.stat[S_BRANCHES] += 1
     sp = s.sp[w]
     target = program[pc, C_TARGET]
-    if taken == active or target == pc + 1:
+    if taken == active:
         s.stack[w, sp, ST_PC] = target
         settle(s, w)
         return
@@ -85,6 +86,7 @@ def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: in
         push(g, s, w, ENTRY_PLAIN, target, join, taken)
     if pc + 1 != join:
         push(g, s, w, ENTRY_PLAIN, pc + 1, join, active & ~taken)
+    settle(s, w)
 
 
 @device

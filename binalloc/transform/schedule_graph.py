@@ -155,7 +155,7 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
         targets = [base + index + 1, base + fn.target(index)]
         point = base + reconv
         two_sided = point not in targets
-        if targets[0] == targets[1] or not (two_sided or leavers):
+        if not (two_sided or leavers):
             continue
         mark = -(2 * (base + index) + 1)
         for start, other in (targets, targets[::-1]):

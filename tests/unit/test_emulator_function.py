@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
 from tests.unit.emulator_kit import address, go, module, op, outcome, store
 
@@ -62,6 +63,37 @@ def test_lanes_leave_a_loop_at_different_rounds_and_the_stack_stays_flat() -> No
     assert (outcome(body) == (T + 1) * 3).all()
     many = [*body[:3], op("ISETP", pd0=0, ra=7, rb=8, icmp=3), body[4]]
     assert (outcome([op("IMAD", rd=8, ra=0, form=1, imm=50, rc=255), *many]) == (T * 50 + 1) * 3).all()
+
+
+@pytest.mark.parametrize("engine", ["python", "numba"])
+@pytest.mark.parametrize("between", [0, 1, 2])
+def test_a_branch_diverges_wherever_its_target_lies(between: int, engine: str) -> None:
+    body = [
+        setp(0, 16),
+        op("BRA", guard=(0, False), target=between, diverges=1, reconv=between + 2),
+        *[op("NOP")] * between,
+        op("VOTE", rd=7, pd0=7, ps0=7, vote=0),
+        add(6, 1),
+        op("MOV", rd=6, rb=7),
+    ]
+    assert (outcome(body, engine=engine) == np.where(T < 16, 0xFFFF, 0xFFFF0000)).all()
+
+
+@pytest.mark.parametrize("engine", ["python", "numba"])
+@pytest.mark.parametrize("between", [0, 1])
+def test_lanes_that_disagree_fault_without_a_reconvergence_point_wherever_the_target_lies(
+    between: int, engine: str
+) -> None:
+    body = [setp(0, 16), op("BRA", guard=(0, False), target=between), *[op("NOP")] * between, add(6, 1)]
+    with pytest.raises(KernelFault, match="reconvergence"):
+        outcome(body, engine=engine)
+    assert (outcome([setp(0, 40), *body[1:]], engine=engine) == 1).all()
+
+
+def test_a_branch_whose_ways_all_lead_to_the_reconvergence_point_leaves_the_stack_as_it_was() -> None:
+    branch = op("BRA", guard=(0, False), target=0, diverges=1, reconv=0)
+    body = [setp(0, 16), *[branch] * 200, op("VOTE", rd=6, pd0=7, ps0=7, vote=0)]
+    assert (outcome(body) == 0xFFFFFFFF).all()
 
 
 def test_guarded_exit_ends_lanes_and_the_others_go_on() -> None:
