@@ -12,7 +12,10 @@ A rewritten function stands for the original of the same name up to a `.` (f.1 s
 from __future__ import annotations
 
 from binalloc.isa.fields import PT
-from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, make
+from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, make
+
+PARAMETERS = 64
+"""Bytes of bank 0 that every kernel has."""
 
 
 def module(text: str, rewritten: bool = False) -> Module:
@@ -42,6 +45,8 @@ def _function(lines: list[str], rewritten: bool, calls: list[tuple[Function, int
     head, *body = lines
     kind, name, *settings = head.split()
     info = FunctionInfo(kind=kind[1:], registers=16)
+    if info.is_kernel:
+        info.params = [Param("p", 0, PARAMETERS)]
     for setting in settings:
         key, value = setting.split("=")
         setattr(info, key, int(value))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, make
+from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, make
 from binalloc.isa.interface import PRED, REG, Ref, cached_view, links, relink
 
 QUADS = 5
@@ -116,6 +116,7 @@ def random_original(seed: int, size: int = 12) -> Module:
                 maker.emit("STG", ra=0, rb=4 * quad, width=6)
         maker.emit("EXIT" if name == "k" else "RET")
         info = FunctionInfo("kernel" if name == "k" else "function", registers=REGISTERS, local_bytes=16)
+        info.params = [Param("p", 0, 4 * REGISTERS)] if info.is_kernel else []
         module.functions.append(Function(name, maker.instrs, info))
         calls[name] = maker.calls
     link(module, calls)
@@ -313,6 +314,7 @@ def random_rewrite(original: Module, seed: int) -> Module:
         if fn.info.is_kernel and h.packed:
             prologue.append(make("MOV", rd=h.bits, form=1, imm=0))
         info = FunctionInfo(fn.info.kind, h.registers, local_bytes=16, spill_local=16 * len(h.words))
+        info.params = fn.info.params
         info.slot_bytes, info.slot_pointer = 128 * 4 * len(h.slots), h.pointer
         new, _ = rewriter.finish(fn.name, info, prologue)
         assert new.origin is not None

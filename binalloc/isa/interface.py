@@ -66,6 +66,16 @@ class Memory:
     bank: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ConstantRead:
+    """`size` bytes of constant bank `bank` from byte `offset`; indexed: at a register's distance from there."""
+
+    bank: int
+    offset: int
+    size: int
+    indexed: bool = False
+
+
 @dataclass(slots=True)
 class View:
     """An instruction as analyses see it; not to be changed.
@@ -221,6 +231,18 @@ def _memory(instr: Instr) -> Memory:
         bool(f.get("spill", 0)),
         f.get("cbank", 0),
     )
+
+
+def constant_reads(instr: Instr) -> tuple[ConstantRead, ...]:
+    """What `instr` reads of constant memory, as an operand or as a load."""
+    f, op = instr.f, instr.op
+    if op.access and op.space == "const":
+        memory = _memory(instr)
+        return (ConstantRead(memory.bank, memory.offset, memory.size, memory.base is not None),)
+    name = {FORM_CONST: "b", FORM_C_CONST: "c"}.get(f.get("form", 0))
+    if name is None:
+        return ()
+    return (ConstantRead(f["cbank"], f["coff"], 4 * op.operand[name].width(f)),)
 
 
 def signature(instr: Instr) -> tuple[object, ...]:

@@ -22,6 +22,12 @@ def register_copy(instr: Instr) -> tuple[int, int] | None:
     return f["rd"], f["rb"]
 
 
+def register_zero(instr: Instr) -> bool:
+    """True for a 32-bit move of RZ into a register."""
+    f = instr.f
+    return instr.op.name == "MOV" and instr.form == FORM_REG and f["rd"] != _RZ and f["rb"] == _RZ
+
+
 def add_immediate(instr: Instr) -> tuple[int, int, int] | None:
     """(destination, source, signed immediate) of `IADD3 Rd, Ra, imm, RZ` without carries or negations."""
     f = instr.f

@@ -35,7 +35,7 @@ from __future__ import annotations
 from binalloc.isa.instruction import Function, Module
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
-from binalloc.verify.footprint import footprint
+from binalloc.verify.footprint import Footprint, footprint
 from binalloc.verify.lattice import Names, State, reg_key
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
@@ -68,6 +68,7 @@ class _Checker:
         self.notes: list[Finding] = []
         self.stats: dict[str, int] = {}
         self.codes: dict[int, Code] = {}
+        self.banks: dict[int, int] = {}
         self.pairs: dict[tuple[int, int], Pair] = {}
         self.order: list[Pair] = []
 
@@ -85,6 +86,8 @@ class _Checker:
             return
         for finding in check_module(self.original, self.rewritten, old, new):
             self.errors[finding] = None
+        self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
+        self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
         root = self._pair(old, new, ())
         checked = {id(new), *(id(p.new.fn) for p in self.order)}
         for finding in check_untouched(self.original, self.rewritten, checked):
@@ -101,7 +104,7 @@ class _Checker:
     def _code(self, fn: Function) -> Code:
         code = self.codes.get(id(fn))
         if code is None:
-            code = self.codes[id(fn)] = Code(fn)
+            code = self.codes[id(fn)] = Code(fn, self.banks)
         return code
 
     def _pair(self, old: Function, new: Function, above: tuple[str, ...]) -> Pair | None:
@@ -158,7 +161,9 @@ class _Checker:
     def _values(self, root: Pair, old: Function, new: Function) -> None:
         names = Names(w for p in self.order for a in p.old.locals if a is not None for w in a.words)
         for pair in self.order:
-            calls = {node.m: pair.callees[node.n].footprint for node in pair.product.calls}
+            calls: dict[int, list[Footprint]] = {}
+            for node in pair.product.calls:
+                calls.setdefault(node.m, []).append(pair.callees[node.n].footprint)
             pair.footprint = footprint(pair.old, pair.new, calls, names)
         low = new.info.local_bytes
         setting = Setting(

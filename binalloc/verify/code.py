@@ -7,16 +7,18 @@ Needs a Function; leaves it unchanged. Classifies each instruction twice: may th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Instr
-from binalloc.isa.interface import PRED, REG, Ref, View, view
+from binalloc.isa.interface import PRED, REG, Ref, View, constant_reads, view
 from binalloc.isa.shapes import (
     add_immediate,
     is_nop,
     predicate_pack,
     predicate_unpack,
     register_copy,
+    register_zero,
     special_register,
 )
 from binalloc.verify.lattice import PRED0, Cond, local_key, pred_key, reg_key
@@ -66,10 +68,12 @@ class Malformed(Exception):
 
 
 class Code:
-    """One function with the views and classifications of its instructions. Raises Malformed."""
+    """One function with the views and classifications of its instructions. banks: bytes of constant memory there are,
+    by bank. Raises Malformed."""
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: Function, banks: Mapping[int, int]) -> None:
         self.fn = fn
+        self.banks = banks
         self.instrs: list[Instr] = fn.instrs
         self.views: list[View] = []
         self.copies: list[tuple[int, int] | None] = []
@@ -86,6 +90,7 @@ class Code:
             except (KeyError, IndexError) as e:
                 raise Malformed(f"{fn.name}+{i} {instr.op.name} has reserved or missing fields: {e}") from e
         self.special = [special_register(i) for i in fn.instrs]
+        self.zeros = [register_zero(i) for i in fn.instrs]
         self.nops = [is_nop(i) for i in fn.instrs]
         self.locals = [_local_access(v) for v in self.views]
 
@@ -124,13 +129,23 @@ class Code:
             return True
         if v.memory is not None and v.memory.spill:
             return v.memory.access in ("load", "store")
-        return v.pure and (v.memory is None or v.memory.base is None)
+        return v.pure and self.readable(i)
+
+    def readable(self, i: int) -> bool:
+        """Whatever constants the instruction reads are there. (A read outside faults even where no thread executes it,
+        so an original that has one never runs: it may be kept, but not be made.)"""
+        return all(
+            not read.indexed and read.offset + read.size <= self.banks.get(read.bank, 0)
+            for read in constant_reads(self.instrs[i])
+        )
 
     def transparent(self, i: int) -> bool:
         """Only moves values or makes constants, so that it can be followed without a counterpart."""
         v = self.views[i]
-        if self.nops[i] or self.copies[i] is not None or self.constant(i):
+        if self.nops[i] or self.copies[i] is not None:
             return True
+        if self.constant(i):
+            return self.readable(i)
         return v.memory is not None and v.memory.spill and self.insertable(i)
 
     def condition(self, i: int) -> Cond | None:

@@ -24,8 +24,9 @@ class Footprint:
     rows: set[int] = field(default_factory=set)
 
 
-def footprint(old: Code, new: Code, calls: dict[int, Footprint], names: Names) -> Footprint:
-    """The footprint of (old, new); `calls`: per original call word the callee's."""
+def footprint(old: Code, new: Code, calls: dict[int, list[Footprint]], names: Names) -> Footprint:
+    """The footprint of (old, new); `calls`: per original call word those of the callees: several, where several
+    rewritten words stand for it."""
     out = Footprint()
     effects = [_effects(old, i, calls, names) for i in range(len(old))]
     for reads, writes, _ in effects:
@@ -37,13 +38,14 @@ def footprint(old: Code, new: Code, calls: dict[int, Footprint], names: Names) -
         access = new.locals[i]
         if access is not None and access.store and access.spill:
             out.rows.update(word_keys(access))
-    for callee in calls.values():
-        out.rows |= callee.rows
+    for callees in calls.values():
+        for callee in callees:
+            out.rows |= callee.rows
     out.needed = _live_in(old, effects, out.writes)
     return out
 
 
-def _effects(old: Code, i: int, calls: dict[int, Footprint], names: Names) -> tuple[int, int, int]:
+def _effects(old: Code, i: int, calls: dict[int, list[Footprint]], names: Names) -> tuple[int, int, int]:
     """(may read before writing, may write, surely writes) of one original word, as bits."""
     view = old.views[i]
     reads = sum(1 << b for b in {b for r in view.uses for b in ref_bits(r)})
@@ -53,12 +55,12 @@ def _effects(old: Code, i: int, calls: dict[int, Footprint], names: Names) -> tu
         words = sum(1 << names.words[w] for w in access.words)
         writes |= words if access.store else 0
         reads |= 0 if access.store else words
-    callee = calls.get(i)
     surely = writes
-    if callee is not None:
+    for number, callee in enumerate(calls.get(i, ())):
         reads |= callee.needed
         writes |= callee.writes
-        surely = callee.writes & ~callee.needed
+        always = callee.writes & ~callee.needed
+        surely = surely & always if number else always
     if view.guard is not None:
         reads |= 1 << (PRED0 + view.guard[0])
         surely = 0

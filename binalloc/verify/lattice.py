@@ -14,6 +14,8 @@ A `State` is a set of facts, each true in every thread that gets to this point:
     S[row] has bit x             the row holds the current value of original place x (or is token x)
     C[row][{(p, v), ...}]        the same, but only where each original predicate p is v now
     free has bit x               x was never written: its value is undefined, every row may stand for it
+    S[DEFINED] has bit x         x was written on every way here; where it is not, but x is not free either, x was
+                                 written on some ways only
     of[x] = token                original place x holds that token
     K has (p, v)                 original predicate p is v (known from the branch taken)
 
@@ -36,6 +38,13 @@ MAX_FACTS = 16  # conditional facts kept for one row
 
 PRED0 = 256
 WORD0 = 264
+
+ZERO = ("zero",)
+"""Key of the token of the value zero, as RZ gives it."""
+
+DEFINED = 512 << 3
+"""An imaginary row that holds the original places which something has written on every way (under a condition, those
+written on every way where it is true). It is the one row that does not hold what is free."""
 
 LOCAL0 = 1 << 10
 CONST0 = 1 << 30
@@ -149,6 +158,8 @@ class Names:
             key = self.token_key(bit)
             if key[0] in ("ptr", "optr"):
                 return f"slot pointer{key[1]:+d}"
+            if key == ZERO:
+                return "zero"
             signature = key[1]
             assert isinstance(signature, tuple)
             values = [f"{p[0]}={p[1]}" for p in signature[1:] if p[1] not in ("place", "zero", 0)]
@@ -217,6 +228,10 @@ class State:
 
     def holds(self, key: int, x: int) -> bool:
         return bool(self.held(key) >> x & 1)
+
+    def defined(self, x: int) -> bool:
+        """Whether the original has written place x on every way."""
+        return bool(self.S.get(DEFINED, 0) >> x & 1)
 
     # -- rows: what the rewritten program does
 
@@ -288,7 +303,7 @@ class State:
     # -- columns: what the original does
 
     def kill(self, mask: int) -> None:
-        """Original places got new values that no row is known to hold."""
+        """The original wrote these places: new values that no row is known to hold."""
         keep = ~mask
         rows = self.S
         for k, s in [(k, s) for k, s in rows.items() if s & mask]:
@@ -302,6 +317,7 @@ class State:
         for x in [x for x in self.of if mask >> x & 1]:
             del self.of[x]
         self.drop_conds(mask)
+        self.add(DEFINED, mask)
 
     def drop_conds(self, mask: int) -> None:
         """Predicates in `mask` changed: what was known under their old value is lost."""
@@ -323,8 +339,8 @@ class State:
         self.copy_columns([(x, y)])
 
     def copy_columns(self, moves: list[tuple[int, int]]) -> None:
-        """Parallel assignment of original places: x := y for each (x, y)."""
-        moves = [(x, y) for x, y in moves if x != y]
+        """Parallel assignment of original places: x := y for each (x, y); where two assign one place, the later."""
+        moves = [(x, y) for x, y in dict(moves).items() if x != y]
         if not moves:
             return
         clear = 0
@@ -336,6 +352,7 @@ class State:
             concerned |= 1 << y
             if y >= first_token:
                 self.add(const_key(y), 1 << y)
+                self.add(DEFINED, 1 << y)
         for k, s in [(k, s) for k, s in self.S.items() if s & concerned]:
             mask = _moved(s, clear, moves)
             if mask:
@@ -399,7 +416,9 @@ def meet(a: State, b: State) -> State:
     if a.C or b.C:
         keys = keys | a.C.keys() | b.C.keys()
     for k in keys:
-        x, y = rows.get(k, 0) | free_a, other.get(k, 0) | free_b
+        x, y = rows.get(k, 0), other.get(k, 0)
+        if k != DEFINED:
+            x, y = x | free_a, y | free_b
         token = const_of(k)
         if token is not None:
             x, y = x | 1 << token, y | 1 << token

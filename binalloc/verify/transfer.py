@@ -23,15 +23,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binalloc.isa import build
-from binalloc.isa.interface import Ref, rename, view
+from binalloc.isa.interface import Ref
 from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
-from binalloc.verify.lattice import PRED0, Cond, Names, State, meet, pred_key, reg_key, row_name, slot_key, slot_of
+from binalloc.verify.lattice import (
+    PRED0,
+    ZERO,
+    Cond,
+    Names,
+    State,
+    meet,
+    pred_key,
+    reg_key,
+    row_name,
+    slot_key,
+    slot_of,
+)
 from binalloc.verify.report import Finding
 
 SLOT_ROW = 128
-ZERO = view(rename(build.zero(), {"rd": 0})).signature
-"""What sets a register to zero: the value a store of RZ leaves in memory."""
 
 
 class Effects:
@@ -165,7 +174,7 @@ class Steps:
             if access.store and data:
                 state.copy_columns(list(zip(places, data, strict=True)))
             elif access.store:  # of RZ
-                zero = self.names.token(("const", ZERO, 0, ""))
+                zero = self.names.token(ZERO)
                 state.copy_columns([(p, zero) for p in places])
             elif data:
                 state.copy_columns(list(zip(data, places, strict=True)))
@@ -187,6 +196,8 @@ class Steps:
     def _constants(self, code: Code, i: int, side: str) -> list[int]:
         """Tokens of a constant instruction's results by unit. side: for registers that differ between the programs."""
         view = code.views[i]
+        if code.zeros[i]:
+            return [self.names.token(ZERO)]
         which = side if code.special[i] in self.volatile else ""
         units = sum(len(ref_bits(r)) for r in view.defs)
         return [self.names.token(("const", view.signature, u, which)) for u in range(units)]
@@ -309,18 +320,18 @@ class Steps:
         for old_ref, new_ref in zip(old.uses, new.uses, strict=True):
             for x, key in zip(ref_bits(old_ref), ref_keys(new_ref), strict=True):
                 self._need(state, key, x, n, m, old_ref.field)
-                if state.free >> x & 1 and undefined.setdefault(x, key) != key:
+                if not state.defined(x) and undefined.setdefault(x, key) != key:
                     self._fail("operand", "one undefined value read as two", n, m, operand=old_ref.field)
         places = [b for r in old.defs for b in ref_bits(r)]
         keys = [k for r in new.defs for k in ref_keys(r)]
-        results = list(dict.fromkeys(zip(places, keys, strict=True)))
-        if len({x for x, _ in results}) != len(results) or len({k for _, k in results}) != len(results):
-            self._fail("operand", "two results share a place", n, m)
         for key in keys:
             state.clear_row(key)
         state.kill(sum(1 << x for x in set(places)))
-        for x, key in results:
-            state.add(key, 1 << x)
+        # Of results that share a place the last stands: only what stands in both programs corresponds.
+        stands, kept = dict(zip(places, keys, strict=True)), dict(zip(keys, places, strict=True))
+        for x, key in stands.items():
+            if kept[key] == x:
+                state.add(key, 1 << x)
         return state
 
     def _pointer_step(self, state: State, n: int, m: int) -> bool:
@@ -328,12 +339,13 @@ class Steps:
         return False
 
     def _need(self, state: State, key: int, x: int, n: int, m: int, operand: str) -> None:
-        if state.S.get(key, 0) >> x & 1:
-            return
-        if state.free >> x & 1:
+        free, held = state.free >> x & 1, state.S.get(key, 0) >> x & 1
+        if free or (held and not state.defined(x)):
+            what = "before anything wrote it" if free else "where it was not written on every way"
             self.effects.notes.append(
-                self._finding("undefined", f"the original reads {self.names.name(x)} before anything wrote it", n, m)
+                self._finding("undefined", f"the original reads {self.names.name(x)} {what}", n, m)
             )
+        if free or held:
             return
         self._fail(
             "guard" if operand == "guard" else "operand",
