@@ -199,12 +199,14 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
+    from binalloc.isa.container import read_module, write_module
     from binalloc.transform.rewrite import rewrite_kernel as rewrite
     from binalloc.transform.schedule import schedule
     from binalloc.verify.checker import check
 
     result = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
-    rewritten = schedule(result.module, request.machine)
+    # What is proven is what will be written: the bytes, as a reader finds them.
+    rewritten = read_module(write_module(schedule(result.module, request.machine)), module.path)
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
@@ -220,6 +222,15 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
     limit = next((f for f in findings if f.kind == "limit"), None)
     if limit is not None:
         return LimitHit(f"{request.kernel} is beyond what the checker follows", place=str(limit))
+    deep = next((f for f in findings if f.kind == "stack"), None)
+    if deep is not None:
+        return Refused(
+            f"{request.kernel} nests guarded calls so deep that, rewritten, its reconvergence stack may overflow",
+            file=module.path or None,
+            found=deep.found,
+            expected=deep.expected,
+            remedy="Make the calls unguarded (branch around them), or leave this kernel as it is.",
+        )
     for name, fn in analyse(module, request.kernel, lift=True).functions.items():
         for read in summary_dict(fn)["uninitialised"]:
             return Refused(

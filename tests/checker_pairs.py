@@ -65,7 +65,7 @@ PAIRS: dict[str, tuple[str, str]] = {
     "local_spill": (
         _STRAIGHT.replace("registers=8", "registers=8 local_bytes=16"),
         """
-.kernel k registers=6 local_bytes=16 spill_local=8
+.kernel k registers=6 local_bytes=16 spill_local=4
 0| MOV rd=0 form=2 cbank=0 coff=0
 1| MOV rd=1 form=2 cbank=0 coff=4
 2| LDG rd=2 ra=0 width=4

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, make
 from binalloc.isa.interface import PRED, REG, Ref, cached_view, links, relink
+from binalloc.isa.validate import highest_register
 
 QUADS = 5
 CONSTANTS = 4 * QUADS  # the quad above the others: each of its registers is defined once, by a constant
@@ -295,6 +296,11 @@ class _Rewriter:
         return Function(name, instrs, info, origin=Origin(name, origin)), starts
 
 
+def _spill_end(instr: Instr) -> int:
+    memory = cached_view(instr).memory
+    return memory.offset + memory.size if memory is not None and memory.spill and memory.space == "local" else 16
+
+
 def random_rewrite(original: Module, seed: int) -> Module:
     """A right rewrite of a `random_original` program."""
     rng = random.Random(seed)
@@ -313,10 +319,10 @@ def random_rewrite(original: Module, seed: int) -> Module:
         prologue = [make("S2R", rd=h.pointer, sreg=26)] if fn.info.is_kernel else []
         if fn.info.is_kernel and h.packed:
             prologue.append(make("MOV", rd=h.bits, form=1, imm=0))
-        info = FunctionInfo(fn.info.kind, h.registers, local_bytes=16, spill_local=16 * len(h.words))
-        info.params = fn.info.params
-        info.slot_bytes, info.slot_pointer = 128 * 4 * len(h.slots), h.pointer
+        info = FunctionInfo(fn.info.kind, h.registers, local_bytes=16, params=fn.info.params)
+        info.slot_bytes, info.slot_pointer = 128 * 4 * len(h.slots) if fn.info.is_kernel else 0, h.pointer
         new, _ = rewriter.finish(fn.name, info, prologue)
+        info.registers = highest_register(new.instrs) + 1
         assert new.origin is not None
         out.functions.append(new)
         calls[fn.name] = [
@@ -326,4 +332,7 @@ def random_rewrite(original: Module, seed: int) -> Module:
             if callee is not None
         ]
     link(out, calls)
+    top = out.function("k").info
+    top.registers = max(fn.info.registers for fn in out.functions)
+    top.spill_local = max((_spill_end(i) for fn in out.functions for i in fn.instrs), default=16) - 16
     return out

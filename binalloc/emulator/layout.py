@@ -7,6 +7,7 @@ between machines are data in the state; the sizes here are only the shapes of th
 from __future__ import annotations
 
 from binalloc.isa.instruction import GLOBAL_VARIABLES
+from binalloc.isa.interface import STACK_ENTRIES
 from binalloc.isa.opcodes import BY_NAME
 
 LANES = 32
@@ -24,7 +25,7 @@ UNITS = len(UNIT_NAMES)
 UNIT_LSU = UNIT_NAMES.index("lsu")
 MAX_GROUPS = 16
 MAX_PORTS = 64
-STACK_DEPTH = 64
+STACK_DEPTH = STACK_ENTRIES
 BARRIERS = 16
 SCOREBOARDS = 6
 WHEEL = 32

@@ -29,6 +29,7 @@ from binalloc.isa.opcodes import (
     Operand,
     OpSpec,
 )
+from binalloc.isa.validate import validate_layout
 from binalloc.models.machine_model import Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -73,7 +74,7 @@ class Program:
     """The staged code of a module: `table` int64 [word, column]; `place(word)` names function and index of a word."""
 
     def __init__(self, module: Module, machine: Machine, constants: Constants) -> None:
-        module.layout()
+        validate_layout(module)
         self.module = module
         words = max((fn.address + len(fn.instrs) for fn in module.functions), default=0)
         self.table: Array = np.zeros((words + 1, L.COLUMNS), np.int64)

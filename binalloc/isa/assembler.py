@@ -52,6 +52,7 @@ class _Body:
     auto_reconv: bool = False
     registers_given: bool = False
     shared_given: bool = False
+    address: int | None = None
     file: str = ""
     line: tuple[str, int] | None = None
     places: list[Place] = field(default_factory=list)
@@ -255,6 +256,9 @@ class _Assembler:
 
     def _do_max_threads(self, line: Line) -> None:
         self._need_body().fn.info.max_threads = self._number(line, 0, 1024)
+
+    def _do_address(self, line: Line) -> None:
+        self._need_body().address = self._number(line)
 
     def _do_local_frame(self, line: Line) -> None:
         self._need_body().fn.info.local_frame = self._number(line)
@@ -485,7 +489,7 @@ class _Assembler:
             self.place.fail(1, f"{what} is not closed", expected="'}'")
         module = self.module
         module.constants = {number: bytes(bank.data) for number, bank in sorted(self.banks.items())}
-        module.layout()
+        module.layout({b.fn.name: b.address for b in self.bodies if b.address is not None})
         functions = {fn.name: fn for fn in module.functions}
         for body, p in self.calls:
             callee = functions.get(p.fixup.name)

@@ -13,7 +13,17 @@ from functools import lru_cache
 
 from binalloc.isa.assembler import auto_param_offset
 from binalloc.isa.fields import PT
-from binalloc.isa.instruction import DEFAULT_CONTROL, NO_REGISTER, Control, Function, Instr, Module, Origin, Param
+from binalloc.isa.instruction import (
+    DEFAULT_CONTROL,
+    NO_REGISTER,
+    Control,
+    Function,
+    Instr,
+    Module,
+    Origin,
+    Param,
+    code_end,
+)
 from binalloc.isa.mnemonics import print_mnemonic
 from binalloc.isa.opcodes import (
     FORM_C_CONST,
@@ -56,8 +66,10 @@ def disassemble(module: Module) -> str:
     if out:
         out.append("")
     names = {fn.address: fn.name for fn in module.functions}
+    end = 0
     for fn in module.functions:
-        out += [*_function(fn, names), ""]
+        out += [*_function(fn, names, end), ""]
+        end = code_end(fn)
     return "\n".join(out[:-1]) + "\n" if out else ""
 
 
@@ -70,8 +82,11 @@ def _data(data: bytes) -> list[str]:
     return out
 
 
-def _function(fn: Function, names: dict[int, str]) -> list[str]:
-    out = [f"{'.kernel' if fn.info.is_kernel else '.func'} {fn.name}", *_header(fn)]
+def _function(fn: Function, names: dict[int, str], next_address: int) -> list[str]:
+    out = [f"{'.kernel' if fn.info.is_kernel else '.func'} {fn.name}"]
+    if fn.address != next_address:
+        out.append(f"    .address {fn.address}")
+    out += _header(fn)
     labels = label_names(fn)
     file = ""
     for i, ins in enumerate(fn.instrs):

@@ -251,6 +251,15 @@ class Function:
         return index + 1 + f["reconv"] if f.get("diverges") else None
 
 
+LAYOUT_WORDS = 8
+"""Functions start at multiples of this many words: 128 bytes."""
+
+
+def code_end(fn: Function) -> int:
+    """Where another function may begin behind `fn`."""
+    return fn.address + -(-len(fn.instrs) // LAYOUT_WORDS) * LAYOUT_WORDS
+
+
 @dataclass
 class Module:
     """A whole binary. Functions in file order; constant banks by number; `globals` the variables in global memory;
@@ -290,12 +299,14 @@ class Module:
         """The function that the CALL at `index` of `fn` enters, or None where the offset hits no function's start."""
         return self.at(fn.address + index + 1 + fn.instrs[index].f["target"])
 
-    def layout(self) -> None:
-        """Assign addresses: functions one after the other, each start a multiple of 8 words (128 bytes)."""
+    def layout(self, at: Mapping[str, int] | None = None) -> None:
+        """Assign addresses: functions one after the other, each start a multiple of `LAYOUT_WORDS`. at: addresses of
+        functions (by name) that have a place of their own; whether that is possible, `validate_module` tells."""
+        given = at or {}
         address = 0
         for fn in self.functions:
-            fn.address = address
-            address += -(-len(fn.instrs) // 8) * 8
+            fn.address = given.get(fn.name, address)
+            address = code_end(fn)
 
     def __iter__(self) -> Iterator[Function]:
         return iter(self.functions)

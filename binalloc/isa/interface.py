@@ -29,6 +29,8 @@ from binalloc.isa.opcodes import (
 RZ = 255
 REG = "R"
 PRED = "P"
+STACK_ENTRIES = 64
+"""Entries of a warp's reconvergence stack."""
 ADDRESS = "ra"
 """Field of the register that a memory access takes its address from."""
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.fields import RZ
-from binalloc.isa.instruction import NO_REGISTER, Function, Instr, Module
+from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
 from binalloc.isa.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.rules import shape_of
 
@@ -22,7 +22,6 @@ MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
 MAX_FILE_NAME = 4096
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 PARAM_BYTES = 1 << 16
-LAYOUT_WORDS = 8
 SHARED_LIMIT = 1 << 24
 _CAS = ATOMIC_OPS.index("CAS")
 _3D = TEXTURE_DIMENSIONS.index("3D")
@@ -109,7 +108,6 @@ def validate_module(module: Module) -> None:
     if module.isa_version != 1:
         check.fail("header", "unknown ISA version", module.isa_version, "1", "Use a newer binalloc.")
     names: set[str] = set()
-    address = 0
     for fn in module.functions:
         at = _Check(module, fn)
         if not NAME.fullmatch(fn.name):
@@ -119,14 +117,7 @@ def validate_module(module: Module) -> None:
         names.add(fn.name)
         if not fn.instrs:
             at.fail("", "no instruction", remedy="End it with EXIT or RET.")
-        if fn.address != address:
-            at.fail(
-                "address", "wrong place in code space", fn.address, address,
-                "Call Module.layout() and resolve calls again before writing.",
-            )  # fmt: skip
-        address += -(-len(fn.instrs) // LAYOUT_WORDS) * LAYOUT_WORDS
-        if address > CODE_LIMIT:
-            at.fail("address", "code space is full", address, f"at most {CODE_LIMIT} words")
+    validate_layout(module)
     starts = {fn.address for fn in module.functions}
     for fn in module.functions:
         _control_flow(fn, starts, _Check(module, fn))
@@ -141,6 +132,21 @@ def validate_module(module: Module) -> None:
             check.fail(f"constant bank {bank}", "no such bank", bank, "1..31 (bank 0 holds the parameters)")
         if len(data) > 1 << 16:
             check.fail(f"constant bank {bank}", "too large", len(data), "at most 65536 bytes")
+
+
+def validate_layout(module: Module) -> None:
+    """Raise MalformedInput unless the functions lie in code space in their order, each behind the one before."""
+    end = 0
+    for fn in module.functions:
+        at = _Check(module, fn)
+        if fn.address < end or fn.address % LAYOUT_WORDS:
+            at.fail(
+                "address", "wrong place in code space", fn.address, f"a multiple of {LAYOUT_WORDS}, {end} or more",
+                "Call Module.layout() and resolve calls again.",
+            )  # fmt: skip
+        end = code_end(fn)
+        if end > CODE_LIMIT:
+            at.fail("address", "code space is full", end, f"at most {CODE_LIMIT} words")
 
 
 def _control_flow(fn: Function, starts: set[int], check: _Check) -> None:

@@ -5,10 +5,11 @@ Numbered steps, callees before callers where it matters:
  2. each function is lowered to virtual code and coloured; what does not fit gets spill code (`registers`);
  3. memory values of the whole call graph are divided between slots and local memory (`models.slots`, the unified
     paper's section 3.2.2), with the moving stack's shifts and moves at calls;
- 4. instructions are emitted, branches relinked, the functions take the place of the originals.
+ 4. instructions are emitted, branches relinked, the functions take the place of the originals (`place`).
 
 If nothing has to leave the registers, no register is set aside for the slot pointer. Functions shared with other
-kernels are cloned, so that those keep theirs. Control codes are left unset: scheduling follows.
+kernels are cloned, so that those keep theirs; so are all functions where somebody calls by address. Control codes are
+left unset: scheduling follows.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from binalloc.isa.validate import highest_register
 from binalloc.models.bitset import bits
 from binalloc.models.registry import allocator as find_allocator
 from binalloc.models.slots import CallSite, Procedure, SlotPlan, plan_slots
+from binalloc.transform.code_space import by_address, place
 from binalloc.transform.contract import Contract
 from binalloc.transform.emit import CallPlan, Emitted, MemoryPlan, emit, scratch_registers
 from binalloc.transform.exact import ExactReport, improve
@@ -269,10 +271,12 @@ def _assemble(module: Module, kernel: str, work: _Work, plan: SlotPlan) -> Modul
     names, shared = _final_names(module, kernel, set(emitted))
     functions: list[Function] = []
     calls: dict[str, dict[int, str]] = {}
+    kept: set[str] = set()
     for fn in module:
         if fn.name not in emitted or fn.name in shared:
             functions.append(replace(fn, instrs=list(fn.instrs)))
             calls[fn.name] = _callees(module, fn)
+            kept.add(fn.name)
         if fn.name in emitted:
             new = emitted[fn.name]
             new.function.name = names[fn.name]
@@ -281,7 +285,7 @@ def _assemble(module: Module, kernel: str, work: _Work, plan: SlotPlan) -> Modul
     out = replace(
         module, functions=functions, constants=dict(module.constants), provenance=list(module.provenance)
     )
-    out.layout()
+    place(module, out, kept)
     _link_calls(out, calls)
     _record(out, kernel, names, work, plan, base)
     return out
@@ -313,6 +317,8 @@ def _emit(work: _Work, plan: SlotPlan, name: str, kernel: str, base: int) -> Emi
 def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str, str], set[str]]:
     """Names of the rewritten functions; those other kernels (or unknown callers) also use are cloned as name$kernel."""
     shared: set[str] = set()
+    if by_address(module):
+        shared |= {name for name in ours if not module.function(name).info.is_kernel}
     for fn in module:
         if fn.name == kernel or (fn.name in ours and not fn.info.is_kernel):
             continue

@@ -137,6 +137,7 @@ class _Run:
             self.pair.old,
             self.pair.new,
             kernel=self.kernel,
+            pointer=s.pointer,
             volatile=s.volatile,
             spill=s.spill,
             effects=effects,

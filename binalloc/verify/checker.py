@@ -22,32 +22,53 @@ operations, control flow and reconvergence agree on every path.
 
 **Calls** (`calls.py`). Pairs of functions are analysed per entry state; callers keep what neither callee touches.
 
-**Resources** (`resources.py`). Register count, slot and spill bytes cover every access; everything else about the
-kernel (parameters, shared and local layout, launch bounds, constants) is unchanged.
+**Resources** (`resources.py`). Register count, slot and spill bytes cover every access, and no more than that is asked
+for; everything else about the kernel (parameters, shared and local layout, launch bounds, constants) is unchanged. The
+reconvergence stack suffices where the original's does (`depth.py`).
+
+**Surroundings** (`surroundings.py`). Other kernels do what they did, and what an indirect call may enter lies where it
+lay.
+
+**What is not.** The order in which lanes of a warp, or warps, come to an access: where a branch was inverted its sides
+change places. Control codes: `hazards` is their proof. Where the original has spill accesses of its own (it was
+rewritten before), they are accesses like any other, and none may be added.
 
 This package shares no code with allocator or rewriter; it stands on the instruction interface alone. `check` raises
-nothing: what it cannot prove, or cannot make sense of, is an error in the report. Scheduling (control codes) is not its
-subject: the emulator's hazard check is for that.
+nothing: what it cannot prove, or cannot make sense of, is an error in the report.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface import STACK_ENTRIES, view
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
+from binalloc.verify.depth import Depth, depth, no_deeper, too_deep
 from binalloc.verify.footprint import Footprint, footprint
 from binalloc.verify.lattice import Names, State, reg_key
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
-from binalloc.verify.resources import changed_registers, check_accesses, check_locals, check_module, check_untouched
+from binalloc.verify.resources import (
+    changed_registers,
+    check_accesses,
+    check_callee,
+    check_locals,
+    check_module,
+    check_reserved,
+)
+from binalloc.verify.surroundings import check_surroundings
+from binalloc.verify.transfer import SLOT_ROW
 
 MAX_CHAIN = 64
 STEPS_PER_WORD = 300
 
 
-def check(original: Module, rewritten: Module, kernel: str) -> CheckReport:
-    """Prove `rewritten`'s kernel equivalent to `original`'s. Never raises; what is not proven is in `errors`."""
-    checker = _Checker(original, rewritten, kernel)
+def check(original: Module, rewritten: Module, kernel: str, also: Collection[str] = ()) -> CheckReport:
+    """Prove `rewritten`'s kernel equivalent to `original`'s, and the rest of the module unchanged but for the kernels
+    in `also`, which have checks of their own. Never raises; what is not proven is in `errors`."""
+    checker = _Checker(original, rewritten, kernel, also)
     try:
         checker.run()
     except TooMuch as e:
@@ -62,8 +83,9 @@ def check(original: Module, rewritten: Module, kernel: str) -> CheckReport:
 
 
 class _Checker:
-    def __init__(self, original: Module, rewritten: Module, kernel: str) -> None:
-        self.original, self.rewritten, self.kernel = original, rewritten, kernel
+    def __init__(self, original: Module, rewritten: Module, kernel: str, also: Collection[str]) -> None:
+        self.original, self.rewritten, self.kernel, self.also = original, rewritten, kernel, also
+        self.follow = True
         self.errors: dict[Finding, None] = {}
         self.notes: list[Finding] = []
         self.stats: dict[str, int] = {}
@@ -88,15 +110,16 @@ class _Checker:
             self.errors[finding] = None
         self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
         self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
+        self.follow = not any(_spills(fn) for fn in self.original.functions)
         root = self._pair(old, new, ())
-        checked = {id(new), *(id(p.new.fn) for p in self.order)}
-        for finding in check_untouched(self.original, self.rewritten, checked):
+        for finding in check_surroundings(self.original, self.rewritten, self.kernel, self.also):
             self.errors[finding] = None
         self.stats = {"functions": len(self.order), "words": sum(len(p.new) for p in self.order)}
         if root is None or any(p.product.findings for p in self.order):
             return
         for finding in check_locals([p.product for p in self.order], old.info, new.info):
             self.errors[finding] = None
+        self._depth()
         self._values(root, old, new)
 
     # -- structure
@@ -104,7 +127,7 @@ class _Checker:
     def _code(self, fn: Function) -> Code:
         code = self.codes.get(id(fn))
         if code is None:
-            code = self.codes[id(fn)] = Code(fn, self.banks)
+            code = self.codes[id(fn)] = Code(fn, self.banks, self.follow)
         return code
 
     def _pair(self, old: Function, new: Function, above: tuple[str, ...]) -> Pair | None:
@@ -120,6 +143,10 @@ class _Checker:
         if not self._map_is_usable(old, new):
             return None
         assert new.origin is not None
+        if above:
+            views = self._code(new).views
+            for finding in check_callee(old, new, views, self.rewritten.function(self.kernel).info):
+                self.errors[finding] = None
         product = Product(self._code(old), self._code(new), new.origin.index)
         pair = Pair(product, [], {})
         for finding in product.findings:
@@ -156,6 +183,21 @@ class _Checker:
             return True
         return False
 
+    def _depth(self) -> None:
+        """The reconvergence stack must suffice wherever it does for the original."""
+        bounds: dict[int, Depth] = {}
+        for pair in self.order:
+            below = {n: bounds[id(callee)] for n, callee in pair.callees.items()}
+            bounds[id(pair)] = depth(pair.new, below)
+        bound = bounds[id(self.order[-1])]
+        if too_deep(bound) and not all(no_deeper(p.product) for p in self.order):
+            self.fail(
+                "stack",
+                "the reconvergence stack may overflow where the original's does not",
+                expected=f"{STACK_ENTRIES} entries",
+                found=f"up to {bound.entries}, {bound.calls} calls deep",
+            )
+
     # -- values
 
     def _values(self, root: Pair, old: Function, new: Function) -> None:
@@ -182,7 +224,11 @@ class _Checker:
         for finding in findings:
             self.errors[finding] = None
         self._slots(result, new)
-        for finding in check_accesses([p.new for p in self.order], new.info):
+        codes = [p.new for p in self.order]
+        for finding in check_accesses(codes, new.info):
+            self.errors[finding] = None
+        rows = _rows(result) if self.follow else old.info.slot_bytes // SLOT_ROW
+        for finding in check_reserved(codes, rows, old.info, new.info, self.follow):
             self.errors[finding] = None
         self.stats.update(contexts=count, steps=contexts.steps, slots=_rows(result))
 
@@ -196,7 +242,7 @@ class _Checker:
         return state
 
     def _slots(self, result: Result, new: Function) -> None:
-        rows = new.info.slot_bytes // 128
+        rows = new.info.slot_bytes // SLOT_ROW
         for row, (function, index) in sorted(result.effects.slots_touched.items()):
             if not 0 <= row < rows:
                 self.errors[
@@ -209,6 +255,14 @@ class _Checker:
                         found=f"slot {row} counted from the kernel's",
                     )
                 ] = None
+
+
+def _spills(fn: Function) -> bool:
+    try:
+        memories = [view(instr).memory for instr in fn.instrs]
+    except (KeyError, IndexError) as e:
+        raise Malformed(f"{fn.name} has an instruction with reserved or missing fields: {e}") from e
+    return any(memory is not None and memory.spill for memory in memories)
 
 
 def _rows(result: Result) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Instr
-from binalloc.isa.interface import PRED, REG, Ref, View, constant_reads, view
+from binalloc.isa.interface import PRED, REG, ConstantRead, Ref, View, constant_reads, view
 from binalloc.isa.shapes import (
     add_immediate,
     is_nop,
@@ -69,17 +69,19 @@ class Malformed(Exception):
 
 class Code:
     """One function with the views and classifications of its instructions. banks: bytes of constant memory there are,
-    by bank. Raises Malformed."""
+    by bank. follow: spill accesses only move values; else (the original has some of its own) they are accesses like any
+    other. Raises Malformed."""
 
-    def __init__(self, fn: Function, banks: Mapping[int, int]) -> None:
+    def __init__(self, fn: Function, banks: Mapping[int, int], follow: bool = True) -> None:
         self.fn = fn
-        self.banks = banks
+        self.banks, self.follow = banks, follow
         self.instrs: list[Instr] = fn.instrs
         self.views: list[View] = []
         self.copies: list[tuple[int, int] | None] = []
         self.adds: list[tuple[int, int, int] | None] = []
         self.packs: list[tuple[int, int, int] | None] = []
         self.unpacks: list[tuple[int, int] | None] = []
+        self.reads: list[tuple[ConstantRead, ...]] = []
         for i, instr in enumerate(fn.instrs):
             try:
                 self.views.append(view(instr))
@@ -87,12 +89,13 @@ class Code:
                 self.adds.append(add_immediate(instr))
                 self.packs.append(predicate_pack(instr))
                 self.unpacks.append(predicate_unpack(instr))
+                self.reads.append(constant_reads(instr))
             except (KeyError, IndexError) as e:
                 raise Malformed(f"{fn.name}+{i} {instr.op.name} has reserved or missing fields: {e}") from e
         self.special = [special_register(i) for i in fn.instrs]
         self.zeros = [register_zero(i) for i in fn.instrs]
         self.nops = [is_nop(i) for i in fn.instrs]
-        self.locals = [_local_access(v) for v in self.views]
+        self.locals = [None if self.opaque(i) else _local_access(v) for i, v in enumerate(self.views)]
 
     def __len__(self) -> int:
         return len(self.instrs)
@@ -105,6 +108,11 @@ class Code:
         """A result that depends on nothing, under whatever guard."""
         v = self.views[i]
         return v.pure and not v.uses and bool(v.defs) and (v.memory is None or v.memory.base is None)
+
+    def opaque(self, i: int) -> bool:
+        """A spill access that is not followed."""
+        memory = self.views[i].memory
+        return not self.follow and memory is not None and memory.spill
 
     def slot_access(self, i: int) -> bool:
         m = self.views[i].memory
@@ -128,7 +136,7 @@ class Code:
         if self.nops[i]:
             return True
         if v.memory is not None and v.memory.spill:
-            return v.memory.access in ("load", "store")
+            return self.follow and v.memory.access in ("load", "store")
         return v.pure and self.readable(i)
 
     def readable(self, i: int) -> bool:
@@ -136,7 +144,7 @@ class Code:
         so an original that has one never runs: it may be kept, but not be made.)"""
         return all(
             not read.indexed and read.offset + read.size <= self.banks.get(read.bank, 0)
-            for read in constant_reads(self.instrs[i])
+            for read in self.reads[i]
         )
 
     def transparent(self, i: int) -> bool:

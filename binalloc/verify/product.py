@@ -244,7 +244,7 @@ class Product:
             return ng is None
         if ng is None:
             return self.old.views[k].control not in ("branch", "return", "exit")
-        return ng[1] == og[1]
+        return ng[1] == og[1] or self.old.views[k].control == "branch"
 
     def _step(self, kind: str, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
         edge = self._edge(n + 1, k + 1)
@@ -261,11 +261,21 @@ class Product:
         if rn is not None and ro is not None:
             self.reconvergence.append((rn, ro))
         condition = old.condition(k)
-        taken = self._edge(new.fn.target(n), old.fn.target(k), condition)
-        edges = [taken]
-        if condition is not None:
-            edges.append(self._edge(n + 1, k + 1, (condition[0], not condition[1])))
+        if condition is None:
+            edges = [self._edge(new.fn.target(n), old.fn.target(k))]
+        else:
+            otherwise = (condition[0], not condition[1])
+            taken, falls = new.fn.target(n), n + 1
+            if self._inverted(n, k):
+                taken, falls = falls, taken
+            edges = [self._edge(taken, old.fn.target(k), condition), self._edge(falls, k + 1, otherwise)]
         return Node("branch", n, k, passed, [e for e in edges if e is not None])
+
+    def _inverted(self, n: int, k: int) -> bool:
+        """Does the branch jump exactly where the original's does not? Then its two ways must be swapped, and lanes that
+        come apart take them in the other order."""
+        ng, og = self.new.views[n].guard, self.old.views[k].guard
+        return ng is not None and og is not None and ng[1] != og[1]
 
     # -- blocks
 

@@ -5,15 +5,17 @@ Needs the two modules and the reachable functions' `Code`; answers findings and 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from binalloc.isa.instruction import Function, FunctionInfo, Module
-from binalloc.isa.interface import REG
+from binalloc.isa.interface import REG, View
 from binalloc.verify.code import Code, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 
 NO_REGISTER = 255
+SLOT_ROW = 128
+REGISTER_UNIT = 8
+"""Registers may be rounded up to what machines hand out at a time."""
+_OF_A_CALLEE = ("registers", "machine", "local_frame", "slot_pointer")
 _UNCHANGED = ("kind", "shared_bytes", "block", "max_threads", "params")
 
 
@@ -35,53 +37,83 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
     if original.constant_vars != rewritten.constant_vars:
         names = [", ".join(v.name for v in m.constant_vars) or "none" for m in (original, rewritten)]
         out.append(_changed(new.name, "the constant variables", names[0], names[1]))
-    if new.info.slot_bytes % 128 or new.info.slot_bytes < 0 or new.info.spill_local < 0:
+    if new.info.slot_bytes % SLOT_ROW or new.info.slot_bytes < 0 or new.info.spill_local < 0:
         out.append(_changed(new.name, "slot_bytes", "a multiple of 128", str(new.info.slot_bytes)))
+    if new.info.local_stack != NO_REGISTER and old.info.local_stack == NO_REGISTER:
+        out.append(_changed(new.name, "the local stack register", "none", f"R{new.info.local_stack}"))
     for info in (old.info, new.info):
         if not 0 <= info.local_stack <= NO_REGISTER or not 0 <= info.slot_pointer <= NO_REGISTER:
             out.append(Finding("resources", "a register number is out of range", new.name))
     return out
 
 
-def check_untouched(original: Module, rewritten: Module, checked: set[int]) -> list[Finding]:
-    """Functions outside the checked kernel's call graph: those without an instruction map must be as they were.
-
-    checked: identities of the functions the lockstep covers. Functions with a map belong to another kernel's rewrite,
-    which its own check answers for. Control codes and addresses may differ.
-    """
+def check_callee(old: Function, new: Function, views: list[View], kernel: FunctionInfo) -> list[Finding]:
+    """Facts about a function that the kernel calls: only registers may differ, and a local frame may shrink. views: of
+    the new function's instructions."""
     out = []
-    before = {fn.name: fn for fn in original.functions}
-    after = {fn.name for fn in rewritten.functions}
-    for fn in original.kernels():
-        if fn.name not in after:
-            out.append(Finding("kernel", "a kernel of the original is missing", fn.name))
-    for fn in rewritten.functions:
-        if id(fn) in checked or fn.origin is not None:
-            continue
-        old = before.get(fn.name)
-        if old is None:
-            out.append(Finding("map", "a new function has no instruction map", fn.name))
-        elif _plain(original, old) != _plain(rewritten, fn):
-            out.append(Finding("map", "changed without an instruction map that says how", fn.name))
+    for name, before in vars(old.info).items():
+        after = getattr(new.info, name)
+        if before != after and name not in _OF_A_CALLEE:
+            out.append(_changed(new.name, f"the function's {name}", str(before), str(after)))
+    if old.shared != new.shared:
+        out.append(_changed(new.name, "the shared variables", str(old.shared), str(new.shared)))
+    if not 0 <= new.info.local_frame <= old.info.local_frame:
+        found = str(new.info.local_frame)
+        out.append(_changed(new.name, "the function's local_frame", f"{old.info.local_frame} at most", found))
+    used = max(map(_registers, views), default=0)
+    if not used <= new.info.registers <= max(_rounded(used), old.info.registers):
+        out.append(_changed(new.name, "the function's registers", str(used), str(new.info.registers)))
+    if new.info.slot_pointer not in (NO_REGISTER, kernel.slot_pointer):
+        expected = f"none, or the kernel's R{kernel.slot_pointer}"
+        out.append(_changed(new.name, "the function's slot_pointer", expected, f"R{new.info.slot_pointer}"))
     return out
 
 
-def _plain(module: Module, fn: Function) -> tuple[object, ...]:
-    """A function apart from control codes and addresses."""
-    words = []
-    for i, instr in enumerate(fn.instrs):
-        f = dict(instr.f)
-        callee = None
-        if instr.op.control == "call":
-            callee = module.callee(fn, i)
-            del f["target"]
-        words.append((instr.op.code, f, instr.guard, instr.guard_neg, callee.name if callee else ""))
-    return words, replace(fn.info, machine=""), fn.shared
+def check_reserved(
+    codes: list[Code], rows: int, old: FunctionInfo, new: FunctionInfo, follow: bool
+) -> list[Finding]:
+    """The kernel asks for no more than it uses: what it reserves decides how many blocks run at once.
+
+    rows: slots that are used. follow: the original has no spill accesses of its own; if it has, its slots and spill
+    area must be as they were.
+    """
+    out = []
+    name = codes[-1].name if codes else ""
+    used = max((_registers(view) for code in codes for view in code.views), default=0)
+    named = [r + 1 for r in (new.local_stack, new.slot_pointer) if r != NO_REGISTER]
+    if new.registers > max(_rounded(max([used, *named])), old.registers):
+        out.append(_more(name, "registers", used, new.registers))
+    if new.slot_bytes // SLOT_ROW > rows:
+        out.append(_more(name, "slots", rows, new.slot_bytes // SLOT_ROW))
+    if follow:
+        ends = [m.offset + m.size for c in codes for v in c.views if (m := v.memory) and m.spill and m.space == "local"]
+        end = max(ends, default=new.local_bytes) - new.local_bytes
+        if new.spill_local > end:
+            out.append(_more(name, "bytes of spill memory", end, new.spill_local))
+        return out
+    for what in ("slot_bytes", "slot_pointer", "local_bytes", "spill_local"):
+        if getattr(old, what) != getattr(new, what):
+            out.append(_changed(name, f"the kernel's {what}", str(getattr(old, what)), str(getattr(new, what))))
+    return out
+
+
+def _more(function: str, what: str, used: int, reserved: int) -> Finding:
+    message = f"the kernel reserves more {what} than it uses"
+    return Finding("resources", message, function, -1, expected=f"{used}", found=f"{reserved}")
 
 
 def changed_registers(old: FunctionInfo, new: FunctionInfo) -> frozenset[str]:
     """Special registers that read differently in the two programs."""
     return frozenset() if old.slot_bytes == new.slot_bytes else frozenset(("SR_SLOTBASE", "SR_TOTAL_SMEM"))
+
+
+def _rounded(registers: int) -> int:
+    return -(-registers // REGISTER_UNIT) * REGISTER_UNIT
+
+
+def _registers(view: View) -> int:
+    """One more than the highest register an instruction names, 0 without any."""
+    return max((r.index + r.units for r in (*view.defs, *view.uses) if r.file == REG), default=0)
 
 
 def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
@@ -93,7 +125,7 @@ def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
             continue
         seen.add(id(code))
         for i, view in enumerate(code.views):
-            top = max((r.index + r.units for r in (*view.defs, *view.uses) if r.file == REG), default=0)
+            top = _registers(view)
             if top > info.registers:
                 found = f"R{top - 1}"
                 message = "a register lies outside what the kernel reserves"

@@ -41,6 +41,7 @@ from binalloc.verify.lattice import (
 from binalloc.verify.report import Finding
 
 SLOT_ROW = 128
+NO_REGISTER = 255
 
 
 class Effects:
@@ -54,7 +55,8 @@ class Effects:
 
 
 class Steps:
-    """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. volatile: special registers
+    """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot pointer's
+    register, 255 for none. volatile: special registers
     that do not read the same in both programs. slot_limit: rows that exist; spill: bytes [from, to) of spill memory."""
 
     def __init__(
@@ -64,12 +66,14 @@ class Steps:
         new: Code,
         *,
         kernel: bool,
+        pointer: int,
         volatile: frozenset[str],
         spill: tuple[int, int],
         effects: Effects,
     ) -> None:
         self.names, self.old, self.new = names, old, new
-        self.kernel, self.volatile, self.spill, self.effects = kernel, volatile, spill, effects
+        self.kernel, self.pointer = kernel, pointer
+        self.volatile, self.spill, self.effects = volatile, spill, effects
 
     # -- guards
 
@@ -284,6 +288,10 @@ class Steps:
                 found="RZ" if base is None else self._contents(state, reg_key(base.index)),
             )
             return None
+        if base.index != self.pointer:
+            named = "none is named" if self.pointer == NO_REGISTER else f"R{self.pointer}"
+            message = "a slot access goes through another register than the slot pointer"
+            self._fail("slot", message, n, -1, expected=named, found=f"R{base.index}")
         row, rest = divmod(at + memory.offset, SLOT_ROW)
         if rest:
             self._fail("slot", "a slot access is not at a whole slot", n, -1, found=f"byte {at + memory.offset}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from binalloc.isa.instruction import Module, Param
@@ -224,3 +226,139 @@ def test_a_value_written_on_both_ways_has_no_note() -> None:
     report = check(module(text), identity(module(text)), "k")
     assert report.ok
     assert not report.notes
+
+
+# -- right rewrites that were once refused
+
+INVERTED = """
+.kernel k registers=12
+MOV rd=2 form=1 imm=64
+MOV rd=3 form=1 imm=0
+S2R rd=0 sreg=0
+ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
+@P0 BRA ->other ^join
+STG ra=2 rb=0 width=4
+BRA ->join
+other:
+STG ra=2 rb=3 width=4
+join:
+STG ra=2 rb=2 moff=4 width=4
+EXIT
+"""
+
+SWAPPED = """
+.kernel k registers=12
+0| MOV rd=2 form=1 imm=64
+1| MOV rd=3 form=1 imm=0
+2| S2R rd=0 sreg=0
+3| ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
+4| @!P0 BRA ->fall ^join
+7| STG ra=2 rb=3 width=4
+-| BRA ->join
+fall:
+5| STG ra=2 rb=0 width=4
+join:
+8| STG ra=2 rb=2 moff=4 width=4
+9| EXIT
+"""
+
+
+def test_an_inverted_branch_with_swapped_targets_is_right_and_without_wrong() -> None:
+    assert verdict(INVERTED, SWAPPED) == set()
+    assert verdict(INVERTED, SWAPPED.replace("@!P0", "@P0")) != set()
+    assert verdict(INVERTED, mapped(INVERTED).replace("@P0", "@!P0")) != set()
+    other = SWAPPED.replace("3| ISETP", "-| ISETP pd0=1 ra=0 form=1 imm=17 icmp=1\n3| ISETP").replace("@!P0", "@!P1")
+    assert verdict(INVERTED, other) == {"guard"}
+
+
+TAIL = """
+.kernel k registers=12
+MOV rd=2 form=1 imm=64
+MOV rd=3 form=1 imm=0
+S2R rd=0 sreg=0
+ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
+@P0 BRA ->other{point}
+STG ra=2 rb=0 width=4
+BRA ->join
+other:
+STG ra=2 rb=3 width=4
+join:
+IADD3 rd=0 ra=0 rb=0
+STG ra=2 rb=0 moff=4 width=4
+EXIT
+"""
+
+TAIL_TWICE = """
+.kernel k registers=12
+0| MOV rd=2 form=1 imm=64
+1| MOV rd=3 form=1 imm=0
+2| S2R rd=0 sreg=0
+3| ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
+4| @P0 BRA ->other{point}
+5| STG ra=2 rb=0 width=4
+8| IADD3 rd=0 ra=0 rb=0
+9| STG ra=2 rb=0 moff=4 width=4
+10| EXIT
+other:
+7| STG ra=2 rb=3 width=4
+8| IADD3 rd=5 ra=0 rb=0
+9| STG ra=2 rb=5 moff=4 width=4
+end:
+10| EXIT
+"""
+
+
+def test_a_tail_may_be_duplicated_where_lanes_agree() -> None:
+    assert verdict(TAIL.format(point=""), TAIL_TWICE.format(point="")) == set()
+    wrong = TAIL_TWICE.format(point="").replace("rb=5 moff", "rb=0 moff")
+    assert verdict(TAIL.format(point=""), wrong) == {"operand"}
+
+
+SPILLED = """
+.kernel k registers=7 slot_bytes=256 slot_pointer=6 spill_local=8 local_bytes=16
+S2R rd=6 sreg=26
+MOV rd=0 form=2 cbank=0 coff=0
+MOV rd=1 form=2 cbank=0 coff=4
+LDG rd=2 ra=0 width=4
+STS ra=6 rb=2 spill=1 width=4
+CALL ->f
+STL rb=2 moff=16 spill=1 width=4
+LDS rd=3 ra=6 spill=1 width=4
+LDL rd=4 moff=16 spill=1 width=4
+FADD rd=4 ra=3 rb=4
+STG ra=0 rb=4 width=4
+EXIT
+.function f
+IADD3 rd=6 ra=6 form=1 imm=128
+STS ra=6 rb=2 spill=1 width=4
+FADD rd=2 ra=2 rb=2
+LDS rd=5 ra=6 spill=1 width=4
+IADD3 rd=6 ra=6 form=1 imm=0xffffff80
+FADD rd=2 ra=2 rb=5
+RET
+"""
+
+
+def test_what_was_rewritten_before_is_equal_to_itself() -> None:
+    original = module(SPILLED)
+    assert check(original, identity(original), "k").ok
+    for name, at, change in (
+        ("k", 4, {"moff": 128}),
+        ("k", 8, {"moff": 20}),
+        ("k", 7, {"rd": 2}),
+        ("f", 0, {"imm": 256}),
+        ("f", 1, {"rb": 5}),
+    ):
+        wrong = identity(original)
+        fn = wrong.function(name)
+        fn.instrs[at] = fn.instrs[at].replace(**change)
+        assert not check(original, wrong, "k").ok, (name, at)
+    added = identity(original)
+    fn = added.function("f")
+    assert fn.origin is not None
+    fn.instrs.insert(2, fn.instrs[1])
+    fn.origin.index.insert(2, -1)
+    assert not check(original, added, "k").ok
+    grown = identity(original)
+    grown.function("k").info = dataclasses.replace(original.function("k").info, slot_bytes=384)
+    assert not check(original, grown, "k").ok

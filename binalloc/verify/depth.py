@@ -1,0 +1,122 @@
+"""How deep the reconvergence stack can get, for call chains that come near its end.
+
+Needs the lockstep of every pair of functions. A stack holds, for each call under way, one entry, and for each branch
+whose lanes are apart, the entry that waits at its reconvergence point and up to one side that waits for its turn. Two
+bounds, of which the smaller holds:
+
+- *by the code*: the branches that may be open at a place (their reconvergence point not yet reached), each with the
+  entries it pushes; a branch that may be met again while it is open counts as any number;
+- *by the lanes*: every branch that comes apart leaves fewer lanes together, so that of 32 lanes at most 31 branches are
+  open at once on the whole stack, calls or not.
+
+Where neither shows that the stack's entries suffice, the rewritten program must push no more than the original at every
+step: then it overflows only where the original does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.isa.interface import STACK_ENTRIES, successors
+from binalloc.verify.code import Code
+from binalloc.verify.lattice import bits_of
+from binalloc.verify.product import Product
+
+LANES = 32
+MANY = 1 << 20
+
+
+@dataclass(frozen=True)
+class Depth:
+    """calls: the longest chain of calls. open: entries that branches add along the worst chain, by the code. sides: the
+    most entries that one branch adds."""
+
+    calls: int = 0
+    open: int = 0
+    sides: int = 0
+
+    @property
+    def entries(self) -> int:
+        """Stack entries that suffice."""
+        return 1 + self.calls + min(self.open, self.sides * (LANES - 1))
+
+
+def depth(code: Code, callees: dict[int, Depth]) -> Depth:
+    """The bound for a function; `callees`: by call word, those of the functions called."""
+    branches = [i for i in range(len(code)) if pushes(code, i)]
+    opened = _open(code, branches)
+    cost = _costs(code, branches, opened)
+
+    def at(i: int) -> int:
+        return min(MANY, sum(cost[b] for b in bits_of(opened[i])))
+
+    own = max((at(i) + cost[b] for b, i in enumerate(branches)), default=0)
+    return Depth(
+        max((1 + d.calls for d in callees.values()), default=0),
+        min(MANY, max([own, *(at(i) + d.open for i, d in callees.items())])),
+        max([*(pushes(code, i) for i in branches), *(d.sides for d in callees.values())], default=0),
+    )
+
+
+def _costs(code: Code, branches: list[int], opened: list[int]) -> list[int]:
+    """Entries per branch: MANY where it may be met again while it is open and adds some each time."""
+    inside = [0] * len(branches)  # per branch, those that may be met while it is open
+    for c, i in enumerate(branches):
+        for b in bits_of(opened[i]):
+            inside[b] |= 1 << c
+    out = []
+    for b, i in enumerate(branches):
+        point = code.fn.reconvergence(i)
+        around = bits_of(opened[i] & inside[b])
+        again = any(code.fn.reconvergence(branches[c]) != point or (c == b and pushes(code, i) > 1) for c in around)
+        out.append(MANY if again else pushes(code, i))
+    return out
+
+
+def pushes(code: Code, i: int) -> int:
+    """Entries that the branch at `i` adds where its lanes come apart."""
+    point = code.fn.reconvergence(i)
+    if point is None or code.views[i].guard is None:
+        return 0
+    return (code.fn.target(i) != point) + (i + 1 != point)
+
+
+def _open(code: Code, branches: list[int]) -> list[int]:
+    """Per word, as bits, the branches (by number) whose reconvergence point may be outstanding before it."""
+    number = {i: b for b, i in enumerate(branches)}
+    closes: dict[int, int] = {}
+    for i, b in number.items():
+        point = code.fn.reconvergence(i)
+        assert point is not None
+        closes[point] = closes.get(point, 0) | 1 << b
+    before = [0] * len(code)
+    work = [0] if len(code) else []
+    seen = set(work)
+    while work:
+        i = work.pop()
+        out = before[i] | (1 << number[i] if i in number else 0)
+        v = code.views[i]
+        falls, jumps = successors(v.control, v.guard is not None)
+        for t in ([i + 1] * falls) + ([code.fn.target(i)] if jumps and v.control == "branch" else []):
+            if not 0 <= t < len(code):
+                continue
+            arriving = before[t] | out & ~closes.get(t, 0)
+            if arriving != before[t] or t not in seen:
+                seen.add(t)
+                before[t] = arriving
+                work.append(t)
+    return before
+
+
+def no_deeper(product: Product) -> bool:
+    """Whether no step of the lockstep pushes more in the rewritten function than in the original."""
+    for node in product.nodes.values():
+        if node.kind == "skip":
+            return False
+        if node.kind == "branch" and pushes(product.new, node.n) > pushes(product.old, node.m):
+            return False
+    return True
+
+
+def too_deep(bound: Depth) -> bool:
+    return bound.entries > STACK_ENTRIES

@@ -1,0 +1,105 @@
+"""What lies around the rewritten kernel: other kernels, and functions that are called by their address.
+
+Functions are compared by content: operations, operands, guards, resources, and, through calls, what they call; not by
+name and not by having an instruction map. Control codes and addresses may differ, but for those of functions that an
+indirect call may enter: a code address is a number that may have come from anywhere, so where the original calls by
+address, the same function must lie at the same place. Needs both modules; answers findings and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.verify.report import Finding
+
+
+def check_surroundings(
+    original: Module, rewritten: Module, kernel: str, also: Collection[str] = ()
+) -> list[Finding]:
+    """Findings about everything but `kernel` and the kernels in `also`, which have checks of their own."""
+    out = []
+    compare = _Contents(original, rewritten)
+    after = {fn.name: fn for fn in rewritten.functions if fn.info.is_kernel}
+    for fn in original.functions:
+        if not fn.info.is_kernel or fn.name == kernel:
+            continue
+        new = after.get(fn.name)
+        if new is None:
+            out.append(Finding("kernel", "a kernel of the original is missing", fn.name))
+        elif fn.name not in also and (difference := compare.difference(fn, new)):
+            out.append(
+                Finding("kernel", "another kernel was changed: it needs a check of its own", fn.name, found=difference)
+            )
+    known = {fn.name for fn in original.functions if fn.info.is_kernel}
+    out += [Finding("kernel", "a kernel that the original has not", name) for name in after if name not in known]
+    if any(i.op.control == "call_indirect" for fn in original.functions for i in fn.instrs):
+        out += _by_address(original, rewritten, compare)
+    return out
+
+
+def _by_address(original: Module, rewritten: Module, compare: _Contents) -> list[Finding]:
+    """Every function of the original that an indirect call may enter must be found where it was."""
+    out = []
+    for fn in original.functions:
+        if fn.info.is_kernel:
+            continue
+        new = rewritten.at(fn.address)
+        if new is None or new.info.is_kernel:
+            found = "no function there" if new is None else f"kernel {new.name}"
+        else:
+            found = compare.difference(fn, new)
+        if found:
+            message = "an indirect call may enter this function, which is no longer where it was"
+            out.append(Finding("address", message, fn.name, expected=f"{fn.name} at word {fn.address}", found=found))
+    return out
+
+
+class _Contents:
+    """Compares functions by what they do; remembers pairs that are being compared or are equal."""
+
+    def __init__(self, original: Module, rewritten: Module) -> None:
+        self.original, self.rewritten = original, rewritten
+        self.equal: set[tuple[int, int]] = set()
+
+    def difference(self, old: Function, new: Function) -> str:
+        """Where `new` differs from `old` or a function it calls from its counterpart; "" if nowhere."""
+        seen: set[tuple[int, int]] = set()
+        work = [(old, new)]
+        while work:
+            one, other = work.pop()
+            if (id(one), id(other)) in seen | self.equal:
+                continue
+            seen.add((id(one), id(other)))
+            found = self._apart(one, other)
+            if found:
+                return found
+            work += self._calls(one, other)
+        self.equal |= seen
+        return ""
+
+    def _apart(self, old: Function, new: Function) -> str:
+        if len(old.instrs) != len(new.instrs):
+            return f"{new.name} has {len(new.instrs)} instructions, not {len(old.instrs)}"
+        for i, (a, b) in enumerate(zip(old.instrs, new.instrs, strict=True)):
+            if (a.op.code, a.guard, a.guard_neg) != (b.op.code, b.guard, b.guard_neg) or _fields(a) != _fields(b):
+                return f"another instruction at {new.name}+{i}"
+        for name, value in vars(replace(old.info, machine="")).items():
+            if value != vars(replace(new.info, machine=""))[name]:
+                return f"another {name} of {new.name}"
+        return "" if old.shared == new.shared else f"other shared variables of {new.name}"
+
+    def _calls(self, old: Function, new: Function) -> list[tuple[Function, Function]]:
+        out = []
+        for i, instr in enumerate(old.instrs):
+            if instr.op.control == "call":
+                callees = self.original.callee(old, i), self.rewritten.callee(new, i)
+                if callees[0] is not None and callees[1] is not None:
+                    out.append((callees[0], callees[1]))
+        return out
+
+
+def _fields(instr: Instr) -> dict[str, int]:
+    """The instruction's fields, but for the distance of a call."""
+    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != "call"}

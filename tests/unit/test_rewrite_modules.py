@@ -1,0 +1,230 @@
+"""Rewriting one kernel of a module leaves the others as they were: their code, what they call, and code addresses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.launch_types import Argument, Launch
+from binalloc.emulator.run import run
+from binalloc.isa.assembler import assemble
+from binalloc.isa.container import read_module, write_module
+from binalloc.isa.disassembler import disassemble
+from binalloc.isa.instruction import Module, Origin
+from binalloc.models.machine import load_machine
+from binalloc.transform.rewrite import rewrite
+from binalloc.transform.schedule import schedule
+from binalloc.verify.checker import check
+
+MACHINE = load_machine("gtx680")
+
+TWO_KERNELS = """
+.kernel A
+    .param x 8
+{body}
+    MOV R2, c[0][x]
+    MOV R3, c[0][x+4]
+    CALL one
+    STG [R2], R1
+    EXIT
+.end
+.func one
+    MOV R1, 1
+    RET
+.end
+.kernel B
+    .param x 8
+    MOV R2, c[0][x]
+    MOV R3, c[0][x+4]
+    MOV R0, &two
+    CALL.IND R0
+    STG [R2], R1
+    EXIT
+.end
+.func two
+    MOV R1, 2
+    RET
+.end
+"""
+SHRINKS = "    .local_bytes 16\n    S2R R6, SR_TID.X\n" + "    STL [4], R6\n" * 20 + "    LDL R6, [4]\n    MOV R7, R6\n"
+GROWS = """
+    S2R R4, SR_TID.X
+    IADD3 R5, R4, 1, RZ
+    IADD3 R6, R5, R4, RZ
+    IADD3 R7, R6, R5, RZ
+    IADD3 R8, R7, R6, RZ
+    IADD3 R4, R8, R7, R5
+    IADD3 R4, R4, R8, R6
+    MOV R9, c[0][x]
+    MOV R10, c[0][x+4]
+    STG [R9], R4
+""".replace("R9", "R10").replace("R10, c[0][x+4]", "R11, c[0][x+4]")
+
+
+def outcome(module: Module, kernel: str) -> int:
+    launch = Launch(kernel, (1, 1, 1), (1, 1, 1), 0, (Argument("x", "buffer", "u32", (1,)),))
+    ready = read_module(write_module(schedule(module, MACHINE)))
+    return int(run(ready, kernel, launch, MACHINE, engine="python").buffers["x"][0])
+
+
+@pytest.mark.parametrize(("body", "registers"), [(SHRINKS, 16), (GROWS, 6), ("", 16)])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 0, 3, 2), (3, 2, 1, 0), (2, 3, 0, 1)])
+def test_code_addresses_that_are_called_stay(body: str, registers: int, order: tuple[int, ...]) -> None:
+    parts = [p + ".end\n" for p in TWO_KERNELS.format(body=body).strip().split(".end\n")[:-1]]
+    parts += [TWO_KERNELS.strip().split(".end\n")[-1]] if len(parts) < 4 else []
+    original = assemble("".join(parts[i] if parts[i].endswith(".end\n") else parts[i] + "\n" for i in order))
+    assert outcome(original, "B") == 2
+    rewritten = rewrite(original, "A", registers, 0)
+    assert check(original, rewritten, "A").ok, str(check(original, rewritten, "A"))
+    assert outcome(rewritten, "B") == 2
+    assert outcome(rewritten, "A") == 1
+    assert {fn.name: fn.address for fn in rewritten if fn.name in ("one", "two")} == {
+        fn.name: fn.address for fn in original if fn.name in ("one", "two")
+    }
+    assert write_module(assemble(disassemble(rewritten))) == write_module(rewritten)
+
+
+def test_functions_that_moved_under_an_indirect_call_are_found() -> None:
+    original = assemble(TWO_KERNELS.format(body=SHRINKS))
+    rewritten = rewrite(original, "A", 16, 0)
+    moved = copy.deepcopy(rewritten)
+    calls = {
+        (fn.name, i): callee.name
+        for fn in moved
+        for i, x in enumerate(fn.instrs)
+        if x.op.control == "call" and (callee := moved.callee(fn, i))
+    }
+    moved.layout()
+    for (name, i), callee in calls.items():
+        fn = moved.function(name)
+        fn.instrs[i] = fn.instrs[i].replace(target=moved.function(callee).address - fn.address - i - 1)
+    assert {e.kind for e in check(original, moved, "A").errors} == {"address"}
+    dropped = copy.deepcopy(rewritten)
+    dropped.functions = [fn for fn in dropped.functions if fn.name != "two"]
+    assert {e.kind for e in check(original, dropped, "A").errors} == {"address"}
+    changed = copy.deepcopy(rewritten)
+    fn = changed.function("two")
+    fn.instrs[0] = fn.instrs[0].replace(imm=3)
+    fn.origin = Origin("two", [0, 1])
+    assert {e.kind for e in check(original, changed, "A").errors} == {"address"}
+
+
+def test_without_indirect_calls_addresses_do_not_matter() -> None:
+    text = TWO_KERNELS.format(body=SHRINKS).replace("CALL.IND R0", "CALL two")
+    original = assemble(text)
+    rewritten = rewrite(original, "A", 16, 0)
+    assert rewritten.function("two").address < original.function("two").address
+    assert check(original, rewritten, "A").ok
+    assert outcome(rewritten, "B") == 2
+
+
+SHARED = """
+.kernel A
+    .param x 8
+    MOV R2, c[0][x]
+    MOV R3, c[0][x+4]
+    CALL f
+    STG [R2], R1
+    EXIT
+.end
+.kernel B
+    .param x 8
+    MOV R2, c[0][x]
+    MOV R3, c[0][x+4]
+    CALL f
+    STG [R2], R1
+    EXIT
+.end
+.func f
+    MOV R4, 3
+    IADD3 R1, R4, 4, RZ
+    RET
+.end
+"""
+
+
+def rewritten_alone() -> tuple[Module, Module]:
+    original = assemble(SHARED)
+    return original, rewrite(original, "A", 5, 0)
+
+
+@pytest.mark.parametrize("function", ["B", "f"])
+@pytest.mark.parametrize("with_map", [True, False])
+def test_another_kernel_or_what_it_calls_may_not_change(function: str, with_map: bool) -> None:
+    original, rewritten = rewritten_alone()
+    assert check(original, rewritten, "A").ok
+    fn = rewritten.function(function)
+    i = 0 if function == "f" else 3
+    fn.instrs[i] = fn.instrs[i].replace(**({"imm": 9} if function == "f" else {"moff": 4}))
+    fn.origin = Origin(function, list(range(len(fn)))) if with_map else None
+    report = check(original, rewritten, "A")
+    assert [(e.kind, e.function) for e in report.errors] == [("kernel", "B")]
+    assert check(original, rewritten, "A", also=("B",)).ok
+
+
+def test_two_kernels_rewritten_one_after_the_other_are_proven_together() -> None:
+    original, once = rewritten_alone()
+    twice = rewrite(once, "B", 4, 0)
+    assert not check(original, twice, "A").ok
+    assert check(original, twice, "A", also=("B",)).ok
+    assert check(once, twice, "B").ok
+
+
+@pytest.mark.parametrize(
+    ("function", "field", "value"),
+    [
+        ("A", "registers", 200),
+        ("A", "slot_bytes", 128 * 40),
+        ("A", "spill_local", 4096),
+        ("A", "local_stack", 3),
+        ("f", "registers", 200),
+        ("f", "shared_bytes", 64),
+        ("f", "local_frame", 64),
+        ("f", "kind", "kernel"),
+        ("f", "max_threads", 32),
+        ("f", "slot_pointer", 3),
+        ("f", "slot_bytes", 128),
+        ("f", "spill_local", 16),
+    ],
+)
+def test_resources_and_metadata_are_looked_at(function: str, field: str, value: object) -> None:
+    original = assemble(SHARED)
+    original.functions = [fn for fn in original.functions if fn.name != "B"]
+    rewritten = rewrite(original, "A", 5, 0)
+    assert check(original, rewritten, "A").ok
+    fn = rewritten.function(function)
+    fn.info = dataclasses.replace(fn.info, **{field: value})
+    assert not check(original, rewritten, "A").ok
+
+
+def chain(count: int, guarded: bool) -> str:
+    """Functions that call one another under ever smaller guards, and a kernel that calls the first."""
+    out = [
+        ".kernel A\n.param x 8\nS2R R0, SR_TID.X\nMOV R2, c[0][x]\nMOV R3, c[0][x+4]\n",
+        "IMAD.WIDE R2, R0, 4, R2\nMOV R1, 0\nCALL f0\nSTG [R2], R1\nEXIT\n.end\n",
+    ]
+    for i in range(count):
+        guard = "@P0 " if guarded else ""
+        call = f"{guard}CALL f{i + 1}\n" if i + 1 < count else ""
+        out.append(
+            f".func f{i}\nIADD3 R1, R1, 1, RZ\nISETP.GT.AND P0, PT, R0, {i}, PT\n{call}IADD3 R1, R1, 1, RZ\nRET\n.end\n"
+        )
+    return "".join(out)
+
+
+def test_the_reconvergence_stack_suffices_where_the_originals_does() -> None:
+    original = assemble(chain(40, guarded=True))
+    launch = Launch("A", (1, 1, 1), (32, 1, 1), 0, (Argument("x", "buffer", "u32", (32,)),))
+    got = run(schedule(original, MACHINE), "A", launch, MACHINE, engine="python").buffers["x"]
+    assert (got == 2 * (np.arange(32) + 1)).all()
+    deep = rewrite(original, "A", 8, 0)
+    assert {e.kind for e in check(original, deep, "A").errors} == {"stack"}
+    for count, guarded in ((40, False), (31, True)):
+        original = assemble(chain(count, guarded))
+        fine = rewrite(original, "A", 8, 0)
+        assert check(original, fine, "A").ok
+        after = run(schedule(fine, MACHINE), "A", launch, MACHINE, engine="python").buffers["x"]
+        assert (after == run(schedule(original, MACHINE), "A", launch, MACHINE, engine="python").buffers["x"]).all()
