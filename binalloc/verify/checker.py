@@ -227,10 +227,22 @@ class _Checker:
         codes = [p.new for p in self.order]
         for finding in check_accesses(codes, new.info):
             self.errors[finding] = None
-        rows = _rows(result) if self.follow else old.info.slot_bytes // SLOT_ROW
+        rows = self._reach(new.info.slot_pointer) if self.follow else old.info.slot_bytes // SLOT_ROW
         for finding in check_reserved(codes, rows, old.info, new.info, self.follow):
             self.errors[finding] = None
         self.stats.update(contexts=count, steps=contexts.steps, slots=_rows(result))
+
+    def _reach(self, pointer: int) -> int:
+        """Slots that the code can reach if every way through it is taken: rows of its own accesses, and those of
+        callees above the largest shift of the pointer."""
+        rows: dict[int, int] = {}
+        for pair in self.order:
+            own = max((m.offset // SLOT_ROW + 1 for i, v in enumerate(pair.new.views)
+                       if (m := v.memory) is not None and pair.new.slot_access(i)), default=0)  # fmt: skip
+            shifts = [add[2] // SLOT_ROW for add in pair.new.adds if add is not None and add[:2] == (pointer, pointer)]
+            below = max((rows[id(callee)] for callee in pair.callees.values()), default=0)
+            rows[id(pair)] = max(own, max([0, *shifts]) + below)
+        return rows[id(self.order[-1])]
 
     def _launch(self, setting: Setting, old: Function, new: Function) -> State:
         """At a kernel's start nothing is written but the local stack register."""
