@@ -29,6 +29,11 @@ MOV rd=2 form=1 imm=64
 MOV rd=3 form=1 imm=0
 MOV rd=4 form=1 imm=7
 S2R rd=0 sreg=0
+CALL ->g
+STG ra=2 rb=4 width=4
+STG ra=2 rb=1 width=4
+EXIT
+.function g
 ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
 @P0 BRA ->other
 NOP
@@ -37,9 +42,7 @@ other:
 NOP
 join:
 CALL ->f
-STG ra=2 rb=4 width=4
-STG ra=2 rb=1 width=4
-EXIT
+RET
 .function f
 IADD3 rd=1 ra=0 form=1 imm=3
 RET
@@ -51,17 +54,19 @@ TWO_CLONES = """
 1| MOV rd=3 form=1 imm=0
 2| MOV rd=4 form=1 imm=7
 3| S2R rd=0 sreg=0
-4| ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
-5| @P0 BRA ->other
-6| NOP
-9| CALL ->f
+4| CALL ->g
+5| STG ra=2 rb=4 width=4
+6| STG ra=2 rb=1 width=4
+7| EXIT
+.function g
+0| ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
+1| @P0 BRA ->other
+5| CALL ->f
 -| BRA ->join
 other:
-9| CALL ->f.two
+5| CALL ->f.two
 join:
-10| STG ra=2 rb=4 width=4
-11| STG ra=2 rb=1 width=4
-12| EXIT
+6| RET
 .function f
 {one}
 0| IADD3 rd=1 ra=0 form=1 imm=3
