@@ -143,7 +143,12 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
             for ref in (*v.defs, *v.uses):
                 if ref.file == "R" and ref.index + ref.units > most:
                     most, where = ref.index + ref.units, f"{fn.name}+{index}"
-    claimed = kernel.info.registers
+    claimed = min(kernel.info.registers, RZ)
+    if most > RZ:
+        raise MalformedInput(
+            f"{kernel.name} names a register behind the last", file=path or None, place=where,
+            found=f"R{most - 1}", expected=f"R0 to R{RZ - 1}",
+        )  # fmt: skip
     if claimed and most > claimed:
         raise MalformedInput(
             f"{kernel.name} uses more registers than it claims",

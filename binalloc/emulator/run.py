@@ -19,6 +19,7 @@ from binalloc.emulator.faults import Context, kernel_fault
 from binalloc.emulator.launch import check_against, variable_name
 from binalloc.emulator.launch_types import Argument, Launch
 from binalloc.emulator.load import Constants, Program, check_registers, check_scheduled, reachable
+from binalloc.emulator.races import MAX_BLOCK_WARPS
 from binalloc.emulator.spin import find_spin
 from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Memories
 from binalloc.emulator.stats import collect
@@ -316,6 +317,7 @@ class Device:
         m = self.machine
         warps = self.need.warps * self.engine.get(self.g, 0, "resident_limit")
         bounds = (
+            ("threads per block", self.need.threads, L.LANES * MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
             ("warps per scheduler", -(-warps // m.schedulers.count), 61),
             ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),

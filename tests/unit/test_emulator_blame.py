@@ -12,7 +12,7 @@ from binalloc.emulator.layout import STACK_DEPTH
 from binalloc.errors import KernelFault, MalformedInput
 from binalloc.isa.assembler import assemble
 from binalloc.isa.container import read_module, write_module
-from binalloc.isa.instruction import Instr, Module
+from binalloc.isa.instruction import Module
 from tests.unit.emulator_kit import address, go, module, op
 
 SPLIT = [op("S2R", rd=0, sreg=0, wbar=0), op("ISETP", pd0=0, ra=0, form=1, imm=5, icmp=1, wait=1)]
@@ -49,28 +49,18 @@ def test_indirect_recursion_and_a_chain_of_calls_blame_the_last_call() -> None:
     assert f"f{STACK_DEPTH - 2}+0 `CALL" in fault(module([op("CALL", target=7), op("EXIT")], functions=code))
 
 
-def nested(depth: int) -> list[Instr]:
-    """A kernel of `depth` divergent branches, each on the side of one lane fewer that falls through."""
-    code = [op("S2R", rd=0, sreg=0, wbar=0), op("NOP", wait=1)]
-    for i in range(depth):
-        code.append(op("ISETP", pd0=0, ra=0, form=1, imm=i + 1, icmp=1))
-        code.append(op("BRA", guard=HALF, target=0, diverges=1, reconv=0))
-    end = len(code)
-    for at, instr in enumerate(code):
-        if instr.name == "BRA":
-            code[at] = instr.replace(target=end - at - 1, reconv=end - at)
-    return [*code, op("NOP"), op("EXIT")]
-
-
-def test_divergence_without_end_blames_the_branch() -> None:
-    go(module(nested(20)))
-    # every level calls itself below the branch: two entries each
-    recursive = [op("BRA", guard=HALF, target=1, diverges=1, reconv=1), op("CALL", target=-2), op("RET")]
-    m = module([*SPLIT, op("CALL", target=0), op("EXIT")], functions={"f": recursive})
-    m.functions[0].instrs[2] = op("CALL", target=m.function("f").address - 3)
-    text = fault(m)
-    assert "stack overflow" in text
-    assert "f+0 `" in text or "f+1 `CALL" in text
+@pytest.mark.parametrize(("wrappers", "blamed"), [(0, ""), (1, "f+3 `CALL"), (2, "f+2 `@P0 BRA")])
+def test_of_branches_and_calls_the_one_that_pushes_the_65th_entry_is_blamed(wrappers: int, blamed: str) -> None:
+    # every level of f sends one lane more past its own call: two entries each, 62 in all above two
+    count = [op("IADD3", rd=1, ra=1, form=1, imm=1, rc=255), op("ISETP", pd0=0, ra=0, rb=1, icmp=1)]
+    f = [*count, op("BRA", guard=HALF, target=1, diverges=1, reconv=1), op("CALL", target=-4), op("RET")]
+    through = {f"w{i}": [op("CALL", target=7), op("RET")] for i in range(wrappers)}
+    kernel = [op("S2R", rd=0, sreg=0, wbar=0), op("MOV", rd=1, rb=255, wait=1), op("CALL", target=5), op("EXIT")]
+    m = module(kernel, functions=through | {"f": f})
+    if blamed:
+        assert blamed in fault(m)
+    else:
+        go(m)
 
 
 def test_a_return_without_a_call_blames_the_return() -> None:
