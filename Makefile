@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full check bench docs samples ptx clean
+.PHONY: demo test test-full fuzz-run check bench docs samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ check: $(STAMP)
 	$(BIN)/ruff check binalloc tests samples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Hostile programs in the emulator, for five minutes; with BINALLOC_BOUNDSCHECK=1 every index is checked.
+fuzz-run: $(STAMP)
+	$(BIN)/python -m tests.fuzz_run --count 100000 --seconds 300 --modes
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.bench_path

@@ -175,15 +175,17 @@ def run(
 
     loaded = _required_launch(launch, size)
     module, _ = load_module(file)
-    found = run_to_dict(
-        module,
-        kernel,
-        loaded,
-        machine_of(module, kernel or loaded.kernel, machine, runs=True),
-        {"engine": engine, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race},
-        reference=reference,
-        save=save,
-    )
+    with progress(as_json) as show:
+        found = run_to_dict(
+            module,
+            kernel,
+            loaded,
+            machine_of(module, kernel or loaded.kernel, machine, runs=True),
+            {"engine": engine, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race},
+            reference=reference,
+            save=save,
+            progress=show,
+        )
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
@@ -329,7 +331,8 @@ def verify(
     loaded = _optional_launch(launch, size)
     old, new = load_two(original, rewritten)
     ran_on = machine_of(new, kernel or (loaded.kernel if loaded else None), machine, runs=loaded is not None)
-    found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, max_cycles)
+    with progress(as_json) as show:
+        found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, max_cycles, show)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
@@ -409,16 +412,24 @@ def _only_with_occupancy() -> None:
 
 
 @main.command()
-@options(machine_option, engine_option, json_option)
+@options(machine_option, engine_option, max_cycles_option, json_option)
 @click.option("--size", metavar="NAME", help="Use [sizes.NAME] of every launch file (test: a few blocks).")
 @click.option("--samples", type=click.Path(file_okay=False), default="samples", show_default=True)
 @click.argument("names", nargs=-1)
-def demo(machine: str, engine: str, as_json: bool, size: str | None, samples: str, names: tuple[str, ...]) -> None:
+def demo(
+    machine: str,
+    engine: str,
+    max_cycles: int | None,
+    as_json: bool,
+    size: str | None,
+    samples: str,
+    names: tuple[str, ...],
+) -> None:
     """Rewrite the samples and print what each gains; the main job of `make demo`."""
     from binalloc.report.demo import render_demo, run_demo
 
     with progress(False) as show:
-        rows = run_demo(samples, list(names), machine_model(machine), engine, size, show)
+        rows = run_demo(samples, list(names), machine_model(machine), engine, size, show, max_cycles)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "machine": machine, "rows": rows})
     else:

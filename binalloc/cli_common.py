@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from binalloc import __version__
+from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import BinallocError, MalformedInput, UsageError
 
 if TYPE_CHECKING:
@@ -100,6 +101,12 @@ def main() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # Shared options, input and output.
 
+
+def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
+    """The value of --max-cycles: a number, at least 1, or `none`, which becomes None."""
+    return None if value == "none" else click.IntRange(min=1)(value, param, ctx)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 kernel_option = click.option("--kernel", metavar="NAME", help="The kernel, where the binary has several.")
 machine_option = click.option(
@@ -112,7 +119,14 @@ launch_option = click.option("--launch", type=click.Path(dir_okay=False), help="
 size_option = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 engine_option = click.option("--engine", type=click.Choice(["numba", "python"]), default="numba", show_default=True)
-max_cycles_option = click.option("--max-cycles", type=click.IntRange(min=1), help="Stop the emulation there.")
+max_cycles_option = click.option(
+    "--max-cycles",
+    callback=_cycle_limit,
+    default=str(DEFAULT_MAX_CYCLES),
+    show_default=True,
+    metavar="N|none",
+    help="Cycles after which an emulated run ends with exit code 4; none: no limit.",
+)
 file_argument = click.argument("file", type=click.Path(allow_dash=True))
 
 
@@ -222,7 +236,7 @@ def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: b
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Progress lines on stderr, rewritten in place on a terminal."""
+    """A progress line on stderr, rewritten in place; only on a terminal, so that logs and pipes get none of it."""
     terminal = sys.stderr.isatty()
 
     def show(text: str) -> None:

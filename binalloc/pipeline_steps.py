@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import BinallocError, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import view
@@ -36,7 +37,7 @@ class Request:
 
     registers, slots: explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
-    engine: numba or python. cycles_limit: --max-cycles per run.
+    engine: numba or python. cycles_limit: of each emulated run; None: no limit.
     """
 
     kernel: str
@@ -49,7 +50,7 @@ class Request:
     allocator: str = "best"
     emulate: bool = True
     engine: str = "numba"
-    cycles_limit: int | None = None
+    cycles_limit: int | None = DEFAULT_MAX_CYCLES
     progress: Progress = _silent
 
 
@@ -256,6 +257,15 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
     )
 
 
+def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
+    """A `progress` for emulated runs that tells `show` in words how far the run of `what` is."""
+
+    def tell(cycles: int, ended: int, blocks: int) -> None:
+        show(f"{what}: {cycles:,} cycles, {ended} of {blocks} blocks ended")
+
+    return tell
+
+
 def measure(
     version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
 ) -> Version:
@@ -272,6 +282,7 @@ def measure(
         max_cycles=request.cycles_limit,
         blocks_per_sm=blocks,
         ideal_blocks=ideal_blocks,
+        progress=run_progress(request.kernel, request.progress),
     )
     return replace(
         version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals

@@ -71,10 +71,11 @@ def random_module(rng: random.Random) -> Module:
     for k, name in enumerate(names):
         module.functions.append(_random_function(rng, name, k == 0 or rng.random() < 0.4))
     module.layout()
+    callees = [fn for fn in module.functions if not fn.info.is_kernel]
     for fn in module.functions:
         for i in range(len(fn.instrs) - 1):
-            if rng.random() < 0.1:
-                callee = rng.choice(module.functions)
+            if callees and rng.random() < 0.1:
+                callee = rng.choice(callees)
                 fn.instrs[i] = make("CALL", target=callee.address - fn.address - i - 1, ctrl=random_control(rng))
     fill_resources(module, module.functions, [])
     for fn in module.functions:

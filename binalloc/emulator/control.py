@@ -16,12 +16,15 @@ from binalloc.emulator.faulting import set_fault
 from binalloc.emulator.layout import (
     C_RECONV,
     C_TARGET,
+    C_VALID,
     ENTRY_CALL,
     ENTRY_PLAIN,
+    F_CALL_TARGET,
     F_DIVERGES,
     F_NO_RECONV,
     F_RETURN,
     F_STACK,
+    FUNCTION,
     S_BRANCHES,
     S_DIVERGENT,
     ST_KIND,
@@ -30,6 +33,7 @@ from binalloc.emulator.layout import (
     ST_RPC,
     STACK_DEPTH,
 )
+from binalloc.emulator.scan import lowest_bit
 
 
 @device
@@ -46,10 +50,10 @@ def settle(s: Any, w: int) -> None:
 
 @device
 def push(g: Any, s: Any, w: int, kind: int, pc: int, rpc: int, mask: int) -> None:
-    """Push an entry; overflow is a fault at the running instruction."""
+    """Push an entry; overflow is a fault at the running instruction, whatever the entries' PCs are by now."""
     sp = s.sp[w] + 1
     if sp >= STACK_DEPTH:
-        set_fault(g, s, F_STACK, w, s.stack[w, sp - 1, ST_PC], -1, STACK_DEPTH, 0, 0)
+        set_fault(g, s, F_STACK, w, s.at[w], -1, STACK_DEPTH, 0, 0)
         return
     s.sp[w] = sp
     s.stack[w, sp, ST_KIND] = kind
@@ -90,11 +94,37 @@ def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: in
 
 
 @device
-def call(g: Any, s: Any, w: int, pc: int, target: int, mask: int) -> None:
-    """CALL: lanes `mask` enter `target`; the others wait behind the call until it has returned."""
+def enter(g: Any, s: Any, program: Any, w: int, pc: int, target: int, mask: int) -> None:
+    """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, which is not trusted to be one."""
+    if target < 0 or target >= g.code_words or program[target, C_VALID] != FUNCTION:
+        set_fault(g, s, F_CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
+        return
+    push(g, s, w, ENTRY_CALL, target, -1, mask)
+
+
+@device
+def call(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+    """CALL: lanes `mask` enter its target; the others wait behind the call until it has returned."""
     s.stack[w, s.sp[w], ST_PC] = pc + 1
     if mask != 0:
-        push(g, s, w, ENTRY_CALL, target, -1, mask)
+        enter(g, s, program, w, pc, program[pc, C_TARGET], mask)
+    settle(s, w)
+
+
+@device
+def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+    """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
+    the function of the lowest lane runs first."""
+    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    for k in range(g.lanes):
+        lane = g.lanes - 1 - k
+        same = 0
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and s.a[t] == s.a[lane]:
+                same |= 1 << t
+        if (mask >> lane) & 1 and lowest_bit(same) == lane:
+            enter(g, s, program, w, pc, s.a[lane], same)
+    settle(s, w)
 
 
 @device

@@ -79,6 +79,7 @@ def start_warp(g: Any, s: Any, regs: Any, hazard: Any, local: Any, slot: int, i:
     mask = (1 << threads) - 1
     s.live[w] = mask
     s.sp[w] = 0
+    s.at[w] = g.entry
     s.stack[w, 0, ST_KIND] = ENTRY_PLAIN
     s.stack[w, 0, ST_PC] = g.entry
     s.stack[w, 0, ST_RPC] = -1

@@ -30,6 +30,7 @@ from binalloc.emulator.layout import (
     F_CONST,
     F_GLOBAL,
     F_LOCAL,
+    F_LOCAL_ATOMIC,
     F_MISALIGNED,
     F_NOT_EXECUTED,
     F_SHARED,
@@ -53,7 +54,7 @@ from binalloc.emulator.layout import (
     WINDOW_SIZE,
 )
 from binalloc.emulator.memory import global_time, local_time, shared_time
-from binalloc.emulator.scan import count_bits
+from binalloc.emulator.scan import count_bits, lowest_bit
 
 
 @device
@@ -84,14 +85,18 @@ def aligned(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
 
 @device
 def within(g: Any, s: Any, mask: int, low: int, high: int, size: int) -> int:
-    """First lane of `mask` whose access is not inside [low, high); -1 if all are."""
+    """First lane of `mask` whose access is not inside [low, high); -1 if all are. 0 <= low, high <= 2^62.
+
+    Addresses come from registers and may be anything: the sum is taken of the bounds, where it cannot wrap.
+    """
+    last = high - size
     wrong = 0
     for t in range(g.lanes):
-        outside = 1 if s.addr[t] < low or s.addr[t] + size > high else 0
+        outside = 1 if s.addr[t] < low or s.addr[t] > last else 0
         wrong |= outside & (mask >> t)
     if wrong:
         for t in range(g.lanes):
-            if (mask >> t) & 1 and (s.addr[t] < low or s.addr[t] + size > high):
+            if (mask >> t) & 1 and (s.addr[t] < low or s.addr[t] > last):
                 return t
     return -1
 
@@ -112,19 +117,20 @@ def buffer_of(g: Any, address: int) -> int:
 
 @device
 def global_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
-    """Every lane inside one buffer; lanes mostly share theirs."""
+    """Every lane inside one buffer; lanes mostly share theirs. The sum as in `within`."""
     rest = mask
     while rest:
         lane = 0
         while not (rest >> lane) & 1:
             lane += 1
         b = buffer_of(g, s.addr[lane])
-        if b < 0 or s.addr[lane] + size > g.buffer_end[b]:
+        last = g.buffer_end[b] - size if b >= 0 else 0
+        if b < 0 or s.addr[lane] > last:
             set_fault(g, s, F_GLOBAL, w, pc, lane, s.addr[lane], size, b)
             return
         inside = 0
         for t in range(g.lanes):
-            ok = 1 if s.addr[t] >= g.buffer_start[b] and s.addr[t] + size <= g.buffer_end[b] else 0
+            ok = 1 if s.addr[t] >= g.buffer_start[b] and s.addr[t] <= last else 0
             inside |= ok << t
         rest &= ~inside
 
@@ -308,7 +314,7 @@ def in_local(g: Any, s: Any, program: Any, regs: Any, local: Any, w: int, pc: in
     size = program[pc, C_SIZE]
     spill = program[pc, C_SPILL]
     if access == ACCESS_ATOMIC:
-        set_fault(g, s, F_LOCAL, w, pc, -1, 0, 0, 0)
+        set_fault(g, s, F_LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
         return
     local_bounds(g, s, w, pc, mask, size, spill)
     if g.fault:
@@ -348,7 +354,8 @@ def in_const(g: Any, s: Any, program: Any, regs: Any, const: Any, w: int, pc: in
 def in_generic(
     g: Any, s: Any, program: Any, regs: Any, global_: Any, shared: Any, local: Any, w: int, pc: int, mask: int
 ) -> None:
-    """Each lane goes where its address points: the shared window, the local window, or global memory."""
+    """Each lane goes where its address points: the shared window, the local window, or global memory. Leaves `s.addr`
+    as it was, for the checks that follow."""
     in_window = 0
     in_stack = 0
     for t in range(g.lanes):
@@ -372,6 +379,8 @@ def in_generic(
         for t in range(g.lanes):
             s.addr[t] -= LOCAL_WINDOW
         in_local(g, s, program, regs, local, w, pc, in_stack)
+        for t in range(g.lanes):
+            s.addr[t] += LOCAL_WINDOW
 
 
 @device

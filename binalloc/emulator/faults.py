@@ -14,6 +14,7 @@ _NAMES = {
     L.F_GLOBAL: "global memory access out of bounds",
     L.F_SHARED: "shared memory access out of bounds",
     L.F_LOCAL: "local memory access out of bounds",
+    L.F_LOCAL_ATOMIC: "atomic operation on local memory",
     L.F_CONST: "constant access out of bounds",
     L.F_MISALIGNED: "misaligned access",
     L.F_SPILL: "spill access outside the thread's own slots",
@@ -33,8 +34,11 @@ _NAMES = {
     L.F_WARPSYNC: "a named lane is not converged",
     L.F_POISON: "uninitialised value used",
     L.F_RACE: "shared-memory race",
-    L.F_CALL_TARGET: "indirect call to no function",
+    L.F_CALL_TARGET: "call of no function",
 }
+
+
+_U64 = (1 << 64) - 1
 
 
 class Context:
@@ -94,23 +98,25 @@ def kernel_fault(c: Context) -> KernelFault:
 
 
 def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[str | None, str | None, str | None]:
-    """(found, expected, remedy) of a fault from its three detail words."""
+    """(found, expected, remedy) of a fault from its three detail words. Addresses are shown unsigned."""
     if code in (L.F_RAW, L.F_WAW, L.F_WAR):
         return hazard(c, code, lane, a, b, d)
     if code == L.F_GLOBAL:
-        return f"address {a:#x}, {b} bytes", "an address inside one buffer or variable", None
+        return f"address {a & _U64:#x}, {b} bytes", "an address inside one buffer or variable", None
     if code == L.F_SHARED:
         return (
-            f"address {a:#x}, {b} bytes",
+            f"address {a & _U64:#x}, {b} bytes",
             f"below {d:#x}, the end of the block's static and dynamic shared memory",
             None,
         )
     if code == L.F_LOCAL:
         return f"address {a:#x}", f"{b:#x} to {d:#x}, the thread's local frames", None
+    if code == L.F_LOCAL_ATOMIC:
+        return f"offset {a:#x} of the local window", "a generic address of shared or global memory", None
     if code == L.F_CONST:
         return f"offset {a:#x} of bank {d}, {b} bytes", "an offset inside the bank", None
     if code == L.F_MISALIGNED:
-        return f"address {a:#x}", f"a multiple of {b}", None
+        return f"address {a & _U64:#x}", f"a multiple of {b}", None
     if code == L.F_SPILL:
         return f"address {a:#x}", f"the thread's own 4-byte words of {b:#x} to {d:#x}", None
     if code == L.F_STACK:
@@ -124,7 +130,9 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.F_WARPSYNC:
         return f"lanes {a:#x} named, {b:#x} here", "every named live lane", None
     if code == L.F_CALL_TARGET:
-        return f"code word {a}", "the first word of a function", None
+        return called(c, a), "the first word of a function", "Kernels are launched, not called."
+    if code == L.F_PC:
+        return f"code word {a}, which holds no instruction, as the next one", "an EXIT, RET or BRA at the end", None
     if code == L.F_TEXTURE:
         if b == 0:
             return f"handle {a:#x}", "the handle of a texture that the launch names", None
@@ -137,6 +145,13 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
         found = f"address {a:#x} was {other} in {c.where(b)} by another warp" if d < 2 else f"address {a:#x} is {other}"
         return found, "a barrier between the two accesses", None
     return None, None, None
+
+
+def called(c: Context, word: int) -> str:
+    """What a call that enters no function names."""
+    place = c.program.place(word)
+    kernel = f", the kernel {place[0].name}" if place is not None and place[1] == 0 else ""
+    return f"code word {word}{kernel}"
 
 
 def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:

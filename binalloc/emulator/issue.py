@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.emulator.barriers import arrive, reconsider
-from binalloc.emulator.control import branch, call, finish, leave, push, settle
+from binalloc.emulator.control import branch, call, call_indirect, finish, leave, settle
 from binalloc.emulator.device import device
 from binalloc.emulator.dispatch import dispatch
 from binalloc.emulator.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
@@ -28,7 +28,6 @@ from binalloc.emulator.layout import (
     C_GUARDN,
     C_RBAR,
     C_STALL,
-    C_TARGET,
     C_UNIT,
     C_VALID,
     C_WAIT,
@@ -41,11 +40,10 @@ from binalloc.emulator.layout import (
     CT_NONE,
     CT_RETURN,
     CT_WARPSYNC,
-    ENTRY_CALL,
-    F_CALL_TARGET,
     F_NOT_EXECUTED,
     F_PC,
     NO_BARRIER,
+    NO_CODE,
     R_BARRIER,
     R_BRANCH,
     R_DRAIN,
@@ -105,28 +103,6 @@ def advance(s: Any, w: int, pc: int) -> None:
 
 
 @device
-def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
-    """CALL.IND: one CALL entry per distinct target; they run one after the other, the lowest lane's first."""
-    call(g, s, w, pc, 0, 0)
-    rest = mask
-    while rest and g.fault == 0:
-        lane = 0
-        for t in range(g.lanes):
-            if (rest >> t) & 1:
-                lane = t
-        target = s.a[lane]
-        same = 0
-        for t in range(g.lanes):
-            if (rest >> t) & 1 and s.a[t] == target:
-                same |= 1 << t
-        if target >= g.code_words or program[target, C_VALID] < 2:
-            set_fault(g, s, F_CALL_TARGET, w, pc, lane, target, 0, 0)
-        else:
-            push(g, s, w, ENTRY_CALL, target, -1, same)
-        rest &= ~same
-
-
-@device
 def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
     """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
     active = s.stack[w, s.sp[w], ST_MASK]
@@ -139,8 +115,7 @@ def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
         branch(g, s, program, w, pc, active, mask)
         return
     if kind == CT_CALL:
-        call(g, s, w, pc, program[pc, C_TARGET], mask)
-        settle(s, w)
+        call(g, s, program, w, pc, mask)
         return
     if kind == CT_RETURN:
         leave(g, s, w, pc, mask)
@@ -151,7 +126,6 @@ def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
     if kind == CT_CALL_IND:
         stage(g, s, program, regs, w, pc)
         call_indirect(g, s, program, w, pc, mask)
-        settle(s, w)
         return
     s.stack[w, s.sp[w], ST_PC] = pc + 1
     settle(s, w)
@@ -165,9 +139,10 @@ def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
 @device
 def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, pc: int) -> int:
     """Take the instruction at `pc` of a ready warp: check hazards and count; returns the lanes that execute it."""
-    if program[pc, C_VALID] == 0:
-        set_fault(g, s, F_PC, w, pc, -1, 0, 0, 0)
+    if program[pc, C_VALID] == NO_CODE:
+        set_fault(g, s, F_PC, w, s.at[w], -1, pc, 0, 0)
         return 0
+    s.at[w] = pc
     active = s.stack[w, s.sp[w], ST_MASK]
     mask = active & (s.pred[w, program[pc, C_GUARD]] ^ program[pc, C_GUARDN])
     if g.hazards:
@@ -229,7 +204,7 @@ def may_pair(g: Any, s: Any, program: Any, w: int, first: int) -> int:
     if program[first, C_STALL] != 0 or program[first, C_CONTROL] != CT_NONE:
         return 0
     pc = s.stack[w, s.sp[w], ST_PC]
-    if program[pc, C_VALID] == 0 or program[pc, C_CONTROL] != CT_NONE or s.busy[w] & program[pc, C_WAIT]:
+    if program[pc, C_VALID] == NO_CODE or program[pc, C_CONTROL] != CT_NONE or s.busy[w] & program[pc, C_WAIT]:
         return 0
     unit = program[pc, C_UNIT]
     if unit == UNIT_LSU and program[first, C_UNIT] == UNIT_LSU:

@@ -61,8 +61,10 @@ TEXEL_UNSIGNED, TEXEL_SIGNED, TEXEL_FLOAT = range(3)
 ADDRESS_MODES = ("clamp", "border", "wrap", "mirror")
 MODE_CLAMP, MODE_BORDER, MODE_WRAP, MODE_MIRROR = range(4)
 
-# -- fixed-point fraction of the bandwidth model, in bits
+# -- fixed-point fraction of the bandwidth model, in bits; the last time of its bus; the last cycle of the clock
 FRACTION = 16
+BUS_END = 1 << 61
+CLOCK_END = 1 << 44
 
 # -- stack entry fields and kinds
 ST_KIND, ST_PC, ST_RPC, ST_MASK = range(4)
@@ -85,8 +87,8 @@ REASONS = len(STALL_NAMES)
 (
     F_NONE, F_GLOBAL, F_SHARED, F_LOCAL, F_CONST, F_MISALIGNED, F_SPILL, F_STACK, F_NO_RECONV, F_RETURN, F_PC,
     F_NOT_EXECUTED, F_DEADLOCK, F_RAW, F_WAW, F_WAR, F_BAR_DIVERGED, F_BAR_COUNT, F_WARPSYNC, F_POISON, F_RACE,
-    F_CALL_TARGET, F_BAR_MODE, F_TEXTURE,
-) = range(24)  # fmt: skip
+    F_CALL_TARGET, F_BAR_MODE, F_TEXTURE, F_LOCAL_ATOMIC,
+) = range(25)  # fmt: skip
 
 # -- staged operand kinds of memory spaces
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST, SPACE_GENERIC = range(5)
@@ -98,6 +100,9 @@ ACCESSES = ("load", "store", "atomic")
 (
     G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP, G_TEX,
 ) = range(12)  # fmt: skip
+
+# -- what a code word is (column C_VALID): calls may enter FUNCTION alone, the first word of a function
+NO_CODE, CODE, FUNCTION = range(3)
 
 # -- control kinds
 CONTROLS = (

@@ -85,8 +85,11 @@ class Program:
                 except MalformedInput as error:
                     error.place = error.place or f"{fn.name}+{index}"
                     raise (error.at(module.path) if module.path else error) from None
-            if fn.instrs:
-                self.table[fn.address, L.C_VALID] = 2
+            if fn.instrs and not fn.info.is_kernel:
+                self.table[fn.address, L.C_VALID] = L.FUNCTION
+        for column in (L.C_TARGET, L.C_RECONV):  # a branch out of the code ends at the word behind it, which is none
+            outside = (self.table[:, column] < 0) | (self.table[:, column] > words)
+            self.table[outside, column] = words
 
     def place(self, word: int) -> tuple[Function, int] | None:
         """The function and instruction index that code word `word` belongs to."""
@@ -140,7 +143,12 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
             for ref in (*v.defs, *v.uses):
                 if ref.file == "R" and ref.index + ref.units > most:
                     most, where = ref.index + ref.units, f"{fn.name}+{index}"
-    claimed = kernel.info.registers
+    claimed = min(kernel.info.registers, RZ)
+    if most > RZ:
+        raise MalformedInput(
+            f"{kernel.name} names a register behind the last", file=path or None, place=where,
+            found=f"R{most - 1}", expected=f"R0 to R{RZ - 1}",
+        )  # fmt: skip
     if claimed and most > claimed:
         raise MalformedInput(
             f"{kernel.name} uses more registers than it claims",
@@ -168,7 +176,7 @@ def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, con
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
     guarded = op.variable or latency > GUARDED_LATENCY
-    row[L.C_VALID] = 1
+    row[L.C_VALID] = L.CODE
     row[L.C_OP] = op.code
     row[L.C_GROUP] = group_of(op)
     row[L.C_UNIT] = unit

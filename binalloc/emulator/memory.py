@@ -15,6 +15,7 @@ from binalloc.emulator.layout import (
     ACCESS_ATOMIC,
     ACCESS_LOAD,
     ACCESS_STORE,
+    BUS_END,
     FRACTION,
     FULL,
     S_CONFLICT,
@@ -38,9 +39,10 @@ from binalloc.emulator.scan import count_bits
 
 @device
 def transfer(g: Any, sectors: int, latency: int) -> int:
-    """Queue `sectors` on the memory bus; the time at which the last of them is there."""
+    """Queue `sectors` on the memory bus; the time at which the last of them is there. A queue that reaches beyond the
+    end of the clock stays there: its sums must not wrap."""
     start = max(g.memory_free, g.cycle << FRACTION)
-    g.memory_free = start + sectors * g.sector_cost
+    g.memory_free = min(start + sectors * g.sector_cost, BUS_END)
     g.memory_sectors += sectors
     return ((g.memory_free - g.sector_cost) >> FRACTION) + latency
 

@@ -6,18 +6,20 @@ here."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from binalloc.emulator import layout as L
+from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.engine import Engine, engine
 from binalloc.emulator.faults import Context, kernel_fault
 from binalloc.emulator.launch import check_against, variable_name
 from binalloc.emulator.launch_types import Argument, Launch
 from binalloc.emulator.load import Constants, Program, check_registers, check_scheduled, reachable
+from binalloc.emulator.races import MAX_BLOCK_WARPS
 from binalloc.emulator.spin import find_spin
 from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Memories
 from binalloc.emulator.stats import collect
@@ -28,7 +30,10 @@ from binalloc.models.machine_model import Machine
 Array = np.ndarray[Any, np.dtype[Any]]
 
 QUANTUM = {"numba": 20_000, "python": 50}
+REPORT_QUANTA = 16  # progress is told once in so many quanta
 SPIN_CYCLES = 1_000_000  # first look for endless loops; then each time at four times the cycle
+Watcher = Callable[[int, int, int], None]
+"""Told how far a run is: cycles so far, blocks ended, blocks of the grid."""
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
 LOCAL_LIMIT = 512 << 20
@@ -94,7 +99,7 @@ def run(
     *,
     engine: str = "numba",
     sms: int = 1,
-    max_cycles: int | None = None,
+    max_cycles: int | None = DEFAULT_MAX_CYCLES,
     check: bool = False,
     race: bool = False,
     blocks_per_sm: int | None = None,
@@ -103,13 +108,14 @@ def run(
     hazards: bool = True,
     buffers: Mapping[str, Array] | None = None,
     textures: Mapping[str, Array] | None = None,
+    progress: Watcher | None = None,
 ) -> Result:
     """Run `kernel` of `module` as `launch` says on `machine`.
 
     Args:
         engine: "numba" (compiled, cached) or "python" (the same source uncompiled: slow, for small cases).
         sms: SMs simulated. One SM runs the whole grid and has 1/machine.chip.sms of the bandwidth; n have n shares.
-        max_cycles: LimitHit when the grid has not ended by then.
+        max_cycles: LimitHit when the grid has not ended by then. None: no limit, an endless loop runs for ever.
         check: propagate poison of uninitialised registers and shared words, fault where it matters.
         race: find shared-memory races between barriers.
         blocks_per_sm: resident blocks, at most what occupancy allows (the default).
@@ -117,6 +123,7 @@ def run(
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
         buffers: contents in place of `launch.make_buffers()`; not changed. textures: likewise.
+        progress: called now and then during a long run.
 
     Raises:
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
@@ -137,7 +144,7 @@ def run(
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)
-    device.drive(max_cycles)
+    device.drive(max_cycles, progress)
     return device.result(resident)
 
 
@@ -310,6 +317,7 @@ class Device:
         m = self.machine
         warps = self.need.warps * self.engine.get(self.g, 0, "resident_limit")
         bounds = (
+            ("threads per block", self.need.threads, L.LANES * MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
             ("warps per scheduler", -(-warps // m.schedulers.count), 61),
             ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),
@@ -359,12 +367,16 @@ class Device:
         """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
         return self.engine.run_quantum(self.g, self.sms, *self.memories.arguments(), steps, limit)
 
-    def drive(self, max_cycles: int | None) -> None:
-        """Run to the end of the grid, or raise."""
-        limit = max_cycles if max_cycles is not None else 1 << 62
-        status, checked = 0, SPIN_CYCLES
+    def drive(self, max_cycles: int | None, progress: Watcher | None = None) -> None:
+        """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`: no run goes on beyond it."""
+        limit = L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
+        blocks = math.prod(self.launch.grid)
+        status, checked, quanta = 0, SPIN_CYCLES, 0
         while status == 0:
             status = self.step(QUANTUM[self.engine.name], limit)
+            quanta += 1
+            if progress is not None and quanta % REPORT_QUANTA == 0:
+                progress(self.engine.get(self.g, 0, "cycle"), self.engine.get(self.g, 0, "retired"), blocks)
             if status == 0 and self.engine.get(self.g, 0, "cycle") > checked:
                 status = find_spin(self, limit)
                 checked = 4 * self.engine.get(self.g, 0, "cycle")
@@ -375,9 +387,9 @@ class Device:
             raise LimitHit(
                 "the kernel did not end within the cycle limit",
                 file=self.module.path or None,
-                found=f"{self.engine.get(self.g, 0, 'retired')} of {math.prod(self.launch.grid)} blocks ended",
-                expected=f"all within {max_cycles} cycles",
-                remedy="Raise --max-cycles, or look for an endless loop.",
+                found=f"{self.engine.get(self.g, 0, 'retired')} of {blocks} blocks ended",
+                expected=f"all within {limit:,} cycles",
+                remedy="Raise the limit (--max-cycles N, or --max-cycles none), or look for an endless loop.",
             )
 
     def result(self, resident: int) -> Result:

@@ -22,6 +22,8 @@ from binalloc.models.machine_model import Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MEMORY_BYTES = 4096
+CALLEE = 8
+"""Code word of the function that calls may enter; the instruction itself stands at word 0."""
 
 
 SIDE = 4
@@ -57,7 +59,8 @@ class SingleStep:
             "k", [instr, make("NOP"), make("NOP"), make("EXIT")],
             FunctionInfo(shared_bytes=MEMORY_BYTES, local_bytes=256, spill_local=256, registers=255, slot_bytes=256),
         )  # fmt: skip
-        module = Module([kernel], constants=dict.fromkeys(range(18), constants))
+        callee = Function("f", [make("RET")], FunctionInfo(kind="function"))  # at CALLEE, for calls
+        module = Module([kernel, callee], constants=dict.fromkeys(range(18), constants))
         module.layout()
         launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (Argument("x", "buffer", "u8", (MEMORY_BYTES,)), *TEXTURES))
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))

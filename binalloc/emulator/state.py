@@ -156,8 +156,9 @@ _SM_ARRAYS: dict[str, tuple[int, ...]] = {
     "seen_count": (LANES,),
     "bank_count": (MAX_BANKS,),
     "bank_words": (MAX_BANKS, LANES),
-    # warps
+    # warps; `at` is the word of the instruction that the warp issued last
     "state": (MAX_WARPS,),
+    "at": (MAX_WARPS,),
     "sp": (MAX_WARPS,),
     "stack": (MAX_WARPS, STACK_DEPTH, 4),
     "live": (MAX_WARPS,),

@@ -118,7 +118,7 @@ def validate_module(module: Module) -> None:
         if not fn.instrs:
             at.fail("", "no instruction", remedy="End it with EXIT or RET.")
     validate_layout(module)
-    starts = {fn.address for fn in module.functions}
+    starts = {fn.address: fn for fn in module.functions}
     for fn in module.functions:
         _control_flow(fn, starts, _Check(module, fn))
         _info(fn, _Check(module, fn))
@@ -149,7 +149,7 @@ def validate_layout(module: Module) -> None:
             at.fail("address", "code space is full", end, f"at most {CODE_LIMIT} words")
 
 
-def _control_flow(fn: Function, starts: set[int], check: _Check) -> None:
+def _control_flow(fn: Function, starts: dict[int, Function], check: _Check) -> None:
     n = len(fn.instrs)
     for i, ins in enumerate(fn.instrs):
         control = ins.op.control
@@ -168,6 +168,11 @@ def _control_flow(fn: Function, starts: set[int], check: _Check) -> None:
                 check.fail(
                     f"word {i}, field target", "call of no function's start", f"address {to}",
                     "the address of a function", "The file is damaged.",
+                )  # fmt: skip
+            if starts[to].info.is_kernel:
+                check.fail(
+                    f"word {i}, field target", "call of a kernel", starts[to].name, "a function (.func)",
+                    "A kernel is entered by a launch alone: put the common code into a function.",
                 )  # fmt: skip
     last = fn.instrs[-1]
     if last.guarded or last.op.control not in ("branch", "return", "exit"):

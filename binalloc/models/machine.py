@@ -46,7 +46,6 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("occupancy", "occupancy_rule", model.OccupancyRule),
     ("shared", "shared", model.SharedMemory),
     ("l1", "l1", model.L1Cache),
-    ("l2", "l2", model.L2Cache),
     ("memory", "memory", model.Memory),
     ("constant", "constant", model.ConstantCache),
     ("search", "search", model.Search),
@@ -211,8 +210,7 @@ class _Reader:
         self.at_most("schedulers.count", m.schedulers.count, "sm.warps_per_sm", sm.warps_per_sm)
         self.at_most("memory.sector_bytes", m.memory.sector_bytes, "l1.line_bytes", l1.line_bytes)
         for key, size in (
-            ("l1.line_bytes", l1.line_bytes), ("l2.line_bytes", m.l2.line_bytes), ("shared.banks", m.shared.banks),
-            ("memory.sector_bytes", m.memory.sector_bytes), ("shared.bank_bytes", m.shared.bank_bytes),
+            ("shared.banks", m.shared.banks), ("memory.sector_bytes", m.memory.sector_bytes),
         ):
             if size & (size - 1):
                 self.refuse(key, "not a power of two", size, "a power of two")

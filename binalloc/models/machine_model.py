@@ -19,7 +19,6 @@ from binalloc.models.occupancy import Occupancy, gpgpusim_occupancy, nvidia_occu
 
 RULES = ("nvidia", "gpgpusim")
 CYCLES_MAX = 100_000
-BYTES_MAX = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +57,9 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`core_mhz` is the clock all cycles of the model count, `memory_mhz` that of the DRAM commands."""
+    """`core_mhz` is the clock all cycles of the model count."""
 
     core_mhz: float = _figure("MHz", 1, 100_000)
-    memory_mhz: float = _figure("MHz", 1, 100_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,35 +141,25 @@ UNIT_CLASSES = tuple(f.name for f in fields(Units))
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle."""
+    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle. Banks
+    are 4 bytes wide."""
 
     banks: int = _figure("banks", 1, 64)
-    bank_bytes: int = _figure("bytes", 1, 16)
     latency: int = _cycles()
     atomic_latency: int = _cycles()
 
 
 @dataclass(frozen=True, slots=True)
 class L1Cache:
-    """Data cache of one SM; `latency` is that of a hit, `mshrs` the misses it can have open."""
+    """Data cache of one SM; `latency` is that of a hit. A line holds one local word of each lane of a warp."""
 
     bytes: int = _figure("bytes", 1, 1 << 24)
-    line_bytes: int = _figure("bytes", 16, 1024)
+    line_bytes: int = _figure("bytes", 128, 128)
     sets: int = _figure("sets", 1, 1 << 16)
     ways: int = _figure("ways", 1, 1 << 16)
     latency: int = _cycles()
-    mshrs: int = _figure("entries", 1, 1 << 16)
     caches_local: bool = _figure("flag")
     caches_global: bool = _figure("flag")
-
-
-@dataclass(frozen=True, slots=True)
-class L2Cache:
-    """Cache of the whole device; `latency` is that of a hit seen from the SM."""
-
-    bytes: int = _figure("bytes", 1, BYTES_MAX)
-    line_bytes: int = _figure("bytes", 16, 1024)
-    latency: int = _cycles()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +209,6 @@ class Machine:
     port_groups: tuple[PortGroup, ...]
     shared: SharedMemory
     l1: L1Cache
-    l2: L2Cache
     memory: Memory
     constant: ConstantCache
     search: Search

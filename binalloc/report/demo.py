@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def run_demo(
-    samples: str, names: list[str], machine: Machine, engine: str, size: str | None, progress: Callable[[str], None]
+    samples: str,
+    names: list[str],
+    machine: Machine,
+    engine: str,
+    size: str | None,
+    progress: Callable[[str], None],
+    max_cycles: int | None,
 ) -> list[dict[str, Any]]:
     """One dictionary per sample: a .loom binary, or imported PTX. Raises UsageError where the folder holds none of
     that name."""
@@ -32,8 +38,8 @@ def run_demo(
     stems = [folder / name for name in names or found]
     workers = min(len(stems), os.cpu_count() or 1)
     if workers == 1:
-        return [_row(stem, machine, engine, size, progress) for stem in stems]
-    return _in_parallel(stems, workers, machine, engine, size, progress)
+        return [_row(stem, machine, engine, size, max_cycles, progress) for stem in stems]
+    return _in_parallel(stems, workers, machine, engine, size, max_cycles, progress)
 
 
 def _in_parallel(
@@ -42,6 +48,7 @@ def _in_parallel(
     machine: Machine,
     engine: str,
     size: str | None,
+    max_cycles: int | None,
     progress: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """One process per core; the emulator is compiled once, here, and read from its cache there."""
@@ -53,7 +60,7 @@ def _in_parallel(
     progress("compiling the emulator (first run only)" if engine == "numba" else "starting")
     warm_up(engine)
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        jobs = [pool.submit(_row, stem, machine, engine, size) for stem in stems]
+        jobs = [pool.submit(_row, stem, machine, engine, size, max_cycles) for stem in stems]
         names = {job: stem.name for job, stem in zip(jobs, stems, strict=True)}
         waiting = sorted(names.values())
         progress(f"running {', '.join(waiting)}")
@@ -68,14 +75,19 @@ def _silent(_: str) -> None:
 
 
 def _row(
-    stem: Path, machine: Machine, engine: str, size: str | None, progress: Callable[[str], None] = _silent
+    stem: Path,
+    machine: Machine,
+    engine: str,
+    size: str | None,
+    max_cycles: int | None,
+    progress: Callable[[str], None] = _silent,
 ) -> dict[str, Any]:
     from binalloc.emulator.launch import load_launch
     from binalloc.pipeline import Request, rewrite_kernel
 
     module = _module(stem, machine)
     launch = load_launch(stem.with_suffix(".toml"), size)
-    request = Request(launch.kernel, machine, launch, engine=engine, progress=progress)
+    request = Request(launch.kernel, machine, launch, engine=engine, cycles_limit=max_cycles, progress=progress)
     outcome = rewrite_kernel(module, request)
     versions = _versions(request, outcome)
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +24,17 @@ def run_to_dict(
     *,
     reference: bool,
     save: str | None,
+    progress: Callable[[str], None],
 ) -> dict[str, Any]:
     """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError."""
     from binalloc.emulator.launch import check_against
     from binalloc.emulator.run import run
     from binalloc.pipeline import find_kernel
+    from binalloc.pipeline_steps import run_progress
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
-    result = run(module, fn.name, launch, machine, **options)
+    result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), **options)
     found: dict[str, Any] = {
         "kernel": fn.name,
         "machine": machine.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ def verify_to_dict(
     machine: Machine,
     engine: str,
     max_cycles: int | None,
+    progress: Callable[[str], None],
 ) -> dict[str, Any]:
     """Findings of the checker and the first differing outputs. Raises KernelFault where a run faults.
 
@@ -44,7 +46,7 @@ def verify_to_dict(
         "cycles": None,
     }
     if launch is not None:
-        found |= _compare_runs(old, new, name, launch, machine, engine, max_cycles)
+        found |= _compare_runs(old, new, name, launch, machine, engine, max_cycles, progress)
     found["verified"] = bool(report.ok and found["same_results"] is not False)
     return found
 
@@ -73,10 +75,12 @@ def _hint(new: Module) -> str | None:
 
 
 def _compare_runs(
-    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, max_cycles: int | None
+    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, max_cycles: int | None,
+    progress: Callable[[str], None],
 ) -> dict[str, Any]:
     from binalloc.emulator.launch import check_against, compare, compare_globals, variable_name
     from binalloc.emulator.run import run
+    from binalloc.pipeline_steps import run_progress
 
     rescheduled = any(fn.info.machine != machine.name for fn in old)
     if rescheduled:
@@ -85,8 +89,13 @@ def _compare_runs(
         old = schedule(old, machine)
     for module in (old, new):
         check_against(launch, module.function(kernel).info, module.path)
-    before = run(old, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
-    after = run(new, kernel, launch, machine, engine=engine, max_cycles=max_cycles)
+    before, after = (
+        run(
+            module, kernel, launch, machine, engine=engine, max_cycles=max_cycles,
+            progress=run_progress(f"{kernel}, {which}", progress),
+        )
+        for which, module in (("original", old), ("rewritten", new))
+    )  # fmt: skip
     differences = compare(launch, before.buffers, after.buffers)
     differences += compare_globals(launch, before.globals, after.globals)
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
-from binalloc.emulator.single import MEMORY_BYTES, SIDE, SingleStep, WarpState
+from binalloc.emulator.single import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface import view
 from binalloc.isa.opcodes import ATOMIC_OPS, OPCODES, OpSpec
@@ -99,6 +99,8 @@ def cases(op: OpSpec) -> Iterator[Instr]:
                 fields["imm"] = 0x5410 if op.name == "PRMT" else 0x40400000 if op.group.startswith("float") else 3
             if op.name == "BAR":  # a thread count that the launch has
                 fields |= {k: v for k, v in (("imm", 32), ("coff", 32)) if k in names}
+            if op.name == "CALL":
+                fields["target"] = CALLEE - 1
             yield make(op.name, guard=(6, False), **fields)
 
 
@@ -136,7 +138,7 @@ def state(rng: np.random.Generator, instr: Instr, small: bool) -> WarpState:
     if instr.name == "BAR":
         registers[20] = registers[24] = 32
     if instr.name == "CALL.IND":
-        registers[16] = 0
+        registers[16] = CALLEE
     predicates = [int(v) for v in rng.integers(0, 1 << 32, 7)]
     if instr.name == "BAR":
         predicates[6] = 0xFFFFFFFF

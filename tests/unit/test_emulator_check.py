@@ -87,6 +87,16 @@ def test_poison_of_one_lane_spoils_match_for_all() -> None:
     run([half, write, ended, find, op("NOP", wait=1), *store(6)], check=True)
 
 
+def test_poison_passes_through_generic_addresses_of_shared_and_local_memory() -> None:
+    for window, info in ((28, {"shared_bytes": 128}), (29, {"local_bytes": 128})):
+        base = [op("S2R", rd=10, sreg=window, wbar=0), op("LEA", rd=8, ra=0, rb=10, shift=2, wait=1),
+                op("MOV", rd=9, rb=255)]  # fmt: skip
+        read = [op("LD", rd=6, ra=8, width=4, wbar=0), op("NOP", wait=1), *store(6)]
+        write = [op("ST", ra=8, rb=0, width=4, rbar=1), op("NOP", wait=2)]
+        run([*base, *read], bad="uninit", check=True, **info)
+        run([*base, *write, *read], check=True, **info)
+
+
 BARRIER = op("BAR", form=1, imm=0, wait=2)
 
 
@@ -108,6 +118,15 @@ def test_bytes_of_one_word_and_atomics_do_not_race_but_equal_places_of_one_store
     run([op("ATOMS", rd=6, ra=255, rb=0, aop=0, wbar=0), op("EXIT")], race=True, threads=64, shared_bytes=64)
     assert "another lane" in run([op("STS", ra=255, rb=0, width=4), op("EXIT")], bad="race", race=True, shared_bytes=4)
     run([op("STS", ra=255, rb=255, width=4), op("EXIT")], race=True, shared_bytes=4)
+
+
+def test_a_race_through_generic_addresses_is_seen_whatever_other_lanes_access() -> None:
+    shared, local = [op("MOV", rd=8, form=1, imm=0x01000000)], [op("MOV", rd=8, form=1, imm=0x02000000)]
+    lane = [op("S2R", rd=10, sreg=12, wbar=0), op("ISETP", pd0=0, ra=10, form=1, imm=31, icmp=2, wait=1)]
+    local = [*lane, local[0].replace(guard=(0, False))]
+    write = [op("MOV", rd=9, rb=255), op("ST", ra=8, rb=255, width=4, rbar=1), op("EXIT", wait=2)]
+    for code in ([*shared, *write], [*shared, *local, *write]):
+        run(code, bad="race", race=True, threads=64, shared_bytes=4, local_bytes=4)
 
 
 def test_an_arrival_orders_what_came_before_it() -> None:

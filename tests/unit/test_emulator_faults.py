@@ -102,7 +102,8 @@ def test_divergent_branch_without_a_reconvergence_point() -> None:
 
 def test_return_outside_a_call_endless_recursion_and_running_off_the_code() -> None:
     assert "RET outside" in fault([op("RET"), op("EXIT")])
-    assert "stack overflow" in fault([op("CALL", target=-1), op("EXIT")])
+    forever = {"f": [op("CALL", target=-1), op("RET")]}
+    assert "stack overflow" in fault([op("CALL", target=7), op("EXIT")], functions=forever)
     assert "left the code" in fault([op("NOP")])
     assert "no function" in fault([op("MOV", rd=1, form=1, imm=1), op("CALL.IND", ra=1), op("EXIT")])
 
