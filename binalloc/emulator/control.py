@@ -25,6 +25,7 @@ from binalloc.emulator.layout import (
     F_RETURN,
     F_STACK,
     FUNCTION,
+    REWRITTEN,
     S_BRANCHES,
     S_DIVERGENT,
     ST_KIND,
@@ -94,9 +95,10 @@ def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: in
 
 
 @device
-def enter(g: Any, s: Any, program: Any, w: int, pc: int, target: int, mask: int) -> None:
-    """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, which is not trusted to be one."""
-    if target < 0 or target >= g.code_words or program[target, C_VALID] != FUNCTION:
+def enter(g: Any, s: Any, program: Any, w: int, pc: int, target: int, mask: int, most: int) -> None:
+    """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, not trusted to be one. most:
+    REWRITTEN if that may be a rewritten one, else FUNCTION."""
+    if target < 0 or target >= g.code_words or not FUNCTION <= program[target, C_VALID] <= most:
         set_fault(g, s, F_CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
         return
     push(g, s, w, ENTRY_CALL, target, -1, mask)
@@ -107,7 +109,7 @@ def call(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
     """CALL: lanes `mask` enter its target; the others wait behind the call until it has returned."""
     s.stack[w, s.sp[w], ST_PC] = pc + 1
     if mask != 0:
-        enter(g, s, program, w, pc, program[pc, C_TARGET], mask)
+        enter(g, s, program, w, pc, program[pc, C_TARGET], mask, REWRITTEN)
     settle(s, w)
 
 
@@ -123,7 +125,7 @@ def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> N
             if (mask >> t) & 1 and s.a[t] == s.a[lane]:
                 same |= 1 << t
         if (mask >> lane) & 1 and lowest_bit(same) == lane:
-            enter(g, s, program, w, pc, s.a[lane], same)
+            enter(g, s, program, w, pc, s.a[lane], same, FUNCTION)
     settle(s, w)
 
 

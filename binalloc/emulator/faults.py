@@ -150,8 +150,10 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
 def called(c: Context, word: int) -> str:
     """What a call that enters no function names."""
     place = c.program.place(word)
-    kernel = f", the kernel {place[0].name}" if place is not None and place[1] == 0 else ""
-    return f"code word {word}{kernel}"
+    if place is None or place[1]:
+        return f"code word {word}"
+    kind = "kernel" if place[0].info.is_kernel else "rewritten function"
+    return f"code word {word}, the {kind} {place[0].name}"
 
 
 def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:

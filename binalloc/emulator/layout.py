@@ -101,8 +101,8 @@ ACCESSES = ("load", "store", "atomic")
     G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP, G_TEX,
 ) = range(12)  # fmt: skip
 
-# -- what a code word is (column C_VALID): calls may enter FUNCTION alone, the first word of a function
-NO_CODE, CODE, FUNCTION = range(3)
+# -- what a code word is (column C_VALID): calls enter FUNCTION, direct ones also REWRITTEN, which are first words
+NO_CODE, CODE, FUNCTION, REWRITTEN = range(4)
 
 # -- control kinds
 CONTROLS = (

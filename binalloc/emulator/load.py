@@ -86,7 +86,7 @@ class Program:
                     error.place = error.place or f"{fn.name}+{index}"
                     raise (error.at(module.path) if module.path else error) from None
             if fn.instrs and not fn.info.is_kernel:
-                self.table[fn.address, L.C_VALID] = L.FUNCTION
+                self.table[fn.address, L.C_VALID] = L.FUNCTION if fn.addressable else L.REWRITTEN
         for column in (L.C_TARGET, L.C_RECONV):  # a branch out of the code ends at the word behind it, which is none
             outside = (self.table[:, column] < 0) | (self.table[:, column] > words)
             self.table[outside, column] = words
@@ -100,7 +100,7 @@ class Program:
 
 
 def reachable(module: Module, kernel: Function) -> list[Function]:
-    """The kernel and what it can call; every function if an indirect call is among them."""
+    """The kernel and what it can call; every addressable function if an indirect call is among them."""
     found = {kernel.name: kernel}
     work = [kernel]
     while work:
@@ -111,7 +111,7 @@ def reachable(module: Module, kernel: Function) -> list[Function]:
                 callee = module.callee(fn, index)
                 targets = [callee] if callee is not None else []
             elif instr.op.control == "call_indirect":
-                targets = [f for f in module.functions if not f.info.is_kernel]
+                targets = [f for f in module.functions if f.addressable]
             for target in targets:
                 if target.name not in found:
                     found[target.name] = target

@@ -241,6 +241,11 @@ class Function:
     def __len__(self) -> int:
         return len(self.instrs)
 
+    @property
+    def addressable(self) -> bool:
+        """Whether an indirect call may enter it: rewritten functions answer to their direct callers alone."""
+        return not self.info.is_kernel and self.origin is None
+
     def target(self, index: int) -> int:
         """Word index in this function that the BRA at `index` jumps to (the container refuses one outside)."""
         return index + 1 + self.instrs[index].f["target"]

@@ -72,16 +72,16 @@ def callees(module: Module, fn: Function) -> list[int]:
 
 
 def reachable(module: Module, root: Function) -> list[Function]:
-    """`root` and every function its direct calls reach, in file order; all functions where it calls indirectly."""
+    """`root` and every function its calls reach, in file order: indirect ones reach all that are addressable."""
     by_address = {fn.address: fn for fn in module.functions}
     seen = {root.name}
     work = [root]
     while work:
         fn = work.pop()
+        entered = [by_address.get(address) for address in callees(module, fn)]
         if any(ins.op.control == "call_indirect" for ins in fn.instrs):
-            return [f for f in module.functions if f is root or not f.info.is_kernel]
-        for address in callees(module, fn):
-            callee = by_address.get(address)
+            entered += [f for f in module.functions if f.addressable]
+        for callee in entered:
             if callee is not None and callee.name not in seen:
                 seen.add(callee.name)
                 work.append(callee)

@@ -129,7 +129,9 @@ def _link_calls(graph: InstrGraph, module: Module) -> None:
     for node, v in enumerate(graph.views):
         fn_number = graph.owner[node]
         device = not module.functions[fn_number].info.is_kernel
-        unknown_callers = device and (indirect or not graph.sites[fn_number])
+        unknown_callers = device and (
+            (indirect and module.functions[fn_number].addressable) or not graph.sites[fn_number]
+        )
         if (
             v.control == "call_indirect"
             or (v.control == "return" and unknown_callers)

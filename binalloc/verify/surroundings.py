@@ -43,11 +43,11 @@ def _by_address(original: Module, rewritten: Module, compare: _Contents) -> list
     """Every function of the original that an indirect call may enter must be found where it was."""
     out = []
     for fn in original.functions:
-        if fn.info.is_kernel:
+        if not fn.addressable:
             continue
         new = rewritten.at(fn.address)
-        if new is None or new.info.is_kernel:
-            found = "no function there" if new is None else f"kernel {new.name}"
+        if new is None or not new.addressable:
+            found = "no function there" if new is None else f"{new.name}, which indirect calls cannot enter"
         else:
             found = compare.difference(fn, new)
         if found:

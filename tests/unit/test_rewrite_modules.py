@@ -10,6 +10,7 @@ import pytest
 
 from binalloc.emulator.launch_types import Argument, Launch
 from binalloc.emulator.run import run
+from binalloc.errors import KernelFault
 from binalloc.isa.assembler import assemble
 from binalloc.isa.container import read_module, write_module
 from binalloc.isa.disassembler import disassemble
@@ -119,6 +120,21 @@ def test_without_indirect_calls_addresses_do_not_matter() -> None:
     assert rewritten.function("two").address < original.function("two").address
     assert check(original, rewritten, "A").ok
     assert outcome(rewritten, "B") == 2
+
+
+def test_clones_are_not_entered_by_address_and_may_need_more_registers_than_who_calls_so_has() -> None:
+    original = assemble(TWO_KERNELS.format(body=""))
+    rewritten = rewrite(original, "A", 8, 0)
+    clone, kernel = rewritten.function("one$A"), rewritten.function("A")
+    clone.instrs[0] = clone.instrs[0].replace(rd=100)
+    for fn in (clone, kernel):
+        fn.info = dataclasses.replace(fn.info, registers=101)
+    assert rewritten.function("B").info.registers < 8
+    assert outcome(rewritten, "B") == 2
+    fn = rewritten.function("B")
+    fn.instrs[2] = fn.instrs[2].replace(imm=clone.address)
+    with pytest.raises(KernelFault, match="function"):
+        outcome(rewritten, "B")
 
 
 SHARED = """
