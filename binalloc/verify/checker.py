@@ -41,8 +41,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface import STACK_ENTRIES, view
+from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.interface import REG, STACK_ENTRIES, View, view
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import Depth, depth, no_deeper, too_deep
@@ -89,7 +89,8 @@ class _Checker:
         self.errors: dict[Finding, None] = {}
         self.notes: list[Finding] = []
         self.stats: dict[str, int] = {}
-        self.codes: dict[int, Code] = {}
+        self.codes: dict[tuple[int, int], Code] = {}
+        self.stack = NO_REGISTER
         self.banks: dict[int, int] = {}
         self.pairs: dict[tuple[int, int], Pair] = {}
         self.order: list[Pair] = []
@@ -111,6 +112,7 @@ class _Checker:
         self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
         self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
         self.follow = not any(_spills(fn) for fn in self.original.functions)
+        self.stack = _never_written(self.original, old)
         root = self._pair(old, new, ())
         for finding in check_surroundings(self.original, self.rewritten, self.kernel, self.also):
             self.errors[finding] = None
@@ -124,10 +126,10 @@ class _Checker:
 
     # -- structure
 
-    def _code(self, fn: Function) -> Code:
-        code = self.codes.get(id(fn))
+    def _code(self, fn: Function, stack: int = NO_REGISTER) -> Code:
+        code = self.codes.get((id(fn), stack))
         if code is None:
-            code = self.codes[id(fn)] = Code(fn, self.banks, self.follow)
+            code = self.codes[id(fn), stack] = Code(fn, self.banks, self.follow, stack)
         return code
 
     def _pair(self, old: Function, new: Function, above: tuple[str, ...]) -> Pair | None:
@@ -147,7 +149,7 @@ class _Checker:
             views = self._code(new).views
             for finding in check_callee(old, new, views, self.rewritten.function(self.kernel).info):
                 self.errors[finding] = None
-        product = Product(self._code(old), self._code(new), new.origin.index)
+        product = Product(self._code(old, self.stack), self._code(new), new.origin.index)
         pair = Pair(product, [], {})
         for finding in product.findings:
             self.errors[finding] = None
@@ -269,12 +271,32 @@ class _Checker:
                 ] = None
 
 
-def _spills(fn: Function) -> bool:
+def _views(fn: Function) -> list[View]:
     try:
-        memories = [view(instr).memory for instr in fn.instrs]
+        return [view(instr) for instr in fn.instrs]
     except (KeyError, IndexError) as e:
         raise Malformed(f"{fn.name} has an instruction with reserved or missing fields: {e}") from e
-    return any(memory is not None and memory.spill for memory in memories)
+
+
+def _spills(fn: Function) -> bool:
+    return any(v.memory is not None and v.memory.spill for v in _views(fn))
+
+
+def _never_written(module: Module, kernel: Function) -> int:
+    """The kernel's local stack register, if nothing that the kernel reaches writes it, so that it holds 0 throughout;
+    else NO_REGISTER."""
+    register = kernel.info.local_stack
+    seen, work = {id(kernel)}, [kernel]
+    while work and register != NO_REGISTER:
+        fn = work.pop()
+        for i, v in enumerate(_views(fn)):
+            if v.control == "call_indirect" or any(d.file == REG and register in d.registers() for d in v.defs):
+                return NO_REGISTER
+            callee = module.callee(fn, i) if v.control == "call" else None
+            if callee is not None and id(callee) not in seen:
+                seen.add(id(callee))
+                work.append(callee)
+    return register
 
 
 def _rows(result: Result) -> int:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from binalloc.isa.instruction import Function, Instr
-from binalloc.isa.interface import PRED, REG, ConstantRead, Ref, View, constant_reads, view
+from binalloc.isa.instruction import NO_REGISTER, Function, Instr
+from binalloc.isa.interface import ADDRESS, PRED, REG, ConstantRead, Memory, Ref, View, constant_reads, view
 from binalloc.isa.shapes import (
     add_immediate,
     is_nop,
@@ -70,11 +70,13 @@ class Malformed(Exception):
 class Code:
     """One function with the views and classifications of its instructions. banks: bytes of constant memory there are,
     by bank. follow: spill accesses only move values; else (the original has some of its own) they are accesses like any
-    other. Raises Malformed."""
+    other. stack: register known to hold 0 wherever the function runs, or NO_REGISTER. Raises Malformed."""
 
-    def __init__(self, fn: Function, banks: Mapping[int, int], follow: bool = True) -> None:
+    def __init__(
+        self, fn: Function, banks: Mapping[int, int], follow: bool = True, stack: int = NO_REGISTER
+    ) -> None:
         self.fn = fn
-        self.banks, self.follow = banks, follow
+        self.banks, self.follow, self.stack = banks, follow, stack
         self.instrs: list[Instr] = fn.instrs
         self.views: list[View] = []
         self.copies: list[tuple[int, int] | None] = []
@@ -95,7 +97,7 @@ class Code:
         self.special = [special_register(i) for i in fn.instrs]
         self.zeros = [register_zero(i) for i in fn.instrs]
         self.nops = [is_nop(i) for i in fn.instrs]
-        self.locals = [None if self.opaque(i) else _local_access(v) for i, v in enumerate(self.views)]
+        self.locals = [None if self.opaque(i) else _local_access(v, stack) for i, v in enumerate(self.views)]
 
     def __len__(self) -> int:
         return len(self.instrs)
@@ -162,15 +164,20 @@ class Code:
         return None if guard is None else (PRED0 + guard[0], not guard[1])
 
 
-def _local_access(v: View) -> LocalAccess | None:
+def _local_access(v: View, stack: int) -> LocalAccess | None:
     m = v.memory
-    if m is None or m.space != "local" or m.base is not None or m.access not in ("load", "store"):
+    if m is None or m.space != "local" or not at_fixed_place(m, stack) or m.access not in ("load", "store"):
         return None
     if m.size % 4 or m.offset % m.size or m.offset < 0:
         return None
     refs = v.uses if m.access == "store" else v.defs
-    data = next((r for r in refs if r.file == REG), None)
+    data = next((r for r in refs if r.file == REG and r.field != ADDRESS), None)
     return LocalAccess(tuple(range(m.offset // 4, (m.offset + m.size) // 4)), m.access == "store", data, m.spill)
+
+
+def at_fixed_place(m: Memory, stack: int) -> bool:
+    """Whether the access has one address in every run of the instruction."""
+    return m.base is None or (m.base.index == stack and m.base.units == 1)
 
 
 def word_keys(access: LocalAccess) -> list[int]:

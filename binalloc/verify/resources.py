@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from binalloc.isa.instruction import Function, FunctionInfo, Module
 from binalloc.isa.interface import REG, View
-from binalloc.verify.code import Code, text
+from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 
@@ -161,11 +161,11 @@ def check_locals(products: list[Product], old: FunctionInfo, new: FunctionInfo) 
             memory = product.old.views[i].memory
             if memory is None or memory.spill or memory.space not in ("local", "generic"):
                 continue
-            anywhere = memory.base is not None or memory.space == "generic"
+            fixed = memory.space == "local" and at_fixed_place(memory, product.old.stack)
             end = memory.offset + memory.size if memory.space == "local" else 0
-            reach = max(reach, old.local_bytes if anywhere else end)
+            reach = max(reach, end if fixed else old.local_bytes)
             touched = range(memory.offset // 4, (end + 3) // 4)
-            if lifted and (anywhere or not lifted.isdisjoint(touched)):
+            if lifted and (not fixed or not lifted.isdisjoint(touched)):
                 out.append(_clash(product, i))
     if not min(reach, old.local_bytes) <= new.local_bytes <= old.local_bytes:
         name = products[-1].new.name if products else ""

@@ -367,3 +367,32 @@ def test_what_was_rewritten_before_is_equal_to_itself() -> None:
     grown = identity(original)
     grown.function("k").info = dataclasses.replace(original.function("k").info, slot_bytes=384)
     assert not check(original, grown, "k").ok
+
+
+FRAME = """
+.kernel k registers=8 local_bytes=16 local_stack=4
+{before}
+S2R rd=0 sreg=0
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+STL ra=4 rb=0 moff=4 width=4
+LDL rd=1 ra=4 moff=4 width=4
+STG ra=2 rb=1 width=4
+EXIT
+"""
+
+LIFTED = """
+.kernel k registers=4
+1| S2R rd=0 sreg=0
+2| MOV rd=2 form=2 cbank=0 coff=0
+3| MOV rd=3 form=2 cbank=0 coff=4
+6| STG ra=2 rb=0 width=4
+7| EXIT
+"""
+
+
+def test_a_stack_register_that_nobody_writes_is_a_fixed_place() -> None:
+    assert verdict(FRAME.format(before="NOP"), LIFTED) == set()
+    for before in ("S2R rd=4 sreg=0", "@P0 MOV rd=4 rb=0", "IADD3 rd=4 ra=4 form=1 imm=4"):
+        assert verdict(FRAME.format(before=before), LIFTED) != set()
+    assert verdict(FRAME.format(before="NOP"), LIFTED.replace("rb=0 width", "rb=2 width")) == {"operand"}
