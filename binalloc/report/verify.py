@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from binalloc.emulator.launch import Difference, Launch
-    from binalloc.isa.instruction import Function, Module
+    from binalloc.isa.instruction import Function, Module, Origin
     from binalloc.models.machine import Machine
+
+
+MOST_NOTES = 5
 
 
 def verify_to_dict(
@@ -25,49 +27,86 @@ def verify_to_dict(
 ) -> dict[str, Any]:
     """Findings of the checker and the first differing outputs. Raises KernelFault where a run faults.
 
+    Without `kernel` every kernel is proven; with it that one alone, and that the others are as they were.
+
     A binary that `rewrite` did not write has no instruction map; where its functions are as long as the original's of
     the same name, the checker is offered the identity as the map (a hint that it does not trust).
     """
-    from binalloc.pipeline import find_kernel
-    from binalloc.verify.checker import check
-
-    name = find_kernel(new, kernel or (launch.kernel if launch else None)).name
-    find_kernel(old, name)
-    new = _with_maps(old, new)
-    report = check(old, new, name)
+    names = _kernels(old, new, kernel)
+    ran = _kernel_to_run(new, kernel, launch)
+    findings, notes = _check(old, new, names)
     found: dict[str, Any] = {
-        "kernel": name,
-        "checked": report.ok,
-        "findings": [str(e) for e in report.errors],
-        "hint": None if report.ok else _hint(new),
+        "kernels": names,
+        "checked": not findings,
+        "findings": findings,
+        "notes": notes,
+        "hint": _hint(old, new) if findings else None,
         "same_results": None,
         "differences": [],
         "first_store": None,
         "cycles": None,
     }
     if launch is not None:
-        found |= _compare_runs(old, new, name, launch, machine, engine, max_cycles, progress)
-    found["verified"] = bool(report.ok and found["same_results"] is not False)
+        found |= _compare_runs(old, new, ran, launch, machine, engine, max_cycles, progress)
+    found["verified"] = bool(not findings and found["same_results"] is not False)
     return found
 
 
-def _with_maps(old: Module, new: Module) -> Module:
-    """A copy of `new` whose functions have a map wherever the identity can be one."""
+def _kernels(old: Module, new: Module, kernel: str | None) -> list[str]:
+    """The kernels to prove: the one named, else all."""
+    from binalloc.pipeline import find_kernel
+
+    if kernel is None and len(new.kernels()) > 1:
+        return [find_kernel(old, fn.name).name for fn in new.kernels()]
+    name = find_kernel(new, kernel).name
+    return [find_kernel(old, name).name]
+
+
+def _kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> str:
+    from binalloc.pipeline import find_kernel
+
+    return find_kernel(new, kernel or launch.kernel).name if launch is not None else ""
+
+
+def _check(old: Module, new: Module, names: list[str]) -> tuple[list[str], list[str]]:
+    """Findings and notes about all these kernels."""
+    from binalloc.verify.checker import check
+    from binalloc.verify.resources import check_data
+    from binalloc.verify.surroundings import changed_kernels, check_surroundings
+
+    maps = _identities(old, new)
+    findings: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    if len(names) > 1:  # those whose code is the same in both need no proof, and may be beyond one
+        changed = changed_kernels(old, new)
+        findings |= dict.fromkeys(map(str, check_surroundings(old, new, "", also=changed) + check_data(old, new)))
+        names = changed
+    for name in names:
+        report = check(old, new, name, also=names, maps=maps)
+        findings |= dict.fromkeys(map(str, report.errors))
+        notes |= dict.fromkeys(map(str, report.notes))
+    return list(findings), list(notes)
+
+
+def _identities(old: Module, new: Module) -> dict[str, Origin]:
+    """Maps for functions of `new` without one (of their own), wherever the identity can be one."""
     known = {fn.name: fn for fn in old}
-    return replace(new, functions=[_with_map(known.get(fn.name), fn) for fn in new])
+    found = {fn.name: _identity(known.get(fn.name), fn) for fn in new}
+    return {name: origin for name, origin in found.items() if origin is not None}
 
 
-def _with_map(old: Function | None, new: Function) -> Function:
+def _identity(old: Function | None, new: Function) -> Origin | None:
     from binalloc.isa.instruction import Origin
 
     if old is None or len(old) != len(new) or (new.origin is not None and old.origin is None):
-        return new
+        return None
     # Where `old` was rewritten itself, the map of `new` leads to the binary before it, not to `old`.
-    return replace(new, origin=Origin(old.name, list(range(len(new)))))
+    return Origin(old.name, list(range(len(new))))
 
 
-def _hint(new: Module) -> str | None:
-    unmapped = [fn.name for fn in new if fn.origin is None]
+def _hint(old: Module, new: Module) -> str | None:
+    known = _identities(old, new)
+    unmapped = [fn.name for fn in new if fn.origin is None and fn.name not in known]
     if not unmapped:
         return None
     text = f"{new.path or 'the rewritten binary'} carries no instruction map of {', '.join(unmapped)}, as "
@@ -139,10 +178,14 @@ def _value(v: int | float) -> int | float | str:
 
 
 def render_verification(found: dict[str, Any]) -> str:
-    lines = [f"{found['kernel']}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n"]
+    names = ", ".join(found["kernels"])
+    lines = [f"{names}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n"]
     lines += [f"  {text}\n" for text in found["findings"][:20]]
     if len(found["findings"]) > 20:
         lines.append(f"  and {len(found['findings']) - 20} more\n")
+    lines += [f"  note: {text}\n" for text in found["notes"][:MOST_NOTES]]
+    if len(found["notes"]) > MOST_NOTES:
+        lines.append(f"  and {len(found['notes']) - MOST_NOTES} more notes\n")
     if found["hint"]:
         lines.append(f"  {found['hint']}\n")
     if found["same_results"] is not None:

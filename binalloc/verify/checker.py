@@ -39,9 +39,9 @@ nothing: what it cannot prove, or cannot make sense of, is an error in the repor
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface import REG, STACK_ENTRIES, View, view
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
@@ -65,10 +65,17 @@ MAX_CHAIN = 64
 STEPS_PER_WORD = 300
 
 
-def check(original: Module, rewritten: Module, kernel: str, also: Collection[str] = ()) -> CheckReport:
+def check(
+    original: Module,
+    rewritten: Module,
+    kernel: str,
+    also: Collection[str] = (),
+    maps: Mapping[str, Origin] | None = None,
+) -> CheckReport:
     """Prove `rewritten`'s kernel equivalent to `original`'s, and the rest of the module unchanged but for the kernels
-    in `also`, which have checks of their own. Never raises; what is not proven is in `errors`."""
-    checker = _Checker(original, rewritten, kernel, also)
+    in `also`, which have checks of their own. maps: instruction maps to use in place of the functions' own, by name.
+    Never raises; what is not proven is in `errors`."""
+    checker = _Checker(original, rewritten, kernel, also, maps or {})
     try:
         checker.run()
     except TooMuch as e:
@@ -83,8 +90,10 @@ def check(original: Module, rewritten: Module, kernel: str, also: Collection[str
 
 
 class _Checker:
-    def __init__(self, original: Module, rewritten: Module, kernel: str, also: Collection[str]) -> None:
-        self.original, self.rewritten, self.kernel, self.also = original, rewritten, kernel, also
+    def __init__(
+        self, original: Module, rewritten: Module, kernel: str, also: Collection[str], maps: Mapping[str, Origin]
+    ) -> None:
+        self.original, self.rewritten, self.kernel, self.also, self.maps = original, rewritten, kernel, also, maps
         self.follow = True
         self.errors: dict[Finding, None] = {}
         self.notes: list[Finding] = []
@@ -142,14 +151,15 @@ class _Checker:
             kind, word = ("call", "recursion") if new.name in above else ("limit", "so deep a call chain")
             self.fail(kind, f"{word} cannot be followed", new.name)
             return None
-        if not self._map_is_usable(old, new):
+        origin = self.maps.get(new.name, new.origin)
+        if not self._map_is_usable(old, new, origin):
             return None
-        assert new.origin is not None
+        assert origin is not None
         if above:
             views = self._code(new).views
             for finding in check_callee(old, new, views, self.rewritten.function(self.kernel).info):
                 self.errors[finding] = None
-        product = Product(self._code(old, self.stack), self._code(new), new.origin.index)
+        product = Product(self._code(old, self.stack), self._code(new), origin.index)
         pair = Pair(product, [], {})
         for finding in product.findings:
             self.errors[finding] = None
@@ -171,8 +181,7 @@ class _Checker:
         self.order.append(pair)
         return pair if pair.complete else None
 
-    def _map_is_usable(self, old: Function, new: Function) -> bool:
-        origin = new.origin
+    def _map_is_usable(self, old: Function, new: Function, origin: Origin | None) -> bool:
         if origin is None:
             self.fail("map", "the function has no instruction map", new.name)
         elif origin.function != old.name:

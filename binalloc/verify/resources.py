@@ -28,15 +28,7 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
             out.append(_changed(new.name, f"the kernel's {name}", str(before), str(after)))
     if old.shared != new.shared:
         out.append(_changed(new.name, "the shared variables", str(old.shared), str(new.shared)))
-    for bank, data in sorted(original.constants.items()):
-        if not rewritten.constants.get(bank, b"").startswith(data):
-            out.append(_changed(new.name, f"constant bank {bank}", f"{len(data)} bytes, unchanged", "other bytes"))
-    if original.globals != rewritten.globals:
-        names = [", ".join(f"{v.name} at {v.address:#x}" for v in m.globals) or "none" for m in (original, rewritten)]
-        out.append(_changed(new.name, "the global variables", names[0], names[1]))
-    if original.constant_vars != rewritten.constant_vars:
-        names = [", ".join(v.name for v in m.constant_vars) or "none" for m in (original, rewritten)]
-        out.append(_changed(new.name, "the constant variables", names[0], names[1]))
+    out += check_data(original, rewritten)
     if new.info.slot_bytes % SLOT_ROW or new.info.slot_bytes < 0 or new.info.spill_local < 0:
         out.append(_changed(new.name, "slot_bytes", "a multiple of 128", str(new.info.slot_bytes)))
     if new.info.local_stack != NO_REGISTER and old.info.local_stack == NO_REGISTER:
@@ -44,6 +36,21 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
     for info in (old.info, new.info):
         if not 0 <= info.local_stack <= NO_REGISTER or not 0 <= info.slot_pointer <= NO_REGISTER:
             out.append(Finding("resources", "a register number is out of range", new.name))
+    return out
+
+
+def check_data(original: Module, rewritten: Module) -> list[Finding]:
+    """Constants and variables of the module."""
+    out = []
+    for bank, data in sorted(original.constants.items()):
+        if not rewritten.constants.get(bank, b"").startswith(data):
+            out.append(_changed("", f"constant bank {bank}", f"{len(data)} bytes, unchanged", "other bytes"))
+    if original.globals != rewritten.globals:
+        names = [", ".join(f"{v.name} at {v.address:#x}" for v in m.globals) or "none" for m in (original, rewritten)]
+        out.append(_changed("", "the global variables", names[0], names[1]))
+    if original.constant_vars != rewritten.constant_vars:
+        names = [", ".join(v.name for v in m.constant_vars) or "none" for m in (original, rewritten)]
+        out.append(_changed("", "the constant variables", names[0], names[1]))
     return out
 
 

@@ -39,6 +39,17 @@ def check_surroundings(
     return out
 
 
+def changed_kernels(original: Module, rewritten: Module) -> list[str]:
+    """Kernels of both modules that differ in content, callees included: the others need no proof of their own."""
+    compare = _Contents(original, rewritten)
+    before = {fn.name: fn for fn in original.functions if fn.info.is_kernel}
+    return [
+        fn.name
+        for fn in rewritten.functions
+        if fn.info.is_kernel and fn.name in before and compare.difference(before[fn.name], fn)
+    ]
+
+
 def _by_address(original: Module, rewritten: Module, compare: _Contents) -> list[Finding]:
     """Every function of the original that an indirect call may enter must be found where it was."""
     out = []

@@ -405,3 +405,34 @@ print(*sorted({m.split('.')[0] for m in sys.modules} & {'numba', 'ortools', 'net
     out = str(tmp_path / "x.loom")
     answer = _python("-c", program, "rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "-o", out)
     assert answer.stdout.splitlines()[-1] == "construct numpy", answer.stderr
+
+
+TWO_KERNELS = "".join(
+    f"""
+.kernel {name}
+    .block 32
+    .param x 8
+    MOV R6, c[0][x]
+    MOV R7, c[0][x+4]
+    MOV R5, {number}
+    STG [R6], R5
+    EXIT
+.end
+"""
+    for number, name in enumerate("AB")
+)
+
+
+def test_verify_proves_every_kernel_that_changed_and_with_a_name_that_one_alone(tmp_path: Path) -> None:
+    source = tmp_path / "two.lasm"
+    source.write_text(TWO_KERNELS)
+    first, second, third = (str(tmp_path / name) for name in ("1.loom", "2.loom", "3.loom"))
+    call("asm", str(source), "-o", first)
+    assert call("rewrite", first, "--kernel", "A", "--registers", "4", "-o", second).code == 0
+    assert call("rewrite", second, "--kernel", "B", "--registers", "4", "-o", third).code == 0
+    found = call("verify", first, third, "--json").json
+    assert (found["kernels"], found["verified"]) == (["A", "B"], True)
+    alone = call("verify", first, third, "--kernel", "A")
+    assert alone.code == 1
+    assert "B: another kernel was changed" in alone.out
+    assert call("verify", first, second, "--kernel", "A").code == 0
