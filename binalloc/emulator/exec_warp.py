@@ -80,14 +80,20 @@ def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> Non
 
 
 @device
-def warpsync(g: Any, s: Any, w: int, pc: int, active: int, mask: int) -> None:
-    """WARPSYNC: every named lane that has not ended must be converged here."""
-    if mask == 0:
-        return
-    named = s.b[lowest_bit(mask)]
-    missing = named & s.live[w] & ~active
-    if missing:
-        set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(missing), named, active, 0)
+def warpsync(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
+    """WARPSYNC by the lanes of `mask`: the lanes that one of them names, those that have ended apart, must execute it
+    too and name the same."""
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            named = s.b[t] & s.live[w]
+            other = 0
+            for k in range(g.lanes):
+                if s.b[k] != s.b[t]:
+                    other |= 1 << k
+            if named & ~mask:
+                set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(named & ~mask), s.b[t], mask, 0)
+            elif named & other:
+                set_fault(g, s, F_WARPSYNC, w, pc, t, s.b[t], named & other, 1)
 
 
 @device

@@ -86,6 +86,24 @@ def test_branches_name_their_reconvergence_point() -> None:
     assert fn.labels == {3: "a", 4: "b"}
 
 
+def test_labels_and_functions_may_be_named_like_anything_else() -> None:
+    module = assemble("""
+    .equ done 3
+    .kernel RZ
+        CALL R1
+    P0: @P1 BRA P0, c
+    c:  @P1 BRA SRZ, uniform
+    SRZ: BRA done
+    done: EXIT
+    .end
+    .func R1
+        RET
+    .end
+    """)
+    assert [ins.f.get("target") for ins in module.functions[0].instrs] == [7, -1, 0, 0, None]
+    assert write_module(assemble(disassemble(module))) == write_module(module)
+
+
 def test_auto_reconv_takes_the_immediate_post_dominator() -> None:
     fn = assemble(
         """
