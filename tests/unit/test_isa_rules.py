@@ -144,6 +144,16 @@ def test_no_count_means_that_of_all_threads(engine: str, pair: tuple[str, str]) 
     assert (outcome(engine, by_warp(*pair)) == 5).all()
 
 
+def test_a_count_that_one_arrival_names_waits_for_warps_that_have_ended(engine: str) -> None:
+    leave = "ISETP.GE.U32.AND P1, PT, R0, 64, PT \n @P1 EXIT"
+    assert "deadlock" in fault(engine, leave + by_warp("BAR.SYNC 1", "BAR.SYNC 1, 96"), threads=96)
+    assert (outcome(engine, leave + by_warp("BAR.SYNC 1", "BAR.SYNC 1"), threads=96)[:64] == 5).all()
+
+
+def test_a_warp_in_which_no_guard_holds_does_not_arrive(engine: str) -> None:
+    assert (outcome(engine, by_warp("BAR.SYNC 1, 32", "@!PT BAR.SYNC 1, 7")) == 5).all()
+
+
 def test_arrivals_with_different_counts(engine: str) -> None:
     assert "wrong thread count" in fault(engine, by_warp("BAR.SYNC 1, 64", "BAR.SYNC 1, 32"))
 
@@ -201,6 +211,33 @@ def test_the_guard_is_read_at_issue_and_predicate_sources_are_not(engine: str) -
     """
     assert "has read it" in fault(engine, body)
     outcome(engine, body.replace("R1, 8, PT", "R1, 8, PT {stall:15 wait:2}"))
+
+
+def test_a_read_counts_in_all_active_lanes_and_a_late_reader_for_the_whole_warp(engine: str) -> None:
+    assert "read before" in fault(engine, "MOV R7, 1 {stall:1} \n @!PT MOV R6, R7")
+    body = """
+        ISETP.LT.U32.AND P0, PT, R1, 16, PT
+        @P0 BRA .Lother, .Ljoin
+        STG [R4], R6 {stall:15 rd:2}
+        BRA .Ljoin
+        .Lother:
+        MOV R6, 5 {stall:15 wait:}
+        .Ljoin:
+        NOP
+    """
+    assert "has read it" in fault(engine, body.replace(" wait:", ""))
+    outcome(engine, body.replace("wait:", "wait:2"))
+
+
+def test_results_of_different_lanes_in_one_register_are_joined(engine: str) -> None:
+    body = """
+        ISETP.LT.U32.AND P0, PT, R1, 16, PT
+        @P0 LDG R6, [R4] {stall:15 wr:2}
+        @!P0 LDG R6, [R4] {stall:15 wr:3}
+        MOV R7, R6 {stall:15 wait:BOARDS}
+    """
+    assert "read before" in fault(engine, body.replace("BOARDS", "2"))
+    outcome(engine, body.replace("BOARDS", "23"))
 
 
 def test_a_scoreboard_rises_and_falls_though_no_lane_executes(engine: str) -> None:
