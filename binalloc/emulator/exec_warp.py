@@ -83,17 +83,19 @@ def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> Non
 def warpsync(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
     """WARPSYNC by the lanes of `mask`: the lanes that one of them names, those that have ended apart, must execute it
     too and name the same."""
-    for t in range(g.lanes):
-        if (mask >> t) & 1:
-            named = s.b[t] & s.live[w]
-            other = 0
-            for k in range(g.lanes):
-                if s.b[k] != s.b[t]:
-                    other |= 1 << k
-            if named & ~mask:
-                set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(named & ~mask), s.b[t], mask, 0)
-            elif named & other:
-                set_fault(g, s, F_WARPSYNC, w, pc, t, s.b[t], named & other, 1)
+    rest = mask
+    while rest:
+        lane = lowest_bit(rest)
+        same = 0  # the lanes that name the same as `lane`
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and s.b[t] == s.b[lane]:
+                same |= 1 << t
+        missing = s.b[lane] & s.live[w] & ~same
+        if missing & ~mask:
+            set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(missing & ~mask), s.b[lane], mask, 0)
+        elif missing:
+            set_fault(g, s, F_WARPSYNC, w, pc, lane, s.b[lane], missing, 1)
+        rest &= ~same
 
 
 @device
