@@ -1,8 +1,8 @@
 """Block barriers: BAR.SYNC, BAR.ARV and the reductions, sixteen per block, counted in whole warps.
 
 A barrier opens when as many warps have come as the first arrival expects: thread count / 32, or every warp of the
-block that has not ended. A warp must come with all its live lanes; hardware leaves the rest undefined, here it is a
-fault."""
+block that has not ended. A warp must come with all its live lanes and one thread count, all arrivals at one opening
+with the same count, and reductions among their like; hardware leaves the rest undefined, here it is a fault."""
 
 from __future__ import annotations
 
@@ -56,6 +56,44 @@ def expected_warps(g: Any, s: Any, slot: int, b: int) -> int:
 
 
 @device
+def thread_count(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> int:
+    """Operand B of the lanes in `mask`: a fault unless they agree on a multiple of 32 that the block has, and unless an
+    arrival that does not wait names one (so that who comes to a barrier of all warps is still there when it opens)."""
+    most = g.warps_per_block * LANES
+    count = program[pc, C_B_LO]
+    if program[pc, C_B_REG] >= 0:
+        count = int(regs[s.warp_base + w, program[pc, C_B_REG], lowest_bit(mask)]) + 0
+        for t in range(LANES):
+            other = int(regs[s.warp_base + w, program[pc, C_B_REG], t]) + 0
+            if (mask >> t) & 1 and other != count:
+                set_fault(g, s, F_BAR_COUNT, w, pc, t, other, count, program[pc, F_BARID])
+    if count % LANES != 0 or count > most or (count == 0 and program[pc, F_BAR] == _ARV):
+        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, most, program[pc, F_BARID])
+    return count
+
+
+@device
+def agree(g: Any, s: Any, w: int, pc: int, b: int, count: int, mode: int) -> None:
+    """The first arrival at an opening says what it is; the others must say the same. No count means the same as that of
+    all the block's threads, which then holds."""
+    slot, asked = s.block_of[w], count // LANES
+    kind = mode if mode >= _POPC else _SYNC
+    if s.bar_arrived[slot, b] == 0:
+        s.bar_expected[slot, b] = asked
+        s.bar_kind[slot, b] = kind
+        s.bar_popc[slot, b] = 0
+        s.bar_and[slot, b] = 1
+        s.bar_or[slot, b] = 0
+        return
+    before = s.bar_expected[slot, b]
+    if before != asked and (before * asked != 0 or before + asked != g.warps_per_block):
+        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, before * LANES, b)
+    if kind != s.bar_kind[slot, b]:
+        set_fault(g, s, F_BAR_MODE, w, pc, -1, mode, s.bar_kind[slot, b], b)
+    s.bar_expected[slot, b] = max(before, asked)
+
+
+@device
 def arrive(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> int:
     """BAR by lanes `mask`; returns 1 if the warp has to wait (it is then in state W_BARRIER)."""
     if mask == 0:
@@ -67,21 +105,11 @@ def arrive(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) 
     b = program[pc, F_BARID]
     mode = program[pc, F_BAR]
     if mode > _OR:
-        set_fault(g, s, F_BAR_MODE, w, pc, -1, mode, 0, 0)
+        set_fault(g, s, F_BAR_MODE, w, pc, -1, mode, -1, b)
         return 0
-    count = program[pc, C_B_LO]
-    if program[pc, C_B_REG] >= 0:
-        count = int(regs[s.warp_base + w, program[pc, C_B_REG], lowest_bit(mask)]) + 0
-    if count % LANES != 0 or count > g.warps_per_block * LANES:
-        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, g.warps_per_block * LANES, b)
-        return 0
-    if s.bar_arrived[slot, b] == 0:
-        s.bar_expected[slot, b] = count // LANES
-        s.bar_popc[slot, b] = 0
-        s.bar_and[slot, b] = 1
-        s.bar_or[slot, b] = 0
-    elif s.bar_expected[slot, b] != count // LANES:
-        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, s.bar_expected[slot, b] * LANES, b)
+    count = thread_count(g, s, program, regs, w, pc, mask)
+    agree(g, s, w, pc, b, count, mode)
+    if g.fault:
         return 0
     s.stat[S_BARRIERS] += 1
     s.bar_arrived[slot, b] += 1

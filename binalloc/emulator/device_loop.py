@@ -28,6 +28,10 @@ from binalloc.emulator.issue import (
 )
 from binalloc.emulator.layout import (
     C_GROUP,
+    C_OFFSET,
+    C_SIZE,
+    F_CBANK,
+    F_CONST,
     F_DEADLOCK,
     F_NOT_EXECUTED,
     G_CONTROL,
@@ -37,6 +41,7 @@ from binalloc.emulator.layout import (
     G_INT,
     G_MEM,
     G_NOT_EXECUTED,
+    G_OUTSIDE,
     G_PRED,
     G_SPECIAL,
     G_TEX,
@@ -124,6 +129,9 @@ def run_quantum(
                                 exec_tex(g, s, program, regs, global_, w, pc, mask)
                             elif group == G_NOT_EXECUTED:
                                 set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
+                            elif group == G_OUTSIDE:
+                                offset, size, bank = program[pc, C_OFFSET], program[pc, C_SIZE], program[pc, F_CBANK]
+                                set_fault(g, s, F_CONST, w, pc, -1, offset, size, bank)
                         if CHECKING and g.race and group == G_MEM and mask and g.fault == 0:
                             race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)

@@ -80,14 +80,22 @@ def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> Non
 
 
 @device
-def warpsync(g: Any, s: Any, w: int, pc: int, active: int, mask: int) -> None:
-    """WARPSYNC: every named lane that has not ended must be converged here."""
-    if mask == 0:
-        return
-    named = s.b[lowest_bit(mask)]
-    missing = named & s.live[w] & ~active
-    if missing:
-        set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(missing), named, active, 0)
+def warpsync(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
+    """WARPSYNC by the lanes of `mask`: the lanes that one of them names, those that have ended apart, must execute it
+    too and name the same."""
+    rest = mask
+    while rest:
+        lane = lowest_bit(rest)
+        same = 0  # the lanes that name the same as `lane`
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and s.b[t] == s.b[lane]:
+                same |= 1 << t
+        missing = s.b[lane] & s.live[w] & ~same
+        if missing & ~mask:
+            set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(missing & ~mask), s.b[lane], mask, 0)
+        elif missing:
+            set_fault(g, s, F_WARPSYNC, w, pc, lane, s.b[lane], missing, 1)
+        rest &= ~same
 
 
 @device

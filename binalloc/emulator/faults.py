@@ -9,6 +9,7 @@ from binalloc.emulator.engine import Engine
 from binalloc.emulator.load import Program
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
+from binalloc.isa.opcodes import BAR_MODES
 
 _NAMES = {
     L.F_GLOBAL: "global memory access out of bounds",
@@ -30,7 +31,7 @@ _NAMES = {
     L.F_WAR: "hazard: overwritten before its earlier reader has read it",
     L.F_BAR_DIVERGED: "barrier in divergent code",
     L.F_BAR_COUNT: "wrong thread count at a barrier",
-    L.F_BAR_MODE: "reserved barrier mode",
+    L.F_BAR_MODE: "barrier modes that do not go together",
     L.F_WARPSYNC: "a named lane is not converged",
     L.F_POISON: "uninitialised value used",
     L.F_RACE: "shared-memory race",
@@ -126,9 +127,17 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.F_BAR_DIVERGED:
         return f"lanes {a:#x} arrive", f"all live lanes {b:#x}", None
     if code == L.F_BAR_COUNT:
-        return f"{a} threads at barrier {d}", f"a multiple of 32, {b} threads", None
+        return barrier_count(lane, a, b, d)
+    if code == L.F_BAR_MODE:
+        if b < 0:
+            return f"mode {a}", f"0..{len(BAR_MODES) - 1}", None
+        found = f"{BAR_MODES[a]} at barrier {d}, where a warp came with {BAR_MODES[b] if b else 'SYNC or ARV'}"
+        return found, "one mode at one opening, or SYNC and ARV", "Give the reductions barriers of their own."
     if code == L.F_WARPSYNC:
-        return f"lanes {a:#x} named, {b:#x} here", "every named live lane", None
+        if d:
+            found = f"lanes {a:#x} named, lanes {b:#x} among them name others"
+            return found, "the same lanes named by all of them", None
+        return f"lanes {a:#x} named, {b:#x} execute it", "every named live lane", None
     if code == L.F_CALL_TARGET:
         return called(c, a), "the first word of a function", "Kernels are launched, not called."
     if code == L.F_PC:
@@ -154,6 +163,15 @@ def called(c: Context, word: int) -> str:
         return f"code word {word}"
     kind = "kernel" if place[0].info.is_kernel else "rewritten function"
     return f"code word {word}, the {kind} {place[0].name}"
+
+
+def barrier_count(lane: int, a: int, b: int, d: int) -> tuple[str, str, str | None]:
+    """What is wrong with the thread count `a` at barrier `d`; `lane` where one lane's is another than the first's."""
+    if lane >= 0:
+        return f"{a} threads, the first lane {b}", "one count for all lanes", None
+    if a == 0:
+        return f"an arrival without a count at barrier {d}", f"a multiple of 32, up to {b} threads", None
+    return f"{a} threads at barrier {d}", f"a multiple of 32, {b} threads", None
 
 
 def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:

@@ -133,7 +133,7 @@ def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
         s.waits = arrive(g, s, program, regs, w, pc, mask)
     elif kind == CT_WARPSYNC:
         stage(g, s, program, regs, w, pc)
-        warpsync(g, s, w, pc, active, mask)
+        warpsync(g, s, w, pc, mask)
 
 
 @device

@@ -99,7 +99,8 @@ ACCESSES = ("load", "store", "atomic")
 # -- execution groups: which exec_* function serves an opcode
 (
     G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP, G_TEX,
-) = range(12)  # fmt: skip
+    G_OUTSIDE,
+) = range(13)  # fmt: skip
 
 # -- what a code word is (column C_VALID): calls enter FUNCTION, direct ones also REWRITTEN, which are first words
 NO_CODE, CODE, FUNCTION, REWRITTEN = range(4)

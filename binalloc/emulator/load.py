@@ -59,15 +59,12 @@ class Constants:
             data += banks[bank] + bytes(-len(banks[bank]) % 16)
         return Constants(np.frombuffer(data + bytes(16), "<u4").copy(), start, size)
 
-    def word(self, bank: int, offset: int) -> int:
-        """The word at c[bank][offset]; MalformedInput if the bank does not reach that far or the offset is odd."""
-        if offset % 4 or offset + 4 > self.size[bank]:
-            raise MalformedInput(
-                "constant operand outside its bank",
-                found=f"c[{bank}][{offset:#x}]",
-                expected=f"a multiple of 4 below {self.size[bank]}",
-            )
-        return int(self.words[(self.start[bank] + offset) // 4])
+    def read(self, bank: int, offset: int, words: int) -> list[int] | None:
+        """`words` words from c[bank][offset]; None where the bank does not reach that far."""
+        if offset + 4 * words > self.size[bank]:
+            return None
+        first = (self.start[bank] + offset) // 4
+        return [int(word) for word in self.words[first : first + words]]
 
 
 class Program:
@@ -170,8 +167,7 @@ def group_of(op: OpSpec) -> int:
 
 
 def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, constants: Constants) -> None:
-    """Fill the table row of `instr`, which stands at code word `word`. MalformedInput for a constant outside its
-    bank."""
+    """Fill the table row of `instr`, which stands at code word `word`."""
     op, f = instr.op, instr.f
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
@@ -246,8 +242,10 @@ def stage_flexible(row: Array, name: str, width: int, instr: Instr, constants: C
         row[first + 2], row[first + 3] = wide_immediate(f["imm"], instr) if width == 2 else (f["imm"], 0)
     elif constant:
         row[first + 1] = -1
-        row[first + 2] = constants.word(f["cbank"], f["coff"])
-        row[first + 3] = constants.word(f["cbank"], f["coff"] + 4) if width == 2 else 0
+        found = constants.read(f["cbank"], f["coff"], width)
+        row[first + 2], row[first + 3] = [*(found or [0]), 0][:2]
+        if found is None:  # a fault of the lane that executes it, as in LDC: nobody may ever
+            row[L.C_GROUP], row[L.C_OFFSET], row[L.C_SIZE] = L.G_OUTSIDE, f["coff"], 4 * width
     else:
         row[first + 1] = f["rb" if name == "b" and form not in (FORM_C_IMM, FORM_C_CONST) else "rc"]
     stage_signs(row, name, first + 4, first + 5, instr)

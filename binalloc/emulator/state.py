@@ -194,6 +194,7 @@ _SM_ARRAYS: dict[str, tuple[int, ...]] = {
     "block_warps": (MAX_BLOCKS,),
     "bar_arrived": (MAX_BLOCKS, BARRIERS),
     "bar_expected": (MAX_BLOCKS, BARRIERS),
+    "bar_kind": (MAX_BLOCKS, BARRIERS),
     "bar_popc": (MAX_BLOCKS, BARRIERS),
     "bar_and": (MAX_BLOCKS, BARRIERS),
     "bar_or": (MAX_BLOCKS, BARRIERS),

@@ -77,14 +77,14 @@ class DataBank:
 
     def _float(self, line: Line, size: int) -> bytes:
         column = line.tok.column
-        sign = -1.0 if line.take("-") else 1.0
+        negative = line.tok.text == "-" and line.toks[line.at + 1].kind == "float"
+        line.at += negative
         tok = line.tok
         if tok.kind == "float":
             line.at += 1
-            value = parse_float(tok.text)[0]
+            value = parse_float(tok.text)[0] * (-1.0 if negative else 1.0)
         else:
             value = float(line.integer())
-        value *= sign
         if size == 8:
             if math.isinf(value):
                 line.place.fail(column, "float out of range", remedy="Write infinity as .quad 0x7ff0000000000000.")

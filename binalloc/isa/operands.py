@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -278,14 +278,23 @@ def _signed(line: Line, column: int) -> Arg | None:
     return arg
 
 
-def parse_args(line: Line) -> list[Arg]:
-    """The comma-separated operands up to the control code or the end of the line."""
+def parse_label(line: Line) -> Arg:
+    """A label or function at the cursor: any name, a register's too, because these have a name space of their own."""
+    tok = line.tok
+    if tok.kind not in ("name", "dot"):
+        return parse_arg(line)
+    line.at += 1
+    return Arg("name", tok.text, tok.column)
+
+
+def parse_args(line: Line, one: Callable[[Line], Arg] = parse_arg) -> list[Arg]:
+    """The comma-separated operands, each read by `one`, up to the control code or the end of the line."""
     tok = line.tok
     if tok.kind == "end" or tok.text == "{":
         return []
-    out = [parse_arg(line)]
+    out = [one(line)]
     while line.take(","):
-        out.append(parse_arg(line))
+        out.append(one(line))
     return out
 
 
@@ -555,10 +564,8 @@ def parse_instruction(line: Line) -> tuple[Instr, list[Fixup]]:
         op, modifiers = parse_mnemonic(tok.text)
     except BadMnemonic as bad:
         line.place.fail(tok.column, bad.message, found=bad.found, expected=bad.expected, remedy=bad.remedy or None)
-    if "target" in op.operand:
-        line.names = {}  # labels and functions have a name space of their own
     builder = Builder(op, modifiers, line)
-    builder.match(parse_args(line), line.tok.column)
+    builder.match(parse_args(line, parse_label if "target" in op.operand else parse_arg), line.tok.column)
     ctrl = parse_control(line)
     line.finish()
     return builder.finish(guard, ctrl), builder.fixups

@@ -41,7 +41,7 @@ def test_every_directive_is_documented() -> None:
 
 
 def test_the_example_assembles_and_survives_disassembly() -> None:
-    chapter = TEXT.split("\n## Assembly\n")[1]
+    chapter = TEXT.split("\n## Assembly\n")[1].split("```")[0]
     example = "\n".join(line[4:] for line in chapter.splitlines() if line.startswith("    "))
     module = assemble(example)
     assert [fn.name for fn in module] == ["axpy", "helper"]

@@ -86,6 +86,81 @@ def test_branches_name_their_reconvergence_point() -> None:
     assert fn.labels == {3: "a", 4: "b"}
 
 
+def test_labels_and_functions_may_be_named_like_anything_else() -> None:
+    module = assemble("""
+    .equ done 3
+    .kernel RZ
+        CALL R1
+    P0: @P1 BRA P0, c
+    c:  @P1 BRA SRZ, uniform
+    SRZ: BRA done
+    done: EXIT
+    .end
+    .func R1
+        RET
+    .end
+    """)
+    assert [ins.f.get("target") for ins in module.functions[0].instrs] == [7, -1, 0, 0, None]
+    assert write_module(assemble(disassemble(module))) == write_module(module)
+
+
+def test_comment_signs_in_a_string_are_text() -> None:
+    module = assemble("""
+    .kernel k # one
+        .machine "a#b;c//d"  ; two
+        .file "x\\u0023\\"//;#"  // three
+        .line 1
+        EXIT
+    .end""")
+    fn = module.functions[0]
+    assert fn.info.machine == "a#b;c//d"
+    assert fn.lines == {0: ('x#"//;#', 1)}
+    assert write_module(assemble(disassemble(module))) == write_module(module)
+
+
+def test_raw_lines_have_no_comments() -> None:
+    module = assemble('.provenance {"a": "#;//"}\n.kernel k\n.origin j -\nEXIT\n.end')
+    assert module.provenance == [{"a": "#;//"}]
+    for bad in ('.provenance {"a": 1} # no', ".kernel k\n.origin j 0 # no\nEXIT\n.end"):
+        with pytest.raises(MalformedInput):
+            assemble(bad)
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "name", "fields"),
+    [
+        ("IMAD.WIDE.U32 R2, R1, R1, R2", "IMAD.WIDE", {"u32": 1}),
+        ("LEA.HI.X R1, R2, R3, R4, 5, P0", "LEA.HI", {"x": 1}),
+        ("BAR.RED.POPC R1, 0", "BAR", {"bar": 2}),
+        ("BAR.ALLOC R1, R2", "BAR.ALLOC", {}),
+        ("SHF.HI.U32.W.R R1, R2, R3, R4", "SHF", {"dir": 1, "stype": 0, "hi": 1, "wrap": 1}),
+        ("F2F.F32.F64 R1, R2", "F2F", {"ftyp_d": 0, "ftyp_s": 1}),
+        ("ISETP.LT.U32.EX P0, PT, R1, R2, PT, P3", "ISETP", {"icmp": 1, "u32cmp": 1, "bop": 0, "ex": 1, "ps1": 3}),
+    ],
+)
+def test_the_longest_name_is_the_operation(mnemonic: str, name: str, fields: dict[str, int]) -> None:
+    ins = _one(mnemonic)
+    assert ins.op.name == name
+    assert {k: ins.f[k] for k in fields} == fields
+
+
+def test_what_is_left_out_has_its_documented_value() -> None:
+    ins = _one("BAR.SYNC 0")
+    assert (ins.guard, ins.guard_neg, ins.ctrl) == (7, False, Control(1, 1, 7, 7, 0, 0))
+    assert {k: ins.f[k] for k in ("rd", "pd0", "form", "rb", "ps0", "ps0n")} == {
+        "rd": 255, "pd0": 7, "form": 0, "rb": 255, "ps0": 7, "ps0n": 0,
+    }  # fmt: skip
+    assert (_one("@!PT NOP").guard, _one("@!PT NOP").guard_neg) == (7, True)
+    assert _one("NOP {yield wait:0}").ctrl == Control(1, 0, 7, 7, 1, 0)
+    assert {k: _one("BRA k2\nk2:").f[k] for k in ("diverges", "reconv")} == {"diverges": 0, "reconv": 0}
+    assert {k: _one("LEA R1, R2, R3, 1").f[k] for k in ("ps0", "ps0n")} == {"ps0": 7, "ps0n": 1}
+
+
+def test_a_negative_sum_in_a_list_of_floats_is_a_sum() -> None:
+    data = assemble(".const 3 {\n.float -2-3, -(2), - 2.5, 1.5d\n.double 2-3\n}").constants[3]
+    assert data == struct.pack("<4fd", -5, -2, -2.5, 1.5, -1)
+
+
 def test_auto_reconv_takes_the_immediate_post_dominator() -> None:
     fn = assemble(
         """
