@@ -142,8 +142,7 @@ class Code:
         return v.pure and self.readable(i)
 
     def readable(self, i: int) -> bool:
-        """Whatever constants the instruction reads are there. (A read outside faults even where no thread executes it,
-        so an original that has one never runs: it may be kept, but not be made.)"""
+        """Whatever constants the instruction reads are there, so that reading them cannot fault."""
         return all(
             not read.indexed and read.offset + read.size <= self.banks.get(read.bank, 0)
             for read in self.reads[i]
