@@ -1,7 +1,8 @@
 """Texture fetches: bindless handles in registers, and texture references, which are hidden kernel parameters.
 
 tex.1d, .2d and .3d, results of type f32, s32 or u32, coordinates of type f32 or s32. What the texture holds, how it is
-addressed and filtered, is the launch file's to say.
+addressed and filtered, is the launch file's to say. Coordinates may be a vector longer than the geometry needs (what
+compilers before CUDA 4 wrote); what is too many is not looked at, and need not hold a value.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3}
+_LENGTHS = (1, 2, 4)
+"""Elements that a vector of coordinates may have (PTX ISA, tex: there are no vectors of three)."""
 
 
 def fetch(ctx: Context, ins: Instruction) -> None:
@@ -29,8 +32,10 @@ def fetch(ctx: Context, ins: Instruction) -> None:
         ctx.refuse("not four results", expected="{d0, d1, d2, d3}")
     count = _DIMENSIONS[geometry]
     given = source.coordinates
-    if len(given) not in (count, 4 if count == 3 else count):
-        ctx.refuse(f"{len(given)} coordinates", expected=f"{4 if count == 3 else count}")
+    lengths = [length for length in _LENGTHS if length >= count]
+    if len(given) not in lengths:
+        expected = " or ".join(map(str, lengths))
+        ctx.refuse(f"{len(given)} coordinates of a {geometry} texture", expected=f"a vector of {expected}")
     words = [ctx.word(operand, coordinate) for operand in given[:count]]
     fields: Fields = {"tdim": geometry.upper(), "tcoord": "S32" if coordinate == "s32" else ""}
     if count == 1:
