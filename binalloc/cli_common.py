@@ -108,7 +108,7 @@ def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int 
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
-kernel_option = click.option("--kernel", metavar="NAME", help="The kernel, where the binary has several.")
+kernel_option = click.option("--kernel", metavar="NAME", help="The kernel, where there are several; also by C++ name.")
 machine_option = click.option(
     "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="NAME|FILE", help="Machine model."
 )
@@ -219,11 +219,14 @@ def machine_model(name: str) -> Machine:
 def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: bool) -> Machine:
     """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model.
 
-    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known.
+    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known, and
+    where `kernel` means no kernel.
     """
     from binalloc.models.machine import list_machines
+    from binalloc.pipeline_steps import find_kernel
 
-    recorded = [fn.info.machine for fn in module.kernels() if kernel in (None, fn.name)]
+    kernels = module.kernels() if kernel is None else [find_kernel(module, kernel)]
+    recorded = [fn.info.machine for fn in kernels]
     known = [name for name in recorded if name in list_machines()]
     if runs and not known and not given and any(recorded):
         raise UsageError(

@@ -32,7 +32,7 @@ _DIMENSIONS = 3
 
 @main.command("import-ptx")
 @options(file_argument, output_option, machine_option, json_option)
-@click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be given again.")
+@click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
 def import_ptx(
     file: str, output: str | None, machine: str, kernels: tuple[str, ...], block_dim: str | None, as_json: bool

@@ -62,7 +62,7 @@ def import_ptx(
     kernels: only these (all by default). machine: to schedule for (the default machine model otherwise). block_dim: the
     block size all launches will have. optimised: False leaves lowering's code as it is, to tell
     defects of the two apart. Raises MalformedInput, naming line and column, for text that is not PTX, for what
-    cannot be imported exactly, for a missing kernel and for contradictory bounds.
+    cannot be imported exactly and for contradictory bounds, UsageError for a missing kernel.
     """
     from binalloc.frontend.lower.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise

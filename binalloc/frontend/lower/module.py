@@ -12,6 +12,7 @@ from binalloc.frontend.lower.layout import CONST_BANK, DOUBLE_BANK, Doubles, Ker
 from binalloc.frontend.lower.library import library_modules
 from binalloc.frontend.lower.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
+from binalloc.names.kernels import choose_kernel
 
 Block = tuple[int, int, int]
 
@@ -30,7 +31,8 @@ def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block
     """Lower the kernels wanted (all by default) with every function they reach, callees before callers.
 
     block_dim: the block size all launches will have; it must agree with `.reqntid` and `.maxntid`. Raises
-    MalformedInput for a missing kernel, contradictory bounds, recursion, and whatever cannot be lowered exactly.
+    UsageError for a missing kernel, MalformedInput for contradictory bounds, recursion, and whatever cannot be lowered
+    exactly.
     """
     wanted = _wanted(module, kernels)
     layout = Layout(module, wanted)
@@ -53,17 +55,10 @@ def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block
 def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     """Names of the kernels to lower, in the order of the text."""
     there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
-    for name in kernels or ():
-        if name not in there:
-            raise MalformedInput(
-                f"no kernel {name}",
-                file=module.path or None,
-                found=", ".join(there) or "no kernel at all",
-                expected="the name of an .entry with a body",
-            )
     if not there:
         raise MalformedInput("no kernel in this file", file=module.path or None, expected="an .entry with a body")
-    return [name for name in there if kernels is None or name in kernels]
+    wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
+    return [name for name in there if name in wanted]
 
 
 def _lower_kernel(
