@@ -152,10 +152,27 @@ def read_file(file: str) -> bytes:
 
 
 def load_module(file: str) -> tuple[Module, bytes]:
+    """The module of a binary, and the file's bytes."""
+    data = read_file(file)
+    _not_ptx(data, file)
+    return load_bytes(data, file), data
+
+
+def load_bytes(data: bytes, file: str) -> Module:
+    """The module of a binary already read from `file`."""
     from binalloc.isa.container import read_module
 
-    data = read_file(file)
-    return read_module(data, path=shown(file)), data
+    return read_module(data, path=shown(file))
+
+
+def _not_ptx(data: bytes, file: str) -> None:
+    from binalloc.frontend.ptx.recognise import is_ptx
+
+    if is_ptx(data, file):
+        raise MalformedInput(
+            "this is PTX", file=shown(file),
+            remedy="Import it first: binalloc import-ptx FILE.ptx -o FILE.loom.",
+        )  # fmt: skip
 
 
 def load_two(original: str, rewritten: str) -> tuple[Module, Module]:
@@ -171,8 +188,10 @@ def shown(file: str) -> str:
 def assemble_file(file: str) -> Module:
     from binalloc.isa.assembler import assemble
 
+    data = read_file(file)
+    _not_ptx(data, file)
     try:
-        text = read_file(file).decode()
+        text = data.decode()
     except UnicodeDecodeError as e:
         raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
     return assemble(text, path=shown(file))

@@ -13,6 +13,14 @@ from binalloc.frontend.lower.scan import ASSERTION
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
+_RUNTIME = frozenset(("vprintf", "malloc", "free"))
+"""Functions that no PTX text defines: the device runtime's."""
+_REMOVE = "printf, malloc and free are the CUDA runtime's, which is not emulated: compile without them."
+_INCLUDE = (
+    "PTX of one file never holds another file's functions, whatever -rdc says: #include the callee's source, or define "
+    "it in a header, and compile again."
+)
+
 
 def call(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
@@ -27,6 +35,7 @@ def call(ctx: Context, ins: Instruction) -> None:
     if callee.name == ASSERTION and callee.body is None:
         fault(ctx)  # an assertion failed: the runtime's function prints which, and stops the kernel with an error
         return
+    _check_callee(ctx, callee)
     after = -1
     if ctx.guard is not None:
         after = ctx.b.label()
@@ -42,6 +51,18 @@ def call(ctx: Context, ins: Instruction) -> None:
     elif callee.noreturn:
         ctx.b.emit("EXIT")
         ctx.b.start(ctx.b.label())
+
+
+def _check_callee(ctx: Context, callee: ast.Function) -> None:
+    """Refuse a call of a function without a body, and one that makes the function call itself."""
+    if callee.body is None:
+        ctx.refuse(
+            f"{callee.name} is declared but not defined in this file", expected="a .func with a body",
+            remedy=_REMOVE if callee.name in _RUNTIME else _INCLUDE,
+        )  # fmt: skip
+    cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
+    if cycle is not None:
+        ctx.refuse(f"recursion is not supported: {cycle}", remedy="Write it as a loop with a stack of its own.")
 
 
 def _units(ctx: Context, operands: tuple[ast.Operand, ...], formal: list[ast.Variable], what: str) -> list[int]:

@@ -63,6 +63,8 @@ class Context:
         self.registers = Registers()
         self.b = Builder(self.registers)
         self.guard: Guard | None = None
+        self.refused: list[MalformedInput] = []
+        """Why the function cannot be lowered: every reason found."""
         self.ins: Instruction = Instruction("", (), (), ast.Place(0, 0))
         self.unit_of: dict[str, int] = {}
         self.predicate_of: dict[str, int] = {}
