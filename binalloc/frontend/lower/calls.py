@@ -15,11 +15,6 @@ from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
 _RUNTIME = frozenset(("vprintf", "malloc", "free"))
 """Functions that no PTX text defines: the device runtime's."""
-_REMOVE = "printf, malloc and free are the CUDA runtime's, which is not emulated: compile without them."
-_INCLUDE = (
-    "PTX of one file never holds another file's functions, whatever -rdc says: #include the callee's source, or define "
-    "it in a header, and compile again."
-)
 
 
 def call(ctx: Context, ins: Instruction) -> None:
@@ -27,10 +22,7 @@ def call(ctx: Context, ins: Instruction) -> None:
     uniform = m.has("uni")
     m.done()
     if not isinstance(ins.callee, ast.Symbol) or ins.callee.name not in ctx.module.functions:
-        ctx.refuse(
-            "indirect calls are not supported", expected="the name of a .func defined in this file",
-            remedy="Let the compiler resolve the call, or replace function pointers and virtual functions by a switch.",
-        )  # fmt: skip
+        ctx.unsupported("indirect", expected="the name of a .func defined in this file")
     callee = ctx.module.functions[ins.callee.name]
     if callee.name == ASSERTION and callee.body is None:
         fault(ctx)  # an assertion failed: the runtime's function prints which, and stops the kernel with an error
@@ -56,13 +48,12 @@ def call(ctx: Context, ins: Instruction) -> None:
 def _check_callee(ctx: Context, callee: ast.Function) -> None:
     """Refuse a call of a function without a body, and one that makes the function call itself."""
     if callee.body is None:
-        ctx.refuse(
-            f"{callee.name} is declared but not defined in this file", expected="a .func with a body",
-            remedy=_REMOVE if callee.name in _RUNTIME else _INCLUDE,
-        )  # fmt: skip
+        if callee.name in _RUNTIME:
+            ctx.unsupported("runtime", f"{callee.name} is the CUDA runtime's, which is not emulated")
+        ctx.unsupported("other-file", f"{callee.name} is declared but not defined in this file")
     cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
     if cycle is not None:
-        ctx.refuse(f"recursion is not supported: {cycle}", remedy="Write it as a loop with a stack of its own.")
+        ctx.unsupported("recursion", f"recursion is not supported: {cycle}")
 
 
 def _units(ctx: Context, operands: tuple[ast.Operand, ...], formal: list[ast.Variable], what: str) -> list[int]:

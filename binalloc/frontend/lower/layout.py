@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from binalloc.errors import MalformedInput
 from binalloc.frontend.lower.scan import Scan, scan
 from binalloc.frontend.ptx import ast
+from binalloc.frontend.unsupported import BY_KEY, NotSupported
 from binalloc.isa.instruction import GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
 
 GLOBALS_BASE = GLOBAL_VARIABLES
@@ -229,7 +229,8 @@ class Layout:
         for offset, symbol, addend, _ in v.relocations:
             place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
             if place is None or place[0] != "global":
-                raise MalformedInput(
+                raise NotSupported(
+                    BY_KEY["initialiser"],
                     f"the initialiser of {v.name} holds the address of {symbol}",
                     file=self.module.path or None,
                     place=f"line {v.place.line}, column {v.place.column}",
@@ -240,8 +241,9 @@ class Layout:
             image[offset : offset + 8] = value.to_bytes(8, "little")
         return bytes(image)
 
-    def _too_large(self, v: ast.Variable, message: str, expected: str) -> MalformedInput:
-        return MalformedInput(
+    def _too_large(self, v: ast.Variable, message: str, expected: str) -> NotSupported:
+        return NotSupported(
+            BY_KEY["too-large"],
             message,
             file=self.module.path or None,
             place=f"line {v.place.line}, column {v.place.column}",

@@ -21,13 +21,17 @@ def fetch(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
     geometry = m.take(*_DIMENSIONS)
     if not geometry or not m.has("v4"):
-        ctx.refuse("not a texture fetch that is supported", expected="tex.1d.v4, tex.2d.v4 or tex.3d.v4")
+        ctx.unsupported("other", "not a texture fetch that is supported", expected="tex.1d.v4, tex.2d.v4 or tex.3d.v4")
     type_ = m.type("f32", "s32", "u32")
     coordinate = m.type("f32", "s32")
     m.done()
+    if len(ins.operands) > 2 or (ins.operands and isinstance(ins.operands[0], ast.Dual)):
+        ctx.unsupported("texture-operands")
     target, source = ctx.operands(2)
-    if not isinstance(source, ast.Texture) or source.sampler is not None:
-        ctx.refuse("a texture with a sampler of its own", expected="[texture, {coordinates}]")
+    if not isinstance(source, ast.Texture):
+        ctx.refuse("not a texture", expected="[texture, {coordinates}]")
+    if source.sampler is not None:
+        ctx.unsupported("sampler", expected="[texture, {coordinates}]")
     if not isinstance(target, ast.Vector) or len(target.items) != 4:
         ctx.refuse("not four results", expected="{d0, d1, d2, d3}")
     count = _DIMENSIONS[geometry]
@@ -70,13 +74,5 @@ def _handle(ctx: Context, texture: ast.Register | ast.Symbol) -> int:
     return ctx.b.unit(ctx.symbol(texture)[0])
 
 
-def unsupported(ctx: Context, ins: Instruction) -> None:
-    what = {"tld4": "gathers", "txq": "texture queries"}.get(ins.op, "surfaces")
-    ctx.refuse(f"{what} are not supported")
-
-
 PURE: dict[str, Handler] = {}
-EFFECTS: dict[str, Handler] = {
-    "tex": fetch,
-    **dict.fromkeys(("tld4", "txq", "suld", "sust", "sured", "suq", "istypep"), unsupported),
-}
+EFFECTS: dict[str, Handler] = {"tex": fetch}
