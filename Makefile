@@ -38,6 +38,7 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m binalloc.isa.doc
+	$(BIN)/python -m binalloc.frontend.doc
 
 samples: $(STAMP)
 	$(BIN)/python samples/build.py

@@ -34,6 +34,7 @@ from binalloc.cli_common import (
     size_option,
     write_output,
 )
+from binalloc.cli_load import load_or_import
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,11 +100,14 @@ def disasm(file: str, output: str | None, as_json: bool) -> None:
 @click.option("--stack", is_flag=True, help="Stack layouts across calls: traditional, register stack, moving stack.")
 @click.option("--minimum", is_flag=True, help="Fewest registers any allocation can do with.")
 def inspect(file: str, kernel: str | None, machine: str | None, as_json: bool, **views: bool) -> None:
-    """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts."""
+    """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts.
+
+    PTX is imported in memory first.
+    """
     from binalloc.report.inspect import inspect_module, render_inspection
 
     chosen = [name for name, on in views.items() if on] or ["sections"]
-    module, data = load_module(file)
+    module, data = load_or_import(file, machine)
     found = inspect_module(module, data, kernel, chosen, machine_of(module, kernel, machine, runs=False))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
@@ -170,11 +174,11 @@ def run(
     reference: bool,
     save: str | None,
 ) -> None:
-    """Run a kernel on the SM emulator. Writes no file but the buffers of --save."""
+    """Run a kernel on the SM emulator. Writes no file but the buffers of --save. PTX is imported in memory first."""
     from binalloc.report.run import render_run, run_to_dict
 
     loaded = _required_launch(launch, size)
-    module, _ = load_module(file)
+    module, _ = load_or_import(file, machine)
     with progress(as_json) as show:
         found = run_to_dict(
             module,
@@ -255,7 +259,7 @@ def rewrite(
 ) -> None:
     """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
 
-    The binary is written to -o FILE; without it the report is all there is.
+    The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
     """
     from binalloc.isa.container import write_module
     from binalloc.models.registry import allocator as known_allocator
@@ -273,7 +277,7 @@ def rewrite(
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = _optional_launch(launch, size)
-    module, data = load_module(file)
+    module, data = load_or_import(file, machine)
     name = find_kernel(module, kernel or (loaded.kernel if loaded else None)).name
     if loaded is not None:
         from binalloc.emulator.launch import check_against

@@ -108,7 +108,7 @@ def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int 
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
-kernel_option = click.option("--kernel", metavar="NAME", help="The kernel, where the binary has several.")
+kernel_option = click.option("--kernel", metavar="NAME", help="The kernel, where there are several; also by C++ name.")
 machine_option = click.option(
     "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="NAME|FILE", help="Machine model."
 )
@@ -152,10 +152,27 @@ def read_file(file: str) -> bytes:
 
 
 def load_module(file: str) -> tuple[Module, bytes]:
+    """The module of a binary, and the file's bytes."""
+    data = read_file(file)
+    _not_ptx(data, file)
+    return load_bytes(data, file), data
+
+
+def load_bytes(data: bytes, file: str) -> Module:
+    """The module of a binary already read from `file`."""
     from binalloc.isa.container import read_module
 
-    data = read_file(file)
-    return read_module(data, path=shown(file)), data
+    return read_module(data, path=shown(file))
+
+
+def _not_ptx(data: bytes, file: str) -> None:
+    from binalloc.frontend.ptx.recognise import is_ptx
+
+    if is_ptx(data, file):
+        raise MalformedInput(
+            "this is PTX", file=shown(file),
+            remedy="Import it first: binalloc import-ptx FILE.ptx -o FILE.loom.",
+        )  # fmt: skip
 
 
 def load_two(original: str, rewritten: str) -> tuple[Module, Module]:
@@ -171,8 +188,10 @@ def shown(file: str) -> str:
 def assemble_file(file: str) -> Module:
     from binalloc.isa.assembler import assemble
 
+    data = read_file(file)
+    _not_ptx(data, file)
     try:
-        text = read_file(file).decode()
+        text = data.decode()
     except UnicodeDecodeError as e:
         raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
     return assemble(text, path=shown(file))
@@ -219,11 +238,14 @@ def machine_model(name: str) -> Machine:
 def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: bool) -> Machine:
     """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model.
 
-    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known.
+    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known, and
+    where `kernel` means no kernel.
     """
     from binalloc.models.machine import list_machines
+    from binalloc.pipeline_steps import find_kernel
 
-    recorded = [fn.info.machine for fn in module.kernels() if kernel in (None, fn.name)]
+    kernels = module.kernels() if kernel is None else [find_kernel(module, kernel)]
+    recorded = [fn.info.machine for fn in kernels]
     known = [name for name in recorded if name in list_machines()]
     if runs and not known and not given and any(recorded):
         raise UsageError(

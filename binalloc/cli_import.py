@@ -24,6 +24,7 @@ from binalloc.cli_common import (
     shown,
     write_output,
 )
+from binalloc.cli_load import decoded, imported_text
 from binalloc.errors import MalformedInput, UsageError
 
 TEXT_LIMIT = 1 << 28
@@ -32,29 +33,42 @@ _DIMENSIONS = 3
 
 @main.command("import-ptx")
 @options(file_argument, output_option, machine_option, json_option)
-@click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be given again.")
+@click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
+@click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
 def import_ptx(
-    file: str, output: str | None, machine: str, kernels: tuple[str, ...], block_dim: str | None, as_json: bool
+    file: str,
+    output: str | None,
+    machine: str,
+    kernels: tuple[str, ...],
+    skip: bool,
+    block_dim: str | None,
+    as_json: bool,
 ) -> None:
     """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
 
     Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
     """
-    from binalloc.frontend import importer
     from binalloc.isa.container import write_module
 
     check_output(output, as_json)
     block = _block_of(block_dim)
     output = output or _default_output(file)
     not_over(output, file)
-    text = _text(file)
+    data = read_file(file)
+    if data.startswith(b"\x7fELF"):
+        raise MalformedInput("this is a binary, not PTX", file=shown(file), expected="what `nvcc -ptx` writes")
+    text = decoded(data, file)
     model = machine_model(machine)
     with progress(as_json) as show:
         show(f"{shown(file)}: importing")
-        imported = importer.import_ptx(text, shown(file), kernels=kernels or None, machine=model, block_dim=block)
+        imported = imported_text(text, shown(file), model, kernels=kernels or None, block_dim=block, skip=skip)
         data = write_module(imported.module)
     write_output(output, data)
+    for left in imported.left_out:
+        for refusal in left.refusals:
+            inside = f" (in {refusal.function})" if refusal.function != left.kernel else ""
+            click.echo(f"binalloc: {left.kernel} left out{inside}: {refusal.error}", err=True)
     for kernel in imported.kernels:
         if kernel.registers > model.sm.registers_per_thread:
             most = f"{model.name} has {model.sm.registers_per_thread} per thread"
@@ -62,7 +76,9 @@ def import_ptx(
             click.echo(f"binalloc: {text}", err=True)
     if as_json:
         rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
-        print_json({"schema_version": SCHEMA_VERSION, "output": output, "bytes": len(data), "kernels": rows})
+        left_out = [left.to_dict() for left in imported.left_out]
+        found = {"output": output, "bytes": len(data), "kernels": rows, "left_out": left_out}
+        print_json({"schema_version": SCHEMA_VERSION, **found})
     elif output != "-":
         from binalloc.report.imported import render_import
 
@@ -73,13 +89,6 @@ def _default_output(file: str) -> str:
     if file == "-":
         raise UsageError("standard input has no name to derive the output's from", remedy="Give -o FILE.")
     return os.path.splitext(file)[0] + ".loom"
-
-
-def _text(file: str) -> str:
-    try:
-        return read_file(file).decode()
-    except UnicodeDecodeError as e:
-        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
 
 
 def _block_of(text: str | None) -> tuple[int, int, int] | None:

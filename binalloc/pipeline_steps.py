@@ -18,6 +18,7 @@ from binalloc.isa.shapes import special_register
 from binalloc.models.budget import Budget, shared_with_slots
 from binalloc.models.machine import Machine
 from binalloc.models.occupancy import registers_for_blocks
+from binalloc.names.kernels import choose_kernel
 
 if TYPE_CHECKING:
     from binalloc.emulator.launch import Launch
@@ -110,22 +111,18 @@ def reachable(module: Module, kernel: str) -> list[Function]:
 
 
 def find_kernel(module: Module, name: str | None) -> Function:
-    """The kernel called `name`, or the only one. UsageError if there is no such kernel or several to choose from."""
+    """The kernel that `name` means (`names.kernels`), or the only one. UsageError if it means none or several."""
     kernels = module.kernels()
-    known = ", ".join(k.name for k in kernels) or "none"
     if name is None:
         if len(kernels) != 1:
             raise UsageError(
                 "the binary has several kernels" if kernels else "the binary has no kernel",
                 file=module.path or None,
-                found=known,
+                found=", ".join(k.name for k in kernels) or "none",
                 remedy="Name one with --kernel." if kernels else None,
             )
         return kernels[0]
-    for k in kernels:
-        if k.name == name:
-            return k
-    raise UsageError("no such kernel", file=module.path or None, found=name, expected=known)
+    return module.function(choose_kernel(name, [k.name for k in kernels], module.path or None))
 
 
 def block_threads(kernel: Function, launch: Launch | None) -> int:

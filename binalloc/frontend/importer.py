@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
+from binalloc.frontend.ir import Program
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.isa.instruction import Module
 from binalloc.models.machine_model import Machine
 
@@ -42,10 +45,12 @@ class KernelFigures:
 
 @dataclass
 class Imported:
-    """module: scheduled for the machine asked for. kernels: figures, in the order of the text."""
+    """module: scheduled for the machine asked for. kernels: figures, in the order of the text. left_out: kernels that
+    cannot be imported, with the reasons; empty unless they were to be skipped."""
 
     module: Module
     kernels: list[KernelFigures]
+    left_out: list[LeftOut] = field(default_factory=list)
 
 
 def import_ptx(
@@ -56,39 +61,78 @@ def import_ptx(
     machine: Machine | None = None,
     block_dim: tuple[int, int, int] | None = None,
     optimised: bool = True,
+    skip_unsupported: bool = False,
 ) -> Imported:
     """The Loom binary of a PTX module.
 
     kernels: only these (all by default). machine: to schedule for (the default machine model otherwise). block_dim: the
     block size all launches will have. optimised: False leaves lowering's code as it is, to tell
-    defects of the two apart. Raises MalformedInput, naming line and column, for text that is not PTX, for what
-    cannot be imported exactly, for a missing kernel and for contradictory bounds.
+    defects of the two apart. skip_unsupported: leave out kernels that cannot be imported. Raises MalformedInput, naming
+    line and column, for text that is not PTX, and for what cannot be imported exactly (NotImportable, which tells the
+    kernels that can; with skip_unsupported only where none can); UsageError for a missing kernel.
     """
-    from binalloc.frontend.lower.module import lower_module
-    from binalloc.frontend.opt.pipeline import optimise
     from binalloc.frontend.ptx.parser import parse
     from binalloc.models.machine import load_machine
     from binalloc.transform.schedule import schedule
 
     parsed = parse(text, path)
+    left_out: list[LeftOut] = []
+    while True:
+        try:
+            allocated = _allocated(parsed, kernels, block_dim, optimised, skip_unsupported)
+            break
+        except NotImportable as error:
+            left_out += error.left_out
+            if not skip_unsupported:
+                raise
+            if not error.importable:
+                raise NotImportable(left_out, []) from error
+            kernels = error.importable
+    target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
+    module = schedule(allocated.module, target)
+    module.provenance = [_provenance(text, path, target.name)]
+    wanted = [name for name in allocated.figures if module.function(name).info.is_kernel]
+    return Imported(module, [_figures(name, module, allocated) for name in wanted], left_out)
+
+
+def _allocated(
+    parsed: ast.Module,
+    kernels: Sequence[str] | None,
+    block_dim: tuple[int, int, int] | None,
+    optimised: bool,
+    skip_unsupported: bool,
+) -> Allocated:
+    """Lowered, optimised, with registers. Raises NotImportable; NoRoom where registers lack and nothing is skipped."""
+    from binalloc.frontend.lower.module import lower_module
+    from binalloc.frontend.opt.pipeline import optimise
+
     demand: dict[str, int] = {}
     for reserve in _RESERVES:
         program = lower_module(parsed, kernels, block_dim)
-        wanted = [name for name, routine in program.routines.items() if routine.is_kernel]
         if optimised:
             for routine in program.routines.values():
                 optimise(routine)
         try:
-            allocated = allocate(program, reserve, demand)
-            break
+            return allocate(program, reserve, demand)
         except NoRoom as error:
             demand = error.demand
             if reserve == _RESERVES[-1]:
+                if skip_unsupported:
+                    raise _without(program, error) from error
                 raise
-    target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
-    module = schedule(allocated.module, target)
-    module.provenance = [_provenance(text, path, target.name)]
-    return Imported(module, [_figures(name, module, allocated) for name in wanted])
+    raise AssertionError("the last reserve returns or raises")
+
+
+def _without(program: Program, error: NoRoom) -> NotImportable:
+    """The refusal of the kernels that reach the routine which has too few registers."""
+    callees = {name: {node.callee for node in r.nodes() if node.callee} for name, r in program.routines.items()}
+    above = {error.routine}
+    for name in program.routines:  # callees come before callers
+        if callees[name] & above:
+            above.add(name)
+    kernels = [name for name, routine in program.routines.items() if routine.is_kernel]
+    left_out = [LeftOut(name, (Refusal(error.routine, error),)) for name in kernels if name in above]
+    return NotImportable(left_out, [name for name in kernels if name not in above])
 
 
 def _figures(name: str, module: Module, allocated: Allocated) -> KernelFigures:

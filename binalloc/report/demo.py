@@ -83,11 +83,12 @@ def _row(
     progress: Callable[[str], None] = _silent,
 ) -> dict[str, Any]:
     from binalloc.emulator.launch import load_launch
-    from binalloc.pipeline import Request, rewrite_kernel
+    from binalloc.pipeline import Request, find_kernel, rewrite_kernel
 
     module = _module(stem, machine)
     launch = load_launch(stem.with_suffix(".toml"), size)
-    request = Request(launch.kernel, machine, launch, engine=engine, cycles_limit=max_cycles, progress=progress)
+    name = find_kernel(module, launch.kernel).name
+    request = Request(name, machine, launch, engine=engine, cycles_limit=max_cycles, progress=progress)
     outcome = rewrite_kernel(module, request)
     versions = _versions(request, outcome)
     return {

@@ -17,8 +17,7 @@ def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str,
     if kernel is not None:
         from binalloc.pipeline import find_kernel, reachable
 
-        find_kernel(new, kernel)
-        names = {fn.name for fn in reachable(new, kernel)}
+        names = {fn.name for fn in reachable(new, find_kernel(new, kernel).name)}
     else:
         names = {fn.name for fn in new}
     known = {fn.name: fn for fn in old}

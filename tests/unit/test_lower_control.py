@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from binalloc.errors import KernelFault, MalformedInput
+from binalloc.errors import KernelFault, MalformedInput, UsageError
 from tests.lower_kit import both, code, emulate, imported, kernel, lowered
 
 SHARED = ".shared .align 4 .b8 buf[4096];\n"
@@ -157,14 +157,18 @@ def test_bounds_reach_the_kernel() -> None:
         (".reqntid 64 .maxntid 32", {}, "contradictory"),
         (".reqntid 64", {"block_dim": (32, 1, 1)}, "contradictory"),
         (".maxntid 64", {"block_dim": (128, 1, 1)}, "contradictory"),
-        ("", {"kernels": ["nothere"]}, "no kernel nothere"),
     ],
 )
-def test_bounds_that_contradict_and_missing_kernels_are_refused(
+def test_bounds_that_contradict_are_refused(
     bounds: str, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(MalformedInput, match=message):
         lowered(kernel("", bounds=bounds), **options)  # type: ignore[arg-type]
+
+
+def test_a_missing_kernel_is_a_mistake_of_usage() -> None:
+    with pytest.raises(UsageError, match=r"no such kernel; found nothere; expected k"):
+        lowered(kernel(""), ["nothere"])
 
 
 @pytest.mark.parametrize(

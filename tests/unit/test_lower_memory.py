@@ -250,7 +250,7 @@ def test_hints_are_accepted_and_change_nothing() -> None:
     [
         ("st.const.u32 [table], %r1;", "read-only"),
         ("ld.shared.u32 %r1, [table];", "lies in .const"),
-        ("ld.global.f16 %h1, [%d0];", ".f16 is not supported"),
+        ("ld.global.f16 %h1, [%d0];", "half precision is not supported"),
         ("ld.global.u32 %h1, [%d0];", "%h1 is .b16"),
         ("ld.global.v2.u32 %r1, [%d0];", "1 values"),
         ("ld.acquire.u32 %r1, [%d0];", "not PTX"),
@@ -258,7 +258,7 @@ def test_hints_are_accepted_and_change_nothing() -> None:
         ("ld.const.u32 %r1, [table+70000];", "outside"),
         ("st.param.u32 [out], %r1;", "st.param"),
         ("cvta.const.u64 %d1, %d2;", "cvta of .const"),
-        ("ld.shared::cluster.u32 %r1, [%r2];", "modifier .shared::cluster"),
+        ("ld.shared::cluster.u32 %r1, [%r2];", "clusters of blocks are not supported"),
         ("ld.global.u32 %r1, [%h1];", "cannot hold an address"),
         ("mov.u64 %d1, far;", "external"),
         ("mov.u64 %d1, helper;", "address of function"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from binalloc.errors import MalformedInput
 from tests.lower_kit import both, code
 from tests.ptx.textures import Texture
 
@@ -37,6 +38,44 @@ def test_fetches(geometry: str, coordinate: str, result: str, reference: bool) -
         both(body, words=128, head=".global .texref image;\n", textures={"image": texture})
     else:
         both(body, words=128, args=[texture], params=[".param .u64 handle"])
+
+
+LONGER = [
+    ("1d", "f32", "{%f1, %f2}"), ("1d", "f32", "{%f1, %f2, %f3, %f3}"), ("1d", "s32", "{%r1, %r2, %r3, %r0}"),
+    ("2d", "f32", "{%f1, %f2, %f3, %f1}"), ("2d", "s32", "{%r1, %r2, %r0, %r0}"),
+    ("1d", "f32", "{%f1, %f9, %f9, %f9}"), ("2d", "f32", "{%f1, %f2, %r9, 0f00000000}"),
+    ("2d", "s32", "{%r1, %r2, %r9, %f9}"), ("3d", "f32", "{%f1, %f2, %f3, %f9}"), ("3d", "s32", "{%r1, %r2, %r3, %r9}"),
+    ("1d", "s32", "{%r1, 2, 3, 4}"), ("2d", "f32", "{%f1, %f2, %tid.x, %f9}"),
+]  # fmt: skip
+"""(geometry, coordinates' type, vector); %f9 and %r9 are never set."""
+
+
+@pytest.mark.parametrize(("geometry", "coordinate", "listed"), LONGER)
+@pytest.mark.parametrize("reference", [False, True])
+def test_coordinates_beyond_the_geometry_are_ignored(
+    geometry: str, coordinate: str, listed: str, reference: bool
+) -> None:
+    texture = Texture(RNG.random((*SIDES[geometry], 4), np.float32), linear=coordinate == "f32")
+    found = []
+    for vector in (listed, LISTED[geometry, coordinate]):
+        body = f"""{COORDINATES} {"" if reference else "ld.param.u64 %d4, [handle];"}
+            tex.{geometry}.v4.f32.{coordinate} {{{RESULTS["f32"]}}}, [{"image" if reference else "%d4"}, {vector}];
+            st.global.v4.f32 [%d5], {{{RESULTS["f32"]}}};"""
+        if reference:
+            head = ".global .texref image;\n"
+            found.append(both(body, words=128, head=head, textures={"image": texture}, check=True))
+        else:
+            found.append(both(body, words=128, args=[texture], params=[".param .u64 handle"], check=True))
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "listed"), [("2d", "{%f1}"), ("2d", "{%f1, %f2, %f3}"), ("3d", "{%f1, %f2, %f3}")]
+)
+def test_vectors_that_ptx_does_not_have_are_refused(geometry: str, listed: str) -> None:
+    body = f"ld.param.u64 %d4, [handle]; tex.{geometry}.v4.f32.f32 {{{RESULTS['f32']}}}, [%d4, {listed}];"
+    with pytest.raises(MalformedInput, match=rf"coordinates of a {geometry} texture.*expected a vector of "):
+        code(body, params=[".param .u64 handle"])
 
 
 @pytest.mark.parametrize(("used", "channels"), [(1, ".R "), (2, ".RG "), (3, "D "), (4, "D ")])

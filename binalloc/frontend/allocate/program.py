@@ -43,9 +43,11 @@ class Allocated:
 
 
 class NoRoom(Refused):
-    """Callees leave a caller too few registers. demand: what routines were found to need so far."""
+    """Callees leave a caller too few registers. demand: what routines were found to need so far. routine: the one that
+    has too few."""
 
     demand: dict[str, int]
+    routine: str
 
 
 def allocate(program: Program, reserve: int = 0, demand: dict[str, int] | None = None) -> Allocated:
@@ -117,7 +119,7 @@ class _Work:
             found=f"{registered.count} registers",
             expected=f"at most {most}",
         )
-        error.demand = self.demand
+        error.demand, error.routine = self.demand, routine.name
         raise error
 
 

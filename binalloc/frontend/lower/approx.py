@@ -42,7 +42,7 @@ def _suffixes(ctx: Context, type_: str) -> bool:
     m.type(type_)
     m.done()
     if not approx:
-        m.refuse(f"{ctx.ins.op} needs .approx", expected=f"{ctx.ins.op}.approx.{type_}")
+        ctx.unsupported("old-rounding", f"{ctx.ins.op} needs .approx", expected=f"{ctx.ins.op}.approx.{type_}")
     return ftz
 
 

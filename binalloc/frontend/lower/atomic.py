@@ -37,7 +37,7 @@ def atomic(ctx: Context, ins: Instruction) -> None:
     op = m.take(*_TYPES)
     policy = m.has("L2::cache_hint")
     if not op or (ins.op == "red" and op in ("exch", "cas")):
-        ctx.refuse(f"{ins.op} without an operation that is supported", expected="." + ", .".join(_TYPES))
+        ctx.unsupported("other", f"{ins.op} without an operation that is supported", expected="." + ", .".join(_TYPES))
     type_ = m.type(*_TYPES[op])
     m.done()
     count = 2 + (op == "cas") + (ins.op == "atom")

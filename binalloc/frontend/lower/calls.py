@@ -13,20 +13,21 @@ from binalloc.frontend.lower.scan import ASSERTION
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
+_RUNTIME = frozenset(("vprintf", "malloc", "free"))
+"""Functions that no PTX text defines: the device runtime's."""
+
 
 def call(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
     uniform = m.has("uni")
     m.done()
     if not isinstance(ins.callee, ast.Symbol) or ins.callee.name not in ctx.module.functions:
-        ctx.refuse(
-            "indirect calls are not supported", expected="the name of a .func defined in this file",
-            remedy="Let the compiler resolve the call, or replace function pointers and virtual functions by a switch.",
-        )  # fmt: skip
+        ctx.unsupported("indirect", expected="the name of a .func defined in this file")
     callee = ctx.module.functions[ins.callee.name]
     if callee.name == ASSERTION and callee.body is None:
         fault(ctx)  # an assertion failed: the runtime's function prints which, and stops the kernel with an error
         return
+    _check_callee(ctx, callee)
     after = -1
     if ctx.guard is not None:
         after = ctx.b.label()
@@ -42,6 +43,17 @@ def call(ctx: Context, ins: Instruction) -> None:
     elif callee.noreturn:
         ctx.b.emit("EXIT")
         ctx.b.start(ctx.b.label())
+
+
+def _check_callee(ctx: Context, callee: ast.Function) -> None:
+    """Refuse a call of a function without a body, and one that makes the function call itself."""
+    if callee.body is None:
+        if callee.name in _RUNTIME:
+            ctx.unsupported("runtime", f"{callee.name} is the CUDA runtime's, which is not emulated")
+        ctx.unsupported("other-file", f"{callee.name} is declared but not defined in this file")
+    cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
+    if cycle is not None:
+        ctx.unsupported("recursion", f"recursion is not supported: {cycle}")
 
 
 def _units(ctx: Context, operands: tuple[ast.Operand, ...], formal: list[ast.Variable], what: str) -> list[int]:

@@ -23,6 +23,7 @@ from binalloc.frontend.lower.layout import DOUBLE_BANK, Doubles, KernelLayout, L
 from binalloc.frontend.lower.modifiers import Modifiers, refusal
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+from binalloc.frontend.unsupported import BY_KEY, of_special
 
 Pred = tuple[int, int]
 """A predicate as a source: (number, 1 if negated)."""
@@ -63,6 +64,8 @@ class Context:
         self.registers = Registers()
         self.b = Builder(self.registers)
         self.guard: Guard | None = None
+        self.refused: list[MalformedInput] = []
+        """Why the function cannot be lowered: every reason found."""
         self.ins: Instruction = Instruction("", (), (), ast.Place(0, 0))
         self.unit_of: dict[str, int] = {}
         self.predicate_of: dict[str, int] = {}
@@ -85,6 +88,12 @@ class Context:
     ) -> NoReturn:
         raise refusal(self.ins, self.module.path, message, found=found, expected=expected, remedy=remedy)
 
+    def unsupported(self, key: str, message: str = "", *, expected: object = None) -> NoReturn:
+        """Refuse PTX that binalloc does not import: a form of `unsupported.FORMS`, whose reason is the message unless
+        there is a closer one."""
+        text = message or BY_KEY[key].reason
+        raise refusal(self.ins, self.module.path, text, expected=expected, form=key)
+
     def error(self, message: str, *, expected: object = None) -> MalformedInput:
         """The error `refuse` raises, for `raise`."""
         return refusal(self.ins, self.module.path, message, expected=expected)
@@ -97,7 +106,7 @@ class Context:
         found = self.ins.operands
         if len(found) not in counts:
             expected = " or ".join(map(str, counts))
-            self.refuse(f"{self.ins.op} with {len(found)} operands", expected=f"{expected} operands")
+            self.unsupported("other", f"{self.ins.op} with {len(found)} operands", expected=f"{expected} operands")
         return found
 
     # -- types
@@ -195,6 +204,8 @@ class Context:
             return self.predicate_register(operand.name), 0
         if isinstance(operand, ast.Integer):
             return PT, 0 if operand.value else 1
+        if isinstance(operand, ast.Special):
+            self._no_special(operand.name, "pred")
         raise self.error("not a predicate", expected="a .pred register, !register, 0 or 1")
 
     def extended(self, operand: ast.Operand, type_: str) -> Source:
@@ -269,22 +280,22 @@ class Context:
         """A special register of at most 32 bits."""
         found = special.read_word(self.b, name, self.block)
         if found is None:
-            raise self._no_special(name, type_)
+            self._no_special(name, type_)
         return found
 
     def wide_special(self, name: str, type_: str) -> tuple[Source, Source]:
         """A special register of 64 bits as (low word, high word)."""
         first = special.read_pair(self.b, name)
         if first is None:
-            raise self._no_special(name, type_)
+            self._no_special(name, type_)
         return first, first + 1
 
-    def _no_special(self, name: str, type_: str) -> MalformedInput:
+    def _no_special(self, name: str, type_: str) -> NoReturn:
         known = name in special.WORDS or name in special.CLOCKS or name in special.PAIRS or name in special.ZERO
         if known:
-            return self.error(f"{name} does not have the size of .{type_}", expected="a type of the register's size")
-        reason = special.REASONS.get(name)
-        return self.error(f"special register {name} is not supported" + (f": {reason}" if reason else ""))
+            self.refuse(f"{name} does not have the size of .{type_}", expected="a type of the register's size")
+        form = of_special(name)
+        self.unsupported(form.key, f"special register {name} is not supported: {form.reason}")
 
     def place(self, name: str) -> Place:
         """(space, address) of a variable. Refused where it has none that Loom can give."""
@@ -292,10 +303,14 @@ class Context:
         if found is not None:
             return found
         if name in self.module.functions:
-            raise self.error(f"the address of function {name}", expected="a variable: indirect calls are not supported")
+            self.unsupported("function-address", f"the address of function {name}", expected="a variable")
+        if name in self.labels:
+            self.unsupported("label-address", f"the address of label {name}", expected="a variable")
         variable = self.layout.variable(self.function.name, name)
         if variable is not None and variable.external:
-            raise self.error(f"{name} is external", expected="a variable that this file defines")
+            self.unsupported("external", f"{name} is external", expected="a variable that this file defines")
+        if variable is not None and variable.type in ("samplerref", "surfref"):
+            self.unsupported("object-address", f"{name} has no address here", expected="a variable in memory")
         raise self.error(f"{name} has no address here", expected="a variable in memory")
 
     def symbol(self, operand: ast.Symbol) -> tuple[Source, Source]:

@@ -121,8 +121,6 @@ def barrier(ctx: Context, ins: Instruction) -> None:
         m.done()
         member_mask(ctx, ctx.operands(1)[0])
         return
-    if m.has("cluster"):
-        ctx.refuse("clusters of blocks are not supported")
     kind = m.take("sync", "arrive", "red")
     m.has("aligned")
     combine = m.take("popc", "and", "or") if kind == "red" else ""
@@ -200,8 +198,6 @@ def fence(ctx: Context, ins: Instruction) -> None:
     """membar, fence: ordering of the thread's memory accesses as seen in a scope."""
     m = ctx.modifiers()
     m.take("sc", "acq_rel", "acquire", "release")
-    if m.take("proxy", "mbarrier_init"):
-        ctx.refuse("there are no memory proxies", expected="membar or fence with a scope")
     scope = m.take(*SCOPES)
     if not scope:
         ctx.refuse("a fence without a scope", expected=".cta, .gpu (.gl) or .sys")
@@ -210,27 +206,17 @@ def fence(ctx: Context, ins: Instruction) -> None:
     ctx.b.emit("MEMBAR", scope=SCOPES[scope], guard=ctx.guard)
 
 
-def breakpoint_(ctx: Context, ins: Instruction) -> None:
-    ctx.refuse("breakpoints are not supported", remedy="Compile without brkpt.")
-
-
-def dependent_grids(ctx: Context, ins: Instruction) -> None:
-    ctx.refuse("launches that depend on one another are not supported")
-
-
 EFFECTS: dict[str, Handler] = {
     "bra": branch,
     "brx": indexed_branch,
     "ret": leave,
     "exit": leave,
     "trap": trap,
-    "brkpt": breakpoint_,
     "nanosleep": nothing,
     "pmevent": nothing,
     "bar": barrier,
     "barrier": barrier,
     "membar": fence,
     "fence": fence,
-    "griddepcontrol": dependent_grids,
 }
 PURE: dict[str, Handler] = {}

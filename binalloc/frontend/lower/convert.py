@@ -26,8 +26,6 @@ ONE_HIGH = Imm(0x3FF00000)
 
 def _cvt(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
-    if m.take("pack"):
-        m.refuse("cvt.pack is not supported", remedy="Use cvt.sat of each value and prmt.")
     rnd = m.take(*FLOAT_ROUNDINGS, *INTEGER_ROUNDINGS)
     ftz, saturate = int(m.has("ftz")), m.has("sat")
     to, of = m.type(*INTEGERS, *FLOATS), m.type(*INTEGERS, *FLOATS)

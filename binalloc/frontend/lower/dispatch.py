@@ -29,6 +29,7 @@ from binalloc.frontend.lower import (
 from binalloc.frontend.lower.context import Context, Handler
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
+from binalloc.frontend.unsupported import of_instruction
 
 PURE: dict[str, Handler] = {
     **integer.PURE,
@@ -66,11 +67,14 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
     """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be done exactly."""
     ctx.ins = ins
     ctx.guard = None
+    form = of_instruction(ins.op, ins.mods, len(ins.operands))
+    if form is not None:
+        ctx.unsupported(form.key)
     handler = FLOAT.get(ins.mods[-1] if ins.mods else "", _NONE).get(ins.op) or PURE.get(ins.op)
     if handler is None:
         handler = EFFECTS.get(ins.op)
         if handler is None:
-            ctx.refuse(f"instruction {ins.op} is not supported")
+            ctx.unsupported("other", f"instruction {ins.op} is not supported")
         if ins.guard is not None:
             ctx.guard = (ctx.predicate_register(ins.guard[0]), ins.guard[1])
         handler(ctx, ins)

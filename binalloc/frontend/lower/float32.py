@@ -38,7 +38,7 @@ def _suffixes(ctx: Context, *, rounding: bool) -> tuple[str, int, int]:
     m.type("f32")
     m.done()
     if rounding and not rnd:
-        m.refuse(f"{ctx.ins.op}.f32 needs a rounding", expected=".rn, .rz, .rm or .rp")
+        ctx.unsupported("old-rounding", f"{ctx.ins.op}.f32 needs a rounding", expected=".rn, .rz, .rm or .rp")
     return RND[rnd] if rnd else "", ftz, sat
 
 

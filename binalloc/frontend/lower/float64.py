@@ -28,7 +28,7 @@ def _rounding(ctx: Context, *, needed: bool) -> str:
     m.type("f64")
     m.done()
     if needed and not rnd:
-        m.refuse(f"{ctx.ins.op}.f64 needs a rounding", expected=".rn, .rz, .rm or .rp")
+        ctx.unsupported("old-rounding", f"{ctx.ins.op}.f64 needs a rounding", expected=".rn, .rz, .rm or .rp")
     return RND[rnd] if rnd else ""
 
 

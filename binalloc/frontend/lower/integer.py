@@ -28,7 +28,7 @@ def carry(ctx: Context) -> Pred:
     if here is not None and here[0] is ctx.b.block:
         return here[1]
     if ctx.carry is None:
-        ctx.refuse("the condition code is read, but no instruction with .cc comes before")
+        ctx.unsupported("carry")
     return ctx.carry, 0
 
 

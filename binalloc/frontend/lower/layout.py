@@ -1,7 +1,7 @@
 """Where variables lie: constant banks, module-scope device memory, local frames, each kernel's shared memory and
 parameters.
 
-Needs the parsed module and the scans of its functions; refuses recursion and what does not fit. Nothing is placed that
+Needs the parsed module and the scans of its functions; refuses what does not fit. Nothing is placed that
 no wanted kernel reaches, so that a kernel's static shared memory, which decides its occupancy, is exact. A function's
 shared variables (and texture handles) may lie elsewhere under another kernel: the function is then lowered once for
 each such placement.
@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from binalloc.errors import MalformedInput
-from binalloc.frontend.lower.modifiers import refusal
-from binalloc.frontend.lower.scan import ASSERTION, Scan, scan
+from binalloc.frontend.lower.scan import Scan, scan
 from binalloc.frontend.ptx import ast
+from binalloc.frontend.unsupported import BY_KEY, NotSupported
 from binalloc.isa.instruction import GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
 
 GLOBALS_BASE = GLOBAL_VARIABLES
@@ -84,6 +83,8 @@ class Layout:
         self.order: list[str] = []
         """Functions reached, callees before callers."""
         self.kernels: dict[str, KernelLayout] = {}
+        self.recursive: dict[tuple[str, str], str] = {}
+        """(caller, callee) -> the cycle that the call would close; left out of the call graph."""
         self.frames: dict[str, tuple[int, int]] = {}
         self.constants = b""
         self.globals: list[GlobalVar] = []
@@ -119,7 +120,8 @@ class Layout:
     # -- reached functions
 
     def _reach(self, kernels: list[str]) -> None:
-        """Functions below the kernels, depth first; refuses recursion and calls of kernels."""
+        """Functions below the kernels, depth first. Calls that would close a cycle, and those of functions without a
+        body, are no edges: they are refused where they are lowered."""
         state: dict[str, int] = {}
         for kernel in kernels:
             work: list[tuple[str, list[str]]] = []
@@ -132,31 +134,20 @@ class Layout:
                     self.order.append(name)
                     continue
                 callee = pending.pop()
-                call = self.scans[name].callees[callee]
+                assert not self.module.functions[callee].is_entry, "the parser refuses calls of kernels"
                 if state.get(callee) == 1:
                     chain = [n for n, _ in work]
-                    cycle = " -> ".join([*chain[chain.index(callee) :], callee])
-                    raise refusal(
-                        call, self.module.path, f"recursion is not supported: {cycle}",
-                        remedy="Write it as a loop with a stack of its own.",
-                    )  # fmt: skip
-                if self.module.functions[callee].is_entry:
-                    raise refusal(call, self.module.path, f"{callee} is a kernel: kernels cannot be called")
-                if callee not in state:
+                    self.recursive[name, callee] = " -> ".join([*chain[chain.index(callee) :], callee])
+                    del self.scans[name].callees[callee]
+                elif callee not in state:
                     self._enter(callee, state, work)
 
     def _enter(self, name: str, state: dict[str, int], work: list[tuple[str, list[str]]]) -> None:
         state[name] = 1
         found = self.scans[name] = scan(self.module.functions[name])
-        for callee, call in list(found.callees.items()):
+        for callee in list(found.callees):
             if self.module.functions[callee].body is None:
-                if callee == ASSERTION:
-                    del found.callees[callee]  # a fault, not a call
-                    continue
-                raise refusal(
-                    call, self.module.path, f"{callee} is declared but not defined in this file",
-                    expected="a .func with a body", remedy="Link the device code first (nvcc -rdc=false).",
-                )  # fmt: skip
+                del found.callees[callee]
         work.append((name, list(reversed(found.callees))))
 
     def _functions_below(self, name: str) -> list[str]:
@@ -238,7 +229,8 @@ class Layout:
         for offset, symbol, addend, _ in v.relocations:
             place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
             if place is None or place[0] != "global":
-                raise MalformedInput(
+                raise NotSupported(
+                    BY_KEY["initialiser"],
                     f"the initialiser of {v.name} holds the address of {symbol}",
                     file=self.module.path or None,
                     place=f"line {v.place.line}, column {v.place.column}",
@@ -249,8 +241,9 @@ class Layout:
             image[offset : offset + 8] = value.to_bytes(8, "little")
         return bytes(image)
 
-    def _too_large(self, v: ast.Variable, message: str, expected: str) -> MalformedInput:
-        return MalformedInput(
+    def _too_large(self, v: ast.Variable, message: str, expected: str) -> NotSupported:
+        return NotSupported(
+            BY_KEY["too-large"],
             message,
             file=self.module.path or None,
             place=f"line {v.place.line}, column {v.place.column}",

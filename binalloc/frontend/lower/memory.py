@@ -371,10 +371,8 @@ def cvta(ctx: Context, ins: Instruction) -> None:
     m.done()
     target, source = ctx.operands(2)
     if space not in ("global", "shared", "local"):
-        ctx.refuse(
-            f"cvta of .{space or 'this'} addresses: Loom's generic addresses reach no constants and no parameters",
-            expected=".global, .shared or .local",
-        )
+        what = f"cvta of .{space or 'this'} addresses: Loom's generic addresses reach no constants and no parameters"
+        ctx.unsupported("generic-constant", what, expected=".global, .shared or .local")
     window = _WINDOWS.get(space, 0) * (-1 if to else 1)
     if isinstance(source, ast.Symbol) and not to:
         address.variable(ctx, source, space)

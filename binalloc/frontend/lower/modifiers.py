@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")
 INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")
 RND = {"rn": "", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 """PTX rounding -> text of Loom's rnd and rnd2 modifiers."""
-
-_HALVES = ("f16", "f16x2", "bf16", "bf16x2")
 
 
 class Modifiers:
@@ -35,25 +36,23 @@ class Modifiers:
 
     def type(self, *allowed: str) -> str:
         """The first suffix that is a type, removed. Refused where there is none, or it is not one of `allowed`."""
-        for text in self.left:
-            if text in TYPE_BYTES:
-                self.left.remove(text)
-                if text in _HALVES:
-                    self.refuse(f"half-precision type .{text} is not supported", expected=".f32")
-                if allowed and text not in allowed:
-                    self.refuse(f"{self.ins.op} has no type .{text}", expected="." + ", .".join(allowed))
-                return text
-        self.refuse(f"{self.ins.op} needs a type", expected="." + ", .".join(allowed or ("u32",)))
-        raise AssertionError
+        expected = "." + ", .".join(allowed or ("u32",))
+        text = next((text for text in self.left if text in TYPE_BYTES), "")
+        if not text:
+            self.refuse(f"{self.ins.op} needs a type", expected=expected, form="other")
+        self.left.remove(text)
+        if allowed and text not in allowed:
+            self.refuse(f"{self.ins.op} has no type .{text}", expected=expected, form="other")
+        return text
 
     def done(self) -> None:
         """Everything has been taken, or the instruction is refused."""
         if self.left:
-            self.refuse(f"modifier .{self.left[0]} of {self.ins.op} is not supported here")
+            self.refuse(f"modifier .{self.left[0]} of {self.ins.op} is not supported here", form="other")
 
-    def refuse(self, message: str, *, found: object = None, expected: object = None, remedy: str | None = None) -> None:
-        """MalformedInput at the instruction, with its text."""
-        raise refusal(self.ins, self.path, message, found=found, expected=expected, remedy=remedy)
+    def refuse(self, message: str, *, expected: object = None, form: str = "") -> NoReturn:
+        """The refusal of the instruction, with its text; see `refusal`."""
+        raise refusal(self.ins, self.path, message, expected=expected, form=form)
 
 
 def refusal(
@@ -64,13 +63,16 @@ def refusal(
     found: object = None,
     expected: object = None,
     remedy: str | None = None,
+    form: str = "",
 ) -> MalformedInput:
-    """The error of an instruction that cannot be imported: file, line, column, its text, what was expected."""
+    """The error of an instruction that cannot be imported: file, line, column, its text, what was expected.
+
+    form: key of `unsupported.FORMS`, where PTX allows what stands there; the remedy is its then.
+    """
+    place = f"line {ins.place.line}, column {ins.place.column}"
+    found = found if found is not None else f"`{ins.text}`"
+    if form:
+        return NotSupported(BY_KEY[form], message, file=path or None, place=place, found=found, expected=expected)
     return MalformedInput(
-        message,
-        file=path or None,
-        place=f"line {ins.place.line}, column {ins.place.column}",
-        found=found if found is not None else f"`{ins.text}`",
-        expected=expected,
-        remedy=remedy,
-    )
+        message, file=path or None, place=place, found=found, expected=expected, remedy=remedy
+    )  # fmt: skip

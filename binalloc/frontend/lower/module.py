@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ir import Program, Routine
@@ -12,6 +12,8 @@ from binalloc.frontend.lower.layout import CONST_BANK, DOUBLE_BANK, Doubles, Ker
 from binalloc.frontend.lower.library import library_modules
 from binalloc.frontend.lower.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
+from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
+from binalloc.names.kernels import choose_kernel
 
 Block = tuple[int, int, int]
 
@@ -24,20 +26,29 @@ class _State:
     doubles: Doubles
     locations: Locations
     library: set[str]
+    refused: dict[str, list[Refusal]] = field(default_factory=dict)
+    """Function -> why it cannot be lowered."""
 
 
 def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block_dim: Block | None = None) -> Program:
     """Lower the kernels wanted (all by default) with every function they reach, callees before callers.
 
     block_dim: the block size all launches will have; it must agree with `.reqntid` and `.maxntid`. Raises
-    MalformedInput for a missing kernel, contradictory bounds, recursion, and whatever cannot be lowered exactly.
+    UsageError for a missing kernel, NotImportable for kernels with contradictory bounds, recursion, and whatever cannot
+    be lowered exactly.
     """
     wanted = _wanted(module, kernels)
-    layout = Layout(module, wanted)
+    layout, left_out = _laid_out(module, wanted)
     state = _State(Program(path=module.path), Doubles(), Locations(module.files), set())
     names: dict[tuple[str, tuple[tuple[str, Place], ...]], str] = {}
-    for kernel in wanted:
-        _lower_kernel(layout, layout.kernels[kernel], block_dim, names, state)
+    for kernel in layout.kernels.values():
+        _lower_kernel(layout, kernel, block_dim, names, state)
+        reasons = tuple(r for function in kernel.reached for r in state.refused.get(function, ()))
+        if reasons:
+            left_out[kernel.name] = LeftOut(kernel.name, reasons)
+    if left_out:
+        rest = [kernel for kernel in wanted if kernel not in left_out]
+        raise NotImportable([left_out[kernel] for kernel in wanted if kernel in left_out], rest)
     program = state.program
     _add_library(state)
     program.locations = state.locations.list
@@ -53,17 +64,26 @@ def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block
 def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     """Names of the kernels to lower, in the order of the text."""
     there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
-    for name in kernels or ():
-        if name not in there:
-            raise MalformedInput(
-                f"no kernel {name}",
-                file=module.path or None,
-                found=", ".join(there) or "no kernel at all",
-                expected="the name of an .entry with a body",
-            )
     if not there:
         raise MalformedInput("no kernel in this file", file=module.path or None, expected="an .entry with a body")
-    return [name for name in there if kernels is None or name in kernels]
+    wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
+    return [name for name in there if name in wanted]
+
+
+def _laid_out(module: ast.Module, wanted: list[str]) -> tuple[Layout, dict[str, LeftOut]]:
+    """Places for what the kernels reach; where they do not all fit, for as many of them as do, in the text's order."""
+    try:
+        return Layout(module, wanted), {}
+    except MalformedInput:
+        pass
+    layout = Layout(module, [])
+    left_out: dict[str, LeftOut] = {}
+    for kernel in wanted:
+        try:
+            layout = Layout(module, [*layout.kernels, kernel])
+        except MalformedInput as error:
+            left_out[kernel] = LeftOut(kernel, (Refusal(kernel, error),))
+    return layout, left_out
 
 
 def _lower_kernel(
@@ -84,10 +104,15 @@ def _lower_kernel(
         if name is None:
             name = names[key] = _fresh(function.replace("%", "_"), kernel.name, state.program.routines)
             node = layout.module.functions[function]
-            block = _block(layout.module, node, block_dim) if node.is_entry else None
-            ctx = Context(layout, node, kernel, state.doubles, block, known)
-            state.program.routines[name] = lower_routine(ctx, name, state.locations)
+            ctx = Context(layout, node, kernel, state.doubles, None, known)
+            try:
+                ctx.block = _block(layout.module, node, block_dim) if node.is_entry else None
+                state.program.routines[name] = lower_routine(ctx, name, state.locations)
+            except MalformedInput as error:
+                ctx.refused.append(error)
             state.library |= ctx.library
+            if ctx.refused:
+                state.refused.setdefault(function, [Refusal(function, error) for error in ctx.refused])
         known[function] = name
 
 

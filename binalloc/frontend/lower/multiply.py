@@ -183,7 +183,7 @@ def _vabsdiff4(ctx: Context, ins: Instruction) -> None:
     added = m.has("add")
     m.done()
     if types[0] != "u32" or types[1] != types[2]:
-        m.refuse("this form of vabsdiff4 is not supported", expected="vabsdiff4.u32.T.T, T one of .u32 and .s32")
+        ctx.unsupported("video", expected="vabsdiff4.u32.T.T, T one of .u32 and .s32")
     d, x, y, z = ctx.operands(4)
     a, b = ctx.b.unit(ctx.word(x, types[1])), ctx.b.unit(ctx.word(y, types[2]))
     total, signed, rd = ctx.word(z, "u32"), types[1] == "s32", ctx.dest(d, "u32")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binalloc.errors import MalformedInput
 from binalloc.frontend.builder import Const, Imm, Source
 from binalloc.frontend.ir import RZ, Registers
 from binalloc.frontend.lower.context import Context
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
+from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
 Element = tuple[Source, Source | None]
 """One loaded value: its word, extended to 32 bits where it is smaller, and its high word if it has 64 bits."""
@@ -41,7 +41,8 @@ def units_of(ctx: Context, variable: ast.Variable) -> list[int]:
     """The units of a parameter or result of the function, declared as `.param` or as a register."""
     if variable.space == "reg":
         if variable.type == "pred":
-            raise MalformedInput(
+            raise NotSupported(
+                BY_KEY["predicate-parameter"],
                 f"{variable.name} is a predicate",
                 file=ctx.module.path or None,
                 place=f"line {variable.place.line}, column {variable.place.column}",

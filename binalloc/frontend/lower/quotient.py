@@ -61,7 +61,9 @@ def _form(ctx: Context, type_: str, *kinds: str) -> tuple[str, bool]:
     m.done()
     if not kind or (ftz and type_ == "f64" and kind != "approx"):
         wanted = [f".{k}" for k in (*(("approx.ftz",) if type_ == "f64" else kinds), *FLOAT_ROUNDINGS)]
-        m.refuse(f"{ctx.ins.op}.{type_} {'cannot flush' if kind else 'needs a rounding'}", expected=" or ".join(wanted))
+        if not kind:
+            ctx.unsupported("old-rounding", f"{ctx.ins.op}.{type_} needs a rounding", expected=" or ".join(wanted))
+        m.refuse(f"{ctx.ins.op}.{type_} cannot flush", expected=" or ".join(wanted))
     return kind, ftz
 
 

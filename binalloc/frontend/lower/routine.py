@@ -36,8 +36,11 @@ class Locations:
 
 
 def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
-    """Lower the body of ctx.function into a routine called `name`. Raises MalformedInput at what cannot be lowered
-    exactly."""
+    """Lower the body of ctx.function into a routine called `name`.
+
+    An instruction that cannot be lowered exactly goes to ctx.refused, and lowering goes on to find the others: the
+    routine is of no use then. Raises MalformedInput where nothing of the function can be looked at.
+    """
     function = ctx.function
     body = function.body or []
     for statement in body:
@@ -57,7 +60,10 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
             ctx.b.loc = locations.index(loc)
         for variable in clearing.get(index, ()):
             parameters.clear(ctx, variable)
-        lower_instruction(ctx, statement)
+        try:
+            lower_instruction(ctx, statement)
+        except MalformedInput as error:
+            ctx.refused.append(error)
     info = FunctionInfo(kind="kernel" if function.is_entry else "function")
     info.local_frame = ctx.layout.frames[function.name][1]
     if function.is_entry:

@@ -32,12 +32,6 @@ PAIRS = {"%clock64": "SR_CLOCKLO"}
 ZERO = frozenset(f"%{name}.w" for name in ("tid", "ntid", "ctaid", "nctaid"))
 """The fourth element is unused and always returns zero."""
 
-REASONS = {
-    "%gridid": "launches have no number",
-    "%globaltimer": "there is no clock in nanoseconds: the emulator counts cycles",
-    "%globaltimer_lo": "there is no clock in nanoseconds: the emulator counts cycles",
-    "%globaltimer_hi": "there is no clock in nanoseconds: the emulator counts cycles",
-}
 _NUMBER = {name: number for number, name in enumerate(SPECIAL_REGISTERS)}
 
 

@@ -1,7 +1,8 @@
 """Texture fetches: bindless handles in registers, and texture references, which are hidden kernel parameters.
 
 tex.1d, .2d and .3d, results of type f32, s32 or u32, coordinates of type f32 or s32. What the texture holds, how it is
-addressed and filtered, is the launch file's to say.
+addressed and filtered, is the launch file's to say. Coordinates may be a vector longer than the geometry needs (what
+compilers before CUDA 4 wrote); what is too many is not looked at, and need not hold a value.
 """
 
 from __future__ import annotations
@@ -12,25 +13,33 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3}
+_LENGTHS = (1, 2, 4)
+"""Elements that a vector of coordinates may have (PTX ISA, tex: there are no vectors of three)."""
 
 
 def fetch(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
     geometry = m.take(*_DIMENSIONS)
     if not geometry or not m.has("v4"):
-        ctx.refuse("not a texture fetch that is supported", expected="tex.1d.v4, tex.2d.v4 or tex.3d.v4")
+        ctx.unsupported("other", "not a texture fetch that is supported", expected="tex.1d.v4, tex.2d.v4 or tex.3d.v4")
     type_ = m.type("f32", "s32", "u32")
     coordinate = m.type("f32", "s32")
     m.done()
+    if len(ins.operands) > 2 or (ins.operands and isinstance(ins.operands[0], ast.Dual)):
+        ctx.unsupported("texture-operands")
     target, source = ctx.operands(2)
-    if not isinstance(source, ast.Texture) or source.sampler is not None:
-        ctx.refuse("a texture with a sampler of its own", expected="[texture, {coordinates}]")
+    if not isinstance(source, ast.Texture):
+        ctx.refuse("not a texture", expected="[texture, {coordinates}]")
+    if source.sampler is not None:
+        ctx.unsupported("sampler", expected="[texture, {coordinates}]")
     if not isinstance(target, ast.Vector) or len(target.items) != 4:
         ctx.refuse("not four results", expected="{d0, d1, d2, d3}")
     count = _DIMENSIONS[geometry]
     given = source.coordinates
-    if len(given) not in (count, 4 if count == 3 else count):
-        ctx.refuse(f"{len(given)} coordinates", expected=f"{4 if count == 3 else count}")
+    lengths = [length for length in _LENGTHS if length >= count]
+    if len(given) not in lengths:
+        expected = " or ".join(map(str, lengths))
+        ctx.refuse(f"{len(given)} coordinates of a {geometry} texture", expected=f"a vector of {expected}")
     words = [ctx.word(operand, coordinate) for operand in given[:count]]
     fields: Fields = {"tdim": geometry.upper(), "tcoord": "S32" if coordinate == "s32" else ""}
     if count == 1:
@@ -65,13 +74,5 @@ def _handle(ctx: Context, texture: ast.Register | ast.Symbol) -> int:
     return ctx.b.unit(ctx.symbol(texture)[0])
 
 
-def unsupported(ctx: Context, ins: Instruction) -> None:
-    what = {"tld4": "gathers", "txq": "texture queries"}.get(ins.op, "surfaces")
-    ctx.refuse(f"{what} are not supported")
-
-
 PURE: dict[str, Handler] = {}
-EFFECTS: dict[str, Handler] = {
-    "tex": fetch,
-    **dict.fromkeys(("tld4", "txq", "suld", "sust", "sured", "suq", "istypep"), unsupported),
-}
+EFFECTS: dict[str, Handler] = {"tex": fetch}

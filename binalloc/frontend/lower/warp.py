@@ -156,12 +156,12 @@ def reduce(ctx: Context, ins: Instruction) -> None:
     m.has("sync")
     op = m.take(*_REDUCTIONS)
     if not op:
-        ctx.refuse("not a reduction that is supported", expected=".add, .min, .max, .and, .or or .xor")
+        ctx.unsupported("other", "not a reduction that is supported", expected=".add, .min, .max, .and, .or or .xor")
     type_ = m.type("u32", "s32", "b32")
     m.done()
     target, a, members = ctx.operands(3)
     if ctx.guard is not None:
-        ctx.refuse("a guarded redux", expected="no guard", remedy="Branch around it.")
+        ctx.unsupported("guarded-redux")
     mask = member_mask(ctx, members)
     name, identity, fields = _REDUCTIONS[op]
     if name == "IMNMX":
@@ -192,10 +192,6 @@ def reduce(ctx: Context, ins: Instruction) -> None:
     ctx.b.move(ctx.dest(target, type_), total)
 
 
-def elect(ctx: Context, ins: Instruction) -> None:
-    ctx.refuse("elect is not supported")
-
-
 PURE: dict[str, Handler] = {}
 EFFECTS: dict[str, Handler] = {
     "shfl": shuffle,
@@ -203,5 +199,4 @@ EFFECTS: dict[str, Handler] = {
     "match": match,
     "activemask": active_mask,
     "redux": reduce,
-    "elect": elect,
 }

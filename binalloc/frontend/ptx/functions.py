@@ -38,8 +38,8 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tupl
     declared: list[tuple[str, int]] = []
     results: list[Variable] = []
     if not is_entry:
-        while tokens.value == ".attribute":
-            tokens.unexpected("a function without attributes")
+        if tokens.value == ".attribute":
+            source.fail(tokens.at, "attributes of functions are not supported", form="attribute")
         if tokens.value == "(":
             results = _parameters(tokens, names, declared, is_entry)
     at = tokens.at
@@ -91,7 +91,7 @@ def _parameters(tokens: Tokens, names: ModuleNames, declared: list[tuple[str, in
         if of.space == "reg" and (of.width or parameter.array):
             source.fail(at, "parameter in a register", found=name, expected="a scalar type")
         if parameter.array and not parameter.size and of.space == "param":
-            source.fail(at, "parameter without a size", found=name, expected="a size: no variable argument lists")
+            source.fail(at, "parameter without a size", found=name, expected="a size", form="variadic")
         out.append(parameter)
         declared.append((name, at))
         if not tokens.accept(","):
@@ -132,7 +132,7 @@ def _directive(tokens: Tokens, out: Function) -> None:
         tokens.advance()
         tokens.jump(take_pragma(tokens))
     elif word in _CLUSTERS:
-        source.fail(at, "clusters of blocks are not supported", found=word, expected="a kernel launched by blocks")
+        source.fail(at, "clusters of blocks are not supported", found=word, form="cluster")
     else:
         tokens.unexpected("'{', ';' or a directive such as .maxntid, .reqntid, .minnctapersm and .noreturn")
 

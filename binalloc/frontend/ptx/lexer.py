@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import Place
+from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
 COMMENT = r"//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
 
@@ -84,9 +85,17 @@ class Source:
         return " ".join(self.text[begin:end].split())
 
     def fail(
-        self, at: int, message: str, *, found: str | None = None, expected: str | None = None, remedy: str | None = None
+        self,
+        at: int,
+        message: str,
+        *,
+        found: str | None = None,
+        expected: str | None = None,
+        remedy: str | None = None,
+        form: str = "",
     ) -> NoReturn:
-        """Raise MalformedInput at offset `at`; `found` (default: the word there) is shown within its line."""
+        """Raise MalformedInput at offset `at`; `found` (default: the word there) is shown within its line. form: key of
+        `unsupported.FORMS`, where PTX allows what stands there."""
         at = min(max(at, 0), len(self.text))
         if found is None:
             m = _WORD.match(self.text, at)
@@ -95,11 +104,15 @@ class Source:
         line = self.line_at(at)
         if line and line != found:
             shown += f" in {line!r}"
-        place = self.place(at)
+        place = f"line {self.place(at).line}, column {self.place(at).column}"
+        if form:
+            raise NotSupported(
+                BY_KEY[form], message, file=self.path or None, place=place, found=shown, expected=expected
+            )  # fmt: skip
         raise MalformedInput(
             message,
             file=self.path or None,
-            place=f"line {place.line}, column {place.column}",
+            place=place,
             found=shown,
             expected=expected,
             remedy=remedy,

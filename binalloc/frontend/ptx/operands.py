@@ -63,7 +63,10 @@ class OperandReader:
         if tokens.kind == "name" and value != "WARP_SZ":
             return self._named(tokens)
         if value == "{":
-            return self._vector(tokens)
+            vector = self._vector(tokens)
+            if tokens.value == "|":
+                tokens.source.fail(tokens.at, "a vector with a predicate", form="texture-operands")
+            return vector
         if value == "[":
             return self._address(tokens)
         if value == "!" and tokens.kind == "punct":

@@ -19,7 +19,6 @@ from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variable
 _LINKAGE = (".visible", ".extern", ".weak", ".common")
 _SECTION = re.compile(rf'\.section\s++[\w.$]++{SKIP}\{{(?:[^{{}}"/]++|"[^"\n]*+"|{COMMENT})*+\}}', re.ASCII)
 _REFUSED = {
-    ".alias": "aliases of functions are not supported",
     ".reg": "registers outside of a function",
     ".param": "parameters outside of a function",
 }
@@ -71,7 +70,7 @@ class _ModuleParser:
                     self.narrowed,
                     f"the target narrows doubles, which function {function.name!r} uses",
                     found="map_f64_to_f32",
-                    expected="a target with doubles",
+                    form="map-doubles",
                 )
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -110,6 +109,8 @@ class _ModuleParser:
         elif word == ".pragma":
             tokens.advance()
             tokens.jump(take_pragma(tokens))
+        elif word == ".alias":
+            self.source.fail(at, "aliases of functions are not supported", found=word, form="alias")
         elif word in _REFUSED:
             self.source.fail(at, _REFUSED[word], found=word, expected="a .func, .entry or variable")
         elif word == ".version":

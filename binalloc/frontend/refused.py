@@ -1,0 +1,61 @@
+"""What of a PTX module cannot be imported: kernels with every reason found, and the kernels that remain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from binalloc.errors import BinallocError, MalformedInput
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One reason. function: the .entry or .func it stands in."""
+
+    function: str
+    error: BinallocError
+
+    def to_dict(self) -> dict[str, str | None]:
+        error = self.error
+        parts = {name: getattr(error, name) for name in ("place", "message", "found", "expected", "remedy")}
+        return {"function": self.function} | {k: None if v is None else str(v) for k, v in parts.items()}
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A kernel that cannot be imported, with all reasons found in it and in the functions it reaches (at least one)."""
+
+    kernel: str
+    refusals: tuple[Refusal, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        return {"kernel": self.kernel, "refusals": [r.to_dict() for r in self.refusals]}
+
+
+class NotImportable(MalformedInput):
+    """Some kernels cannot be imported. Reads as the first reason does; left_out has them all, importable the names of
+    the other kernels that were wanted. The remedy tells how many reasons there are beyond the first."""
+
+    def __init__(self, left_out: Sequence[LeftOut], importable: Sequence[str]) -> None:
+        first = left_out[0].refusals[0].error
+        super().__init__(
+            first.message, file=first.file, place=first.place, found=first.found, expected=first.expected,
+            remedy=first.remedy,
+        )  # fmt: skip
+        self.left_out = list(left_out)
+        self.importable = list(importable)
+        found = {id(r.error): r.error for left in left_out for r in left.refusals}
+        others = [error for error in found.values() if error is not first]
+        if others:
+            places = ", ".join(dict.fromkeys(error.place or error.message for error in others[:_NAMED]))
+            further = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+            reasons = "One further reason" if len(others) == 1 else f"{len(others)} further reasons"
+            self.also(f"{reasons}: {places}{further}.")
+
+    def also(self, sentence: str) -> None:
+        """Add a sentence to the remedy."""
+        self.remedy = f"{self.remedy} {sentence}" if self.remedy else sentence
+
+
+_NAMED = 3
+"""Further reasons whose places the message names."""
