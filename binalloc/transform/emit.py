@@ -98,8 +98,11 @@ class _Emitter:
         for block in self.code.blocks:
             if block.leader >= 0:
                 start_of[block.leader] = len(self.instrs)
+            start = len(self.instrs)
             for item in block.items:
                 self._item(item)
+            if self._only_a_call(block.leader, start):
+                start_of[block.leader] = self._guard_call(start)
         self._link(start_of)
         fn = self.source.function
         to_original = self.source.origin
@@ -107,6 +110,25 @@ class _Emitter:
         out = Function(fn.name, self.instrs, fn.info, list(fn.shared), self._labels(start_of), self._lines())
         out.origin = Origin(fn.name, origin)
         return Emitted(out, self.calls)
+
+    def _only_a_call(self, leader: int, start: int) -> bool:
+        """Is the block just emitted from `start` nothing but the call of a detour that `normalise` made?"""
+        return (
+            start + 1 == len(self.instrs)
+            and start in self.calls
+            and self.source.origin[leader - 1] < 0
+            and self.branches[-1:] == [(start - 1, leader - 1)]
+        )
+
+    def _guard_call(self, at: int) -> int:
+        """Make one guarded call of the branch before `at` and the call there, as it was: a word and an entry of the
+        reconvergence stack less. Answers where it is."""
+        branch, call = self.instrs[at - 1], self.instrs[at]
+        self.instrs[at - 1 :] = [call.replace(guard=(branch.guard, not branch.guard_neg))]
+        del self.origin[at - 1]
+        self.branches.pop()
+        self.calls[at - 1] = self.calls.pop(at)
+        return at - 1
 
     def _insert(self, instr: Instr, origin: int = -1) -> None:
         self.instrs.append(instr)

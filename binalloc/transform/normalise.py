@@ -1,5 +1,7 @@
 """Guarded calls made plain: `@P CALL f` becomes `@!P BRA skip, skip; CALL f; skip:`, which means the same.
 
+(`emit` makes a guarded call of it again where nothing has come to stand beside the call.)
+
 Afterwards every call is executed by all lanes that reach it, so that its argument and result copies and the slot
 pointer's shifts need no guard of their own. A call that never executes (`@!PT`) is left out. Leaves the original
 untouched.
