@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
-from binalloc.errors import BinallocError, LimitHit, Refused, UsageError
+from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import view
 from binalloc.isa.shapes import special_register
@@ -38,7 +38,7 @@ class Request:
 
     registers, slots: explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
-    engine: numba or python. cycles_limit: of each emulated run; None: no limit.
+    engine: numba or python. max_cycles: limit of each emulated run; None: no limit.
     """
 
     kernel: str
@@ -51,7 +51,7 @@ class Request:
     allocator: str = "best"
     emulate: bool = True
     engine: str = "numba"
-    cycles_limit: int | None = DEFAULT_MAX_CYCLES
+    max_cycles: int | None = DEFAULT_MAX_CYCLES
     progress: Progress = _silent
 
 
@@ -119,7 +119,7 @@ def find_kernel(module: Module, name: str | None) -> Function:
                 "the binary has several kernels" if kernels else "the binary has no kernel",
                 file=module.path or None,
                 found=", ".join(k.name for k in kernels) or "none",
-                remedy="Name one with --kernel." if kernels else None,
+                remedy=Hint("Name one: {kernel}.") if kernels else None,
             )
         return kernels[0]
     return module.function(choose_kernel(name, [k.name for k in kernels], module.path or None))
@@ -138,7 +138,7 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
         "the block size is unknown",
         place=kernel.name,
         expected="a launch file, or .block in the binary",
-        remedy="Give --launch, or import with --block-dim.",
+        remedy=Hint("Give {launch}, or import with {block_dim}."),
     )
 
 
@@ -245,7 +245,7 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
                     f"{request.kernel} reads {asked}, which is another with slots",
                     file=module.path or None,
                     place=f".text.{function.name} word {index}",
-                    remedy="Give --slots 0.",
+                    remedy=Hint("Ask for {slots} 0."),
                 )
     return Refused(
         f"the rewrite of {request.kernel} could not be proven right ({len(findings)} findings)",
@@ -276,7 +276,7 @@ def measure(
         request.launch,
         request.machine,
         engine=request.engine,
-        max_cycles=request.cycles_limit,
+        max_cycles=request.max_cycles,
         blocks_per_sm=blocks,
         ideal_blocks=ideal_blocks,
         progress=run_progress(request.kernel, request.progress),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from binalloc.errors import UsageError
+from binalloc.errors import Hint, UsageError
 from binalloc.models.machine import list_machines, load_machine, machine_to_dict
 from binalloc.models.occupancy import occupancy, occupancy_to_dict
 from binalloc.report.table import table
@@ -59,7 +59,7 @@ def occupancy_answer(
 ) -> dict[str, Any]:
     """Blocks per SM and the limits for one kernel's resources, by capability or by machine."""
     if (cc is None) == (machine is None):
-        raise UsageError("ask for a capability or for a machine", expected="one of --cc and --machine")
+        raise UsageError("ask for a capability or for a machine", expected=Hint("one of {cc} and {machine}"))
     if machine is not None:
         result = load_machine(machine).occupancy(**question, cache_config=cache_config, carveout=carveout)
     else:
