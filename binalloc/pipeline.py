@@ -120,7 +120,8 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
     from binalloc.transform.rewrite import require_rewritable
 
-    request = replace(request, kernel=find_kernel(module, request.kernel).name)
+    named = request.kernel or (request.launch.kernel if request.launch else None)
+    request = replace(request, kernel=find_kernel(module, named).name)
     require_rewritable(module, request.kernel)
     original = baseline(module, request)
     running = request.emulate and request.launch is not None

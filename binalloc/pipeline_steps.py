@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
@@ -16,7 +17,7 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import view
 from binalloc.isa.shapes import special_register
 from binalloc.models.budget import Budget, shared_with_slots
-from binalloc.models.machine import Machine
+from binalloc.models.machine import DEFAULT_MACHINE, Machine, load_machine
 from binalloc.models.occupancy import registers_for_blocks
 from binalloc.names.kernels import choose_kernel
 
@@ -32,18 +33,48 @@ def _silent(_: str) -> None:
     """Progress nobody asked for."""
 
 
+class _MachineField:
+    """A machine, given as one, by name or by the path of its file."""
+
+    def __get__(self, request: object, owner: type | None = None) -> Machine:
+        if request is None:
+            return DEFAULT_MACHINE  # type: ignore[return-value]  # the field's default, which __set__ is handed
+        found: Machine = vars(request)["_machine"]
+        return found
+
+    def __set__(self, request: object, given: Machine | str | Path) -> None:
+        vars(request)["_machine"] = given if isinstance(given, Machine) else load_machine(given)
+
+
+class _LaunchField:
+    """A launch, given as one, by the path of its file, or not at all."""
+
+    def __get__(self, request: object, owner: type | None = None) -> Launch | None:
+        found: Launch | None = None if request is None else vars(request)["_launch"]
+        return found
+
+    def __set__(self, request: object, given: Launch | str | Path | None) -> None:
+        if isinstance(given, str | Path):
+            from binalloc.emulator.launch import load_launch
+
+            given = load_launch(given)
+        vars(request)["_launch"] = given
+
+
 @dataclass(frozen=True)
 class Request:
     """What to do with a kernel.
 
-    registers, slots: explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
+    kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path of
+    its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
+    explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
     engine: numba or python. max_cycles: limit of each emulated run; None: no limit.
     """
 
-    kernel: str
-    machine: Machine
-    launch: Launch | None = None
+    kernel: str = ""
+    machine: _MachineField = _MachineField()
+    launch: _LaunchField = _LaunchField()
     registers: int | None = None
     slots: int | None = None
     blocks: int | None = None
@@ -208,7 +239,7 @@ def build_version(
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
-    return make_version(rewritten, request)
+    return replace(make_version(rewritten, request), solver=[found.to_dict() for found in result.solver])
 
 
 def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> BinallocError:

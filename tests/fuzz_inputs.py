@@ -75,7 +75,8 @@ class Watch:
     def _path(self, event: str, path: str) -> None:
         assert self.folder is not None
         whole = os.path.realpath(path)
-        if not whole.startswith(self.folder + os.sep) and path != os.devnull:
+        nothing = path == os.devnull or (event == "os.mkdir" and os.path.isdir(whole))
+        if not nothing and not whole.startswith(self.folder + os.sep):
             self.seen.append(f"{event} {whole:.200}")
 
     @contextlib.contextmanager

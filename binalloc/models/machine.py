@@ -23,6 +23,7 @@ from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
 
 __all__ = [
+    "DEFAULT_MACHINE",
     "SCHEMA_VERSION",
     "UNIT_CLASSES",
     "Figure",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+DEFAULT_MACHINE = "gtx680"
 _DIRECTORY = Path(__file__).parent / "machines"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _SECTIONS: tuple[tuple[str, str, type], ...] = (
