@@ -43,7 +43,7 @@ class Making:
     def put(self, data: bytes, name: str) -> str:
         odd = self.rng.random()
         if odd < 0.02:
-            return self.rng.choice((".", "", "nothing", "/dev/null", *(s for s in STRINGS if "\0" not in s)))
+            return self.rng.choice((".", "", "nothing", *(s for s in STRINGS if "\0" not in s)))
         if odd < 0.08 and not self.stdin:
             self.stdin = data
             return "-"
@@ -76,12 +76,14 @@ class Making:
         rng = self.rng
         if rng.random() > share:
             return []
-        (self.folder / "x.npy").write_bytes(damaged(rng, self.material.pick(rng, "npy")))
+        npy = self.material.files["npy"][0]
+        npy = npy.data if rng.random() < 0.6 else damaged(rng, self.material.pick(rng, "npy"))
+        (self.folder / "x.npy").write_bytes(npy)
         files = [f for f in self.material.files["launch"] if f.kernel == self.kernel] or self.material.files["launch"]
         file = rng.choice(files)
-        data = file.data if rng.random() < 0.5 else damaged(rng, file)
-        size = rng.choice(("test", "test", "test", "test", "full", *STRINGS[:4]))
-        out = ["--launch", self.put(data, "launch.toml"), "--size", size if rng.random() < 0.1 else "test"]
+        data = file.data if rng.random() < 0.75 else damaged(rng, file)
+        size = rng.choice(("full", *STRINGS[:4])) if rng.random() < 0.03 else "test"
+        out = ["--launch", self.put(data, "launch.toml"), "--size", size]
         out += ["--engine", rng.choice(ENGINES)]
         cycles = self.integer() if rng.random() < 0.05 else RUN_CYCLES
         number = cycles.isascii() and cycles.strip().isdigit()

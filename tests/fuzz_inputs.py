@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from binalloc.emulator.warm import warm_up
 from tests.fuzz_commands import COMMANDS, commands
 from tests.fuzz_material import REFERENCE, ROOT, Material
 
@@ -179,6 +180,7 @@ class Cases:
         self.box = box
         self.only = only
         self.material = Material()
+        warm_up()
         self.watch = Watch().install()
         self.seen: Counter[str] = Counter()
 
@@ -263,8 +265,6 @@ def main() -> None:
 
 
 def _parent(options: argparse.Namespace) -> int:
-    from binalloc.emulator.warm import warm_up
-
     warm_up()
     start, cpu, peak, failures = time.monotonic(), 0.0, 0, 0
     seen: Counter[str] = Counter()

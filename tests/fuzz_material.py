@@ -1,8 +1,9 @@
 """What the fuzzing of the command line feeds in: files of every kind the tool reads, and how they are damaged.
 
 Needs the samples. `Material` holds good files; `damaged` makes a bad one of a good one. Damage comes in three kinds: of
-bytes (`isa_random.corrupt`, `smash_code`), of text (lines, numbers, strings and brackets replaced by values that hurt),
-and of meaning: a container that is whole, yet whose names and strings are hostile.
+bytes (`isa_random.corrupt`, `_smashed`), of text (lines, numbers, strings and brackets replaced by values that hurt),
+and of meaning: a container that is whole, yet whose names and strings are hostile (`hostile`), and one that is valid
+throughout, yet does wild things (`reworked`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from binalloc.emulator.launch import load_launch
+from binalloc.errors import MalformedInput
 from binalloc.isa.container import read_module, write_module
 from binalloc.isa.elf_write import write_elf
+from binalloc.isa.fields import FIELDS
+from binalloc.isa.instruction import Instr
+from binalloc.isa.rules import shapes
 from binalloc.models.machine import load_machine
 from binalloc.pipeline import Request, build_version
-from tests.isa_random import corrupt
+from tests.isa_random import corrupt, random_control, random_instr
 
+_PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
 MACHINES = ROOT / "binalloc/models/machines"
@@ -144,8 +150,8 @@ def damaged(rng: random.Random, file: File) -> bytes:
     if file.kind == "npy":
         return _npy(rng, file.data)
     if file.kind == "loom":
-        kind = rng.randrange(10)
-        return corrupt(rng, file.data) if kind < 4 else smash_code(rng, file.data) if kind < 8 else hostile(rng, file)
+        harm = rng.choices((_corrupt, _smashed, hostile, reworked), (3, 2, 2, 5))[0]
+        return harm(rng, file)
     data = file.data
     if rng.random() < 0.15:
         return corrupt(rng, data)
@@ -154,8 +160,50 @@ def damaged(rng: random.Random, file: File) -> bytes:
     return data
 
 
-def smash_code(rng: random.Random, data: bytes) -> bytes:
-    """`data` with bits flipped in code words alone, so that most of it still reads and the passes get to see it."""
+def reworked(rng: random.Random, file: File) -> bytes:
+    """A valid binary that does something wild: fields of a few instructions, whole instructions or control codes are
+    others, at the extremes most often."""
+    module = read_module(file.data)
+    kernel = max(fn.info.registers for fn in module.functions)
+    for _ in range(rng.choice((1, 2, 4))):
+        fn = rng.choice(module.functions)
+        at = rng.randrange(len(fn.instrs))
+        old = fn.instrs[at]
+        for _ in range(4):
+            fn.instrs[at] = _other(rng, old, kernel)
+            try:
+                write_module(module)
+                break
+            except (MalformedInput, LookupError, ValueError):  # no instruction at all
+                fn.instrs[at] = old
+    return write_module(module)
+
+
+def _other(rng: random.Random, old: Instr, registers: int) -> Instr:
+    kind = rng.randrange(6)
+    if kind == 0:
+        return random_instr(rng, rng.choice(_PLAIN), registers)
+    if kind == 1:
+        return Instr(old.op, old.f, old.guard, old.guard_neg, random_control(rng))
+    if kind == 2:
+        return Instr(old.op, old.f, rng.randrange(8), rng.random() < 0.5, old.ctrl)
+    f = dict(old.f)
+    name = rng.choice(sorted(f) or [""])
+    if not name:
+        return old
+    field = FIELDS[name]
+    value = rng.choice((0, 1, field.minimum, field.maximum, rng.randint(field.minimum, field.maximum)))
+    f[name] = rng.randrange(registers) if name in ("rd", "ra", "rb", "rc") else value
+    return Instr(old.op, f, old.guard, old.guard_neg, old.ctrl)
+
+
+def _corrupt(rng: random.Random, file: File) -> bytes:
+    return corrupt(rng, file.data)
+
+
+def _smashed(rng: random.Random, file: File) -> bytes:
+    """Bits flipped in code words alone."""
+    data = file.data
     out = bytearray(data)
     words = range(64, min(len(data), 64 + 16 * 60), 16)
     for _ in range(rng.choice((1, 1, 2, 4))):

@@ -171,7 +171,7 @@ class _Reader:
         if kind is float and type(entry) is int:
             value = float(entry) if abs(entry) <= high else math.inf  # the integers beyond have no float
         value = self.typed(key, value, kind)
-        if kind in (int, float) and not (math.isfinite(value) and low <= value <= high):
+        if kind in (int, float) and not low <= value <= high:
             self.refuse(key, "out of range", value, f"{low} to {high}" if low != high else low)
         return value
 
