@@ -179,6 +179,10 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
 }  # fmt: skip
 
 
+RUNNERS = {"run", "rewrite", "verify", "demo"}
+"""The commands that may run the emulator."""
+
+
 def commands(rng: random.Random, material: Material, folder: Path, only: list[str]) -> Case:
     """The arguments of one case, and what it gets on stdin. only: of these commands, where there are any."""
     making = Making(rng, material, folder)

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from binalloc.emulator.warm import warm_up
-from tests.fuzz_commands import COMMANDS, commands
+from tests.fuzz_commands import COMMANDS, RUNNERS, commands
 from tests.fuzz_material import REFERENCE, ROOT, Material
 
 CODES = {0, 1, 2, 3, 4, 5}
@@ -180,7 +180,8 @@ class Cases:
         self.box = box
         self.only = only
         self.material = Material()
-        warm_up()
+        if not only or RUNNERS & set(only):
+            warm_up()
         self.watch = Watch().install()
         self.seen: Counter[str] = Counter()
 
@@ -265,7 +266,6 @@ def main() -> None:
 
 
 def _parent(options: argparse.Namespace) -> int:
-    warm_up()
     start, cpu, peak, failures = time.monotonic(), 0.0, 0, 0
     seen: Counter[str] = Counter()
     with tempfile.NamedTemporaryFile(prefix="fuzz-at-") as progress:
