@@ -99,8 +99,8 @@ def _disasm(m: Making) -> list[str]:
 
 
 def _inspect(m: Making) -> list[str]:
-    views = ["--sections", "--cfg", "--webs", "--pressure", "--stack", "--minimum"]
-    chosen = m.rng.sample(views, m.rng.choice((0, 1, 1, 2)))
+    views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
+    chosen = m.rng.sample(views, m.rng.choice((0, 1, 1, 2))) + m.maybe(0.01, "--minimum")
     return ["inspect", m.file("loom", "x.loom"), *chosen, *m.kernel_name(0.1), *m.machine(0.1)]
 
 

@@ -163,7 +163,7 @@ def damaged(rng: random.Random, file: File) -> bytes:
 def reworked(rng: random.Random, file: File) -> bytes:
     """A valid binary that does something wild: fields of a few instructions, whole instructions or control codes are
     others, at the extremes most often."""
-    module = read_module(file.data)
+    module, data = read_module(file.data), file.data
     kernel = max(fn.info.registers for fn in module.functions)
     for _ in range(rng.choice((1, 2, 4))):
         fn = rng.choice(module.functions)
@@ -172,11 +172,11 @@ def reworked(rng: random.Random, file: File) -> bytes:
         for _ in range(4):
             fn.instrs[at] = _other(rng, old, kernel)
             try:
-                write_module(module)
+                data = write_module(module)
                 break
             except (MalformedInput, LookupError, ValueError):  # no instruction at all
                 fn.instrs[at] = old
-    return write_module(module)
+    return data
 
 
 def _other(rng: random.Random, old: Instr, registers: int) -> Instr:
