@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full fuzz-run check bench docs samples ptx clean
+.PHONY: demo test test-full fuzz-run fuzz-inputs check bench docs samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +19,12 @@ test: $(STAMP)
 
 test-full: $(STAMP)
 	$(BIN)/python -m pytest -n 2
+
+# Damaged files and options through every command, in the bounds-checked build of the compiled engine.
+FUZZ_COUNT ?= 200000
+FUZZ_SEED ?= 1
+fuzz-inputs: $(STAMP)
+	$(BIN)/python -m tests.fuzz_inputs --bounds-checked --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
 
 check: $(STAMP)
 	$(BIN)/ruff check binalloc tests samples

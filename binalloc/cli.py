@@ -15,6 +15,7 @@ from binalloc.cli_common import (
     engine_option,
     fail,
     file_argument,
+    integer,
     json_option,
     kernel_option,
     launch_option,
@@ -31,6 +32,7 @@ from binalloc.cli_common import (
     own_machine_option,
     print_json,
     progress,
+    say,
     size_option,
     write_output,
 )
@@ -112,7 +114,7 @@ def inspect(file: str, kernel: str | None, machine: str | None, as_json: bool, *
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
-        click.echo(render_inspection(found), nl=False)
+        say(render_inspection(found))
 
 
 @main.command()
@@ -138,7 +140,7 @@ def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None
 
 
 def _required_output(as_json: bool) -> str:
-    if as_json or sys.stdout.isatty():
+    if as_json or sys.stdout is None or sys.stdout.isatty():
         raise UsageError("a binary is written: name the output", remedy="Give -o FILE (or -o - without --json).")
     return "-"
 
@@ -154,7 +156,7 @@ def _required_output(as_json: bool) -> str:
     max_cycles_option,
     json_option,
 )
-@click.option("--sms", type=click.IntRange(min=1), default=1, show_default=True, help="SMs to emulate.")
+@click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
 @click.option("--reference", is_flag=True, help="Compare the buffers with the launch file's reference.")
@@ -193,7 +195,7 @@ def run(
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
-        click.echo(render_run(found), nl=False)
+        say(render_run(found))
     if found.get("reference") == "differs":
         sys.exit(1)
 
@@ -232,9 +234,9 @@ def _required_launch(launch: str | None, size: str | None) -> Launch:
     output_option,
     json_option,
 )
-@click.option("--registers", type=click.IntRange(min=1), metavar="R", help="Registers per thread.")
-@click.option("--slots", type=click.IntRange(min=0), metavar="S", help="Shared-memory slots per thread.")
-@click.option("--blocks", type=click.IntRange(min=1), metavar="N", help="Blocks per SM; R and S follow from occupancy.")
+@click.option("--registers", type=integer(1), metavar="R", help="Registers per thread.")
+@click.option("--slots", type=integer(0), metavar="S", help="Shared-memory slots per thread.")
+@click.option("--blocks", type=integer(1), metavar="N", help="Blocks per SM; R and S follow from occupancy.")
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
 @click.option("--policy", type=click.Choice(["exhaustive", "unified"]), help="How to choose.  [default: exhaustive]")
 @click.option("--allocator", default="best", show_default=True, metavar="NAME", help="local, unified, best or cpsat.")
@@ -295,7 +297,7 @@ def rewrite(
             allocator=allocator,
             emulate=loaded is not None if emulate is None else emulate,
             engine=engine,
-            cycles_limit=max_cycles,
+            max_cycles=max_cycles,
             progress=show,
         )
         outcome = rewrite_kernel(module, request)
@@ -304,9 +306,9 @@ def rewrite(
     if as_json:
         print_json(outcome.to_dict())
     elif output != "-":
-        click.echo(render_outcome(outcome), nl=False)
+        say(render_outcome(outcome))
         if output is None and outcome.verified:
-            click.echo("No file was written (-o FILE).")
+            say("No file was written (-o FILE).\n")
     if not outcome.verified:
         fail(f"{name}: the rewritten binary does not give the same results; nothing was written", 1)
 
@@ -340,7 +342,7 @@ def verify(
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
-        click.echo(render_verification(found), nl=False)
+        say(render_verification(found))
     if not found["verified"]:
         sys.exit(1)
 
@@ -358,7 +360,7 @@ def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> No
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "functions": rows})
     else:
-        click.echo(render_diff(rows), nl=False)
+        say(render_diff(rows))
 
 
 @main.command()
@@ -367,11 +369,11 @@ def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> No
 @click.option("--occupancy", "ask", is_flag=True, help="Answer an occupancy question instead of listing machines.")
 @click.option("--cc", help="Compute capability, e.g. 3.0 (or --machine).")
 @click.option("--machine", "machine", metavar="NAME|FILE", help="Machine whose limits and rule to use.")
-@click.option("--registers", type=int, default=32, show_default=True, help="Registers per thread.")
-@click.option("--shared", type=int, default=0, show_default=True, help="Shared bytes per block.")
-@click.option("--threads", type=int, default=256, show_default=True, help="Threads per block.")
+@click.option("--registers", type=integer(), default=32, show_default=True, help="Registers per thread.")
+@click.option("--shared", type=integer(), default=0, show_default=True, help="Shared bytes per block.")
+@click.option("--threads", type=integer(), default=256, show_default=True, help="Threads per block.")
 @click.option("--cache-config", type=click.Choice(["none", "shared", "l1", "equal"]), default="none", show_default=True)
-@click.option("--carveout", type=int, help="Shared-memory carve-out in per cent (cc 7.0 and up).")
+@click.option("--carveout", type=integer(), help="Shared-memory carve-out in per cent (cc 7.0 and up).")
 def machines(
     names: tuple[str, ...],
     as_json: bool,
@@ -403,7 +405,7 @@ def machines(
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
-        click.echo(text, nl=False)
+        say(text)
 
 
 def _only_with_occupancy() -> None:
@@ -437,7 +439,7 @@ def demo(
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "machine": machine, "rows": rows})
     else:
-        click.echo(render_demo(rows, machine), nl=False)
+        say(render_demo(rows, machine))
     if not all(row["verified"] for row in rows):
         sys.exit(1)
 

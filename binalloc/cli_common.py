@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +17,7 @@ import click
 from binalloc import __version__
 from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import BinallocError, MalformedInput, UsageError
+from binalloc.printable import one_line, plain, screen
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
@@ -26,6 +30,28 @@ EXIT_INTERRUPTED = 130
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+SPELLINGS: dict[str, str] = {
+    "allocator": "--allocator",
+    "block_dim": "--block-dim",
+    "blocks": "--blocks",
+    "carveout": "--carveout",
+    "cc": "--cc",
+    "kernel": "--kernel",
+    "launch": "--launch",
+    "list_machines": "`binalloc machines`",
+    "machine": "--machine",
+    "max_cycles": "--max-cycles",
+    "minimum_registers": "`binalloc inspect --minimum`",
+    "policy": "--policy",
+    "registers": "--registers",
+    "samples": "--samples",
+    "schedule": "`binalloc schedule`",
+    "slots": "--slots",
+    "sms": "--sms",
+}
+"""How the command line spells the library's parameters and functions that errors name (`errors.Hint`)."""
+
+
 class Group(click.Group):
     """Turns every error into one line on stderr, with --json one object on stdout too, and its exit code."""
 
@@ -34,59 +60,124 @@ class Group(click.Group):
         given = args[0] if args else kwargs.get("args")
         given = sys.argv[1:] if given is None else list(given)
         try:
+            _prepare_streams()
             code = super().main(*args, **kwargs)
-            sys.exit(code if isinstance(code, int) else 0)
-        except Exception as e:
-            _end(e, "--json" in given)
+            code = code if isinstance(code, int) else 0
+        except SystemExit:
+            raise
+        except BaseException as e:
+            code = _end(e, "--json" in given)
+        sys.exit(code)
 
 
-def _end(error: Exception, as_json: bool) -> NoReturn:
-    """Report an error of ours, of the command line, of the system, or a defect, and leave with its exit code."""
-    if isinstance(error, BrokenPipeError):
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (kept open: the interpreter flushes it at exit)
-        sys.exit(0)
+def _prepare_streams() -> None:
+    """Make stdout write what its encoding lacks as escapes, and keep files that are opened later off the descriptors
+    of streams that the caller closed."""
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(spare)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    package = logging.getLogger("binalloc")
+    package.setLevel(logging.INFO)
+    package.propagate = False
+    package.handlers = [_Notes()]
+
+
+class _Notes(logging.Handler):
+    """What the library has to say on its way, as lines on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
+def _end(error: BaseException, as_json: bool) -> int:
+    """Report an error of ours, of the command line, of the system, or a defect; its exit code. Raises nothing, whatever
+    the error's own text does, except where a developer asks for the traceback."""
     if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):
         raise error
-    message, code = _describe(error)
-    if as_json:
-        details: dict[str, object] = {"message": message, "exit_code": code}
-        if isinstance(error, BinallocError):
-            names = ("message", "file", "place", "found", "expected", "remedy")
-            details |= {name: None if getattr(error, name) is None else str(getattr(error, name)) for name in names}
-        print_json({"schema_version": SCHEMA_VERSION, "error": details})
-    fail(message, code)
-
-
-def _describe(error: Exception) -> tuple[str, int]:
-    if isinstance(error, BinallocError):
-        return str(error), error.exit_code
+    try:
+        message, code = _describe(error)
+    except Exception:
+        message, code = f"internal error: {type(error).__name__}, which cannot be shown", EXIT_DEFECT
+    try:
+        if as_json:
+            details: dict[str, object] = {"message": message, "exit_code": code}
+            if isinstance(error, BinallocError):
+                details |= error.details(SPELLINGS)
+            print_json({"schema_version": SCHEMA_VERSION, "error": details})
+    except Exception:
+        code = code or EXIT_DEFECT  # stdout cannot take it; stderr still says what is wrong
+    note(f"error: {message}")
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        return f"a command is needed\n{error.format_message()}", 2
+        with contextlib.suppress(Exception):
+            click.echo(screen(error.format_message()), err=True)
+    return code
+
+
+def _describe(error: BaseException) -> tuple[str, int]:
+    """One line for a terminal, and the exit code."""
+    if isinstance(error, BinallocError):
+        return error.text(SPELLINGS), error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return "a command is needed", 2
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "binalloc"
         return f"{error.format_message()} See {command} --help.", 2
     if isinstance(error, click.ClickException):
         return error.format_message(), 2
-    if isinstance(error, click.exceptions.Abort):
+    if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
         return "interrupted; nothing was written", EXIT_INTERRUPTED
     if isinstance(error, RecursionError):
         return "the input nests too deeply", 3
     if isinstance(error, MemoryError):
         return "out of memory", 4
     if isinstance(error, OSError):
-        return f"{error.filename or 'output'}: {error.strerror or error}", 2
-    text = " ".join(str(error).split())[:300]
-    text = f"internal error: {type(error).__name__}: {text}. Please report it; BINALLOC_DEBUG=1 shows where"
-    return text, EXIT_DEFECT
+        return f"{plain(error.filename or 'output')}: {error.strerror or error}", 2
+    text = f"internal error: {type(error).__name__}: {one_line(' '.join(plain(error).split()), 300)}. "
+    return f"{text}Please report it; BINALLOC_DEBUG=1 shows where", EXIT_DEFECT
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the user sees: every text leaves by one of these.
+
+
+def note(text: str) -> None:
+    """One line on stderr, in front of it the tool's name. Where stderr is closed or full, nobody is there to tell."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        click.echo(f"binalloc: {one_line(text)}", err=True)
 
 
 def fail(message: str, code: int) -> NoReturn:
-    click.echo(f"binalloc: error: {message}", err=True)
+    note(f"error: {message}")
     sys.exit(code)
 
 
+def say(text: str) -> None:
+    """Text on stdout, as a terminal may see it."""
+    _to_stdout(screen(text).encode(getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace"))
+
+
+def print_json(value: object) -> None:
+    """One JSON object on stdout. DEL is the one control character that JSON itself lets pass."""
+    text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
+    _to_stdout(f"{text}\n".encode())
+
+
+def _to_stdout(data: bytes) -> None:
+    """Bytes to stdout. A reader that has seen enough and left changes nothing about the answer: the rest is dropped."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed", remedy="Give it somewhere to go.")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="binalloc")
+@click.version_option(__version__, "-V", "--version", prog_name="binalloc")
 def main() -> None:
     """Registers, shared-memory slots, local memory and occupancy for compiled SIMT binaries.
 
@@ -101,10 +192,18 @@ def main() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # Shared options, input and output.
 
+INTEGER_LIMIT = 1 << 31
+CYCLES_LIMIT = 1 << 62
+
+
+def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRange:
+    """An integer option's type: far beyond whatever is sensible, and well within what 64 bits can compute with."""
+    return click.IntRange(low, high)
+
 
 def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
     """The value of --max-cycles: a number, at least 1, or `none`, which becomes None."""
-    return None if value == "none" else click.IntRange(min=1)(value, param, ctx)
+    return None if value == "none" else integer(1, CYCLES_LIMIT)(value, param, ctx)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
@@ -144,6 +243,8 @@ def read_file(file: str) -> bytes:
 
     try:
         if file == "-":
+            if sys.stdin is None:
+                raise UsageError("standard input is closed", remedy="Name a file.")
             return sys.stdin.buffer.read(FILE_LIMIT + 1)
         with open(file, "rb") as f:
             return f.read(FILE_LIMIT + 1)
@@ -202,8 +303,7 @@ def write_output(output: str, data: bytes) -> None:
     from binalloc.isa.container import write_atomically
 
     if output == "-":
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        _to_stdout(data)
     else:
         write_atomically(output, data)
 
@@ -212,6 +312,8 @@ def check_output(output: str | None, as_json: bool) -> None:
     """What can be known before the work is done: stdout holds one thing, and the file's folder is there."""
     if output == "-" and as_json:
         raise UsageError("--json and -o - both want standard output", remedy="Give -o FILE.")
+    if output == "" or (output is not None and os.path.isdir(output)):
+        raise UsageError("the output is no file's name", file=output or "''", remedy="Give -o FILE.")
     folder = os.path.dirname(output or "") or "."
     if output not in (None, "-") and not os.path.isdir(folder):
         raise UsageError("the output's folder does not exist", file=output, found=folder)
@@ -223,10 +325,6 @@ def not_over(output: str | None, *inputs: str) -> None:
         both = output not in (None, "-") and file != "-" and os.path.exists(file) and os.path.exists(output or "")
         if both and os.path.samefile(output or "", file):
             raise UsageError("the output would overwrite its own input", file=output, remedy="Give another -o FILE.")
-
-
-def print_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2, allow_nan=False))
 
 
 def machine_model(name: str) -> Machine:
@@ -259,11 +357,11 @@ def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: b
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
     """A progress line on stderr, rewritten in place; only on a terminal, so that logs and pipes get none of it."""
-    terminal = sys.stderr.isatty()
+    terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def show(text: str) -> None:
         if terminal:
-            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.write(f"\r\x1b[K{one_line(text)}")
             sys.stderr.flush()
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 
 import click
 
@@ -16,11 +17,13 @@ from binalloc.cli_common import (
     machine_option,
     main,
     not_over,
+    note,
     options,
     output_option,
     print_json,
     progress,
     read_file,
+    say,
     shown,
     write_output,
 )
@@ -29,6 +32,7 @@ from binalloc.errors import MalformedInput, UsageError
 
 TEXT_LIMIT = 1 << 28
 _DIMENSIONS = 3
+_SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 @main.command("import-ptx")
@@ -73,7 +77,7 @@ def import_ptx(
         if kernel.registers > model.sm.registers_per_thread:
             most = f"{model.name} has {model.sm.registers_per_thread} per thread"
             text = f"{kernel.name} reserves {kernel.registers} registers, {most}: rewrite it before it runs there"
-            click.echo(f"binalloc: {text}", err=True)
+            note(text)
     if as_json:
         rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
         left_out = [left.to_dict() for left in imported.left_out]
@@ -82,7 +86,7 @@ def import_ptx(
     elif output != "-":
         from binalloc.report.imported import render_import
 
-        click.echo(render_import(imported.kernels, output), nl=False)
+        say(render_import(imported.kernels, output))
 
 
 def _default_output(file: str) -> str:
@@ -96,7 +100,7 @@ def _block_of(text: str | None) -> tuple[int, int, int] | None:
     if text is None:
         return None
     parts = text.split(",")
-    if len(parts) > _DIMENSIONS or not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+    if len(parts) > _DIMENSIONS or not all(_SIZE.fullmatch(part) for part in parts):
         raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
     x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
     if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):

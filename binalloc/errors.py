@@ -6,6 +6,39 @@ Exit codes (the command line's contract): 0 done; 1 the answer is no (verificati
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+from binalloc.printable import one_line, plain
+
+_PARAMETER = re.compile(r"\{(\w+)\}")
+
+
+class Hint(str):
+    """Text of an error that names parameters and functions of the library in braces: "Raise {max_cycles}."
+
+    As a string it is what a library's user reads; the command line spells the names its own way (`spelled`).
+    """
+
+    template: str
+
+    def __new__(cls, template: str) -> Hint:
+        made = super().__new__(cls, _PARAMETER.sub(r"\1", template))
+        made.template = template
+        return made
+
+    def spelled(self, names: Mapping[str, str]) -> str:
+        """The text with `names[parameter]` in place of each parameter, which keeps its own name where there is none."""
+        return _PARAMETER.sub(lambda m: names.get(m[1], m[1]), self.template)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names in braces."""
+        return _PARAMETER.findall(self.template)
+
+    def __reduce__(self) -> tuple[type[Hint], tuple[str]]:
+        return Hint, (self.template,)
+
 
 class BinallocError(Exception):
     """Base of every error a user can cause or meet.
@@ -17,6 +50,9 @@ class BinallocError(Exception):
         found: what was there.
         expected: what should have been there.
         remedy: what the user can do about it.
+
+    Texts that name parameters are Hints. Parts may hold text of hostile files: `str` of the error is fit for a terminal
+    (see `binalloc.printable`), the attributes are as they were given.
     """
 
     exit_code = 1
@@ -40,15 +76,28 @@ class BinallocError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        where = ": ".join(p for p in (self.file, self.place) if p)
-        text = f"{where}: {self.message}" if where else self.message
-        if self.found is not None:
-            text += f"; found {self.found}"
-        if self.expected is not None:
-            text += f"; expected {self.expected}"
-        if self.remedy:
-            text += f". {self.remedy}"
+        return self.text({})
+
+    def text(self, names: Mapping[str, str]) -> str:
+        """The error as one line; `names`: how parameters are spelled, see `Hint.spelled`."""
+        parts = {key: one_line(value) for key, value in self.details(names).items() if value}
+        where = ": ".join(parts[key] for key in ("file", "place") if key in parts)
+        text = f"{where}: {parts.get('message', '')}" if where else parts.get("message", "")
+        if "found" in parts:
+            text += f"; found {parts['found']}"
+        if "expected" in parts:
+            text += f"; expected {parts['expected']}"
+        if "remedy" in parts:
+            text += f". {parts['remedy']}"
         return text
+
+    def details(self, names: Mapping[str, str]) -> dict[str, str | None]:
+        """Every part as text, None where there is none, parameters spelled as in `names`; for programs to read."""
+        out: dict[str, str | None] = {}
+        for key in ("message", "file", "place", "found", "expected", "remedy"):
+            value = getattr(self, key)
+            out[key] = value.spelled(names) if isinstance(value, Hint) else None if value is None else plain(value)
+        return out
 
     def at(self, file: str) -> BinallocError:
         """Name the file, unless one is already named; returns self so that it can be raised again."""

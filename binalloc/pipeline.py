@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 
 from binalloc import __version__
-from binalloc.errors import Refused, UsageError
+from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.budget import Budget, levels, shared_with_slots, slots_for_blocks
 from binalloc.pipeline_search import search_exhaustive, search_unified
@@ -120,7 +120,8 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
     from binalloc.transform.rewrite import require_rewritable
 
-    request = replace(request, kernel=find_kernel(module, request.kernel).name)
+    named = request.kernel or (request.launch.kernel if request.launch else None)
+    request = replace(request, kernel=find_kernel(module, named).name)
     require_rewritable(module, request.kernel)
     original = baseline(module, request)
     running = request.emulate and request.launch is not None
@@ -133,7 +134,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
 
 
 def explicit_budget(module: Module, request: Request) -> Budget:
-    """Registers and slots as asked; registers not given follow from --blocks or are all the machine allows, slots not
+    """Registers and slots as asked; registers not given follow from the blocks or are all the machine allows, slots not
     given are as many as fit beside the blocks that the registers allow."""
     kernel = module.function(request.kernel)
     threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
@@ -142,7 +143,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
     if request.registers is not None and not 1 <= request.registers <= limit:
         raise UsageError(
             f"{machine.name} cannot give a thread that many registers",
-            place="--registers",
+            place=Hint("{registers}"),
             found=request.registers,
             expected=f"1 to {limit}",
         )
@@ -153,7 +154,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
             most = max((b.blocks for b in levels(machine, threads, shared)), default=0)
             raise Refused(
                 f"{request.blocks} blocks of {threads} threads are not resident at once on {machine.name}",
-                place="--blocks",
+                place=Hint("{blocks}"),
                 found=request.blocks,
                 expected=f"1 to {most}",
             )
@@ -167,7 +168,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
     if needed > machine.limits.shared_per_block:
         raise Refused(
             "the slots do not fit a block's shared memory",
-            place="--slots",
+            place=Hint("{slots}"),
             found=f"{slots} slots, {needed} bytes with the kernel's own {shared}",
             expected=f"at most {machine.limits.shared_per_block} bytes",
             remedy="Ask for fewer slots.",
@@ -186,7 +187,7 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
             f"{request.kernel} cannot do with so few registers ({e.message})",
             file=module.path or None,
             found=f"{budget.registers} registers per thread",
-            remedy="`binalloc inspect --minimum` tells the fewest.",
+            remedy=Hint("{minimum_registers} tells the fewest."),
         ) from e
     same = None
     if running:
@@ -218,9 +219,9 @@ def _automatic_rewrite(module: Module, request: Request, original: Version, runn
     if request.policy == "exhaustive" and not running:
         raise UsageError(
             "the exhaustive policy measures every level in the emulator",
-            place="--policy",
+            place=Hint("{policy}"),
             expected="a launch file",
-            remedy="Give --launch, or choose --policy unified.",
+            remedy=Hint("Give {launch}, or choose {policy} unified."),
         )
     if request.policy == "exhaustive":
         tried, best, reason = search_exhaustive(module, request, original)
@@ -229,7 +230,8 @@ def _automatic_rewrite(module: Module, request: Request, original: Version, runn
         if best is not None and running:
             best = measure(best, request)
     else:
-        raise UsageError("no such policy", place="--policy", found=request.policy, expected="exhaustive or unified")
+        expected = "exhaustive or unified"
+        raise UsageError("no such policy", place=Hint("{policy}"), found=request.policy, expected=expected)
     if best is None:
         return Outcome(request, original, original, True, True if running else None, True, reason, tried)
     budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)

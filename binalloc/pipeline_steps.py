@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
-from binalloc.errors import BinallocError, LimitHit, Refused, UsageError
+from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import view
 from binalloc.isa.shapes import special_register
 from binalloc.models.budget import Budget, shared_with_slots
-from binalloc.models.machine import Machine
+from binalloc.models.machine import DEFAULT_MACHINE, Machine, load_machine
 from binalloc.models.occupancy import registers_for_blocks
 from binalloc.names.kernels import choose_kernel
 
@@ -32,18 +33,48 @@ def _silent(_: str) -> None:
     """Progress nobody asked for."""
 
 
+class _MachineField:
+    """A machine, given as one, by name or by the path of its file."""
+
+    def __get__(self, request: object, owner: type | None = None) -> Machine:
+        if request is None:
+            return DEFAULT_MACHINE  # type: ignore[return-value]  # the field's default, which __set__ is handed
+        found: Machine = vars(request)["_machine"]
+        return found
+
+    def __set__(self, request: object, given: Machine | str | Path) -> None:
+        vars(request)["_machine"] = given if isinstance(given, Machine) else load_machine(given)
+
+
+class _LaunchField:
+    """A launch, given as one, by the path of its file, or not at all."""
+
+    def __get__(self, request: object, owner: type | None = None) -> Launch | None:
+        found: Launch | None = None if request is None else vars(request)["_launch"]
+        return found
+
+    def __set__(self, request: object, given: Launch | str | Path | None) -> None:
+        if isinstance(given, str | Path):
+            from binalloc.emulator.launch import load_launch
+
+            given = load_launch(given)
+        vars(request)["_launch"] = given
+
+
 @dataclass(frozen=True)
 class Request:
     """What to do with a kernel.
 
-    registers, slots: explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
+    kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path of
+    its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
+    explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
-    engine: numba or python. cycles_limit: of each emulated run; None: no limit.
+    engine: numba or python. max_cycles: limit of each emulated run; None: no limit.
     """
 
-    kernel: str
-    machine: Machine
-    launch: Launch | None = None
+    kernel: str = ""
+    machine: _MachineField = _MachineField()
+    launch: _LaunchField = _LaunchField()
     registers: int | None = None
     slots: int | None = None
     blocks: int | None = None
@@ -51,7 +82,7 @@ class Request:
     allocator: str = "best"
     emulate: bool = True
     engine: str = "numba"
-    cycles_limit: int | None = DEFAULT_MAX_CYCLES
+    max_cycles: int | None = DEFAULT_MAX_CYCLES
     progress: Progress = _silent
 
 
@@ -119,7 +150,7 @@ def find_kernel(module: Module, name: str | None) -> Function:
                 "the binary has several kernels" if kernels else "the binary has no kernel",
                 file=module.path or None,
                 found=", ".join(k.name for k in kernels) or "none",
-                remedy="Name one with --kernel." if kernels else None,
+                remedy=Hint("Name one: {kernel}.") if kernels else None,
             )
         return kernels[0]
     return module.function(choose_kernel(name, [k.name for k in kernels], module.path or None))
@@ -138,7 +169,7 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
         "the block size is unknown",
         place=kernel.name,
         expected="a launch file, or .block in the binary",
-        remedy="Give --launch, or import with --block-dim.",
+        remedy=Hint("Give {launch}, or import with {block_dim}."),
     )
 
 
@@ -208,7 +239,7 @@ def build_version(
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
-    return make_version(rewritten, request)
+    return replace(make_version(rewritten, request), solver=[found.to_dict() for found in result.solver])
 
 
 def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> BinallocError:
@@ -245,7 +276,7 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
                     f"{request.kernel} reads {asked}, which is another with slots",
                     file=module.path or None,
                     place=f".text.{function.name} word {index}",
-                    remedy="Give --slots 0.",
+                    remedy=Hint("Ask for {slots} 0."),
                 )
     return Refused(
         f"the rewrite of {request.kernel} could not be proven right ({len(findings)} findings)",
@@ -276,7 +307,7 @@ def measure(
         request.launch,
         request.machine,
         engine=request.engine,
-        max_cycles=request.cycles_limit,
+        max_cycles=request.max_cycles,
         blocks_per_sm=blocks,
         ideal_blocks=ideal_blocks,
         progress=run_progress(request.kernel, request.progress),

@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import logging
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -26,11 +26,13 @@ from typing import Any
 import numpy as np
 
 from binalloc.emulator import device_loop
+from binalloc.emulator.cache import cache_folder, is_temporary
 from binalloc.emulator.device import REGISTRY
 from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Plain
 from binalloc.errors import UsageError
 
 ENGINES = ("numba", "python")
+_LOG = logging.getLogger(__name__)
 _REPLACED = {
     "binalloc.emulator.bits": "binalloc.emulator.bits_numba",
     "binalloc.emulator.scan": "binalloc.emulator.scan_numba",
@@ -150,20 +152,6 @@ def source_hash() -> str:
     return digest.hexdigest()[:20]
 
 
-def cache_folder() -> Path:
-    """Where compiled code is kept: under the user's cache folder, or a temporary one where that is not writable."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for root in (base / "binalloc", Path(tempfile.gettempdir()) / f"binalloc-{os.getuid()}"):
-        folder = root / source_hash()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK):
-                return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix="binalloc-"))
-
-
 def bounds_checked() -> bool:
     """Whether the environment asks for the build that checks indices."""
     return os.environ.get("BINALLOC_BOUNDSCHECK", "") not in ("", "0")
@@ -176,12 +164,16 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
 
     config: Any = numba.core.config
     saved = config.CACHE_DIR
-    build_name = ("checking" if checking else "plain") + ("-bounds" if bounds else "")
-    config.CACHE_DIR = str(cache_folder() / build_name)
+    folder = cache_folder(source_hash(), ("checking" if checking else "plain") + "-bounds" * bounds)
+    config.CACHE_DIR = str(folder)
     try:
-        dispatcher: Any = build(checking=checking, boundscheck=bounds)
+        dispatcher: Any = build(checking=checking, boundscheck=bounds, cache=folder is not None)
     finally:
         config.CACHE_DIR = saved
+    if folder is None or not any(folder.rglob("*.nbi")):
+        forever = folder is not None and not is_temporary(folder)
+        kept = f"kept in {folder}" if forever else "for this run alone, as no folder is safe to keep it in"
+        _LOG.info("compiling the emulator, about a minute; %s", kept)
 
     def run(*args: Any) -> int:
         if dispatcher.signatures:
@@ -217,9 +209,11 @@ def _only_entry_is_callable(entry: str) -> Iterator[None]:
 
 
 def build(
-    entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck: bool = False, checking: bool = True
+    entry: str = "binalloc.emulator.device_loop.run_quantum", boundscheck: bool = False, checking: bool = True,
+    cache: bool = True,
 ) -> Callable[..., Any]:
-    """Rebuild all registered device functions as compiled ones; the entry is cached on disk."""
+    """Rebuild all registered device functions as compiled ones. boundscheck: an index beyond an array raises
+    IndexError. cache: keep the entry on disk, in Numba's folder."""
     import numba
 
     modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
@@ -237,7 +231,7 @@ def build(
         twin.__module__ = function.__module__
         options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
         if key == entry:
-            options["cache"] = True
+            options["cache"] = cache
         elif function.__name__ in _INLINE:
             options["forceinline"] = True
         compiled[id(function)] = numba.njit(**options)(twin)
@@ -258,4 +252,4 @@ def _replace(plain: ModuleType, native: ModuleType, compiled: dict[int, Any]) ->
             compiled[id(function)] = getattr(native, name)
 
 
-__all__ = ["ENGINES", "GLOBAL_DTYPE", "SM_DTYPE", "Engine", "cache_folder", "engine", "source_hash"]
+__all__ = ["ENGINES", "GLOBAL_DTYPE", "SM_DTYPE", "Engine", "engine", "source_hash"]

@@ -7,7 +7,7 @@ from typing import Any
 from binalloc.emulator import layout as L
 from binalloc.emulator.engine import Engine
 from binalloc.emulator.load import Program
-from binalloc.errors import KernelFault
+from binalloc.errors import Hint, KernelFault
 from binalloc.isa.instruction import Instr
 from binalloc.isa.opcodes import BAR_MODES
 
@@ -178,14 +178,14 @@ def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str
     """The other instruction of a hazard and what is missing."""
     if code == L.F_WAR:
         found = f"{row_name(row)} is still to be read by {c.where(a)}"
-        return found, "a wait for its read scoreboard", "Run `binalloc schedule`."
+        return found, "a wait for its read scoreboard", Hint("Run {schedule}.")
     found = f"{row_name(row)} is being written by {c.where(a)}"
     if d:
         boards = ", ".join(str(i) for i in range(6) if d >> i & 1)
         expected = f"a wait for scoreboard {boards}" if boards else "a write scoreboard on it, and a wait for it"
     else:
         expected = f"{b} more cycles of stall counts between them" if code == L.F_RAW else "a later result"
-    return found, expected, "Run `binalloc schedule`."
+    return found, expected, Hint("Run {schedule}.")
 
 
 def deadlock(c: Context) -> str:

@@ -27,7 +27,6 @@ executed only by `reference_outputs`.
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -40,6 +39,8 @@ from binalloc.emulator.launch_schema import parse_launch
 from binalloc.emulator.launch_types import Argument, Array, Compare, Init, Launch, Reference
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
+from binalloc.printable import quoted
+from binalloc.toml_file import read_toml
 
 __all__ = [
     "Argument",
@@ -57,28 +58,13 @@ __all__ = [
     "variable_name",
 ]
 
-_MAX_FILE_BYTES = 1 << 20
-
 
 def load_launch(path: str | Path, size: str | None = None) -> Launch:
     """Read and check a launch file. size: name of a `[sizes.<name>]` table, or None for the file's own numbers.
 
     Raises UsageError where the file cannot be read or lacks the size, MalformedInput for anything wrong inside it.
     """
-    name = str(path)
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read(_MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as e:
-        reason = getattr(e, "strerror", None) or str(e)
-        raise UsageError(f"cannot read the launch file ({reason})", file=name) from e
-    if len(data) > _MAX_FILE_BYTES:
-        raise MalformedInput("the launch file is too long", file=name, expected=f"at most {_MAX_FILE_BYTES} bytes")
-    try:
-        table = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as e:  # TOMLDecodeError, bad UTF-8, an integer of thousands of digits
-        raise MalformedInput("not a TOML file", file=name, found=str(e) or type(e).__name__) from e
-    return parse_launch(table, path=name, size=size)
+    return parse_launch(read_toml(path, "launch file"), path=str(path), size=size)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -119,8 +105,8 @@ def reference_outputs(launch: Launch, buffers: Mapping[str, Array]) -> dict[str,
             raise MalformedInput(
                 "the result fits no buffer of the launch",
                 file=launch.reference.file,
-                place=f"{place}: output {name!r}",
-                found=found if name in known else repr(name),
+                place=f"{place}: output {quoted(name)}",
+                found=found if name in known else quoted(name),
                 expected=expected,
             )
     return {a.name: outputs[a.name] for a in launch.buffers if a.name in outputs}

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from binalloc.emulator.launch_types import DTYPES, POINTER_BYTES, Argument, Compare, Field, Init, Texture
 from binalloc.emulator.launch_values import (
     At,
+    a_name,
     a_number,
+    a_path,
     a_value,
     an_integer,
     as_table,
     one_of,
     only_keys,
     required,
-    short,
 )
+from binalloc.printable import plain, quoted
 
 MAX_BUFFER_BYTES = 1 << 28
 MAX_PARAMETER_BYTES = 32764
@@ -73,7 +74,7 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
         if isinstance(name, str) and name in changes:
             where = over_at.sub("argument").sub(name)
             change = as_table(changes[name], where)
-            only_keys(change, _OF_A_SIZE.get(str(entry.get("kind")), ()), where)
+            only_keys(change, _OF_A_SIZE.get(plain(entry.get("kind")), ()), where)
             entry |= change
         out.append(_argument(entry, i, where))
         if out[-1].name in [a.name for a in out[:-1]]:
@@ -91,9 +92,7 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
 def _argument(entry: dict[str, Any], index: int, at: At) -> Argument:
     kind = one_of(required(entry, "kind", at), tuple(_KEYS), at.sub("kind"))
     only_keys(entry, _KEYS[kind], at)
-    name = required(entry, "name", at)
-    if not isinstance(name, str) or not name:
-        at.sub("name").fail("not a name", repr(name), "a non-empty string")
+    name = a_name(required(entry, "name", at), at.sub("name"))
     if kind == "struct":
         return _struct(name, entry, at)
     dtype = one_of(required(entry, "dtype", at), tuple(DTYPES), at.sub("dtype"))
@@ -110,7 +109,7 @@ def _struct(name: str, entry: dict[str, Any], at: At) -> Argument:
     """A struct passed by value: fields one behind the other, each aligned to its element, or where `offset` says."""
     items = required(entry, "fields", at)
     if not isinstance(items, list) or not items:
-        at.sub("fields").fail("not fields", short(items), "a list of tables { dtype, value }")
+        at.sub("fields").fail("not fields", quoted(items), "a list of tables { dtype, value }")
     fields: list[Field] = []
     end, align = 0, 1
     for i, item in enumerate(items):
@@ -133,14 +132,10 @@ def _struct(name: str, entry: dict[str, Any], at: At) -> Argument:
 def _field(entry: dict[str, Any], end: int, at: At) -> Field:
     """One member, by default behind the first `end` bytes."""
     only_keys(entry, _FIELD_KEYS, at)
-    name = entry.get("name", "")
-    if not isinstance(name, str):
-        at.sub("name").fail("not a name", short(name), "text")
+    name = a_name(entry["name"], at.sub("name")) if "name" in entry else ""
     if "argument" in entry:
         only_keys(entry, ("name", "argument", "offset"), at)
-        other = entry["argument"]
-        if not isinstance(other, str) or not other:
-            at.sub("argument").fail("not a name", short(other), "the name of a buffer or texture")
+        other = a_name(entry["argument"], at.sub("argument"))
         field = Field(-(-end // POINTER_BYTES) * POINTER_BYTES, argument=other, name=name)
     else:
         dtype = one_of(required(entry, "dtype", at), tuple(DTYPES), at.sub("dtype"))
@@ -180,7 +175,7 @@ def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) 
         at.sub("shape").fail("a side is too long", max(sides), f"at most {_SIDES[len(sides) - 1]}")
     normalized = entry.get("normalized", False)
     if not isinstance(normalized, bool):
-        at.sub("normalized").fail("not a truth value", short(normalized), "true or false")
+        at.sub("normalized").fail("not a truth value", quoted(normalized), "true or false")
     read = one_of(entry.get("read", "element"), ("element", "normalized_float"), at.sub("read"))
     if read != "element" and DTYPES[dtype].itemsize > 2:
         at.sub("read").fail("only 8- and 16-bit elements are read as normalized floats", dtype, "element")
@@ -216,10 +211,7 @@ def _init(value: object, dtype: str, count: int, index: int, at: At) -> Init:
     table = as_table(value, at)
     if "file" in table:
         only_keys(table, ("file",), at)
-        name = table["file"]
-        if not isinstance(name, str) or not name or "\0" in name:
-            at.sub("file").fail("not a file name", repr(name), "a path relative to the launch file")
-        return Init("file", file=str(Path(at.file).parent / name))
+        return Init("file", file=str(a_path(table["file"], at.sub("file"))))
     kind = one_of(required(table, "kind", at), tuple(_INIT_KEYS), at.sub("kind"))
     if kind == "random":
         return _random(table, dtype, index, at)

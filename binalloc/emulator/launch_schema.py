@@ -8,13 +8,13 @@ nearest known key.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 from binalloc.emulator.launch_arguments import parse_arguments
 from binalloc.emulator.launch_types import Launch, Reference
-from binalloc.emulator.launch_values import At, an_integer, as_table, only_keys, required
+from binalloc.emulator.launch_values import At, a_name, a_path, an_integer, as_table, only_keys, required
 from binalloc.errors import UsageError
+from binalloc.printable import quoted
 
 MAX_THREADS_PER_BLOCK = 1024
 MAX_DYNAMIC_SHARED = 1 << 20
@@ -45,7 +45,7 @@ def parse_launch(data: object, *, path: str = "", size: str | None = None) -> La
             "the launch file has no such size",
             file=path or None,
             place="sizes",
-            found=repr(size),
+            found=quoted(size),
             expected=", ".join(sorted(n for n in launches if n)),
         )
     return launches[size or ""]
@@ -59,9 +59,7 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
     def source(key: str) -> tuple[dict[str, Any], At]:
         return (override, over_at) if key in override and key != "argument" else (table, at)
 
-    kernel = required(table, "kernel", at)
-    if not isinstance(kernel, str) or not kernel:
-        at.sub("kernel").fail("not a kernel's name", repr(kernel), "a non-empty string")
+    kernel = a_name(required(table, "kernel", at), at.sub("kernel"))
     dims = {}
     for key, limits in (("grid", GRID_LIMITS), ("block", BLOCK_LIMITS)):
         where, where_at = source(key)
@@ -83,10 +81,8 @@ def _reference(table: dict[str, Any], at: At) -> Reference | None:
     at = at.sub("reference")
     entry = as_table(table["reference"], at)
     only_keys(entry, ("file", "function"), at)
-    for key in ("file", "function"):
-        if not isinstance(required(entry, key, at), str) or not entry[key] or "\0" in entry[key]:
-            at.sub(key).fail("not a name", repr(entry[key]), "a non-empty string")
-    return Reference(str(Path(at.file).parent / entry["file"]), entry["function"])
+    path = a_path(required(entry, "file", at), at.sub("file"))
+    return Reference(str(path), a_name(required(entry, "function", at), at.sub("function")))
 
 
 def _dimensions(value: object, limits: tuple[int, int, int], at: At) -> tuple[int, int, int]:

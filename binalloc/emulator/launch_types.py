@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from binalloc.emulator.npy import read_npy
 from binalloc.errors import MalformedInput, UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -272,6 +273,12 @@ def _parameter(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
 
 
 def _fill(a: Argument, launch_path: str) -> Array:
+    """The argument's contents. Numbers beyond the dtype become infinite without a word."""
+    with np.errstate(all="ignore"):
+        return _contents(a, launch_path)
+
+
+def _contents(a: Argument, launch_path: str) -> Array:
     init, dtype = a.init, a.numpy_dtype
     if init.kind == "zeros":
         return np.zeros(a.shape, dtype)
@@ -282,8 +289,8 @@ def _fill(a: Argument, launch_path: str) -> Array:
             ramp = init.low + init.step * np.arange(math.prod(a.shape), dtype=np.float64)
             return ramp.astype(dtype).reshape(a.shape)
         index = np.arange(math.prod(a.shape), dtype=np.uint64)
-        with np.errstate(over="ignore"):  # two's complement on purpose: the schema has checked both ends
-            wrapped = index * np.uint64(int(init.step) & _U64) + np.uint64(int(init.low) & _U64)
+        # Two's complement on purpose: the schema has checked both ends.
+        wrapped = index * np.uint64(int(init.step) & _U64) + np.uint64(int(init.low) & _U64)
         return wrapped.astype(dtype).reshape(a.shape)
     if init.kind == "random":
         return _random(init, a.shape, dtype)
@@ -305,27 +312,11 @@ def _random(init: Init, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def _load_npy(a: Argument, launch_path: str) -> Array:
-    """The array of an .npy file, never unpickled; shape and dtype are compared before the contents are read."""
-    path = Path(a.init.file)
-    place = f"argument {a.name}: init.file {path}"
-    remedy = "Save it with numpy.save from an array of that dtype and shape."
+    """The array of an .npy file; MalformedInput where it is none or of another dtype or shape."""
+    place = f"argument {a.name}: init.file {a.init.file}"
     try:
-        if not path.is_file():
-            raise MalformedInput("no such file", file=launch_path or None, place=place)
-        data = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError) as e:
-        raise MalformedInput(
-            f"not a readable .npy file ({type(e).__name__})", file=launch_path or None, place=place, remedy=remedy
-        ) from e
-    if not isinstance(data, np.ndarray):
-        raise MalformedInput("not an .npy file", file=launch_path or None, place=place, remedy=remedy)
-    if data.dtype != a.numpy_dtype or data.shape != a.shape:
-        raise MalformedInput(
-            "the array does not match its argument",
-            file=launch_path or None,
-            place=place,
-            found=f"{data.dtype} {list(data.shape)}",
-            expected=f"{a.numpy_dtype} {list(a.shape)}",
-            remedy=remedy,
-        )
-    return np.array(data, a.numpy_dtype, order="C")
+        return read_npy(Path(a.init.file), a.numpy_dtype, a.shape)
+    except MalformedInput as error:
+        error.file, error.place = launch_path or None, place
+        error.remedy = "Save it with numpy.save from an array of that dtype and shape."
+        raise

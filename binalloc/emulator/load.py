@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.emulator import layout as L
-from binalloc.errors import MalformedInput, Refused
+from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.fields import PT, RZ
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface import Ref, view
@@ -126,7 +126,7 @@ def check_scheduled(functions: list[Function], machine: Machine, path: str) -> N
                 place=f".loom.info.{fn.name}",
                 found=fn.info.machine or "no machine",
                 expected=machine.name,
-                remedy=f"Run `binalloc schedule --machine {machine.name}` first.",
+                remedy=Hint(f"Run {{schedule}} with {{machine}} {machine.name} first."),
             )
 
 

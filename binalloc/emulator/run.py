@@ -23,7 +23,7 @@ from binalloc.emulator.races import MAX_BLOCK_WARPS
 from binalloc.emulator.spin import find_spin
 from binalloc.emulator.state import GLOBAL_DTYPE, SM_DTYPE, Memories
 from binalloc.emulator.stats import collect
-from binalloc.errors import LimitHit, Refused, UsageError
+from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.models.machine_model import Machine
 
@@ -199,7 +199,9 @@ class Device:
         self.kernel = kernel
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
-            raise UsageError("number of SMs out of range", found=sms, expected=f"1 to {machine.chip.sms}")
+            raise UsageError(
+                "number of SMs out of range", place=Hint("{sms}"), found=sms, expected=f"1 to {machine.chip.sms}"
+            )
         self.g = engine.records(GLOBAL_DTYPE, 1)
         self.sms = engine.records(SM_DTYPE, sms)
         self.symbols = Symbols.of(launch, module, buffers)
@@ -389,7 +391,7 @@ class Device:
                 file=self.module.path or None,
                 found=f"{self.engine.get(self.g, 0, 'retired')} of {blocks} blocks ended",
                 expected=f"all within {limit:,} cycles",
-                remedy="Raise the limit (--max-cycles N, or --max-cycles none), or look for an endless loop.",
+                remedy=Hint("Raise the limit ({max_cycles} N, or {max_cycles} none), or look for an endless loop."),
             )
 
     def result(self, resident: int) -> Result:

@@ -16,7 +16,6 @@ from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.isa.instruction import Module
 from binalloc.models.machine_model import Machine
 
-DEFAULT_MACHINE = "gtx680"
 _RESERVES = (0, 24, 40, 64, 100)
 """Registers that callees leave to each caller, tried in turn where all together need more than 255."""
 
@@ -72,7 +71,7 @@ def import_ptx(
     kernels that can; with skip_unsupported only where none can); UsageError for a missing kernel.
     """
     from binalloc.frontend.ptx.parser import parse
-    from binalloc.models.machine import load_machine
+    from binalloc.models.machine import DEFAULT_MACHINE, load_machine
     from binalloc.transform.schedule import schedule
 
     parsed = parse(text, path)

@@ -50,21 +50,31 @@ def save(module: Module, path: str | Path) -> None:
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Replace or create `path` with `data`; on any error the old file stands and no temporary file stays behind."""
+    """Replace or create `path` with `data`; on any error the old file stands and no temporary file stays behind.
+
+    Raises UsageError where it cannot be written.
+    """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         if target.exists() and not target.is_file():
             target.write_bytes(data)  # a device or pipe cannot be replaced
             return
-        try:
-            with open(temporary, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise UsageError("cannot write the file", file=str(path), found=error.strerror) from error
+        _replace(target, data)
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        found = getattr(error, "strerror", None) or error
+        raise UsageError("cannot write the file", file=str(path), found=found) from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """By way of a new file beside it, which nobody else can have made."""
+    temporary = target.parent / f".binalloc-{os.urandom(8).hex()}.tmp"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

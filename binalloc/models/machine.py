@@ -7,20 +7,23 @@ expected: unknown and missing keys, wrong types and units, and figures that cont
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
-from binalloc.errors import MalformedInput, UsageError
+from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.models import machine_model as model
 from binalloc.models.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machine_model import UNIT_CLASSES, Figure, Machine, PortGroup, Unit, Units, machine_to_dict
+from binalloc.printable import quoted
+from binalloc.toml_file import read_toml
 
 __all__ = [
+    "DEFAULT_MACHINE",
     "SCHEMA_VERSION",
     "UNIT_CLASSES",
     "Figure",
@@ -35,8 +38,8 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+DEFAULT_MACHINE = "gtx680"
 _DIRECTORY = Path(__file__).parent / "machines"
-_SIZE_LIMIT = 1 << 20
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("chip", "chip", model.Chip),
@@ -68,38 +71,21 @@ def load_machine(name_or_path: str | Path) -> Machine:
     if text in list_machines():
         return read_machine(_DIRECTORY / f"{text}.toml")
     path = Path(text)
-    if "\0" not in text and path.is_file():
-        return read_machine(path)
+    with contextlib.suppress(OSError):  # a name that no file can have
+        if "\0" not in text and path.is_file():
+            return read_machine(path)
     raise UsageError(
         "unknown machine",
         place="machine",
-        found=repr(text),
+        found=quoted(text),
         expected="one of " + ", ".join(list_machines()) + ", or the path of a machine file",
-        remedy="`binalloc machines` lists the known ones.",
+        remedy=Hint("{list_machines} lists the known ones."),
     )
 
 
 def read_machine(path: Path) -> Machine:
     """The machine in the file at `path`; MalformedInput where it is none, UsageError where it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_SIZE_LIMIT + 1)
-    except OSError as error:
-        raise UsageError(
-            "cannot read the machine file", file=str(path), found=error.strerror, remedy="Check path and permissions."
-        ) from error
-    if len(data) > _SIZE_LIMIT:
-        raise MalformedInput(
-            "the machine file is too large", file=str(path), found=f"more than {_SIZE_LIMIT} bytes",
-            expected="a machine file of a few kilobytes", remedy="Name a machine file.",
-        )
-    try:
-        document = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise MalformedInput(
-            f"the machine file is not TOML: {error}", file=str(path), remedy="Mend the syntax at the place named."
-        ) from error
-    return _Reader(str(path)).machine(document)
+    return _Reader(str(path)).machine(read_toml(path, "machine file"))
 
 
 class _Reader:
@@ -117,7 +103,7 @@ class _Reader:
             self.refuse("schema", "unknown version of the machine file", version, SCHEMA_VERSION)
         name = self.typed("name", document["name"], str)
         if not _NAME.match(name):
-            self.refuse("name", "not a machine's name", repr(name), "small letters, digits, '.', '_' and '-'")
+            self.refuse("name", "not a machine's name", quoted(name), "small letters, digits, '.', '_' and '-'")
         description = self.typed("description", document["description"], str)
         parts: dict[str, Any] = {
             attribute: self.section(key, document[key], cls) for key, attribute, cls in _SECTIONS
@@ -151,7 +137,7 @@ class _Reader:
         name: str = self.typed(key, entry, str)
         choices = meta["choices"]
         if choices and name not in choices:
-            self.refuse(key, "unknown choice", repr(name), "one of " + ", ".join(choices))
+            self.refuse(key, "unknown choice", quoted(name), "one of " + ", ".join(choices))
         return name
 
     def figure(self, key: str, entry: object, kind: type, unit: str, low: float, high: float) -> object:
@@ -160,7 +146,7 @@ class _Reader:
         value = self.number(f"{key}.value", table["value"], kind, low, high)
         found = self.typed(f"{key}.unit", table["unit"], str)
         if found != unit:
-            self.refuse(f"{key}.unit", "wrong unit", repr(found), repr(unit))
+            self.refuse(f"{key}.unit", "wrong unit", quoted(found), repr(unit))
         source = self.source(f"{key}.source", table["source"])
         others = []
         for index, other in enumerate(self.typed(f"{key}.alternatives", table.get("alternatives", []), list)):
@@ -177,13 +163,15 @@ class _Reader:
     def source(self, key: str, entry: object) -> str:
         text: str = self.typed(key, entry, str)
         if not text.strip():
-            self.refuse(key, "a figure without a source", repr(text), "where the figure comes from")
+            self.refuse(key, "a figure without a source", quoted(text), "where the figure comes from")
         return text
 
     def number(self, key: str, entry: object, kind: type, low: float, high: float) -> Any:
-        value = float(entry) if kind is float and type(entry) is int else entry
+        value = entry
+        if kind is float and type(entry) is int:
+            value = float(entry) if abs(entry) <= high else math.inf  # the integers beyond have no float
         value = self.typed(key, value, kind)
-        if kind in (int, float) and not (math.isfinite(value) and low <= value <= high):
+        if kind in (int, float) and not low <= value <= high:
             self.refuse(key, "out of range", value, f"{low} to {high}" if low != high else low)
         return value
 
@@ -200,7 +188,7 @@ class _Reader:
     def consistent(self, m: Machine) -> None:
         """Refuses figures that cannot hold together."""
         if m.cc not in LIMITS:
-            self.refuse("chip.cc", "unknown compute capability", repr(m.cc), "one of " + ", ".join(LIMITS))
+            self.refuse("chip.cc", "unknown compute capability", quoted(m.cc), "one of " + ", ".join(LIMITS))
         sm, l1 = m.sm, m.l1
         self.equal("sm.threads_per_sm", sm.threads_per_sm, "sm.warps_per_sm * 32", sm.warps_per_sm * m.chip.warp_size)
         self.equal("l1.bytes", l1.bytes, "l1.sets * l1.ways * l1.line_bytes", l1.sets * l1.ways * l1.line_bytes)
@@ -228,12 +216,12 @@ class _Reader:
         ports = {group.name: group.ports for group in m.port_groups}
         for name, unit in m.units.items():
             if unit.port_group not in ports:
-                self.refuse(f"units.{name}.port_group", "unknown port group", repr(unit.port_group),
+                self.refuse(f"units.{name}.port_group", "unknown port group", quoted(unit.port_group),
                             "one of " + ", ".join(sorted(ports)))
             self.at_most(f"units.{name}.ports", unit.ports, f"port_groups.{unit.port_group}", ports[unit.port_group])
         used = {unit.port_group for _, unit in m.units.items()}
         for name in sorted(set(ports) - used):
-            self.refuse(f"port_groups.{name}", "a port group no unit names", repr(name),
+            self.refuse(f"port_groups.{name}", "a port group no unit names", quoted(name),
                         "one of " + ", ".join(sorted(used)))
 
     def equal(self, key: str, value: int, other: str, expected: int) -> None:
@@ -248,13 +236,14 @@ class _Reader:
         prefix = f"{key}." if key else ""
         allowed = required | (optional or set())
         for name in sorted(set(table) - allowed):
-            self.refuse(f"{prefix}{name}", "unknown key", repr(name), "one of " + ", ".join(sorted(allowed)))
+            self.refuse(f"{prefix}{name}", "unknown key", quoted(name), "one of " + ", ".join(sorted(allowed)))
         for name in sorted(required - set(table)):
             self.refuse(f"{prefix}{name}", "missing key", "nothing", f"{name} in {key or 'the file'}")
 
     def typed(self, key: str, value: object, kind: type) -> Any:
         if type(value) is not kind:
-            found = f"{value!r} ({type(value).__name__})" if not isinstance(value, (dict, list)) else _describe(value)
+            plain_value = not isinstance(value, (dict, list))
+            found = f"{quoted(value)} ({type(value).__name__})" if plain_value else _describe(value)
             self.refuse(key, "wrong type", found, _TYPE_NAMES.get(kind, "a list"))
         return value
 
@@ -264,5 +253,5 @@ class _Reader:
         )
 
 
-def _describe(value: dict[str, Any] | list[Any]) -> str:
+def _describe(value: object) -> str:
     return "a table" if isinstance(value, dict) else "a list"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binalloc.errors import UsageError
+from binalloc.errors import Hint, UsageError
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def run_demo(
         if name not in found:
             raise UsageError("no such sample", file=str(folder), found=name, expected=", ".join(found) or "none")
     if not found:
-        raise UsageError("no samples here", file=str(folder), remedy="Run it in the repository, or give --samples.")
+        remedy = Hint("Run it in the repository, or give {samples}.")
+        raise UsageError("no samples here", file=str(folder), remedy=remedy)
     stems = [folder / name for name in names or found]
     workers = min(len(stems), os.cpu_count() or 1)
     if workers == 1:
@@ -88,7 +89,7 @@ def _row(
     module = _module(stem, machine)
     launch = load_launch(stem.with_suffix(".toml"), size)
     name = find_kernel(module, launch.kernel).name
-    request = Request(name, machine, launch, engine=engine, cycles_limit=max_cycles, progress=progress)
+    request = Request(name, machine, launch, engine=engine, max_cycles=max_cycles, progress=progress)
     outcome = rewrite_kernel(module, request)
     versions = _versions(request, outcome)
     return {

@@ -14,6 +14,7 @@ from binalloc.errors import Refused
 from binalloc.isa.disassembler import format_instr
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.models.machine import Machine
+from binalloc.printable import one_line
 from binalloc.report.table import table
 
 Json = dict[str, Any]
@@ -152,7 +153,8 @@ def _sections_text(found: Json) -> str:
         for v in found["constant_variables"]
     ]
     parts += [f"\nconstant bank {c['bank']}: {c['bytes']} bytes" for c in found["constants"]]
-    parts += ["\nprovenance: " + ", ".join(f"{k} {v}" for k, v in record.items()) for record in found["provenance"]]
+    for record in found["provenance"]:
+        parts.append("\n" + one_line("provenance: " + ", ".join(f"{k} {v}" for k, v in record.items())))
     return "".join(parts) + "\n"
 
 

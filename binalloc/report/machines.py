@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from binalloc.errors import UsageError
+from binalloc.errors import Hint, UsageError
 from binalloc.models.machine import list_machines, load_machine, machine_to_dict
 from binalloc.models.occupancy import occupancy, occupancy_to_dict
+from binalloc.printable import one_line
 from binalloc.report.table import table
 
 
@@ -44,13 +45,14 @@ def _tree(value: object, depth: int) -> str:
     lines = []
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, entry in items:
+        key = one_line(key)
         if isinstance(entry, dict) and "value" in entry:
-            note = f"  [{entry['source']}]" if entry.get("source") else ""
-            lines.append(f"{pad}{key}: {entry['value']} {entry.get('unit', '')}{note}\n")
+            note = f"  [{one_line(entry['source'])}]" if entry.get("source") else ""
+            lines.append(f"{pad}{key}: {one_line(entry['value'])} {entry.get('unit', '')}{note}\n")
         elif isinstance(entry, dict | list):
             lines.append(f"{pad}{key}:\n{_tree(entry, depth + 1)}")
         else:
-            lines.append(f"{pad}{key}: {entry}\n")
+            lines.append(f"{pad}{key}: {one_line(entry)}\n")
     return "".join(lines)
 
 
@@ -59,7 +61,7 @@ def occupancy_answer(
 ) -> dict[str, Any]:
     """Blocks per SM and the limits for one kernel's resources, by capability or by machine."""
     if (cc is None) == (machine is None):
-        raise UsageError("ask for a capability or for a machine", expected="one of --cc and --machine")
+        raise UsageError("ask for a capability or for a machine", expected=Hint("one of {cc} and {machine}"))
     if machine is not None:
         result = load_machine(machine).occupancy(**question, cache_config=cache_config, carveout=carveout)
     else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import UsageError
+from binalloc.printable import quoted
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -49,8 +51,7 @@ def run_to_dict(
     if reference:
         found |= _reference(launch, result.buffers)
     if save is not None:
-        variables = {f"global.{name}": values for name, values in result.globals.items()}
-        found["saved"] = _save(Path(save), result.buffers | variables)
+        found["saved"] = _save(Path(save), result.buffers, result.globals)
     return found
 
 
@@ -64,14 +65,31 @@ def _reference(launch: Launch, buffers: dict[str, Any]) -> dict[str, Any]:
     return {"reference": "differs" if differences else "same", "differences": [str(d) for d in differences]}
 
 
-def _save(folder: Path, buffers: dict[str, Any]) -> list[str]:
+def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> list[str]:
+    """One .npy file per buffer, and per global variable of the module; the files' paths. Raises UsageError where one
+    cannot be written, or where a buffer is called as the file of a variable."""
     import numpy as np
 
-    folder.mkdir(parents=True, exist_ok=True)
+    from binalloc.isa.container import write_atomically
+
+    files = dict(buffers)
+    for name, array in variables.items():
+        if f"global.{name}" in files:
+            found = f"the buffer global.{name} and the variable {name}"
+            raise UsageError("two things to save have one file name", file=str(folder), found=found)
+        files[f"global.{name}"] = array
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise UsageError("cannot make the folder", file=str(folder), found=e.strerror) from e
     out = []
-    for name, array in buffers.items():
+    for name, array in files.items():
         path = folder / f"{name}.npy"
-        np.save(path, array)
+        if path.parent != folder:
+            raise AssertionError(f"{quoted(name)} is no file name")  # names were checked where they came in
+        content = io.BytesIO()
+        np.save(content, array, allow_pickle=False)
+        write_atomically(path, content.getvalue())
         out.append(str(path))
     return out
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from binalloc.printable import one_line
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> str:
-    """Columns aligned right, the first `left` ones left. None prints as -, floats with three decimals."""
+    """Columns aligned right, the first `left` ones left. None prints as -, floats with three decimals, foreign text as
+    `printable` has it."""
     text = [[cell(v) for v in row] for row in rows]
+    header = [one_line(h) for h in header]
     widths = [max([len(h), *(len(r[k]) for r in text)]) for k, h in enumerate(header)]
     lines = []
     for row in [list(header), *text]:
@@ -25,5 +29,5 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     if isinstance(value, int):
-        return f"{value:,}"
-    return str(value)
+        return f"{value:,}" if value.bit_length() <= 128 else one_line(value)
+    return one_line(value)

@@ -92,7 +92,7 @@ REFUSED = [
     (("argument", 0, "shape"), [1 << 20, 1 << 20, 1 << 20], "too large", None),
     (("argument", 1, "value"), 2**31, "out of range", None),
     (("argument", 1, "value"), 1.5, "not an integer", None),
-    (("argument", 1, "value"), 10**4000, "beyond 128 bits", None),
+    (("argument", 1, "value"), 10**4000, "an integer of 13288 bits", None),
     (("argument", 2, "value"), 10**4000, "does not fit", None),
     (("argument", 2, "value"), "x", "not a number", None),
     (("argument", 0, "compare"), "exakt", "compare", "exact"),
@@ -212,7 +212,7 @@ def test_files_that_cannot_be_read_or_are_not_toml(tmp_path: Path) -> None:
     bad = tmp_path / "bad.toml"
     for content in (b"kernel = ", b"\xff\xfe", b"grid = " + b"9" * 9000, b"x = " + b"[" * 100000):
         bad.write_bytes(content)
-        with pytest.raises(MalformedInput, match="not a TOML file"):
+        with pytest.raises(MalformedInput, match="the launch file is not TOML"):
             load_launch(bad)
 
 

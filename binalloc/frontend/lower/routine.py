@@ -5,7 +5,7 @@ Needs the module's layout. Leaves a routine as `ir` describes: its last word is 
 
 from __future__ import annotations
 
-from binalloc.errors import MalformedInput
+from binalloc.errors import Hint, MalformedInput
 from binalloc.frontend.ir import Block, Routine
 from binalloc.frontend.lower import parameters
 from binalloc.frontend.lower.context import Context
@@ -173,5 +173,5 @@ def _bounds(ctx: Context, message: str, expected: str) -> MalformedInput:
         place=f"line {place.line}, column {place.column}",
         found=f".entry {ctx.function.name}",
         expected=expected,
-        remedy="Make .maxntid, .reqntid and --block-dim agree.",
+        remedy=Hint("Make .maxntid, .reqntid and {block_dim} agree."),
     )

@@ -1,0 +1,102 @@
+"""Where compiled code is kept. Numba's index of it is pickled: whoever can write there runs code as its reader.
+
+A folder is used only where nobody else can change what is found under its name: it and the folders of ours below it are
+real folders of the user's own, closed to group and others, and every folder above them belongs to the user or to root
+and is either closed to others as well or sticky, as /tmp is. Otherwise this process makes a private one and removes it
+at its end; its children find it by `VARIABLE`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+VARIABLE = "BINALLOC_CACHE_DIR"
+_MADE: set[str] = set()
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def cache_folder(*parts: str) -> Path | None:
+    """A folder for compiled code that only this user can write, made where there is none; `parts`: below the root.
+
+    None where not even a new folder would be safe: others may rename what is in the folder for temporary files.
+    """
+    for root in _roots():
+        folder = _own_folder(root, parts)
+        if folder is not None:
+            return folder
+    return _private(parts)
+
+
+def _roots() -> Iterator[Path]:
+    """The places to try in turn."""
+    named = os.environ.get(VARIABLE)
+    if named and os.path.isabs(named):
+        yield Path(named)
+    cache = os.environ.get("XDG_CACHE_HOME")
+    if cache and os.path.isabs(cache):
+        yield Path(cache, "binalloc")
+    elif os.path.isabs(home := os.path.expanduser("~")):
+        yield Path(home, ".cache", "binalloc")
+    with contextlib.suppress(OSError):  # no folder for temporary files at all
+        yield Path(tempfile.gettempdir(), f"binalloc-{os.getuid()}")
+
+
+def _own_folder(root: Path, parts: tuple[str, ...]) -> Path | None:
+    """`root` and the folders below it, made where they are missing; None where one of them is not to be trusted."""
+    try:
+        above = Path(os.path.realpath(root.parent))
+        above.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not all(_fit_to_hold(folder) for folder in (above, *above.parents)):
+            return None
+        folder = above / root.name
+        for part in ("", *parts):
+            folder = folder / part
+            folder.mkdir(exist_ok=True, mode=0o700)
+            if not _is_private(folder):
+                return None
+        return folder if os.access(folder, os.W_OK | os.X_OK) else None
+    except OSError:
+        return None
+
+
+def _fit_to_hold(folder: Path) -> bool:
+    """Whether nobody but its owner and root can put another folder in the place of one in it."""
+    found = os.lstat(folder)
+    closed = not found.st_mode & _OTHERS or bool(found.st_mode & stat.S_ISVTX)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in (0, os.getuid()) and closed
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether it is a real folder, no link to one, of the user's own that nobody else can write."""
+    found = os.lstat(folder)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _OTHERS
+
+
+def _private(parts: tuple[str, ...]) -> Path | None:
+    """A new folder for this process and its children."""
+    try:
+        root = os.path.realpath(tempfile.mkdtemp(prefix="binalloc-"))
+    except OSError:
+        return None
+    os.environ[VARIABLE] = root
+    _MADE.add(root)
+    atexit.register(_remove, root, os.getpid())
+    return _own_folder(Path(root), parts)
+
+
+def is_temporary(folder: Path) -> bool:
+    """Whether it ends with the process that made it."""
+    return any(str(above) in _MADE for above in folder.parents)
+
+
+def _remove(folder: str, maker: int) -> None:
+    """At the maker's end, not at that of a process forked from it."""
+    if os.getpid() == maker:
+        shutil.rmtree(folder, ignore_errors=True)

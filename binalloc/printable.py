@@ -1,0 +1,75 @@
+"""Foreign text made fit for a terminal: names, strings and paths of files and command lines that nobody can vouch for.
+
+Needs nothing. Leaves text without control characters (escape sequences, newlines), without characters that reorder or
+hide others (bidirectional marks, zero-width ones), without lone surrogates, and of bounded length. Everything that is
+shown goes through here: error messages by way of `binalloc.errors`, tables by way of `binalloc.report.table`, and, as
+the last line of defence, whatever the command line writes to stderr or as text to stdout. JSON has escapes of its own.
+"""
+
+from __future__ import annotations
+
+import re
+
+TEXT_LIMIT = 4000
+WORD_LIMIT = 400
+_SCAN_LIMIT = 1 << 20  # characters of a text that are looked at for long words
+_VALUE_LIMIT = 80
+_INTEGER_BITS = 128
+
+_LONG_WORD = re.compile(rf"\S{{{WORD_LIMIT + 1},}}")
+# Printable by Unicode's categories, yet without any width of their own.
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+
+def one_line(value: object, limit: int = TEXT_LIMIT) -> str:
+    """`value` as one line of at most about `limit` characters: newlines are escaped, long words cut in the middle."""
+    text = plain(value)
+    if len(text) > WORD_LIMIT:
+        text = _LONG_WORD.sub(_cut_word, text[:_SCAN_LIMIT])
+    return _cut(_escape(text), limit)
+
+
+def screen(text: str) -> str:
+    """Our own output of several lines: newlines stay, whatever else is not to be seen as it is gets escaped."""
+    return text if _harmless(text.replace("\n", "")) else "\n".join(_escape(line) for line in text.split("\n"))
+
+
+def quoted(value: object, limit: int = _VALUE_LIMIT) -> str:
+    """`value` as Python writes it, cut: for messages that show what a file holds. Never raises, whatever it is."""
+    try:
+        text = plain(value) if isinstance(value, int) else repr(value)
+    except Exception:
+        text = _no_text(value)
+    return _cut(_escape(text), limit)
+
+
+def plain(value: object) -> str:
+    """`str(value)`, but never an exception: Python refuses to print integers of thousands of digits, or deep nests."""
+    if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        return str(value)
+    except Exception:
+        return _no_text(value)
+
+
+def _no_text(value: object) -> str:
+    return f"a value of type {type(value).__name__} that has no short text"
+
+
+def _harmless(text: str) -> bool:
+    return text.isprintable() and (text.isascii() or not _INVISIBLE.search(text))
+
+
+def _escape(text: str) -> str:
+    if _harmless(text):
+        return text
+    return "".join(c if _harmless(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit * 3 // 4]}...{text[-limit // 5 :]}"
+
+
+def _cut_word(match: re.Match[str]) -> str:
+    return _cut(match[0], WORD_LIMIT)

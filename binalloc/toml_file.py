@@ -1,0 +1,50 @@
+"""Reads the TOML of launch and machine files. Trusts nothing: size and shape are bounded before the parser sees them.
+
+Leaves a plain dict, or one error that names the file; whatever is inside the dict is the schema's business.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from binalloc.errors import MalformedInput, UsageError
+from binalloc.printable import plain
+
+MAX_BYTES = 1 << 17
+KEY_PARTS = 32
+# `a.b.c` of many parts: Python's parser takes time quadratic in their number.
+_LONG_KEY = re.compile(rf"""(?<![\w"'.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{KEY_PARTS}}}""")
+
+
+def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
+    """The table in the file. kind: "launch file" or "machine file", for messages.
+
+    Raises UsageError where the file cannot be read, MalformedInput where it is not TOML or too long.
+    """
+    name = plain(path)
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"cannot read the {kind}", file=name, found=reason, remedy="Check path and permissions."
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise MalformedInput(f"the {kind} is too long", file=name, expected=f"at most {MAX_BYTES} bytes")
+    try:
+        text = data.decode()
+        if (key := _LONG_KEY.search(text)) is not None:
+            place = f"line {text.count(chr(10), 0, key.start()) + 1}"
+            raise MalformedInput(
+                f"a key of the {kind} has too many parts", file=name, place=place, expected=f"at most {KEY_PARTS}"
+            )
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, bad UTF-8, an integer of thousands of digits
+        raise MalformedInput(
+            f"the {kind} is not TOML", file=name, found=plain(error) or type(error).__name__,
+            remedy="Mend the syntax at the place named.",
+        ) from error
