@@ -36,6 +36,7 @@ def verify_to_dict(
     ran = _kernel_to_run(new, kernel, launch)
     findings, notes = _check(old, new, names)
     found: dict[str, Any] = {
+        "kernel": names[0] if len(names) == 1 else None,
         "kernels": names,
         "checked": not findings,
         "findings": findings,
