@@ -72,7 +72,7 @@ def import_ptx(
     for left in imported.left_out:
         for refusal in left.refusals:
             inside = f" (in {refusal.function})" if refusal.function != left.kernel else ""
-            click.echo(f"binalloc: {left.kernel} left out{inside}: {refusal.error}", err=True)
+            note(f"{left.kernel} left out{inside}: {refusal.error}")
     for kernel in imported.kernels:
         if kernel.registers > model.sm.registers_per_thread:
             most = f"{model.name} has {model.sm.registers_per_thread} per thread"

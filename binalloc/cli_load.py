@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
-from binalloc.cli_common import load_bytes, machine_model, read_file, shown
+from binalloc.cli_common import load_bytes, machine_model, note, read_file, shown
 from binalloc.errors import MalformedInput
 
 if TYPE_CHECKING:
@@ -30,10 +28,9 @@ def load_or_import(file: str, machine: str | None) -> tuple[Module, bytes]:
         model = machine_model(machine or DEFAULT_MACHINE)
         imported = imported_text(decoded(data, file), shown(file), model)
         data = write_module(imported.module)
-        click.echo(
-            f"binalloc: {shown(file)} is PTX: imported in memory for {model.name}, kernels "
-            f"{', '.join(kernel.name for kernel in imported.kernels)} (import-ptx writes the binary and has options)",
-            err=True,
+        note(
+            f"{shown(file)} is PTX: imported in memory for {model.name}, kernels "
+            f"{', '.join(kernel.name for kernel in imported.kernels)} (import-ptx writes the binary and has options)"
         )
     return load_bytes(data, file), data
 

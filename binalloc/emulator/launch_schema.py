@@ -12,7 +12,7 @@ from typing import Any
 
 from binalloc.emulator.launch_arguments import parse_arguments
 from binalloc.emulator.launch_types import Launch, Reference
-from binalloc.emulator.launch_values import At, a_name, a_path, an_integer, as_table, only_keys, required
+from binalloc.emulator.launch_values import At, a_name, a_path, a_spelling, an_integer, as_table, only_keys, required
 from binalloc.errors import UsageError
 from binalloc.printable import quoted
 
@@ -59,7 +59,7 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
     def source(key: str) -> tuple[dict[str, Any], At]:
         return (override, over_at) if key in override and key != "argument" else (table, at)
 
-    kernel = a_name(required(table, "kernel", at), at.sub("kernel"))
+    kernel = a_spelling(required(table, "kernel", at), at.sub("kernel"))
     dims = {}
     for key, limits in (("grid", GRID_LIMITS), ("block", BLOCK_LIMITS)):
         where, where_at = source(key)

@@ -17,6 +17,7 @@ from binalloc.isa.validate import NAME
 from binalloc.printable import quoted
 
 _F32_LIMIT = 2.0**128 - 2.0**103  # from here on a number rounds to infinity in f32
+_SPELLING_LIMIT = 4096
 HUGE = 2.0**1023  # bounds whose difference is still a finite f64
 
 
@@ -89,6 +90,13 @@ def a_name(value: object, at: At) -> str:
     """A name as binaries have them, of parameters, kernels and variables: it may become a file's name."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
         at.fail("not a name", quoted(value), "letters, digits, _ $ . and no digit first, at most 1024 characters")
+    return value
+
+
+def a_spelling(value: object, at: At) -> str:
+    """A name as sources may write it, `ns::scale<float>(float *)`: one line, and no file's name."""
+    if not isinstance(value, str) or not 1 <= len(value) <= _SPELLING_LIMIT or not value.isprintable():
+        at.fail("not a name", quoted(value), f"one line of text, at most {_SPELLING_LIMIT} characters")
     return value
 
 

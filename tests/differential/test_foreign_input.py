@@ -63,7 +63,7 @@ def test_names_of_arguments_are_identifiers(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["kernel", "function"])
 def test_so_are_the_other_names_of_a_launch_file(key: str) -> None:
     table: dict[str, Any] = {"kernel": "k", "grid": 1, "block": 32, "reference": {"file": "r.py", "function": "f"}}
-    for name in ("../x", "", 10**5000, ["k"]):
+    for name in ("a\nb", "", 10**5000, ["k"], "\x1b[31m", *(["../x"] if key == "function" else [])):
         bad = {**table, "kernel": name} if key == "kernel" else {**table, "reference": {"file": "r", "function": name}}
         with pytest.raises(MalformedInput, match=f"{key}: not a name"):
             parse_launch(bad)

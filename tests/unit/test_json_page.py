@@ -61,6 +61,13 @@ GLOBALS = """.const 3 {
 """
 
 
+UNINITIALISED = """.kernel k
+    IADD3 R1, R2, R2, RZ
+    EXIT
+.end
+"""
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Every command with --json, often enough that every field that can be there is there once."""
@@ -68,6 +75,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     sample, rewritten = loom("callchain"), str(t / "rewritten.loom")
     run = launch("callchain")
     (t / "g.lasm").write_text(GLOBALS)
+    (t / "u.loom").write_bytes(call("asm", "-", stdin=UNINITIALISED.encode()).raw)
     views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
     bad = call("disasm", sample).out.replace("FMUL R4, R2, R3", "FMUL R4, R2, R2")
     (t / "bad.loom").write_bytes(call("asm", "-", stdin=bad.encode()).raw)
@@ -85,6 +93,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["inspect", rewritten, *views],
             ["inspect", sample, *views, "--minimum"],
             ["inspect", str(t / "g.loom"), "--sections", "--cfg"],
+            ["inspect", str(t / "u.loom"), "--webs"],
             ["inspect", str(t / "rd.loom"), *views],
             ["inspect", loom("nbody"), *views],
         ],

@@ -44,6 +44,15 @@ def test_the_library_speaks_of_no_flag() -> None:
     assert found == []
 
 
+def test_everything_shown_leaves_by_the_functions_that_escape_it() -> None:
+    """`say`, `note` and `print_json` of cli_common; sys.stderr is written to for the progress line alone."""
+    for path in sorted((ROOT / "binalloc").rglob("*.py")):
+        text = path.read_text()
+        echoes = len(re.findall(r"click\.echo\(|(?<![\w.])print\(|sys\.stdout\.write|sys\.stdout\.buffer", text))
+        allowed = {"cli_common.py": 4, "doc.py": 1}.get(path.name, 0)
+        assert echoes <= allowed, path.name
+
+
 def test_the_command_line_spells_every_parameter_that_hints_name() -> None:
     named = set()
     for path in SOURCES:
