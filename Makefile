@@ -38,6 +38,7 @@ fuzz-run: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.bench_path
 	$(BIN)/python -m tests.benchmarks.bench_analysis
+	$(BIN)/python -m tests.benchmarks.bench_allocation
 	$(BIN)/python -m tests.benchmarks.bench_import
 	$(BIN)/python -m tests.benchmarks.register_demand
 	$(BIN)/python -m tests.benchmarks.emulator_rates --cold

@@ -14,11 +14,12 @@ where a register that the callee may, but need not, redefine stays live through 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from binalloc.analysis.backward import BackwardSolver
 from binalloc.analysis.callgraph import CallGraph, require_static
 from binalloc.analysis.cfg import Cfg
-from binalloc.analysis.facts import BackwardSolver, Facts, build_facts, step_back, union
+from binalloc.analysis.facts import Facts, build_facts, changed_predicates, flow_of
 from binalloc.analysis.lift import Lifting
 from binalloc.analysis.locations import PRED_BASE, REG_MASK, bits
 from binalloc.isa.instruction import NO_REGISTER
@@ -101,10 +102,7 @@ def build_liveness(graph: CallGraph, lifting: Lifting | None = None) -> dict[str
     everything = 0
     for live in found.values():
         everything |= live.facts.everything
-    solvers = {
-        name: BackwardSolver(live.cfg, live.facts.defs, live.facts.uses, live.facts.lits, everything)
-        for name, live in found.items()
-    }
+    solvers = {name: BackwardSolver(flow_of(live.cfg), live.facts, everything) for name, live in found.items()}
     for name in graph.bottom_up:
         _reads(found, solvers, name, graph)
     _results(graph, found, solvers)
@@ -125,6 +123,7 @@ def _summarise_effects(graph: CallGraph, found: dict[str, Liveness], name: str) 
         callee = found[site.callee].summary
         facts.defs[site.index] = callee.must_def
         facts.clobbers[site.index] = callee.may_def
+        facts.changes[site.index] = changed_predicates(callee.may_def)
     for block in cfg.rpo:
         for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
             summary.may_def |= facts.clobbers[i]
@@ -136,7 +135,8 @@ def _summarise_effects(graph: CallGraph, found: dict[str, Liveness], name: str) 
     for i in rets:
         uses[i] = summary.may_def
     everything = facts.everything | summary.may_def
-    summary.must_def = summary.may_def & ~BackwardSolver(cfg, facts.defs, uses, facts.lits, everything).solve()[0]
+    solver = BackwardSolver(flow_of(cfg), replace(facts, uses=uses), everything)
+    summary.must_def = summary.may_def & ~solver.solve()[0]
 
 
 def _reads(found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name: str, graph: CallGraph) -> None:
@@ -157,7 +157,7 @@ def _results(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, Ba
             summary.results |= after & summary.may_def
             for i in live_returns(found[callee]):
                 found[callee].facts.uses[i] = summary.results
-                solvers[callee].touch(i)
+                solvers[callee].touch(found[callee].cfg.block_of[i])
 
 
 def live_returns(live: Liveness) -> list[int]:
@@ -168,15 +168,12 @@ def live_returns(live: Liveness) -> list[int]:
 def _after_calls(graph: CallGraph, live: Liveness, solver: BackwardSolver) -> dict[str, int]:
     """Union of what is live after the calls of each callee in one function."""
     after: dict[str, int] = {}
-    cfg, facts = live.cfg, live.facts
+    cfg = live.cfg
     callee_at = {s.index: s.callee for s in graph.sites[cfg.name]}
     for block in sorted({cfg.block_of[i] for i in callee_at}):
-        now, cond = solver.end_state(block)
-        span = cfg.blocks[block]
-        for i in range(span.end - 1, span.start - 1, -1):
-            if i in callee_at:
-                after[callee_at[i]] = after.get(callee_at[i], 0) | now | union(cond)
-            now, _ = step_back(now, cond, facts.defs[i], facts.uses[i], facts.lits[i])
+        for step in solver.walk(block):
+            if step.row in callee_at:
+                after[callee_at[step.row]] = after.get(callee_at[step.row], 0) | step.after
     return after
 
 
@@ -189,22 +186,11 @@ def _per_instruction(live: Liveness, solver: BackwardSolver) -> None:
     before, after = [0] * n, [0] * n
     live.before, live.after = before, after
     for block in cfg.rpo:
-        now, cond = solver.end_state(block)
-        whole = now | union(cond)
-        live.live_out[block] = whole
-        span = cfg.blocks[block]
-        for i in range(span.end - 1, span.start - 1, -1):
-            after[i] = whole
-            d, g = facts.defs[i], facts.lits[i]
-            if g == -1 and not cond:
-                whole = now = (now & ~d) | facts.uses[i]
-                before[i] = now
-                kept = 0
-            else:
-                now, kept = step_back(now, cond, d, facts.uses[i], g)
-                whole = now | union(cond) if cond else now
-                before[i] = whole
-            kept |= facts.clobbers[i] & ~d & after[i]
+        for s in cfg.succs[block]:
+            live.live_out[block] |= live.live_in[s]
+        for i, now, then, kept in solver.walk(block):
+            before[i], after[i] = now, then
+            kept |= facts.clobbers[i] & ~facts.defs[i] & then
             if kept:
                 live.kept[i] = kept
 

@@ -7,6 +7,7 @@ accessed, for the reload or the value about to be stored. The choice is greedy: 
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,24 +56,27 @@ def choose_spills(
     pressure = pressure.copy()
     points = len(pressure)
     chosen: list[int] = []
-    left = list(candidates)
-    while True:
-        over = from_bits(pressure > capacity)
-        if not over:
-            break
-        best, best_key = None, (0.0, 0.0, 0)
-        for candidate in left:
-            gain = sum((mask & over).bit_count() for mask in candidate.relieved)
-            if gain:
-                key = (gain / (candidate.cost + 1e-9), -candidate.cost, -candidate.group)
-                if best is None or key > best_key:
-                    best, best_key = candidate, key
-        if best is None:
-            break
-        chosen.append(best.group)
-        left.remove(best)
-        for mask in best.relieved:
+    over = from_bits(pressure > capacity)
+
+    def key(candidate: Candidate) -> tuple[float, float, int]:
+        gain = sum((mask & over).bit_count() for mask in candidate.relieved)
+        return -gain / (candidate.cost + 1e-9), candidate.cost, candidate.group
+
+    # what a candidate relieves only shrinks while others are chosen, so a stale key is put back when it is up
+    queue = [(key(candidate), number) for number, candidate in enumerate(candidates)]
+    heapq.heapify(queue)
+    while queue and over:
+        stored, number = heapq.heappop(queue)
+        now = key(candidates[number])
+        if not now[0]:
+            continue
+        if now != stored:
+            heapq.heappush(queue, (now, number))
+            continue
+        chosen.append(candidates[number].group)
+        for mask in candidates[number].relieved:
             pressure -= to_bits(mask, points)
+        over = from_bits(pressure > capacity)
     return _drop_needless(chosen, candidates, pressure, capacity)
 
 

@@ -3,69 +3,40 @@
 Needs: per procedure the memory variables live at the exit of each instruction, their interference, and its call sites;
 the call graph must be acyclic. Leaves: a `SlotPlan` in which the kernel never needs more slots than it is given.
 
-The steps: Max-live over the call graph, pruning of variables until it fits (`prune`), slot colouring per procedure
-(`binalloc.models.slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
+The steps: Max-live over the call graph, pruning of variables until it fits (`pruning`), slot colouring per procedure
+(`slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
 
 Where this differs from the paper:
-- The paper enumerates composition instructions (call paths down to an instruction). Here their number per live count
-  is carried along the call graph as histograms, with the same result in polynomial time.
 - A call at which no register is free for moving values keeps them where they are; the callee then starts above the
   highest of them.
-- Priority "cost" is ours: it drops the cheapest variable per over-limit composition instruction, counted anew each
-  time, gives back what later drops made needless, renumbers slots so that calls find their live values low, and moves
-  a value at a call only where the slots are needed.
+- Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
+  value at a call only where the slots are needed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from binalloc.errors import Refused
 from binalloc.models.bitset import bits
+from binalloc.models.procedures import CallSite, Procedure, call_order, max_live, max_lives
+from binalloc.models.pruning import PRIORITIES, prune
 from binalloc.models.slot_colouring import colour_slots
 
-PRIORITIES = ("frequency", "cost")
-
-Histogram = Counter[int]
-"""Live count -> number of composition instructions (or call paths) with that count."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallSite:
-    """A call. live_across: bitset of the caller's memory variables live through it (not what it defines).
-
-    movable: a scratch register is free there, so that variables can be moved. weight: execution frequency estimate
-    within one run of the caller.
-    """
-
-    callee: str
-    live_across: int
-    movable: bool = True
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Procedure:
-    """Memory variables 0..variables-1 of one procedure, each one 32-bit word.
-
-    live_exit: per instruction the bitset of variables live at its exit. adjacency: per variable the bitset it
-    interferes with. cost: per variable its loop-weighted accesses in one run of the procedure (empty: all 1).
-    frequency: runs of the procedure per run of the kernel (an estimate), a factor on cost.
-    """
-
-    name: str
-    variables: int
-    live_exit: Sequence[int]
-    adjacency: Sequence[int]
-    calls: Sequence[CallSite] = ()
-    cost: Sequence[float] = ()
-    frequency: float = 1.0
-
-    def cost_of(self, variable: int) -> float:
-        """Loop-weighted accesses of `variable` per run of the kernel."""
-        return self.frequency * (self.cost[variable] if self.cost else 1.0)
+__all__ = [
+    "PRIORITIES",
+    "CallSite",
+    "Move",
+    "Procedure",
+    "ProcedurePlan",
+    "SitePlan",
+    "SlotPlan",
+    "call_order",
+    "max_live",
+    "max_lives",
+    "plan_slots",
+    "prune",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,181 +118,6 @@ class SlotPlan:
                 moves = "".join(f", v{m.variable} {m.source}->{m.target}" for m in site.moves)
                 lines.append(f"  call {number} {site.callee}: shift {site.shift}{moves}")
         return "\n".join(lines) + "\n"
-
-
-def call_order(procedures: Mapping[str, Procedure], kernel: str) -> list[str]:
-    """Procedures reachable from `kernel`, callers before callees. Raises Refused on recursion or a missing callee."""
-    state: dict[str, int] = {}
-    order: list[str] = []
-    stack: list[tuple[str, int]] = [(kernel, 0)]
-    while stack:
-        name, position = stack.pop()
-        if name not in procedures:
-            raise Refused("the call graph names an unknown procedure", place=name)
-        callees = sorted({site.callee for site in procedures[name].calls})
-        state[name] = 1
-        if position == len(callees):
-            state[name] = 2
-            order.append(name)
-            continue
-        stack.append((name, position + 1))
-        callee = callees[position]
-        if state.get(callee) == 1:
-            raise Refused(
-                "recursion: slots are placed at offsets known beforehand", place=f"{name} calls {callee}",
-                remedy="rewrite only kernels with an acyclic call graph",
-            )
-        if callee not in state:
-            stack.append((callee, 0))
-    return order[::-1]
-
-
-def _all_variables(procedures: Mapping[str, Procedure]) -> dict[str, int]:
-    return {name: (1 << p.variables) - 1 for name, p in procedures.items()}
-
-
-def max_lives(
-    procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int] | None = None
-) -> dict[str, int]:
-    """Max-live of every procedure reachable from `kernel`, counting only the variables in `kept` (default: all).
-
-    At a call: the variables live across it + Max-live of the callee.
-    """
-    kept = _all_variables(procedures) if kept is None else kept
-    result: dict[str, int] = {}
-    for name in reversed(call_order(procedures, kernel)):
-        procedure, mask = procedures[name], kept[name]
-        own = max((live & mask).bit_count() for live in (*set(procedure.live_exit), 0))
-        through = [(site.live_across & mask).bit_count() + result[site.callee] for site in procedure.calls]
-        result[name] = max([own, *through])
-    return result
-
-
-def max_live(procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int] | None = None) -> int:
-    """Max-live of the kernel (unified paper, section 3.2.2): most variables live at once, callees included."""
-    return max_lives(procedures, kernel, kept)[kernel]
-
-
-class _Compositions:
-    """Composition instructions counted by live count: `above` ends at a procedure's entry, `below` starts there."""
-
-    def __init__(self, procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int]) -> None:
-        self.procedures, self.kept = procedures, kept
-        self.order = call_order(procedures, kernel)
-        self.live: dict[str, Counter[int]] = {}
-        self.above: dict[str, Histogram] = {name: Counter() for name in self.order}
-        self.below: dict[str, Histogram] = {}
-        for name in reversed(self.order):
-            self.live[name] = Counter(live & kept[name] for live in procedures[name].live_exit)
-            counts: Histogram = Counter()
-            for live, times in self.live[name].items():
-                counts[live.bit_count()] += times
-            for site in procedures[name].calls:
-                _add_shifted(counts, self.below[site.callee], self._across(name, site))
-            self.below[name] = counts
-        self.above[kernel][0] = 1
-        for name in self.order:
-            for site in procedures[name].calls:
-                _add_shifted(self.above[site.callee], self.above[name], self._across(name, site))
-
-    def _across(self, name: str, site: CallSite) -> int:
-        return (site.live_across & self.kept[name]).bit_count()
-
-    def frequencies(self, limit: int) -> dict[tuple[str, int], int]:
-        """(procedure, variable) -> number of composition instructions with more than `limit` live that it is live in.
-
-        Variables that are in none are left out.
-        """
-        found: dict[tuple[str, int], int] = {}
-        for name in self.order:
-            above, counters = self.above[name], _Counters()
-            reaching = {n: _exceeding(above, limit - n) for n in {live.bit_count() for live in self.live[name]}}
-            for live, times in self.live[name].items():
-                counters.add(live, times * reaching[live.bit_count()])
-            for site in self.procedures[name].calls:
-                live, below = site.live_across & self.kept[name], self.below[site.callee]
-                over = sum(n * _exceeding(below, limit - live.bit_count() - d) for d, n in above.items())
-                counters.add(live, over)
-            found.update(((name, variable), count) for variable, count in counters.items())
-        return found
-
-
-class _Counters:
-    """One exact counter per variable, kept as bit planes so that a whole live set is counted in a few operations."""
-
-    def __init__(self) -> None:
-        self.planes: list[int] = []
-
-    def add(self, variables: int, times: int) -> None:
-        """Count every member of the bitset `times` times."""
-        for position in bits(times):
-            carry = variables
-            while carry:
-                while len(self.planes) <= position:
-                    self.planes.append(0)
-                self.planes[position], carry = self.planes[position] ^ carry, self.planes[position] & carry
-                position += 1
-
-    def items(self) -> list[tuple[int, int]]:
-        """(variable, count) of the variables with a count, ascending."""
-        counted = 0
-        for plane in self.planes:
-            counted |= plane
-        return [(v, sum((plane >> v & 1) << k for k, plane in enumerate(self.planes))) for v in bits(counted)]
-
-
-def _add_shifted(target: Histogram, source: Histogram, shift: int) -> None:
-    for count, times in source.items():
-        target[count + shift] += times
-
-
-def _exceeding(histogram: Histogram, limit: int) -> int:
-    return sum(times for count, times in histogram.items() if count > limit)
-
-
-def prune(
-    procedures: Mapping[str, Procedure], kernel: str, slots: int, priority: str = "frequency"
-) -> dict[str, int]:
-    """Per reachable procedure the bitset of variables that may go to slots, such that Max-live <= `slots`.
-
-    priority "frequency": the paper's Steps 1 to 4. Step 1: composition instructions with more than `slots` live.
-    Step 2: the priority of a variable is the number of them it is live in. Step 3, repeated: drop the variable with
-    the lowest, until Max-live fits. Ties: the cheaper variable, then callers before callees, then the lower number.
-
-    priority "cost": drop the variable with the lowest cost per over-limit composition instruction, counted anew each
-    time (same ties); then take back, dearest first, every dropped variable that still fits.
-    """
-    if priority not in PRIORITIES:
-        raise ValueError(f"priority {priority!r}: expected one of {', '.join(PRIORITIES)}")
-    order = call_order(procedures, kernel)
-    rank = {name: number for number, name in enumerate(order)}
-    everything = _all_variables(procedures)
-    kept = {name: everything[name] for name in order}
-
-    def cost(item: tuple[str, int]) -> float:
-        return procedures[item[0]].cost_of(item[1])
-
-    def drop(item: tuple[str, int]) -> None:
-        kept[item[0]] &= ~(1 << item[1])
-
-    if priority == "frequency":
-        frequency = _Compositions(procedures, kernel, kept).frequencies(slots)
-        queue = sorted(frequency, key=lambda item: (frequency[item], cost(item), rank[item[0]], item[1]))
-        for item in queue:
-            if max_live(procedures, kernel, kept) <= slots:
-                break
-            drop(item)
-        return kept
-    dropped: list[tuple[str, int]] = []
-    while found := _Compositions(procedures, kernel, kept).frequencies(slots):
-        item = min(found, key=lambda i: (cost(i) / found[i], cost(i), rank[i[0]], i[1]))
-        drop(item)
-        dropped.append(item)
-    for name, variable in sorted(dropped, key=lambda i: (-cost(i), rank[i[0]], i[1])):
-        kept[name] |= 1 << variable
-        if max_live(procedures, kernel, kept) > slots:
-            drop((name, variable))
-    return kept
 
 
 def plan_slots(

@@ -9,6 +9,7 @@ a change of the guard. The order of everything else is untouched.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from binalloc.isa.interface import view
 from binalloc.transform.contract import Contract
 from binalloc.transform.points import point_masks
-from binalloc.transform.vcode import RELOAD, STORE, Block, Item, Values, VCode, mask_of
+from binalloc.transform.vcode import RELOAD, STORE, Item, Values, VCode, mask_of
 from binalloc.transform.vliveness import liveness
 
 REACH = 48
@@ -41,7 +42,7 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
     for block in code.blocks:
         end = start + len(block.items)
         items = step(block.items, room[2 * start : 2 * end], immovable)
-        blocks.append(Block(block.leader, items, block.succs))
+        blocks.append(replace(block, items=items))
         start = end
     return VCode(
         code.function, blocks, code.values, code.constants, dict(code.arguments), dict(code.results), code.before

@@ -47,6 +47,7 @@ class _Lowering:
                 block.items.append(Item(INSTR, build.stop()))
             else:
                 block.succs = tuple(number[s] for s in cfg.succs[b])
+                block.taken = number[cfg.taken[b]] if cfg.taken[b] >= 0 else -1
                 weight = float(self.analysis.loops.weight[b])
                 for i in range(cfg.blocks[b].start, cfg.blocks[b].end):
                     self._instruction(i, cfg.views[i], weight, block.items)
@@ -160,14 +161,19 @@ class _Lowering:
                 out.append(_copy(place, self.value_of[web], weight))
                 uses.append(Operand("", (place,)))
         after: list[Item] = []
+        defs: list[Operand] = []
         places: dict[int, int] = {}  # results that are copies of one another may share a register
         for loc, web in link.results:
-            if web in self.value_of and loc in contract.results:  # a callee that never returns has no results
+            if web not in self.value_of:
+                continue
+            if loc not in contract.results:  # a callee that never returns leaves nothing, but what was here ends here
+                defs.append(Operand("", (self.value_of[web],)))
+            else:
                 register = contract.results[loc]
                 if register not in places:
                     places[register] = self.values.precoloured(register)
                 after.append(_copy(self.value_of[web], places[register], weight))
-        defs = [Operand("", (place,)) for place in places.values()]
+        defs += [Operand("", (place,)) for place in places.values()]
         changed = self.program[link.callee].summary.may_def >> PRED_BASE & 0x7F
         instr = self.analysis.fn.instrs[i]
         out.append(Item(INSTR, instr, i, tuple(defs), tuple(uses), None, changed, callee=link.callee, weight=weight))

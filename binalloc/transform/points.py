@@ -79,7 +79,7 @@ def spill_candidates(code: VCode, points: list[int], over: NDArray[np.bool_]) ->
         wanted |= points[point]
     groups = sorted({code.values.group_of[v] for v in bits(wanted)})
     groups = [g for g in groups if code.values.spillable[g]]
-    live_at = _transpose(points, [v for g in groups for v, _ in code.values.members[g]])
+    live_at = live_points(points, [v for g in groups for v, _ in code.values.members[g]])
     out = []
     for g in groups:
         members = code.values.members[g]
@@ -95,7 +95,7 @@ def access_cost(code: VCode, value: int, is_def: int) -> float:
     return 1.0
 
 
-def _transpose(points: list[int], values: list[int]) -> dict[int, int]:
+def live_points(points: list[int], values: list[int]) -> dict[int, int]:
     """Per value the bitset of points at which it is live."""
     out = dict.fromkeys(values, 0)
     if not values:

@@ -15,11 +15,11 @@ import numpy as np
 from binalloc.errors import Refused
 from binalloc.models.bitset import bits
 from binalloc.models.colouring import MUST_STAY, Colouring, Group, Problem, colour
-from binalloc.models.pressure import choose_spills
+from binalloc.models.pressure import choose_spills, to_bits
 from binalloc.transform.contract import Contract
 from binalloc.transform.deadspill import drop_dead_spill_code
 from binalloc.transform.hoist import overlap
-from binalloc.transform.points import access_cost, point_masks, spill_candidates
+from binalloc.transform.points import access_cost, live_points, point_masks, spill_candidates
 from binalloc.transform.spill import Room, Spiller
 from binalloc.transform.vcode import COPY, ENTRY, Operand, VCode, mask_of
 from binalloc.transform.vliveness import Liveness, liveness
@@ -165,21 +165,29 @@ def _overlapped(
 def _relieve(
     code: VCode, live: Liveness, result: Colouring, available: int, contracts: Mapping[str, Contract]
 ) -> set[int]:
-    """Groups to spill so that the point of highest pressure at which a failed group is live gets one register more.
+    """Groups to spill so that for every failed group the points of highest pressure at which it is live get one
+    register more.
 
     Fragmentation by pairs and quads, or live ranges around loops, can make colouring fail at points where the count
-    alone fits; one register less there is the cheapest remedy, and not always the failed group's own spilling.
+    alone fits; one register less there is the cheapest remedy, and not always the failed group's own spilling. A group
+    that is live where room is made for another one waits for the next round: that room may do for both.
     """
     points, capacity = point_masks(code, live, available, contracts)
     pressure = np.array([m.bit_count() for m in points], np.int64)
-    values = mask_of(tuple(Operand("", (v,)) for v, _ in code.values.members[result.failed[0]]))
-    where = np.array([bool(m & values) for m in points])
-    if not np.any(where):
-        return set()
-    slack = np.where(where, capacity - pressure, np.iinfo(np.int64).max)
-    tight = where & (slack == slack.min())
-    capacity[tight] = pressure[tight] - 1
-    chosen, _ = choose_spills(pressure, capacity, spill_candidates(code, points, capacity < pressure))
+    live_at = live_points(points, [v for g in result.failed for v, _ in code.values.members[g]])
+    wanted = capacity.copy()
+    relieved = np.zeros(len(points), np.bool_)
+    for g in result.failed:
+        where = np.zeros(len(points), np.bool_)
+        for v, _ in code.values.members[g]:
+            where |= to_bits(live_at[v], len(points)) != 0
+        if not np.any(where) or np.any(where & relieved):
+            continue
+        slack = np.where(where, capacity - pressure, np.iinfo(np.int64).max)
+        tight = where & (slack == slack.min())
+        wanted[tight] = pressure[tight] - 1
+        relieved |= tight
+    chosen, _ = choose_spills(pressure, wanted, spill_candidates(code, points, wanted < pressure))
     return set(chosen)
 
 

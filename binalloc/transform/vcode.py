@@ -52,11 +52,13 @@ class Item:
 
 @dataclass
 class Block:
-    """A basic block. leader: index of its first original instruction (-1: the entry block). succs: block numbers."""
+    """A basic block. leader: index of its first original instruction (-1: the entry block). succs: block numbers.
+    taken: the one of them that its last item jumps to, -1 if that is no branch."""
 
     leader: int
     items: list[Item] = field(default_factory=list)
     succs: tuple[int, ...] = ()
+    taken: int = -1
 
 
 @dataclass

@@ -1,16 +1,18 @@
-"""Liveness over virtual-register code, precise about guards inside a block.
+"""Liveness over virtual-register code, by the rule about guards that the analysis has (`analysis.backward`).
 
-A guarded definition does not kill. Backwards through a block a value can be known to be live only where a predicate
-has one polarity: after `@P0 use v` upwards v is needed under P0 only, and `@P0 def v` above ends it; two definitions
-under opposite polarities end it together. The knowledge dies where the predicate is written and at block borders.
+It has to be the same rule: webs end where the analysis finds a value dead, members of a group that come from one
+architectural register share one again, and they may only do so because no two of them are live at once.
 Values are live only where some definition reaches, so that a value first written under a guard does not stretch to
 the function's entry.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
+from binalloc.analysis.backward import NO_PLACES, BackwardSolver, Flow, Rows, literal
 from binalloc.transform.vcode import RELOAD, STORE, Block, Item, VCode, mask_of
 
 
@@ -38,115 +40,53 @@ def memory_masks(item: Item) -> tuple[int, int]:
 
 def liveness(code: VCode, *, memory: bool = False) -> Liveness:
     """Liveness of register values, or of memory values (what spill slots hold)."""
-    masks_of = memory_masks if memory else value_masks
-    masks = [[masks_of(item) for item in block.items] for block in code.blocks]
-    live_in = _solve(code.blocks, masks)
-    reached = _reaching(code.blocks, masks)
-    before: list[int] = []
-    after: list[int] = []
-    for number, block in enumerate(code.blocks):
-        live_out = _live_out(block, live_in)
-        states = _backwards(block, masks[number], live_out)
-        have = reached[number]
-        for (low, high), (defined, _) in zip(states, masks[number], strict=True):
-            before.append(low & have)
-            have |= defined
-            after.append(high & have)
+    flow = _flow(code)
+    rows = _rows(code, memory_masks if memory else value_masks)
+    solver = BackwardSolver(flow, rows, (1 << len(code.values)) - 1)
+    solver.solve()
+    reached = _reaching(code.blocks, [rows.defs[start:end] for start, end in flow.spans])
+    before, after = [0] * len(rows.defs), [0] * len(rows.defs)
+    for block, (start, end) in enumerate(flow.spans):
+        for i, now, then, _ in solver.walk(block):
+            before[i], after[i] = now, then
+        have = reached[block]
+        for i in range(start, end):
+            before[i] &= have
+            have |= rows.defs[i]
+            after[i] &= have
     return Liveness(before, after)
 
 
-def _live_out(block: Block, live_in: list[int]) -> int:
-    mask = 0
-    for s in block.succs:
-        mask |= live_in[s]
-    return mask
+def _rows(code: VCode, masks_of: Callable[[Item], tuple[int, int]]) -> Rows:
+    rows = Rows([], [], [], [], NO_PLACES)
+    for item in code.items():
+        defined, used = masks_of(item)
+        rows.defs.append(defined)
+        rows.uses.append(used)
+        rows.lits.append(literal(item.guard))
+        rows.changes.append(item.predicate_defs)
+    return rows
 
 
-def _backwards(block: Block, masks: list[tuple[int, int]], live: int) -> list[tuple[int, int]]:
-    """(live before, live after) of every item, in forward order."""
-    states: list[tuple[int, int]] = []
-    partial: dict[int, tuple[int, bool]] = {}  # value -> the guard under which alone it is live
-    for item, (defined, used) in zip(reversed(block.items), reversed(masks), strict=True):
-        after = live
-        if item.predicate_defs and partial:
-            partial = {v: g for v, g in partial.items() if not item.predicate_defs >> g[0] & 1}
-        if item.guard is None:
-            live = (live & ~defined) | used
-            if partial:
-                touched = defined | used
-                partial = {v: g for v, g in partial.items() if not touched >> v & 1}
-        else:
-            live = _guarded(item.guard, defined, used, live, partial)
-        states.append((live, after))
-    states.reverse()
-    return states
-
-
-def _guarded(guard: tuple[int, bool], defined: int, used: int, live: int, partial: dict[int, tuple[int, bool]]) -> int:
-    opposite = (guard[0], not guard[1])
-    while defined:
-        low = defined & -defined
-        value = low.bit_length() - 1
-        defined ^= low
-        if live & low:
-            if value not in partial:
-                partial[value] = opposite
-            elif partial[value] == guard:
-                del partial[value]
-                live ^= low
-    while used:
-        low = used & -used
-        value = low.bit_length() - 1
-        used ^= low
-        if not live & low:
-            live |= low
-            partial[value] = guard
-        elif value in partial and partial[value] != guard:
-            del partial[value]
-    return live
-
-
-def _solve(blocks: list[Block], masks: list[list[tuple[int, int]]]) -> list[int]:
-    """Live-in of every block, least fixpoint."""
+def _flow(code: VCode) -> Flow:
+    """The graph of the blocks, entry first."""
+    blocks = code.blocks
+    ends = list(accumulate((len(block.items) for block in blocks), initial=0))
+    taken = [block.taken for block in blocks]
+    fall = [next((s for s in block.succs if s != block.taken), -1) for block in blocks]
     preds: list[list[int]] = [[] for _ in blocks]
     for number, block in enumerate(blocks):
         for s in block.succs:
             preds[s].append(number)
-    live_in = [0] * len(blocks)
-    # gen/kill summaries hold because guards are forgotten at block borders: live-in = gen | (live-out & ~kill)
-    gen, kill = [], []
-    for number, block in enumerate(blocks):
-        gen.append(_first(block, masks[number], 0))
-        everything = 0
-        for defined, _ in masks[number]:
-            everything |= defined
-        kill.append(everything & ~_first(block, masks[number], everything))
-    work = list(range(len(blocks)))
-    queued = set(work)
-    while work:
-        number = work.pop()
-        queued.discard(number)
-        new = gen[number] | (_live_out(blocks[number], live_in) & ~kill[number])
-        if new != live_in[number]:
-            live_in[number] = new
-            for p in preds[number]:
-                if p not in queued:
-                    queued.add(p)
-                    work.append(p)
-    return live_in
+    return Flow(list(pairwise(ends)), taken, fall, list(range(len(blocks))), preds)
 
 
-def _first(block: Block, masks: list[tuple[int, int]], live_out: int) -> int:
-    states = _backwards(block, masks, live_out)
-    return states[0][0] if states else live_out
-
-
-def _reaching(blocks: list[Block], masks: list[list[tuple[int, int]]]) -> list[int]:
-    """Values some definition of which reaches the start of each block."""
+def _reaching(blocks: list[Block], defs: list[list[int]]) -> list[int]:
+    """Values some definition of which reaches the start of each block; defs: per block and item."""
     made = []
-    for rows in masks:
+    for rows in defs:
         mask = 0
-        for defined, _ in rows:
+        for defined in rows:
             mask |= defined
         made.append(mask)
     reach = [0] * len(blocks)

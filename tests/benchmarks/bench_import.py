@@ -2,7 +2,8 @@
 
 Run: python -m tests.benchmarks.bench_import [lines...]
 
-Two shapes: many kernels of 3,000 lines, and one kernel of all lines with some hundred values live at once.
+Three shapes: many kernels of 3,000 lines; one kernel of all lines with some hundred values live at once, replaced one
+by one; and one with more values than there are registers, live from first to last line, some of which go to memory.
 """
 
 from __future__ import annotations
@@ -67,6 +68,23 @@ def crowded_kernel(lines: int, live: int = 100, seed: int = 3) -> str:
     return "\n".join([*out, "ret;", "}"]) + "\n"
 
 
+def standing_kernel(lines: int, live: int = 312, seed: int = 3) -> str:
+    """One kernel of about `lines` lines without branches: `live` floats loaded at its start and stored at its end."""
+    rng = random.Random(seed)
+    out = [".version 8.0", ".target sm_75", ".address_size 64", ".visible .entry standing(.param .u64 crowd)"]
+    out += ["{", f".reg .f32 %f<{lines + live}>;", ".reg .b64 %rd<3>;"]
+    out += ["ld.param.u64 %rd1, [crowd];", "cvta.to.global.u64 %rd2, %rd1;"]
+    out += [f"ld.global.f32 %f{k}, [%rd2+{4 * k}];" for k in range(live)]
+    number = live
+    while len(out) < lines - live:
+        a, b, c = (rng.randrange(live) for _ in range(3))
+        out += [f"fma.rn.f32 %f{number}, %f{a}, %f{b}, %f{c};", f"mul.f32 %f{number + 1}, %f{number}, %f{b};"]
+        out.append(f"st.global.f32 [%rd2+{4 * number}], %f{number + 1};")
+        number += 2
+    out += [f"st.global.f32 [%rd2+{4 * k}], %f{k};" for k in range(live)]
+    return "\n".join([*out, "ret;", "}"]) + "\n"
+
+
 def main() -> None:
     """Print one row for each size."""
     parse(large_module(300))
@@ -74,7 +92,8 @@ def main() -> None:
     for size in [int(a) for a in sys.argv[1:]] or SIZES:
         lines, seconds = parse_rate(size)
         print(f"parse             {lines:>8,} lines  {seconds:7.3f} s  {lines / seconds:>10,.0f} lines/s")
-        for shape, text in (("many kernels", large_module(size)), ("one kernel", crowded_kernel(size))):
+        shapes = {"many kernels": large_module(size), "one kernel": crowded_kernel(size)}
+        for shape, text in {**shapes, "all live": standing_kernel(size)}.items():
             count, seconds = text.count("\n"), import_rate(text)
             label = f"import {shape}"
             print(f"{label:17s} {count:>8,} lines  {seconds:7.3f} s  {count / seconds:>10,.0f} lines/s")

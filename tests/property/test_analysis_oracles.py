@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import networkx as nx
 import pytest
 
+from binalloc.analysis.backward import literal
 from binalloc.analysis.cfg import build_cfg
 from binalloc.analysis.dominators import dominators, post_dominators
-from binalloc.analysis.facts import literal, refs_mask
+from binalloc.analysis.facts import refs_mask
 from binalloc.analysis.liveness import Liveness
 from binalloc.analysis.locations import PRED_BASE, PRED_MASK, REG_MASK, bits, location
 from binalloc.analysis.loops import find_loops
@@ -20,7 +21,7 @@ from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.webs import CALL, MEMORY, RETURN
 from binalloc.isa.instruction import Function
-from tests.analysis_programs import Line, bra, const, function, leave, module, mov, random_function, setp
+from tests.analysis_programs import Line, bra, call, const, function, leave, module, mov, random_function, ret, setp
 
 
 def random_program(seed: int, guards: bool = True) -> ProgramAnalysis:
@@ -136,8 +137,9 @@ def test_nothing_a_path_reads_is_missing_from_liveness(seed: int) -> None:
                 assert not any(exactly_live(program, (*s, (f.name, i)), loc) for s in contexts), (f.name, i, loc)
 
 
-def predicate_function(rng: random.Random) -> Function:
-    """A kernel of guarded definitions and uses of few registers between redefinitions of their guards."""
+def predicate_function(rng: random.Random, callee: str = "") -> Function:
+    """A kernel of guarded definitions and uses of few registers between redefinitions of their guards, with `callee`
+    in calls of it."""
     lines: list[Line] = ["top:"]
     for k in range(rng.randrange(3, 14)):
         g = rng.choice([None, "P0", "!P0", "P0", "!P0", "P1"])
@@ -147,6 +149,8 @@ def predicate_function(rng: random.Random) -> Function:
             lines.append(const(d, k, g))
         elif kind < 6:
             lines.append(mov(3, d, g))
+        elif kind == 6 and callee:
+            lines.append(call(callee, g if rng.random() < 0.3 else None))
         elif kind == 6:
             lines.append(setp(rng.randrange(2), 4, 5, g if rng.random() < 0.3 else None))
         else:
@@ -157,6 +161,19 @@ def predicate_function(rng: random.Random) -> Function:
 @pytest.mark.parametrize("seed", range(400))
 def test_nothing_a_path_reads_is_missing_where_predicates_change_often(seed: int) -> None:
     program = analyse(module(predicate_function(random.Random(seed))), "k")
+    f = program.kernel
+    for i in range(len(f.fn)):
+        if f.cfg.reachable(i):
+            for loc in bits(f.live.facts.everything & ~f.live.before[i]):
+                assert not exactly_live(program, (("k", i),), loc), (i, loc)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_nothing_a_path_reads_is_missing_where_callees_may_change_predicates(seed: int) -> None:
+    rng = random.Random(seed)
+    guards = [rng.choice([None, "P0", "!P0", "P1", "!P1"]) for _ in range(2)]
+    changes = [setp(rng.randrange(2), 4, 5, g) for g in guards]
+    program = analyse(module(predicate_function(rng, "f"), function("f", *changes, ret(), kind="function")), "k")
     f = program.kernel
     for i in range(len(f.fn)):
         if f.cfg.reachable(i):

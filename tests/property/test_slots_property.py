@@ -68,6 +68,24 @@ def test_pruning_by_frequency_is_the_papers_enumeration(procedures: dict[str, Pr
     assert {(n, v) for n in rank for v in range(procedures[n].variables) if not kept[n] >> v & 1} == dropped
 
 
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(call_graphs(), st.integers(0, 8))
+def test_pruning_by_cost_is_its_definition(procedures: dict[str, Procedure], slots: int) -> None:
+    """Every drop counted from the start over all composition instructions; then what fits is taken back."""
+    lives = list(compositions(procedures, "kernel"))
+    rank = {name: n for n, name in enumerate(call_order(procedures, "kernel"))}
+    cost = {(n, v): procedures[n].cost_of(v) for n in rank for v in range(procedures[n].variables)}
+    dropped: set[tuple[str, int]] = set()
+    while over := [live - dropped for live in lives if len(live - dropped) > slots]:
+        frequency = {v: sum(v in live for live in over) for v in frozenset().union(*over)}
+        dropped.add(min(frequency, key=lambda v: (cost[v] / frequency[v], cost[v], rank[v[0]], v[1])))
+    for v in sorted(dropped, key=lambda v: (-cost[v], rank[v[0]], v[1])):
+        if max(len(live - (dropped - {v})) for live in lives) <= slots:
+            dropped.discard(v)
+    kept = prune(procedures, "kernel", slots, "cost")
+    assert {v for v in cost if not kept[v[0]] >> v[1] & 1} == dropped
+
+
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(call_graphs(), st.integers(0, 8))
 def test_pruning_by_cost_fits_and_drops_nothing_needlessly(procedures: dict[str, Procedure], slots: int) -> None:

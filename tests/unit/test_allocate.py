@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from binalloc.frontend.allocate.assign import build_groups, coalesce, copies
 from binalloc.frontend.allocate.calls import parallel_copy
 from binalloc.frontend.allocate.layout import meeting_points
 from binalloc.frontend.allocate.liveness import live_ranges
@@ -159,8 +160,21 @@ def test_a_value_under_one_guard_does_not_live_from_the_entry() -> None:
     b.emit("STG", a=RZ, rb=y, width="32", guard=(p, False))
     b.emit("EXIT")
     ranges = live_ranges(k)
-    assert ranges.of_unit(y).bit_count() == 1
+    assert len(ranges.of_unit(y)) == 1
     assert run(k).figures["k"].demand == 1
+
+
+def test_joining_groups_leaves_the_ranges_as_they_were() -> None:
+    k, b = routine()
+    x, y = load(b, 0), b.new()
+    b.emit("MOV", rd=y, b=x)
+    store(b, y, 0)
+    b.emit("EXIT")
+    ranges = live_ranges(k)
+    groups, group_of = build_groups(k, ranges)
+    coalesce(groups, group_of, copies(k))
+    assert len(set(group_of)) == 1
+    assert [list(r) for r in ranges.range] == [list(r) for r in live_ranges(k).range]
 
 
 def test_parallel_copies_keep_every_value() -> None:

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from binalloc.models.pressure import Candidate, choose_spills, from_bits, pressure_of, to_bits
+from binalloc.models.pressure import Candidate, _drop_needless, choose_spills, from_bits, pressure_of, to_bits
 
 
 def test_bits_round_trip():
@@ -52,3 +52,28 @@ def test_random_choices_leave_no_excess():
         assert left.tolist() == kept.tolist()
         for group in chosen:  # each one is needed
             assert np.any(kept + to_bits(live[group], points) > capacity)
+
+
+def plain_choice(pressure, capacity, candidates):
+    """Every choice made anew among all candidates: most relieved points per cost, then the cheaper, then the lower."""
+    chosen = []
+    while np.any(pressure > capacity):
+        over = from_bits(pressure > capacity)
+        gains = {c: sum((m & over).bit_count() for m in c.relieved) for c in candidates if c.group not in chosen}
+        best = max(gains, key=lambda c: (gains[c] / (c.cost + 1e-9), -c.cost, -c.group), default=None)
+        if best is None or not gains[best]:
+            break
+        chosen.append(best.group)
+        pressure = pressure - sum(to_bits(m, len(pressure)).astype(np.int64) for m in best.relieved)
+    return _drop_needless(chosen, candidates, pressure, capacity)[0]
+
+
+def test_random_choices_are_those_made_one_by_one():
+    rng = random.Random(4)
+    for _ in range(200):
+        points, values = rng.randint(1, 60), rng.randint(2, 30)
+        live = [rng.getrandbits(points) & rng.getrandbits(points) for _ in range(values)]
+        pairs = [tuple(live[v : v + 2]) if v % 3 else (live[v],) for v in range(0, values, 2)]
+        candidates = [Candidate(g, relieved, rng.choice([0.0, 1.0, 1.0, 2.5])) for g, relieved in enumerate(pairs)]
+        pressure, capacity = pressure_of(live, points), np.full(points, rng.randint(0, values // 2))
+        assert choose_spills(pressure, capacity, candidates)[0] == plain_choice(pressure, capacity, candidates)

@@ -5,10 +5,10 @@ units of one group stand in consecutive registers at a multiple of its width.
 
 1. Units that copies connect join one group where their ranges are disjoint and their places in pairs and quads agree
    (`coalesce`), so that the copy disappears.
-2. Groups take, in order, the first place where nothing overlaps: per register the union of the ranges it holds is one
-   bitset. By start of range this is optimal for straight-line code of single registers; other orders are tried, and
-   the one that needs the fewest registers wins. Only pairs and quads, loops and calls can make it need more than the
-   greatest pressure.
+2. Groups take, in order, the first place where nothing overlaps: per point the registers in use are one row of bits,
+   so that one look at a range tells them all. By start of range this is optimal for straight-line code of single
+   registers; other orders are tried, and the one that needs the fewest registers wins. Only pairs and quads, loops and
+   calls can make it need more than the greatest pressure.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from binalloc.frontend.allocate.liveness import Ranges
+from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine
+from binalloc.models.bitset import lowest
 
 _LOOK_AHEAD = 8
 """Registers beyond the first free one among which one with a taken pair mate is looked for."""
+_WORDS = 4
+"""Words of 64 registers to start with."""
 _MANY = 255
 """Above this pressure values go to memory whatever the order, so one is enough."""
 
@@ -32,21 +39,18 @@ class Group:
     align: the base is a multiple of it. wishes: register of offset 0 -> weight (places that save copies).
     """
 
-    ranges: list[int]
+    ranges: list[Runs]
     align: int
     members: list[tuple[int, int]]
     wishes: dict[int, float] = field(default_factory=dict)
 
     @property
     def start(self) -> int:
-        bits = 0
-        for piece in self.ranges:
-            bits |= piece
-        return (bits & -bits).bit_length() - 1 if bits else 0
+        return min((piece.start for piece in self.ranges if piece), default=0)
 
     @property
     def length(self) -> int:
-        return sum(piece.bit_count() for piece in self.ranges)
+        return sum(len(piece) for piece in self.ranges)
 
 
 def build_groups(routine: Routine, ranges: Ranges) -> tuple[list[Group], list[int]]:
@@ -56,10 +60,10 @@ def build_groups(routine: Routine, ranges: Ranges) -> tuple[list[Group], list[in
     group_of: list[int] = []
     for index in range(len(base)):
         if base[index] == FIRST_REGISTER + index:
-            groups.append(Group([0] * width[index], width[index], []))
+            groups.append(Group([Runs()] * width[index], width[index], []))
         group = groups[-1]
         offset = FIRST_REGISTER + index - base[index]
-        group.ranges[offset] = ranges.range[index]
+        group.ranges[offset] = ranges.range[index].copy()  # `coalesce` joins them
         group.members.append((index, offset))
         group_of.append(len(groups) - 1)
     return groups, group_of
@@ -89,10 +93,10 @@ def coalesce(groups: list[Group], group_of: list[int], pairs: list[tuple[int, in
         big, small = groups[a], groups[b]
         if shift < 0 or shift + len(small.ranges) > len(big.ranges) or shift % small.align:
             continue
-        if any(big.ranges[shift + k] & piece for k, piece in enumerate(small.ranges)):
+        if any(big.ranges[shift + k].meets(piece) for k, piece in enumerate(small.ranges)):
             continue
         for k, piece in enumerate(small.ranges):
-            big.ranges[shift + k] |= piece
+            big.ranges[shift + k].join(piece)
         for index, offset in small.members:
             big.members.append((index, offset + shift))
             group_of[index] = a
@@ -101,20 +105,16 @@ def coalesce(groups: list[Group], group_of: list[int], pairs: list[tuple[int, in
 
 
 class Assignment:
-    """Registers handed out. occupied[r]: points at which register r is taken."""
+    """Registers handed out. busy: register -> points at which it is not to be had. held[w, p]: bit b says that
+    register 64 * w + b is taken at point p."""
 
-    def __init__(self, groups: list[Group], busy: Mapping[int, int]) -> None:
+    def __init__(self, groups: list[Group], busy: Mapping[int, list[int]], points: int) -> None:
         self.groups = groups
-        self.occupied: list[int] = []
-        for register, points in busy.items():
-            self._grow(register + 1)
-            self.occupied[register] |= points
+        self.held = np.zeros((_WORDS, points), np.uint64)
+        for register, where in busy.items():
+            self._take(register, np.array(where))
         self.base: dict[int, int] = {}
         self.used = 0
-
-    def _grow(self, count: int) -> None:
-        if len(self.occupied) < count:
-            self.occupied += [0] * (count - len(self.occupied))
 
     def run(self, order: list[int]) -> int:
         """Place all groups; the number of registers used."""
@@ -122,54 +122,60 @@ class Assignment:
             group = self.groups[number]
             base = self._place(group)
             self.base[number] = base
-            self._grow(base + len(group.ranges))
             for k, piece in enumerate(group.ranges):
-                self.occupied[base + k] |= piece
+                for first, end in piece:
+                    self._take(base + k, slice(first, end))
                 if piece:
                     self.used = max(self.used, base + k + 1)
             if not any(group.ranges):
                 self.used = max(self.used, 1)
         return self.used
 
+    def _take(self, register: int, where: slice | NDArray[np.int64]) -> None:
+        while register >= 64 * len(self.held):
+            self.held = np.concatenate([self.held, np.zeros_like(self.held)])
+        self.held[register // 64, where] |= np.uint64(1 << register % 64)
+
+    def _taken(self, piece: Runs) -> int:
+        """Bitset of the registers taken somewhere in `piece`."""
+        words = np.zeros(len(self.held), np.uint64)
+        for first, end in piece:
+            words |= np.bitwise_or.reduce(self.held[:, first:end], axis=1)
+        return int.from_bytes(words.tobytes(), "little")
+
     def _place(self, group: Group) -> int:
+        taken = [self._taken(piece) for piece in group.ranges]
+        blocked = 0  # bases at which some unit meets a taken register
+        for k, registers in enumerate(taken):
+            blocked |= registers >> k
         for base in sorted(group.wishes, key=lambda r: (-group.wishes[r], r)):
-            if base % group.align == 0 and base + len(group.ranges) <= max(self.used, 1) and self._free(group, base):
+            fits = base % group.align == 0 and base + len(group.ranges) <= max(self.used, 1)
+            if fits and not blocked >> base & 1:
                 return base
         if len(group.ranges) == 1:
-            return self._place_single(group)
+            return self._place_single(blocked)
         base = 0
-        while not self._free(group, base):
+        while blocked >> base & 1:
             base += group.align
         return base
 
-    def _free(self, group: Group, base: int) -> bool:
-        occupied = self.occupied
-        self._grow(base + len(group.ranges))
-        return not any(occupied[base + k] & piece for k, piece in enumerate(group.ranges))
-
-    def _place_single(self, group: Group) -> int:
+    def _place_single(self, taken: int) -> int:
         """The first free register whose pair mate is taken somewhere in the range, so that whole pairs stay free; else
         the first free one."""
-        piece = group.ranges[0]
-        occupied = self.occupied
-        first = -1
-        for register in range(self.used):
-            if not occupied[register] & piece:
-                mate = register ^ 1
-                if mate < len(occupied) and occupied[mate] & piece:
-                    return register
-                if first < 0:
-                    first = register
-            if first >= 0 and register - first >= _LOOK_AHEAD:
-                break
-        if first >= 0:
-            return first
-        register = self.used
-        self._grow(register + 1)
-        while occupied[register] & piece:
-            register += 1
-            self._grow(register + 1)
-        return register
+        free = ~taken & ((1 << self.used) - 1)
+        if not free:
+            return lowest(~taken >> self.used << self.used)
+        first = lowest(free)
+        near = free & ((1 << first + _LOOK_AHEAD + 1) - 1)
+        mates = near & _swapped(taken)
+        return lowest(mates) if mates else first
+
+
+def _swapped(registers: int) -> int:
+    """The pair mates of a set of registers."""
+    pairs = -(-registers.bit_length() // 2)
+    even = ((1 << 2 * pairs) - 1) // 3
+    return (registers & even) << 1 | registers >> 1 & even
 
 
 def _orders(groups: list[Group]) -> list[Callable[[int], tuple[int, ...]]]:
@@ -195,14 +201,15 @@ class Registered:
         return RZ if unit == RZ else self.register[unit - FIRST_REGISTER]
 
 
-def assign(groups: list[Group], units: int, busy: Mapping[int, int], bound: int) -> Registered:
-    """Registers for all groups. busy: register -> points at which it is not to be had (calls). bound: the greatest
-    pressure; an order that meets it ends the search."""
+def assign(groups: list[Group], units: int, busy: Mapping[int, list[int]], pressure: list[int]) -> Registered:
+    """Registers for all groups. busy: register -> points at which it is not to be had (calls). pressure: units live at
+    each point; an order that needs no more than the greatest ends the search."""
     best: Assignment | None = None
     everything = [g for g in range(len(groups)) if groups[g].members]
+    bound = max(pressure, default=0)
     orders = _orders(groups)
     for key in orders if bound <= _MANY else orders[:1]:
-        attempt = Assignment(groups, busy)
+        attempt = Assignment(groups, busy, len(pressure))
         attempt.run(sorted(everything, key=key))
         if best is None or attempt.used < best.used:
             best = attempt

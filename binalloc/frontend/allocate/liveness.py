@@ -1,4 +1,4 @@
-"""Live ranges of units and predicates, as bitsets over the points of a routine.
+"""Live ranges of units and predicates, as sets of points of a routine.
 
 Points: each block has one at its start (point 0 is the entry, where a function's arguments arrive); each node has the
 point just after it; a call has one more before that, *inside* the call. The range of a unit holds the points at which
@@ -12,29 +12,32 @@ reaches, so that what is written and read under one guard does not stretch to th
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
+from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, Node, Routine, indices
+from binalloc.models.bitset import bits
 
 
 @dataclass
 class Ranges:
-    """range[i]: bitset of points. Index i: unit i + FIRST_REGISTER, or from `units` on predicate i - units +
+    """range[i]: where i is live. Index i: unit i + FIRST_REGISTER, or from `units` on predicate i - units +
     FIRST_PREDICATE. after[k]: point just after node k (in order); inside[k]: point inside the call k. points: how many.
     pressure[p]: live register units at point p."""
 
     units: int
-    range: list[int]
+    range: list[Runs]
     after: list[int]
     inside: dict[int, int]
     points: int
     pressure: list[int]
 
-    def of_predicate(self, number: int) -> int:
+    def of_predicate(self, number: int) -> Runs:
         return self.range[self.units + number - FIRST_PREDICATE]
 
-    def of_unit(self, unit: int) -> int:
+    def of_unit(self, unit: int) -> Runs:
         return self.range[unit - FIRST_REGISTER]
 
 
@@ -72,9 +75,9 @@ class _Solver:
                     inside[len(after)] = point
                     point += 1
                 after.append(point)
-        ranges = [0] * self.count
-        for index in _bits(arguments):
-            ranges[index] |= 1
+        ranges = [Runs() for _ in range(self.count)]
+        for index in bits(arguments):
+            ranges[index].add(0, 1)
         first = 0
         for k, block in enumerate(self.routine.blocks):
             live = 0
@@ -82,7 +85,7 @@ class _Solver:
                 live |= live_in[s]
             self._block(k, live, reach[k], starts[k], after[first : first + len(block.nodes)], inside, first, ranges)
             first += len(block.nodes)
-        return Ranges(self.units, ranges, after, inside, point + 1, self._pressure(ranges, point + 1))
+        return Ranges(self.units, ranges, after, inside, point + 1, pressure(ranges[: self.units], point + 1))
 
     # -- data flow over blocks
 
@@ -118,7 +121,7 @@ class _Solver:
 
     def _through(self, k: int, live_out: int) -> int:
         """Live at the start of block k if `live_out` is live at its end."""
-        live = set(_bits(live_out))
+        live = set(bits(live_out))
         partial: dict[int, tuple[int, bool]] = {}
         nodes = self.routine.blocks[k].nodes
         for node, (defined, used) in zip(reversed(nodes), reversed(self.rows[k]), strict=True):
@@ -189,12 +192,13 @@ class _Solver:
         after: list[int],
         inside: dict[int, int],
         first: int,
-        ranges: list[int],
+        ranges: list[Runs],
     ) -> None:
         """Add the pieces of block k. A piece runs from its definition's point (or the block's start) to the point
         before its last use; `start` is the point before the block's first node."""
+        pieces: list[tuple[int, int, int]] = []  # index, first and last point; of one index the later ones first
         nodes = self.routine.blocks[k].nodes
-        end_of: dict[int, int] = dict.fromkeys(_bits(live_out), after[-1] if after else start)
+        end_of: dict[int, int] = dict.fromkeys(bits(live_out), after[-1] if after else start)
         live = set(end_of)
         partial: dict[int, tuple[int, bool]] = {}
         known = self._first_reached(k, reach)
@@ -204,25 +208,27 @@ class _Solver:
             here = after[n]
             for index in defined:
                 if index not in live:
-                    ranges[index] |= 1 << here
+                    pieces.append((index, here, here))
             if before is live:
                 for index in defined:
                     if index in live:
-                        ranges[index] |= _span(here, end_of.pop(index))
+                        pieces.append((index, here, end_of.pop(index)))
                 self._step(nodes[n], defined, used, live, partial)
             else:
                 self._step(nodes[n], defined, used, live, partial)
                 for index in before - live:
-                    ranges[index] |= _span(here, end_of.pop(index))
+                    pieces.append((index, here, end_of.pop(index)))
             previous = after[n - 1] if n else start
             for index in used:
                 if index not in end_of:
                     end_of[index] = previous
         for index, end in end_of.items():
             if reach >> index & 1:
-                ranges[index] |= _span(start, end)
+                pieces.append((index, start, end))
             elif index in known:  # else it is read without a value: any register will do
-                ranges[index] |= _span(after[known[index]], end)
+                pieces.append((index, after[known[index]], end))
+        for index, begin, end in reversed(pieces):
+            ranges[index].add(begin, max(begin, end) + 1)
 
     def _first_reached(self, k: int, reach: int) -> dict[int, int]:
         """Index -> first node of the block that defines it, for what is not defined before."""
@@ -233,26 +239,16 @@ class _Solver:
                     out[index] = n
         return out
 
-    def _pressure(self, ranges: list[int], points: int) -> list[int]:
-        """Live units per point, by counting starts and ends of runs."""
-        delta = [0] * (points + 1)
-        for index in range(self.units):
-            bits = ranges[index]
-            if not bits:
-                continue
-            edges = bits ^ (bits << 1)
-            up = True
-            while edges:
-                low = edges & -edges
-                delta[low.bit_length() - 1] += 1 if up else -1
-                edges ^= low
-                up = not up
-        out = []
-        total = 0
-        for change in delta[:points]:
-            total += change
-            out.append(total)
-        return out
+
+
+def pressure(ranges: Iterable[Runs], points: int) -> list[int]:
+    """How many of the ranges hold each point."""
+    delta = [0] * (points + 1)
+    for runs in ranges:
+        for first, end in runs:
+            delta[first] += 1
+            delta[end] -= 1
+    return list(accumulate(delta[:points]))
 
 
 def _mask(indices: Collection[int]) -> int:
@@ -262,17 +258,3 @@ def _mask(indices: Collection[int]) -> int:
     for index in indices:
         out[index >> 3] |= 1 << (index & 7)
     return int.from_bytes(out, "little")
-
-
-def _span(first: int, last: int) -> int:
-    """Bits first .. last."""
-    return ((1 << (last - first + 1)) - 1) << first if last >= first else 1 << first
-
-
-def _bits(mask: int) -> list[int]:
-    """Positions of the one bits of `mask`, ascending."""
-    out = []
-    for at, byte in enumerate(mask.to_bytes((mask.bit_length() + 7) // 8, "little")):
-        if byte:
-            out += [8 * at + k for k in range(8) if byte >> k & 1]
-    return out

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from binalloc.frontend.allocate.liveness import Ranges, live_ranges
+from binalloc.frontend.allocate.liveness import Ranges, live_ranges, pressure
+from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node, Routine
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
@@ -42,54 +43,35 @@ def _colour(
     routine: Routine, ranges: Ranges, clobbered: Mapping[str, int], short: set[int]
 ) -> tuple[dict[int, int], list[int]]:
     """Places for the predicates, and those that found none: of a crowd the longest ranges give way."""
-    occupied = [0] * SEVEN
+    occupied = [Runs() for _ in range(SEVEN)]
     for k, node in enumerate(routine.nodes()):
         if node.callee:
             for p in range(SEVEN):
                 if clobbered.get(node.callee, 0) >> p & 1:
-                    occupied[p] |= 1 << ranges.inside[k]
+                    occupied[p].add(ranges.inside[k], ranges.inside[k] + 1)
     numbers = [FIRST_PREDICATE + k for k in range(routine.registers.predicates)]
     pieces = {p: ranges.of_predicate(p) for p in numbers}
-    crowded = _crowded(pieces, ranges.points)
+    crowded = max(pressure(pieces.values(), ranges.points)) > SEVEN
     colour: dict[int, int] = {}
     failed: list[int] = []
 
     def key(p: int) -> tuple[int, ...]:
         piece = pieces[p]
         if crowded:  # short ranges cannot be helped by spilling, long ones can
-            return p not in short, piece.bit_count(), p
-        return 0, (piece & -piece).bit_length(), p
+            return p not in short, len(piece), p
+        return 0, piece.start + 1 if piece else 0, p
 
     for p in sorted(numbers, key=key):
         piece = pieces[p]
-        place = next((r for r in range(SEVEN) if not occupied[r] & piece), -1)
+        place = next((r for r in range(SEVEN) if not occupied[r].meets(piece)), -1)
         if place < 0:
             failed.append(p)
         else:
-            occupied[place] |= piece
+            occupied[place].join(piece)
             colour[p] = place
     if failed and not crowded:
         failed = failed[:1]
     return colour, failed
-
-
-def _crowded(pieces: Mapping[int, int], points: int) -> bool:
-    """Whether more than seven predicates are live at some point."""
-    delta = [0] * (points + 1)
-    for piece in pieces.values():
-        edges = piece ^ (piece << 1)
-        sign = 1
-        while edges:
-            low = edges & -edges
-            delta[low.bit_length() - 1] += sign
-            edges ^= low
-            sign = -sign
-    total = 0
-    for change in delta:
-        total += change
-        if total > SEVEN:
-            return True
-    return False
 
 
 class _Spiller:
@@ -131,7 +113,7 @@ class _Spiller:
             for p in _read(node):
                 definition = self.definition.get(p)
                 if definition is not None and not all(
-                    self.ranges.of_unit(unit) >> before & 1 for ref in definition.view.uses for unit in ref.registers()
+                    before in self.ranges.of_unit(unit) for ref in definition.view.uses for unit in ref.registers()
                 ):
                     self.definition[p] = None
 

@@ -17,6 +17,7 @@ from binalloc.frontend.allocate.predicates import allocate_predicates
 from binalloc.frontend.allocate.spill import spill
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine
 from binalloc.isa.instruction import Function, Module
+from binalloc.models.bitset import bits
 
 MOST_REGISTERS = 255
 _ROUNDS = 12
@@ -136,24 +137,22 @@ def _depths(program: Program) -> dict[str, int]:
 def _registers(routine: Routine, ranges: Ranges, contracts: dict[str, Contract]) -> Registered:
     groups, group_of = build_groups(routine, ranges)
     coalesce(groups, group_of, copies(routine))
-    busy: dict[int, int] = {}
+    offset_of = {index: offset for group in groups for index, offset in group.members}
+    busy: dict[int, list[int]] = {}
     for k, node in enumerate(routine.nodes()):
         if not node.callee:
             continue
         contract = contracts[node.callee]
-        overwritten = contract.overwritten()
-        for register in range(overwritten.bit_length()):
-            if overwritten >> register & 1:
-                busy[register] = busy.get(register, 0) | 1 << ranges.inside[k]
+        for register in bits(contract.overwritten()):
+            busy.setdefault(register, []).append(ranges.inside[k])
         links = [*zip(node.args, contract.arguments, strict=True), *zip(node.results, contract.results, strict=True)]
         for unit, register in links:
             if unit != RZ:
                 group = groups[group_of[unit - FIRST_REGISTER]]
-                offset = next(o for index, o in group.members if index == unit - FIRST_REGISTER)
-                if register >= offset:
-                    group.wishes[register - offset] = group.wishes.get(register - offset, 0.0) + 1.0
-    bound = max(ranges.pressure, default=0)
-    return assign(groups, len(routine.registers.base), busy, bound)
+                base = register - offset_of[unit - FIRST_REGISTER]
+                if base >= 0:
+                    group.wishes[base] = group.wishes.get(base, 0.0) + 1.0
+    return assign(groups, len(routine.registers.base), busy, ranges.pressure)
 
 
 def _max_live(routine: Routine, ranges: Ranges, contracts: dict[str, Contract]) -> int:

@@ -13,7 +13,6 @@ from binalloc.frontend.allocate.liveness import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.opcodes import WIDTHS
-from binalloc.models.colouring import positions
 
 WORD = 4
 _WIDTH = WIDTHS.index("32")
@@ -48,18 +47,20 @@ def _choose(routine: Routine, ranges: Ranges, limit: int) -> set[int]:
     for index, first in enumerate(base):
         if first != FIRST_REGISTER + index or first in kept:
             continue
-        points = sum(ranges.range[index + k].bit_count() for k in range(width[index]))
+        points = sum(len(ranges.range[index + k]) for k in range(width[index]))
         if points > _SHORT * width[index]:
             candidates.append((cost.get(first, 0.0) / points, first, width[index]))
+    over = int(np.count_nonzero(pressure > limit))
     chosen: set[int] = set()
     for _, first, units in sorted(candidates):
-        rows = [positions(ranges.of_unit(first + k)) for k in range(units)]
-        if any(bool(np.any(pressure[row] > limit)) for row in rows):
-            for row in rows:
-                pressure[row] -= 1
+        if not over:
+            break
+        spans = [slice(*run) for k in range(units) for run in ranges.of_unit(first + k)]
+        if any(bool(np.any(pressure[span] > limit)) for span in spans):
+            for span in spans:
+                over -= int(np.count_nonzero(pressure[span] == limit + 1))
+                pressure[span] -= 1
             chosen.update(range(first, first + units))
-            if not np.any(pressure > limit):
-                break
     return chosen
 
 
