@@ -157,6 +157,11 @@ def bounds_checked() -> bool:
     return os.environ.get("BINALLOC_BOUNDSCHECK", "") not in ("", "0")
 
 
+def name_of_build(checking: bool, bounds: bool) -> str:
+    """What tells one build of the device functions from another: in its cache folder, and in its symbols."""
+    return ("checking" if checking else "plain") + ("_bounds" if bounds else "")
+
+
 @lru_cache(maxsize=4)
 def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     """The compiled `run_quantum`; each of the builds has a cache folder of its own."""
@@ -164,7 +169,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
 
     config: Any = numba.core.config
     saved = config.CACHE_DIR
-    folder = cache_folder(source_hash(), ("checking" if checking else "plain") + "-bounds" * bounds)
+    folder = cache_folder(source_hash(), name_of_build(checking, bounds))
     config.CACHE_DIR = str(folder)
     try:
         dispatcher: Any = build(checking=checking, boundscheck=bounds, cache=folder is not None)
@@ -213,7 +218,11 @@ def build(
     cache: bool = True,
 ) -> Callable[..., Any]:
     """Rebuild all registered device functions as compiled ones. boundscheck: an index beyond an array raises
-    IndexError. cache: keep the entry on disk, in Numba's folder."""
+    IndexError. cache: keep the entry on disk, in Numba's folder.
+
+    Their names carry the build's: Numba numbers the functions of each process afresh, so that builds cached by
+    different processes would have equal symbols, and a process that loads both would run the first for either.
+    """
     import numba
 
     modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
@@ -227,7 +236,7 @@ def build(
         twin = FunctionType(
             function.__code__, namespaces[function.__module__], function.__name__, function.__defaults__
         )
-        twin.__qualname__ = function.__qualname__
+        twin.__qualname__ = f"{name_of_build(checking, boundscheck)}.{function.__qualname__}"
         twin.__module__ = function.__module__
         options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
         if key == entry:

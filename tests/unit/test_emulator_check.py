@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.engine import build
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
 from tests.unit.emulator_kit import address, go, module, op, store
@@ -164,3 +165,17 @@ def test_a_long_loop_is_no_spin() -> None:
     code = [op("IADD3", rd=6, ra=6, form=1, imm=1, rc=255), op("ISETP", pd0=0, ra=6, form=1, imm=40000, icmp=1),
             op("BRA", guard=(0, False), target=-3, diverges=1, reconv=0), op("EXIT")]  # fmt: skip
     assert go(module(code), engine="numba").cycles > 1_000_000
+
+
+def test_the_builds_of_the_compiled_engine_do_not_share_symbols() -> None:
+    names = [(c, b) for c in (False, True) for b in (False, True)]
+    entries: list[Any] = [build(checking=c, boundscheck=b) for c, b in names]
+    assert len({entry.py_func.__qualname__ for entry in entries}) == len(entries)
+    assert all(entry.py_func.__qualname__.endswith(".run_quantum") for entry in entries)
+
+
+def test_checking_finds_what_it_should_in_a_process_that_ran_without_it() -> None:
+    bad = [op("MOV", rd=6, rb=9), *store(6)]
+    run(bad, engine="numba")
+    run(bad, bad="uninit", check=True, engine="numba")
+    run(bad, engine="numba")
