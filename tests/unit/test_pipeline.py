@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from math import isclose, prod
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 
 from binalloc.emulator.launch import load_launch
 from binalloc.errors import Refused, UsageError
+from binalloc.isa import container
 from binalloc.isa.assembler import assemble
 from binalloc.isa.container import load
 from binalloc.models.machine import load_machine
-from binalloc.pipeline import Request, explicit_budget, rewrite_kernel
+from binalloc.pipeline import Request, build_version, explicit_budget, rewrite_kernel
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 GTX680 = load_machine("gtx680")
@@ -99,3 +101,24 @@ def test_the_static_policy_needs_no_emulator():
     outcome = rewrite_kernel(sample("nbody"), request("nbody", policy="unified", emulate=False))
     assert outcome.original.cycles is None
     assert outcome.reason
+
+
+def test_what_is_proven_is_what_the_written_bytes_say(monkeypatch: pytest.MonkeyPatch):
+    """A writer that loses something is found out: the checker sees what a reader finds in the bytes."""
+    module = load(SAMPLES / "callchain.loom")
+    launch = load_launch(SAMPLES / "callchain.toml")
+    request = Request("callchain", load_machine("gtx680"), launch, registers=8, slots=2)
+    written = container.write_module
+
+    def lossy(module):
+        broken = copy.deepcopy(module)
+        for fn in broken.functions:
+            at = next((i for i, x in enumerate(fn.instrs) if x.op.name == "STG"), None)
+            if at is not None:
+                fn.instrs[at] = fn.instrs[at].replace(moff=fn.instrs[at].f["moff"] + 4)
+        return written(broken)
+
+    assert build_version(module, request, 8, 2).module.functions
+    monkeypatch.setattr(container, "write_module", lossy)
+    with pytest.raises(Refused, match="could not be proven"):
+        build_version(module, request, 8, 2)
