@@ -29,12 +29,12 @@ from binalloc.isa.opcodes import (
     Operand,
     OpSpec,
 )
+from binalloc.isa.timing import by_scoreboard
 from binalloc.isa.validate import validate_layout
 from binalloc.models.machine_model import Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-GUARDED_LATENCY = 15  # results slower than a stall count can say are guarded by scoreboards
 _GROUPS = {
     "integer": L.G_INT, "float32": L.G_F32, "float64": L.G_F64, "conversion": L.G_CONV, "predicate": L.G_PRED,
     "warp": L.G_WARP, "memory": L.G_MEM, "control": L.G_CONTROL, "paper": L.G_CONTROL,
@@ -171,7 +171,7 @@ def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, con
     op, f = instr.op, instr.f
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
-    guarded = op.variable or latency > GUARDED_LATENCY
+    guarded = by_scoreboard(op.variable, latency)
     row[L.C_VALID] = L.CODE
     row[L.C_OP] = op.code
     row[L.C_GROUP] = group_of(op)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from binalloc.errors import UsageError
+from binalloc.isa.timing import UnitLatencies
 from binalloc.models.limits import LIMITS, Limits
 from binalloc.models.occupancy import Occupancy, gpgpusim_occupancy, nvidia_occupancy
 
@@ -242,6 +243,11 @@ class Machine:
     def bytes_per_cycle_per_sm(self) -> float:
         """One SM's share of the off-chip bandwidth, in bytes a core cycle."""
         return self.memory.bandwidth * 1000 / self.clock.core_mhz / self.chip.sms
+
+    @property
+    def unit_latencies(self) -> UnitLatencies:
+        """What control codes are written for."""
+        return UnitLatencies(self.name, {name: unit.latency for name, unit in self.units.items()})
 
     @property
     def issue_slots_per_cycle(self) -> int:

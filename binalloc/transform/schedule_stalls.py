@@ -4,7 +4,7 @@ Needs the instruction graph, timings and wait masks. Leaves per node a stall cou
 fixed latency L and each instruction j that uses a place i writes, the stall counts of i and all instructions between
 sum to at least L on every path of a thread from i to j; where j overwrites it, to L minus the latency of j's unit plus
 one on every path of the warp, so that the second result comes later. (Lanes of the other side of a divergent branch
-do not read what this side writes, but what is in flight for a register is known per warp, as its latest result.)
+do not read what this side writes; that their results come in order, too, is more than the contract asks.)
 
 Method. Everything starts at its minimum (1; 0 where it may issue together with the next instruction). In program order
 each instruction looks back along all paths, as far as the longest latency, and what is missing is added to the stall
@@ -15,8 +15,9 @@ away, so that in the end no single count can be lowered. Paths go through callee
 
 from __future__ import annotations
 
+from binalloc.isa.timing import LONGEST_STALL as STALL_MAX
 from binalloc.transform.schedule_graph import InstrGraph
-from binalloc.transform.schedule_timing import ALL_PLACES, STALL_MAX, Timing
+from binalloc.transform.schedule_timing import ALL_PLACES, Timing
 
 # What a path traced backwards has entered: call sites whose callees it is inside of, innermost last, and the (negative)
 # marks of the pop edges it has taken.

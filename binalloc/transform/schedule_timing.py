@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from binalloc.isa.interface import PRED, Ref, View
+from binalloc.isa.timing import by_scoreboard
 
 if TYPE_CHECKING:
     from binalloc.models.machine import Machine
 
-STALL_MAX = 15
 SCOREBOARDS = 6
 FIRST_PREDICATE = 256
 ALL_PLACES = (1 << (FIRST_PREDICATE + 8)) - 1
@@ -47,7 +47,7 @@ def places(refs: Iterable[Ref]) -> int:
 def timing(v: View, machine: Machine) -> Timing:
     """The timing of an instruction on `machine`. Its unit decides: variable, or slower than a stall count can say."""
     latency = machine.units[v.unit].latency
-    guarded = v.variable or latency > STALL_MAX
+    guarded = by_scoreboard(v.variable, latency)
     uses = places(v.uses)
     reads = uses if v.guard is None else uses | 1 << (FIRST_PREDICATE + v.guard[0])
     return Timing(reads, uses if guarded else 0, places(v.defs), 0 if guarded else latency, latency, guarded)
