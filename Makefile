@@ -40,6 +40,7 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.bench_analysis
 	$(BIN)/python -m tests.benchmarks.bench_allocation
 	$(BIN)/python -m tests.benchmarks.bench_import
+	$(BIN)/python -m tests.benchmarks.bench_hazards
 	$(BIN)/python -m tests.benchmarks.register_demand
 	$(BIN)/python -m tests.benchmarks.emulator_rates --cold
 

@@ -328,7 +328,8 @@ def verify(
     max_cycles: int | None,
     as_json: bool,
 ) -> None:
-    """Prove REWRITTEN equal to ORIGINAL with the symbolic checker and, with --launch, compare emulated runs.
+    """Prove REWRITTEN equal to ORIGINAL with the symbolic checker, and its control codes free of hazards on every way
+    through the code for the machine it records; with --launch, compare emulated runs.
 
     The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first where it is not.
     """

@@ -239,7 +239,21 @@ def build_version(
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
+    require_no_hazard(rewritten, request.machine)
     return replace(make_version(rewritten, request), solver=[found.to_dict() for found in result.solver])
+
+
+def require_no_hazard(module: Module, machine: Machine) -> None:
+    """Refused where control codes scheduled for `machine` leave a hazard on some way through the code."""
+    from binalloc.verify.hazards import find_hazards
+
+    hazards = find_hazards(module, machine.unit_latencies)
+    if hazards:
+        raise Refused(
+            f"the control codes of the rewrite are wrong for {machine.name} ({len(hazards)} hazards)",
+            place=str(hazards[0]),
+            remedy="This is a defect of binalloc; nothing was written.",
+        )
 
 
 def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> BinallocError:

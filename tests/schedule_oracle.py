@@ -44,7 +44,8 @@ def _places(refs: tuple[Ref, ...]) -> frozenset[Place]:
 
 @dataclass
 class Oracle:
-    """States of the warp and what each instruction touches. `stalls` may be changed between checks."""
+    """States of the warp and what each instruction touches. `stalls` may be changed between checks. per_lane: results
+    of lanes that parted do not overwrite each other, as the contract has it; else the later must come later."""
 
     module: Module
     machine: object
@@ -52,6 +53,7 @@ class Oracle:
     views: list[View] = field(default_factory=list)
     where: list[tuple[int, int]] = field(default_factory=list)
     stalls: list[int] = field(default_factory=list)
+    per_lane: bool = False
 
     def __post_init__(self) -> None:
         self.at = {}
@@ -215,7 +217,7 @@ class Oracle:
         latency, writes = self.latency[node], self.writes[node]
         if same_lanes and writes & self.reads[n]:
             yield n, latency - elapsed
-        elif writes & self.writes[n] and latency - elapsed >= self.unit[n]:
+        elif (same_lanes or not self.per_lane) and writes & self.writes[n] and latency - elapsed >= self.unit[n]:
             yield n, latency - elapsed - self.unit[n] + 1
         if n in self.drains and elapsed + self.stalls[n] < latency:
             yield n, latency - elapsed - self.stalls[n]

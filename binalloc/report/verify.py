@@ -1,10 +1,13 @@
-"""`binalloc verify`: symbolic check of two binaries and, with a launch, comparison of their emulated runs."""
+"""`binalloc verify`: symbolic check of two binaries, hazard check of the second's control codes and, with a launch,
+comparison of their emulated runs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from binalloc.report.control_codes import check_control_codes, render_control_codes
 
 if TYPE_CHECKING:
     from binalloc.emulator.launch import Difference, Launch
@@ -42,6 +45,7 @@ def verify_to_dict(
         "findings": findings,
         "notes": notes,
         "hint": _hint(old, new) if findings else None,
+        "control_codes": check_control_codes(new, machine),
         "same_results": None,
         "differences": [],
         "first_store": None,
@@ -49,7 +53,8 @@ def verify_to_dict(
     }
     if launch is not None:
         found |= _compare_runs(old, new, ran, launch, machine, engine, max_cycles, progress)
-    found["verified"] = bool(not findings and found["same_results"] is not False)
+    sound = found["control_codes"]["ok"] is not False and found["same_results"] is not False
+    found["verified"] = not findings and sound
     return found
 
 
@@ -189,6 +194,7 @@ def render_verification(found: dict[str, Any]) -> str:
         lines.append(f"  and {len(found['notes']) - MOST_NOTES} more notes\n")
     if found["hint"]:
         lines.append(f"  {found['hint']}\n")
+    lines.append(render_control_codes(found["control_codes"]))
     if found["same_results"] is not None:
         cycles = found["cycles"]
         lines.append(f"emulated results {'same' if found['same_results'] else 'DIFFERENT'}; ")
