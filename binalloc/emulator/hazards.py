@@ -9,8 +9,9 @@ Per warp and row (register or predicate) the table keeps what is in flight, apar
   scoreboard), because waiting for either of the two frees the source; pair (7, 7) is never freed.
 
 Each carries the lanes concerned: after a divergent branch the warp runs both sides one after the other, but a lane
-depends only on what it executed itself. Results of disjoint lanes in flight together are joined (later time, union of
-scoreboards), which is what a scheduler must allow for at the point where the sides meet.
+depends only on what it executed itself. Where some lanes overwrite a fixed result in flight, the others keep theirs
+with its own time in a list of results *set aside*, empty nearly always. Variable results of disjoint lanes in flight
+together are joined (union of scoreboards), and late readers are the warp's: whoever waits, waits for all.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from typing import Any
 from binalloc.emulator.device import device
 from binalloc.emulator.faulting import set_fault
 from binalloc.emulator.layout import (
+    AS_MASK,
+    AS_PC,
+    AS_ROW,
+    AS_TIME,
+    ASIDE,
     C_DEFS,
     C_LATE,
     C_LATENCY,
@@ -95,6 +101,49 @@ def check_write(g: Any, s: Any, hazard: Any, w: int, pc: int, r: int, mask: int,
 
 
 @device
+def check_aside(g: Any, s: Any, w: int, pc: int, r: int, mask: int, least: int, fault: int) -> None:
+    """A result set aside for lanes of `mask` on row `r` that is there at virtual time `least` or later is a fault."""
+    for i in range(s.aside_count[w]):
+        if s.aside[w, i, AS_ROW] == r and s.aside[w, i, AS_MASK] & mask and s.aside[w, i, AS_TIME] >= least:
+            late = s.aside[w, i, AS_TIME] - (s.vclock[w] if fault == F_RAW else least)
+            set_fault(g, s, fault, w, pc, r, s.aside[w, i, AS_PC], late, 0)
+
+
+@device
+def drop_aside(s: Any, w: int) -> None:
+    """Forget what was set aside and is there."""
+    keep = 0
+    for i in range(s.aside_count[w]):
+        if s.aside[w, i, AS_TIME] > s.vclock[w] and s.aside[w, i, AS_MASK]:
+            for k in range(4):
+                s.aside[w, keep, k] = s.aside[w, i, k]
+            keep += 1
+    s.aside_count[w] = keep
+
+
+@device
+def overwrite(s: Any, hazard: Any, w: int, r: int, mask: int) -> int:
+    """Lanes `mask` write row `r`, on which a fixed result is in flight: the others' is set aside. Returns 1 if there is
+    no room for it, which takes more such results at once than stall counts above zero allow."""
+    row = s.warp_base + w
+    for i in range(s.aside_count[w]):
+        if s.aside[w, i, AS_ROW] == r:
+            s.aside[w, i, AS_MASK] &= ~mask
+    others = hazard[row, r, HZ_FIX_MASK] & ~mask
+    if others == 0:
+        return 0
+    i = s.aside_count[w]
+    if i == ASIDE:
+        return 1
+    s.aside[w, i, AS_ROW] = r
+    s.aside[w, i, AS_TIME] = hazard[row, r, HZ_FIX_TIME]
+    s.aside[w, i, AS_MASK] = others
+    s.aside[w, i, AS_PC] = hazard[row, r, HZ_FIX_PC]
+    s.aside_count[w] = i + 1
+    return 0
+
+
+@device
 def mark_variable(s: Any, program: Any, hazard: Any, w: int, pc: int, mask: int) -> None:
     """The results of the variable-latency instruction at `pc` are in flight behind its write scoreboard."""
     row = s.warp_base + w
@@ -136,8 +185,12 @@ def check_and_mark(g: Any, s: Any, program: Any, hazard: Any, w: int, pc: int, a
     """
     row = s.warp_base + w
     now = s.vclock[w]
+    if s.aside_count[w]:
+        drop_aside(s, w)
     for i in range(program[pc, C_N_USES]):
         r = program[pc, C_USES + i]
+        if s.aside_count[w]:
+            check_aside(g, s, w, pc, r, active, now + 1, F_RAW)
         if hazard[row, r, HZ_FIX_TIME] > now or hazard[row, r, HZ_VAR] != 0:
             check_read(g, s, hazard, w, pc, r, active)
     if mask == 0:
@@ -146,6 +199,8 @@ def check_and_mark(g: Any, s: Any, program: Any, hazard: Any, w: int, pc: int, a
     done = now + program[pc, C_LATENCY]
     for i in range(defs):
         r = program[pc, C_DEFS + i]
+        if s.aside_count[w]:
+            check_aside(g, s, w, pc, r, mask, done, F_WAW)
         if hazard[row, r, HZ_FIX_TIME] >= done or hazard[row, r, HZ_VAR] != 0 or hazard[row, r, HZ_READ] != 0:
             check_write(g, s, hazard, w, pc, r, mask, done)
     if program[pc, C_VARIABLE]:
@@ -156,7 +211,7 @@ def check_and_mark(g: Any, s: Any, program: Any, hazard: Any, w: int, pc: int, a
         return
     for i in range(defs):
         r = program[pc, C_DEFS + i]
-        if hazard[row, r, HZ_FIX_TIME] > now:
+        if hazard[row, r, HZ_FIX_TIME] > now and overwrite(s, hazard, w, r, mask):
             hazard[row, r, HZ_FIX_MASK] |= mask
             hazard[row, r, HZ_FIX_TIME] = max(hazard[row, r, HZ_FIX_TIME], done)
         else:
@@ -177,4 +232,5 @@ def forget(s: Any, hazard: Any, w: int) -> None:
     s.var_any[w] = 0
     s.read_count[w] = 0
     s.read_any[w] = 0
+    s.aside_count[w] = 0
     s.vclock[w] = 0

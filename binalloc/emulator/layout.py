@@ -41,6 +41,9 @@ MAX_BANKS = 32
 PRED_ROW = 256
 ROWS = 264
 HZ_FIX_TIME, HZ_VAR, HZ_READ, HZ_FIX_MASK, HZ_FIX_PC, HZ_VAR_MASK, HZ_VAR_PC, HZ_READ_PC = range(8)
+# what a result set aside says, and how many a warp has room for
+AS_ROW, AS_TIME, AS_MASK, AS_PC = range(4)
+ASIDE = 128
 
 # -- address map
 GLOBAL_BASE = 0x10000000

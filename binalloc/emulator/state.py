@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.emulator.layout import (
+    ASIDE,
     BARRIERS,
     CALENDAR,
     LANES,
@@ -184,6 +185,8 @@ _SM_ARRAYS: dict[str, tuple[int, ...]] = {
     "read_list": (MAX_WARPS, ROWS),
     "read_any": (MAX_WARPS,),
     "var_any": (MAX_WARPS,),
+    "aside_count": (MAX_WARPS,),
+    "aside": (MAX_WARPS, ASIDE, 4),
     # poison: lanes per register and predicate; vector clocks of warps and barriers (race mode)
     "poison": (MAX_WARPS, ROWS),
     "clock": (MAX_WARPS, LANES),
