@@ -62,7 +62,7 @@ class Program:
 
     def feasible(self, rng: random.Random, slots: int, allocator: str) -> tuple[int, Module] | None:
         """A budget and its rewrite: the least one, or one between; None if nothing up to 255 will do."""
-        if rng.random() < 0.4:
+        if rng.random() < 0.25:
             return self._least(slots, allocator)
         low = rng.randrange(3, max(4, self.demand + 3))
         for registers in sorted({min(255, low + k + k * k // 4) for k in range(MOST_TRIES)}):
@@ -123,14 +123,14 @@ def _case(program: Program, rng: random.Random, slots: int, allocator: str, repo
     registers, rewritten = found
     where = f"{allocator}, {registers} registers, {slots} slots"
     report.counts["rewrites"] += 1
-    if write_module(program.module) != program.data:
+    if program.seed % 4 == 0 and write_module(program.module) != program.data:
         report.fail("input changed", where)
     final = _finish(program, rewritten, registers, slots, where, ["kernel"], report)
     info = final.function("kernel").info
     report.counts["with slots"] += bool(info.slot_bytes)
     report.counts["with spill code"] += bool(info.slot_bytes or info.spill_local)
     others = [launch.kernel for launch in program.launches[1:]]
-    if others and rng.random() < 0.5:
+    if others and rng.random() < 0.35:
         second = rng.choice(others)
         try:
             both = rewrite(final, second, min(255, registers + rng.randrange(4)), slots, allocator)
