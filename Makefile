@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-full fuzz-run fuzz-inputs check bench docs samples ptx clean
+.PHONY: demo test test-full fuzz fuzz-run fuzz-inputs check bench docs samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,9 +20,17 @@ test: $(STAMP)
 test-full: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
+# FUZZ_COUNT cases from FUZZ_SEED on; each target has its own number where none is given.
+# Random programs through every allocator, the checker and the emulator.
+fuzz: FUZZ_COUNT ?= 10000
+fuzz: FUZZ_SEED ?= 0
+fuzz: FUZZ_JOBS ?= 2
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz_programs --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
+
 # Damaged files and options through every command, in the bounds-checked build of the compiled engine.
-FUZZ_COUNT ?= 200000
-FUZZ_SEED ?= 1
+fuzz-inputs: FUZZ_COUNT ?= 200000
+fuzz-inputs: FUZZ_SEED ?= 1
 fuzz-inputs: $(STAMP)
 	$(BIN)/python -m tests.fuzz_inputs --bounds-checked --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
 

@@ -7,22 +7,30 @@ from typing import Any
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"
+WIDE = "wide programs"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Feasible share of the random rewrites and the table of mutants by kind, if any of those tests ran."""
     rewrites: Counter[str] = Counter()
     mutants: dict[str, Counter[str]] = {}
+    wide: Counter[str] = Counter()
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, []):
             for name, value in report.user_properties:
                 if name == REWRITES:
                     rewrites.update(value)
+                if name == WIDE:
+                    wide.update(value)
                 if name == MUTANTS:
                     for kind, counts in value.items():
                         mutants.setdefault(kind, Counter()).update(counts)
     if rewrites:
         _rewrites(terminalreporter, rewrites)
+    if wide:
+        terminalreporter.section("wide programs rewritten, checked and emulated")
+        for name, count in sorted(wide.items()):
+            terminalreporter.write_line(f"{count:8} {name}")
     if mutants:
         _mutants(terminalreporter, mutants)
 
@@ -39,7 +47,7 @@ def _rewrites(out: Any, counts: Counter[str]) -> None:
 
 def _mutants(out: Any, table: dict[str, Counter[str]]) -> None:
     out.section("mutants of real rewrites")
-    out.write_line(f"{'kind':34}{'mutants':>8}{'rejected':>9}{'equivalent':>11}")
+    out.write_line(f"{'kind':68}{'mutants':>8}{'rejected':>9}{'equivalent':>11}")
     rows = [*sorted(table.items()), ("all", sum(table.values(), Counter()))]
     for kind, c in rows:
-        out.write_line(f"{kind:34}{c['mutants']:8}{c['rejected']:9}{c['equivalent']:11}")
+        out.write_line(f"{kind:68}{c['mutants']:8}{c['rejected']:9}{c['equivalent']:11}")

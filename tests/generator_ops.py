@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from binalloc.isa.instruction import SharedVar
 from binalloc.isa.opcodes import BY_NAME, SPECIAL_REGISTERS
+from tests.generator_memory import memory_kinds
+from tests.generator_options import BANK, BANK_BYTES, INPUT_BYTES, LOCAL_WORDS, Options, Params
+from tests.generator_warps import warp_kinds
 from tests.program_builder import ALWAYS, Code, Guard
 
 RZ, PT = 255, 7
 IMM, CONST, C_IMM, C_CONST = 1, 2, 3, 4
-INPUT_BYTES = 4096
 EXTREMES = (0, 1, 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0x7F800000, 0x3F800000, 31, 32)
-BANK = 3
-BANK_BYTES = 256
 SIGNS = ("nega", "negb", "negc", "absa", "absb", "absc")
 SPECIALS = tuple(
     SPECIAL_REGISTERS.index(n)
@@ -29,47 +27,12 @@ SPECIALS = tuple(
 SR_TID, SR_CTAID = SPECIAL_REGISTERS.index("SR_TID.X"), SPECIAL_REGISTERS.index("SR_CTAID.X")
 
 
-@dataclass(frozen=True)
-class Options:
-    """What `random_program` may use. size: instructions wanted over all functions, before the final stores.
-
-    registers: highest register + 1 (4..255). depth: nesting of control flow. callees: functions beside the kernel, in
-    a chain at least that deep. block: threads per block, a power of two. uninitialised: also read places that hold
-    no value on some path.
-    """
-
-    size: int = 60
-    registers: int = 16
-    depth: int = 2
-    callees: int = 2
-    block: int = 32
-    grid: int = 2
-    shared: bool = True
-    local: bool = True
-    wide: bool = True
-    floats: bool = True
-    atomics: bool = True
-    guards: float = 0.15
-    uninitialised: bool = False
-
-
-@dataclass
-class Params:
-    """Offsets of the kernel's parameters in bank 0 and of static shared and local memory."""
-
-    input: int = 0
-    output: int = 8
-    sums: int = 16
-    scalar: int = 24
-    wide_scalar: int = 32
-    shared: list[SharedVar] = field(default_factory=list)
-    local_base: int = 0
-    local_bytes: int = 0
-    slice_bytes: int = 0
-
-
 class Ops:
-    """Emits random instructions into `code`. `regs`, `preds`, `slots`: places that hold a value on every path."""
+    """Emits random instructions into `code`. `regs`, `preds`, `slots`: places that hold a value on every path.
+
+    uniform: all threads of the block that have not ended come here together. apart: lanes may stay apart until they
+    end or return, and meet at any word. exits: some threads may have ended.
+    """
 
     def __init__(self, rng: random.Random, code: Code, pool: list[int], options: Options, params: Params) -> None:
         self.rng = rng
@@ -84,6 +47,9 @@ class Ops:
         self.written: set[int] = set()
         self.written_preds: set[int] = set()
         self.uniform = True
+        self.apart = False
+        self.exits = False
+        self.in_loop = 0
         self.kinds: list[tuple[int, Callable[[], None]]] = [
             (10, self.integer),
             (3, self.compare),
@@ -105,6 +71,7 @@ class Ops:
             self.kinds.append((1, self.exchange))
         if options.atomics:
             self.kinds.append((1, self.reduce))
+        self.kinds += memory_kinds(self, options) + warp_kinds(self, options)
 
     # -- operands
 
@@ -359,6 +326,20 @@ class Ops:
         if pair != RZ and value not in (pair, pair + 1):
             self.put("RED", self.guard(), ra=pair, rb=value)
 
+    def frame(self, word: int) -> dict[str, int]:
+        """The fields that address a word of the function's frame."""
+        at = {"moff": self.params.local_base + 4 * word}
+        kind = self.options.stack
+        if kind == "moving" or (kind == "fixed" and self.rng.random() < 0.6):
+            at["ra"] = self.params.stack
+        return at
+
+    def move_stack(self, way: int, guard: Guard = ALWAYS) -> None:
+        """Take the function's frame (way 1) or give it back (way -1) where the stack register moves."""
+        if self.options.stack == "moving":
+            step, stack = 4 * LOCAL_WORDS * way & 0xFFFFFFFF, self.params.stack
+            self.code.emit("IADD3", guard, rd=stack, ra=stack, form=IMM, imm=step, rc=RZ)
+
     def local(self) -> None:
         r = self.rng
         if not self.params.local_bytes:
@@ -366,19 +347,19 @@ class Ops:
         width = r.choice([4, 4, 5, 6] if self.options.wide else [4])
         units = {4: 1, 5: 2, 6: 4}[width]
         word = units * r.randrange(self.params.local_bytes // 4 // units)
-        at = self.params.local_base + 4 * word
+        at = self.frame(word)
         words = set(range(word, word + units))
         if words <= self.slots and r.random() < 0.6:
-            self.put("LDL", self.guard(), units=units, rd=self.dst(units), moff=at, width=width)
+            self.put("LDL", self.guard(), units=units, rd=self.dst(units), **at, width=width)
             return
         guard = self.guard()
-        self.put("STL", guard, moff=at, rb=self.src(units), width=width)
+        self.put("STL", guard, **at, rb=self.src(units), width=width)
         if guard == ALWAYS:
             self.slots |= words
 
     def exchange(self) -> None:
         """Each thread writes its shared word, all meet, each reads another's, all meet: only where the block is one."""
-        if not self.uniform:
+        if not self.uniform or self.exits:
             return
         var = self.rng.choice(self.params.shared)
         unit = var.size // self.options.block

@@ -142,7 +142,8 @@ def replaced(module: Module, fn: Function, index: int, instr: Instr) -> Module:
     return out
 
 
-def _inserted(module: Module, fn: Function, at: int, instr: Instr) -> Module:
+def inserted(module: Module, fn: Function, at: int, instr: Instr) -> Module:
+    """A copy with a word that stands for nothing in front of word `at`; branches to `at` pass it by."""
     pieces: list[Piece] = list(range(len(fn.instrs)))
     pieces.insert(at, (instr, -1))
     return rebuild(module, fn, pieces)
@@ -355,13 +356,13 @@ def _clobbers(module: Module, fn: Function) -> Iterator[tuple[str, int, Module]]
     pointer = next((f.info.slot_pointer for f in module.functions if f.info.is_kernel), 255)
     for i in range(len(fn.instrs)):
         for r in registers if fn.info.is_kernel else everywhere:
-            yield "clobbered register", i, _inserted(module, fn, i, make("MOV", rd=r, form=1, imm=0xBAD))
+            yield "clobbered register", i, inserted(module, fn, i, make("MOV", rd=r, form=1, imm=0xBAD))
         for p in range(7):
-            yield "killed predicate", i, _inserted(module, fn, i, make("PLOP3", pd0=p, lut_b=0x55))
+            yield "killed predicate", i, inserted(module, fn, i, make("PLOP3", pd0=p, lut_b=0x55))
         if pointer != 255 and i > 0:
             for row in (-1, 0, 1):
                 instr = make("STS", ra=pointer, rb=pointer, moff=128 * row, spill=1, width=4)
-                yield "clobbered slot", i, _inserted(module, fn, i, instr)
+                yield "clobbered slot", i, inserted(module, fn, i, instr)
 
 
 def _kernel_mutants(module: Module, kernel: str) -> Iterator[Mutant]:

@@ -13,7 +13,10 @@ ALWAYS: Guard = (PT, False)
 
 @dataclass
 class Code:
-    """One function under construction. `bra` takes label names; `label` places one at the next instruction."""
+    """One function under construction. `bra` takes label names; `label` places one at the next instruction.
+
+    addresses: (word, function, n): the word's immediate becomes the function's code address + n.
+    """
 
     name: str
     kernel: bool = True
@@ -21,6 +24,7 @@ class Code:
     labels: dict[str, int] = field(default_factory=dict)
     branches: list[tuple[int, str, str | None]] = field(default_factory=list)
     calls: list[tuple[int, str]] = field(default_factory=list)
+    addresses: list[tuple[int, str, int]] = field(default_factory=list)
     fresh: int = 0
 
     def emit(self, opcode: str, guard: Guard = ALWAYS, **fields: int) -> int:
@@ -63,4 +67,6 @@ def module_of(*codes: Code) -> Module:
         for at, callee in code.calls:
             target = module.function(callee).address - (fn.address + at + 1)
             fn.instrs[at] = fn.instrs[at].replace(target=target)
+        for at, name, n in code.addresses:
+            fn.instrs[at] = fn.instrs[at].replace(imm=module.function(name).address + n & 0xFFFFFFFF)
     return module

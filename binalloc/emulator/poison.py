@@ -181,17 +181,18 @@ def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w
         poison_memory(g, s, program, shadow, shadow_local, w, pc, mask)
         return
     taint = s.taint
+    choice = 0
     op = program[pc, C_OP]
     if op == OP_SEL:
         p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
         b = s.poison[w, program[pc, C_B_REG]] if program[pc, C_B_REG] >= 0 else 0
         taint = s.poison[w, PRED_ROW + program[pc, F_PS0]] | (s.poison[w, program[pc, C_A_REG]] & p) | (b & ~p)
     elif op == OP_SHFL:
-        choice = 0
-        for i in range(1, program[pc, C_N_LATE]):
+        # which lane is read, and whether it is in range; a lane that is not active gives zero
+        for i in range(1 if program[pc, C_A_REG] != RZ else 0, program[pc, C_N_LATE]):
             choice |= s.poison[w, program[pc, C_USES + i]]
-        source_poison = s.poison[w, program[pc, C_A_REG]]
-        taint = choice if program[pc, C_A_REG] != RZ else taint
+        source_poison = s.poison[w, program[pc, C_A_REG]] & mask
+        taint = choice
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 source, _ = shfl_source(program[pc, F_SHFL], t, s.b[t], s.c[t])
@@ -199,4 +200,5 @@ def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w
     elif (op == OP_VOTE or op == OP_MATCH) and taint & mask:
         taint = FULL
     for i in range(program[pc, C_N_DEFS]):
-        set_poison(s, w, program[pc, C_DEFS + i], taint, mask)
+        row = program[pc, C_DEFS + i]
+        set_poison(s, w, row, choice if op == OP_SHFL and row >= PRED_ROW else taint, mask)

@@ -79,6 +79,18 @@ def test_poison_passes_through_shared_and_local_memory_and_shuffles() -> None:
     run([half, write, take.replace(laneimm=20), op("NOP", wait=1), *store(6)], bad="uninit", check=True)
 
 
+def test_a_shuffle_takes_no_poison_from_a_lane_that_is_not_active() -> None:
+    half = op("ISETP", pd0=0, ra=0, form=1, imm=16, icmp=1)
+    write = op("MOV", guard=(0, False), rd=8, rb=0)
+    take = op("SHFL", guard=(0, False), pd0=1, rd=6, ra=8, limm=1, laneimm=20, cimm=1, clampimm=31, shfl=0, wbar=0)
+    ended = op("EXIT", guard=(0, True))
+    run([half, write, ended, take, op("NOP", wait=1), *store(6)], check=True)
+    # whether the lane is in range does not depend on what it holds
+    one = [op("SEL", rd=6, ra=0, rb=255, ps0=1), *store(6)]
+    run([take.replace(guard=(7, False)), op("NOP", wait=1), *one], check=True)
+    run([take.replace(guard=(7, False), limm=0, rb=9), op("NOP", wait=1), *one], bad="uninit", check=True)
+
+
 def test_poison_of_one_lane_spoils_match_for_all() -> None:
     half = op("ISETP", pd0=0, ra=0, form=1, imm=16, icmp=1)
     write = op("MOV", guard=(0, False), rd=8, rb=0)
