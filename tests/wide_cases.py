@@ -157,7 +157,9 @@ def _finish(
     except BinallocError as error:
         wrong = f"its run ends with: {error}"
     for kernel, verdict in verdicts.items():
-        if not verdict.ok:
+        if {error.kind for error in verdict.errors} == {"stack"}:
+            report.counts["refused: the reconvergence stack may overflow"] += 1
+        elif not verdict.ok:
             run_says = wrong or "its runs agree with the original's"
             report.fail("rejected", f"{where}: {kernel}: {verdict.errors[0]}; {run_says}")
         elif verdict.notes:

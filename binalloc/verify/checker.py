@@ -45,7 +45,7 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface import REG, STACK_ENTRIES, View, view
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
-from binalloc.verify.depth import Depth, depth, no_deeper, too_deep
+from binalloc.verify.depth import Depth, depth, may_overflow
 from binalloc.verify.footprint import Footprint, footprint
 from binalloc.verify.lattice import Names, State, reg_key
 from binalloc.verify.product import Product
@@ -201,7 +201,7 @@ class _Checker:
             below = {n: bounds[id(callee)] for n, callee in pair.callees.items()}
             bounds[id(pair)] = depth(pair.new, below)
         bound = bounds[id(self.order[-1])]
-        if too_deep(bound) and not all(no_deeper(p.product) for p in self.order):
+        if may_overflow(bound, [p.product for p in self.order]):
             self.fail(
                 "stack",
                 "the reconvergence stack may overflow where the original's does not",

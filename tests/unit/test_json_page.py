@@ -79,6 +79,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
     bad = call("disasm", sample).out.replace("FMUL R4, R2, R3", "FMUL R4, R2, R2")
     (t / "bad.loom").write_bytes(call("asm", "-", stdin=bad.encode()).raw)
+    hasty = re.sub(r"stall:\d+", "stall:1", call("disasm", str(t / "bad.loom")).out)
+    (t / "hasty.loom").write_bytes(call("asm", "-", stdin=hasty.encode()).raw)
     lines: dict[str, list[list[str]]] = {
         "asm": [["asm", str(t / "g.lasm")]],
         "disasm": [["disasm", sample, "-o", str(t / "text")]],
@@ -98,7 +100,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["inspect", loom("nbody"), *views],
         ],
         "run": [["run", sample, *run, "--reference", "--save", str(t / "saved")]],
-        "verify": [["verify", sample, str(t / "bad.loom"), *run], ["verify", rewritten, sample]],
+        "verify": [["verify", sample, str(t / "bad.loom"), *run], ["verify", rewritten, sample],
+                   ["verify", sample, str(t / "hasty.loom")]],
         "diff": [["diff", sample, rewritten]],
         "machines": [["machines"], ["machines", "gtx680", "c2075"], ["machines", "--cc", "12.0", "--occupancy"],
                      ["machines", "--cc", "8.0", "--occupancy", "--carveout", "50"]],
