@@ -159,8 +159,8 @@ def say(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """One JSON object on stdout. DEL is the one control character that JSON itself lets pass."""
-    text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
+    """One JSON object on stdout, in plain ASCII."""
+    text = json.dumps(value, indent=2, allow_nan=False)
     _to_stdout(f"{text}\n".encode())
 
 

@@ -36,9 +36,9 @@ class Making:
     def file(self, kind: str, name: str) -> str:
         """A file of that kind, mostly damaged; its path, or - with the bytes on stdin. Some paths lead nowhere."""
         rng = self.rng
-        file = self.material.pick(rng, kind)
-        self.kernel = file.kernel or self.kernel
-        return self.put(damaged(rng, file), name)
+        data, kernel = self.material.damaged(rng, self.material.pick(rng, kind))
+        self.kernel = kernel or self.kernel
+        return self.put(data, name)
 
     def put(self, data: bytes, name: str) -> str:
         odd = self.rng.random()

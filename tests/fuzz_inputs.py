@@ -174,12 +174,12 @@ def _one_object(ran: Ran) -> None:
 
 
 class Cases:
-    """Makes and runs cases; each is a function of its name alone."""
+    """Makes and runs cases; each is a function of its name and of the chunk it lies in. pool: see `Material`."""
 
-    def __init__(self, box: Path, only: list[str]) -> None:
+    def __init__(self, box: Path, only: list[str], pool: str = "") -> None:
         self.box = box
         self.only = only
-        self.material = Material()
+        self.material = Material(pool)
         if not only or RUNNERS & set(only):
             warm_up()
         self.watch = Watch().install()
@@ -227,7 +227,8 @@ def child(options: argparse.Namespace) -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     progress = os.open(options.progress, os.O_WRONLY | os.O_CREAT)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as box:
-        cases = Cases(Path(box), options.commands.split(",") if options.commands else [])
+        pool = f"{options.seed}:{options.first // CHUNK}"
+        cases = Cases(Path(box), options.commands.split(",") if options.commands else [], pool)
         for number in range(options.first, options.count):
             name = f"{options.seed}:{number}"
             os.pwrite(progress, f"{name:<40}".encode(), 0)
@@ -271,7 +272,7 @@ def _parent(options: argparse.Namespace) -> int:
     with tempfile.NamedTemporaryFile(prefix="fuzz-at-") as progress:
         first = options.first
         while first < options.count:
-            last = min(first + CHUNK, options.count)
+            last = min((first // CHUNK + 1) * CHUNK, options.count)
             command = [sys.executable, "-m", "tests.fuzz_inputs", "--seed", options.seed, "--first", str(first)]
             command += ["--count", str(last), "--progress", progress.name]
             command += ["--keep", options.keep] if options.keep else []

@@ -46,6 +46,7 @@ _NUMBER = re.compile(rb"(?<![\w.])-?\d[\w.+-]*")
 _STRING = re.compile(rb'"[^"\n]*"')
 _NAME = re.compile(rb"[A-Za-z_$.%][\w$.]*")
 
+POOL = 400
 LITTLE_PTX = """.version 7.5
 .target sm_75
 .address_size 64
@@ -96,9 +97,13 @@ class File:
 
 
 class Material:
-    """Good files by kind, small ones first and most; for binaries the launch file of their kernel."""
+    """Good files by kind, small ones first and most; for binaries the launch file of their kernel. pool: names a set of
+    `POOL` binaries that are valid, yet do wild things (`reworked`); they cost more to make than most commands to run.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, pool: str = "") -> None:
+        self.pool = pool
+        self._reworked: dict[int, File] = {}
         machine = load_machine("gtx680")
         self.files: dict[str, list[File]] = {kind: [] for kind in ("loom", "lasm", "ptx", "launch", "machine", "npy")}
         self.launches: dict[str, bytes] = {}
@@ -142,6 +147,17 @@ class Material:
     def pick(self, rng: random.Random, kind: str) -> File:
         return rng.choice(self.files[kind])
 
+    def damaged(self, rng: random.Random, file: File) -> tuple[bytes, str]:
+        """The file's bytes, most often harmed, or for a binary one of the pool; and the kernel it has."""
+        if file.kind != "loom" or rng.random() > 0.4:
+            return damaged(rng, file), file.kernel
+        number = rng.randrange(POOL)
+        if number not in self._reworked:
+            own = random.Random(f"{self.pool}:{number}")
+            base = self.pick(own, "loom")
+            self._reworked[number] = File("loom", base.name, reworked(own, base), base.kernel)
+        return self._reworked[number].data, self._reworked[number].kernel
+
 
 def damaged(rng: random.Random, file: File) -> bytes:
     """The file's bytes, most often harmed."""
@@ -150,7 +166,7 @@ def damaged(rng: random.Random, file: File) -> bytes:
     if file.kind == "npy":
         return _npy(rng, file.data)
     if file.kind == "loom":
-        harm = rng.choices((_corrupt, _smashed, hostile, reworked), (3, 2, 2, 5))[0]
+        harm = rng.choices((_corrupt, _smashed, hostile), (3, 2, 2))[0]
         return harm(rng, file)
     data = file.data
     if rng.random() < 0.15:

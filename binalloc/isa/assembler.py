@@ -28,6 +28,7 @@ from binalloc.isa.instruction import (
 from binalloc.isa.lexer import Place, Token, tokens
 from binalloc.isa.operands import REGISTERS, UNIFORM, Fixup, Line, parse_instruction
 from binalloc.isa.postdom import immediate_postdominators
+from binalloc.isa.provenance import parse_record
 from binalloc.isa.validate import GLOBAL_LIMIT, NAME, fill_resources, validate_module
 
 
@@ -403,11 +404,9 @@ class _Assembler:
 
     def _provenance(self, text: str, column: int) -> None:
         try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            self.place.fail(column, f"not JSON: {error}", found=text[:40])
-        if not isinstance(record, dict):
-            self.place.fail(column, "a provenance record must be a JSON object", found=text[:40])
+            record = parse_record(text)
+        except ValueError as error:
+            self.place.fail(column, str(error), found=text[:40], expected="one JSON object")
         self.module.provenance.append(record)
 
     def _origin(self, text: str, column: int) -> None:

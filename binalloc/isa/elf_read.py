@@ -6,7 +6,6 @@ and expected value; no size in the file is allocated before it was held against 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -27,6 +26,7 @@ from binalloc.isa.instruction import (
     Param,
     SharedVar,
 )
+from binalloc.isa.provenance import parse_record
 from binalloc.isa.validate import CODE_LIMIT, GLOBAL_LIMIT, SHARED_LIMIT, validate_module
 
 _DAMAGED = "The file is truncated, damaged, or not a Loom binary."
@@ -440,11 +440,9 @@ class Reader:
             if note.name != elf.NOTE_OWNER:
                 self.fail(place, "note of another owner", repr(note.name[:20]), repr(elf.NOTE_OWNER))
             try:
-                record = json.loads(note.desc.decode("utf-8"))
-            except (ValueError, RecursionError) as error:
-                self.fail(place, f"not JSON: {type(error).__name__}", repr(note.desc[:40]))
-            if not isinstance(record, dict):
-                self.fail(place, "not a JSON object", repr(note.desc[:40]))
+                record = parse_record(note.desc)
+            except ValueError as error:
+                self.fail(place, str(error), repr(note.desc[:40]), "one JSON object")
             self.module.provenance.append(record)
             at += length
 

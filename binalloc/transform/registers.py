@@ -25,6 +25,9 @@ from binalloc.transform.vcode import COPY, ENTRY, Operand, VCode, mask_of
 from binalloc.transform.vliveness import Liveness, liveness
 
 MAX_ROUNDS = 400
+CAREFUL = 2000
+"""Items up to which one failed group is relieved at a time. A round costs little there, and the next colouring often
+places others unasked; in longer code a round for each would take time quadratic in its length."""
 SLACKS = (0, 1, 2, 4)
 """Registers to leave free where reloads travel, tried in order: colouring needs some against fragmentation."""
 
@@ -60,6 +63,7 @@ def allocate_registers(
     spill_first: groups to put into memory before anything else (an exact model's choice). Raises Infeasible, naming
     function and instruction, and NeedsMemory where it would have to spill but may not.
     """
+    careful = len(code.items()) <= CAREFUL
     if spill_first:
         Spiller(code, set(spill_first)).run()
     else:
@@ -74,7 +78,8 @@ def allocate_registers(
         if not may_spill:
             raise NeedsMemory
         _require_room(code, live, available, contracts)
-        chosen = _relieve(code, live, result, available, contracts) or _more_spills(code, problem, result, available)
+        failed = result.failed[:1] if careful else result.failed
+        chosen = _relieve(code, live, failed, available, contracts) or _more_spills(code, problem, result, available)
         Spiller(code, chosen).run()
     raise Infeasible(
         f"no allocation to {available.bit_count()} registers was found in {MAX_ROUNDS} rounds of spilling",
@@ -163,32 +168,33 @@ def _overlapped(
 
 
 def _relieve(
-    code: VCode, live: Liveness, result: Colouring, available: int, contracts: Mapping[str, Contract]
+    code: VCode, live: Liveness, failed: list[int], available: int, contracts: Mapping[str, Contract]
 ) -> set[int]:
-    """Groups to spill so that for every failed group the points of highest pressure at which it is live get one
-    register more.
+    """Groups to spill so that the points of highest pressure at which a failed group is live get one register more.
 
     Fragmentation by pairs and quads, or live ranges around loops, can make colouring fail at points where the count
-    alone fits; one register less there is the cheapest remedy, and not always the failed group's own spilling. A group
-    that is live where room is made for another one waits for the next round: that room may do for both.
+    alone fits; one register less there is the cheapest remedy, and not always the failed group's own spilling. All
+    failed groups are served, first failure first, but for those that are live where an earlier one's remedy left a
+    register free: that may do for both, as the next colouring shows.
     """
     points, capacity = point_masks(code, live, available, contracts)
     pressure = np.array([m.bit_count() for m in points], np.int64)
-    live_at = live_points(points, [v for g in result.failed for v, _ in code.values.members[g]])
-    wanted = capacity.copy()
-    relieved = np.zeros(len(points), np.bool_)
-    for g in result.failed:
+    live_at = live_points(points, [v for g in failed for v, _ in code.values.members[g]])
+    eased = np.zeros(len(points), np.bool_)
+    spills: set[int] = set()
+    for g in failed:
         where = np.zeros(len(points), np.bool_)
         for v, _ in code.values.members[g]:
             where |= to_bits(live_at[v], len(points)) != 0
-        if not np.any(where) or np.any(where & relieved):
+        if not np.any(where) or np.any(where & eased):
             continue
         slack = np.where(where, capacity - pressure, np.iinfo(np.int64).max)
         tight = where & (slack == slack.min())
-        wanted[tight] = pressure[tight] - 1
-        relieved |= tight
-    chosen, _ = choose_spills(pressure, wanted, spill_candidates(code, points, wanted < pressure))
-    return set(chosen)
+        wanted = np.where(tight, pressure - 1, capacity)
+        chosen, left = choose_spills(pressure, wanted, spill_candidates(code, points, wanted < pressure))
+        spills.update(chosen)
+        eased |= left < pressure
+    return spills
 
 
 def _more_spills(code: VCode, problem: Problem, result: Colouring, available: int) -> set[int]:

@@ -345,3 +345,16 @@ def test_paths_and_words_of_the_command_line_are_shown_escaped(tmp_path: Path) -
     assert refused(3, "disasm", str(tmp_path / name))[:-1].isprintable()
     long = refused(2, "disasm", "a" * 70_000)
     assert len(long) < 2_000
+
+
+NO_JSON = ("NaN", "-Infinity", "1e999", "[" * 100_000, "9" * 5000, "[]", "")
+
+
+@pytest.mark.parametrize("text", NO_JSON, ids=lambda t: t[:9])
+def test_provenance_that_json_could_not_say_again_is_refused(text: str, tmp_path: Path) -> None:
+    note = text if text == "[]" else f'{{"x": {text}}}'
+    refused(3, "asm", "-", "-o", str(tmp_path / "x"), stdin=f".provenance {note}\n{KERNEL}".encode())
+    data = hostile_binary(record={"tool": "x" * len(note)})
+    old = f'{{"tool":"{"x" * len(note)}"}}'.encode()
+    assert old in data
+    refused(3, "inspect", "-", stdin=data.replace(old, note.encode().ljust(len(old))))

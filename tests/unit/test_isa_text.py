@@ -347,7 +347,7 @@ def test_global_variables_are_laid_out_named_and_printed() -> None:
         (".global a 4 {", "global variable 'a' is not closed"),
         (".global a 4 4 0x8000000", "outside the window"),
         (".kernel k\n.global a 4", "inside a function"),
-        (".provenance [1]", "must be a JSON object"),
+        (".provenance [1]", "not a JSON object"),
         (".provenance {", "not JSON"),
         (".end", "belongs inside"),
     ],

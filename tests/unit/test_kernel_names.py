@@ -121,7 +121,7 @@ def test_launches_name_kernels_as_their_authors_do(files: Path, number: int, ker
     binary, output = str(files / "k.loom"), str(files / "o.loom")
     assert call("run", binary, *launch).json["kernel"] == kernel
     assert call("rewrite", binary, *launch, "--registers", "8", "--slots", "0", "-o", output).json["kernel"] == kernel
-    assert call("verify", binary, output, *launch).json["kernel"] == kernel
+    assert kernel in call("verify", binary, output, *launch).json["kernels"]
 
 
 def test_options_name_kernels_as_their_authors_do(files: Path) -> None:

@@ -1,12 +1,18 @@
-"""After a colouring that failed, every failed group gets room where it is live, in one round."""
+"""After a colouring that failed, failed groups get room where they are live, all in one round where code is long."""
 
 from __future__ import annotations
 
+import pytest
+
 from binalloc.isa.instruction import Function, FunctionInfo, make
-from binalloc.models.colouring import Colouring
+from binalloc.models.colouring import Colouring, Problem, colour
+from binalloc.transform import registers
 from binalloc.transform.registers import _relieve
+from binalloc.transform.rewrite import rewrite
 from binalloc.transform.vcode import INSTR, Block, Item, Operand, Values, VCode
 from binalloc.transform.vliveness import liveness
+from binalloc.verify.checker import check
+from tests.generators import random_program
 
 CROWD = 3
 THREE_REGISTERS = 0b111
@@ -26,12 +32,32 @@ def crowds(count: int) -> VCode:
 
 def relieved(code: VCode, failed: list[int]) -> list[int]:
     """Crowds of the groups that are spilled for the failed ones."""
-    colouring = Colouring([-1] * len(code.values), failed, [])
-    return sorted(g // CROWD for g in _relieve(code, liveness(code), colouring, THREE_REGISTERS, {}))
+    return sorted(g // CROWD for g in _relieve(code, liveness(code), failed, THREE_REGISTERS, {}))
 
 
 def test_failed_groups_at_different_places_are_all_relieved_at_once() -> None:
     assert relieved(crowds(4), [0, 4, 11]) == [0, 1, 3]
+
+
+def rounds(monkeypatch: pytest.MonkeyPatch, careful: int) -> int:
+    """Colourings that a rewrite takes if `careful` items count as short code."""
+    count = 0
+
+    def counted(problem: Problem, **options: bool) -> Colouring:
+        nonlocal count
+        count += 1
+        return colour(problem, **options)
+
+    monkeypatch.setattr(registers, "colour", counted)
+    monkeypatch.setattr(registers, "CAREFUL", careful)
+    module, _ = random_program(2, size=300, registers=40, callees=0, depth=1)
+    out = rewrite(module, "kernel", 18, 0, "local")
+    assert check(module, out, "kernel").ok
+    return count
+
+
+def test_long_code_takes_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rounds(monkeypatch, 0) < rounds(monkeypatch, 10**6)
 
 
 def test_groups_that_failed_at_one_place_share_the_room_made_there() -> None:

@@ -1,0 +1,31 @@
+"""Records of past rewrites, as JSON objects: what a binary's note and the assembly's `.provenance` line hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+
+def parse_record(text: str | bytes) -> dict[str, Any]:
+    """The record in `text`, or in its UTF-8 bytes. ValueError that says so where it is not JSON (NaN and infinities are
+    not, nor numbers that become one; deep nests count as none) or no object."""
+    try:
+        text = text.decode() if isinstance(text, bytes) else text
+        record = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise ValueError("not a JSON object")
+    return record
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        _no_number(text)
+    return value
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:20]} is no number of JSON")
