@@ -38,7 +38,7 @@ def check_control_codes(module: Module, given: Machine) -> dict[str, Any]:
         if name != given.name and name not in list_machines():
             notes.append(
                 f"{', '.join(members)}: scheduled for {name}, which is no known model, so the control codes were not "
-                "checked; give its machine file, --machine FILE"
+                "checked; give its machine file as the machine"
             )
             continue
         machine = given if name == given.name else load_machine(name)

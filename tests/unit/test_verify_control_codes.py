@@ -91,7 +91,7 @@ def test_a_machine_of_ones_own_is_asked_for_and_used(tmp_path: Path) -> None:
     unknown = call("verify", loom("callchain"), out)
     assert unknown.code == 0
     assert "scheduled for mine, which is no known model" in unknown.out
-    assert "--machine FILE" in unknown.out
+    assert "give its machine file" in unknown.out
     given = call("verify", loom("callchain"), out, "--machine", str(tmp_path / "mine.toml"))
     assert given.out.endswith("control codes: no hazard on mine\n")
     wrong = call("verify", loom("callchain"), out, "--machine", str(tmp_path / "slower.toml"))
