@@ -142,7 +142,8 @@ def source_hash() -> str:
     import numba
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
-    names |= {f"binalloc.emulator.{name}" for name in ("layout", "modes", "state", "engine")} | {"binalloc.isa.opcodes"}
+    names |= {f"binalloc.emulator.{name}" for name in ("layout", "modes", "state", "engine")}
+    names |= {f"binalloc.isa.{name}" for name in ("opcodes", "instruction", "interface")}  # layout's constants
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for name in sorted(names):
         spec = importlib.util.find_spec(name)

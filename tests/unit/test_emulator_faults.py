@@ -147,7 +147,7 @@ def test_limits_and_refusals_before_the_run() -> None:
     endless = module([op("BRA", target=-1), op("EXIT")])
     with pytest.raises(LimitHit, match="cycle limit"):
         go(endless, max_cycles=1000)
-    with pytest.raises(Refused, match="binalloc schedule"):
+    with pytest.raises(Refused, match="schedule with machine"):
         go(module([op("EXIT")], machine=""))
     with pytest.raises(Refused, match="c2075"):
         go(module([op("EXIT")], machine="c2075"))
