@@ -272,6 +272,10 @@ def _flexible(o: Operand, f: dict[str, int], group: str) -> str:
     return _marked(_R[f["rc" if o.kind == "c" or form in (FORM_C_IMM, FORM_C_CONST) else "rb"]], o, f)
 
 
+_MOST_F32 = float.fromhex("0x1.fffffep127")
+"""The greatest number that binary32 has; a decimal of few digits can lie beyond it."""
+
+
 @lru_cache(maxsize=4096)
 def _immediate(bits: int, group: str) -> str:
     """An immediate: as a float where the operation is one on floats and a short decimal says it exactly, else hex."""
@@ -282,7 +286,7 @@ def _immediate(bits: int, group: str) -> str:
         value = struct.unpack("<f", struct.pack("<I", bits))[0]
         for digits in range(1, 10):
             text = f"{value:.{digits}g}"
-            if struct.pack("<f", float(text)) == struct.pack("<I", bits):
+            if abs(float(text)) <= _MOST_F32 and struct.pack("<f", float(text)) == struct.pack("<I", bits):
                 return text + "f"
     return f"{bits:#x}"
 

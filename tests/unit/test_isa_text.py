@@ -70,6 +70,13 @@ def test_a_statement_gives_these_fields(statement: str, name: str, fields: dict[
     assert {k: ins.f[k] for k in fields} == fields
 
 
+@pytest.mark.parametrize("bits", [0x7F7FFFFF, 0xFF7FFFFF, 0x7F7FFFFE, 0x7F7FFF00, 0x00800000])
+def test_floats_near_the_greatest_are_printed_and_read_back(bits: int) -> None:
+    """Their short decimals lie beyond what the format holds."""
+    instr = _one(f"FADD R0, R1, {bits:#x}")
+    assert _one(format_instr(instr)).f["imm"] == bits
+
+
 def test_control_codes_and_their_defaults() -> None:
     ins = _one("@!P3 MOV R1, R2 {stall:0 yield wr:5 rd:0 wait:03 reuse:13}")
     assert ins.ctrl == Control(0, 0, 5, 0, 0b001001, 0b1010)
