@@ -112,9 +112,8 @@ def _run(m: Making) -> list[str]:
     out = ["run", m.file("loom", "x.loom"), *m.launch(0.97), *m.kernel_name(0.05), *m.machine(0.1)]
     # The checking build of the compiled engine is another to compile; the code is the same.
     out += m.maybe(0.02, "--check", "--race", "--engine", "python") + m.maybe(0.2, "--reference")
-    return out + m.maybe(0.2, "--save", m.rng.choice(("saved", "out\x1b", "/", "x.loom", "a/b/c"))) + m.maybe(
-        0.05, "--sms", m.integer()
-    )
+    out += m.maybe(0.2, "--save", m.rng.choice(("saved", "out\x1b", "reference.py", "x.loom", "a/b/c")))
+    return out + m.maybe(0.05, "--sms", m.integer())
 
 
 def _rewrite(m: Making) -> list[str]:
