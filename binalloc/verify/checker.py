@@ -43,6 +43,7 @@ from collections.abc import Collection, Mapping
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface import REG, STACK_ENTRIES, View, view
+from binalloc.isa.validate import reachable
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import Depth, depth, may_overflow
@@ -120,8 +121,9 @@ class _Checker:
             self.errors[finding] = None
         self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
         self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
-        self.follow = not any(_spills(fn) for fn in self.original.functions)
-        self.stack = _never_written(self.original, old)
+        views = [v for fn in reachable(self.original, old) for v in _views(fn)]
+        self.follow = not _spills(views)
+        self.stack = _never_written(old.info.local_stack, views)
         root = self._pair(old, new, ())
         for finding in check_surroundings(self.original, self.rewritten, self.kernel, self.also):
             self.errors[finding] = None
@@ -287,24 +289,16 @@ def _views(fn: Function) -> list[View]:
         raise Malformed(f"{fn.name} has an instruction with reserved or missing fields: {e}") from e
 
 
-def _spills(fn: Function) -> bool:
-    return any(v.memory is not None and v.memory.spill for v in _views(fn))
+def _spills(views: list[View]) -> bool:
+    return any(v.memory is not None and v.memory.spill for v in views)
 
 
-def _never_written(module: Module, kernel: Function) -> int:
-    """The kernel's local stack register, if nothing that the kernel reaches writes it, so that it holds 0 throughout;
-    else NO_REGISTER."""
-    register = kernel.info.local_stack
-    seen, work = {id(kernel)}, [kernel]
-    while work and register != NO_REGISTER:
-        fn = work.pop()
-        for i, v in enumerate(_views(fn)):
-            if v.control == "call_indirect" or any(d.file == REG and register in d.registers() for d in v.defs):
-                return NO_REGISTER
-            callee = module.callee(fn, i) if v.control == "call" else None
-            if callee is not None and id(callee) not in seen:
-                seen.add(id(callee))
-                work.append(callee)
+def _never_written(register: int, views: list[View]) -> int:
+    """`register`, if none of these instructions writes it or calls code that is not known, else NO_REGISTER: a local
+    stack register that holds 0 throughout."""
+    for v in views:
+        if v.control == "call_indirect" or any(d.file == REG and register in d.registers() for d in v.defs):
+            return NO_REGISTER
     return register
 
 
