@@ -46,7 +46,7 @@ from binalloc.isa.interface import REG, STACK_ENTRIES, View, view
 from binalloc.isa.validate import reachable
 from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
-from binalloc.verify.depth import Depth, depth, may_overflow
+from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.footprint import Footprint, footprint
 from binalloc.verify.lattice import Names, State, reg_key
 from binalloc.verify.product import Product
@@ -198,6 +198,11 @@ class _Checker:
 
     def _depth(self) -> None:
         """The reconvergence stack must suffice wherever it does for the original."""
+        chains: dict[int, int] = {}
+        for pair in self.order:
+            chains[id(pair)] = max((1 + chains[id(callee)] for callee in pair.callees.values()), default=0)
+        if chains[id(self.order[-1])] <= SHALLOW:
+            return
         bounds: dict[int, Depth] = {}
         for pair in self.order:
             below = {n: bounds[id(callee)] for n, callee in pair.callees.items()}

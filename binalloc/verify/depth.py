@@ -28,6 +28,8 @@ from binalloc.verify.product import Product
 LANES = 32
 MANY = 1 << 20
 MOST_CALLS = 2
+SHALLOW = STACK_ENTRIES - 1 - 2 * (LANES - 1)
+"""Calls deep that no branches can fill the stack: the bound by the lanes needs no look at the code."""
 
 
 @dataclass(frozen=True)
