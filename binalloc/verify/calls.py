@@ -12,7 +12,7 @@ at its entry; equal entries are analysed once. There is no calling convention to
 
 Entries may be merged: a function is then analysed for the meet of the entries seen so far, since weaker entry facts
 prove less, never more. That is tried first, being fast where a function is called from many places; what it leaves
-unproven is analysed per entry, merging only beyond `MAX_CONTEXTS`, so that work stays bounded.
+unproven is analysed per entry, merging only once half of the work allowed is done, so that work stays bounded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from binalloc.verify.product import Block, Edge, Node, Position, Product
 from binalloc.verify.report import Finding
 from binalloc.verify.transfer import SLOT_ROW, Effects, Steps
 
-MAX_CONTEXTS = 48
 PT_PLACE = PRED0 + 7
 MAX_VISITS = 400
 
@@ -92,13 +91,12 @@ class Setting:
 class Contexts:
     """Analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent.
 
-    limit: entries per pair that are analysed one by one; further ones are merged.
+    merge_after: steps after which the entries of a pair are merged; until then each is analysed by itself.
     """
 
-    def __init__(self, setting: Setting, limit: int = MAX_CONTEXTS) -> None:
-        self.setting, self.limit = setting, limit
+    def __init__(self, setting: Setting, merge_after: int) -> None:
+        self.setting, self.merge_after = setting, merge_after
         self.done: dict[tuple[int, tuple[object, ...]], Result] = {}
-        self.count: dict[int, int] = {}
         self.shared: dict[int, State] = {}
         self.steps = 0
 
@@ -107,14 +105,13 @@ class Contexts:
         key = (id(pair), entry.frozen())
         if key in self.done:
             return self.done[key]
-        if self.count.get(id(pair), 0) >= self.limit:
+        if self.steps >= self.merge_after:
             shared = self.shared.get(id(pair))
             entry = entry if shared is None else meet(entry, shared)
             self.shared[id(pair)] = entry
             key = (id(pair), entry.frozen())
             if key in self.done:
                 return self.done[key]
-        self.count[id(pair)] = self.count.get(id(pair), 0) + 1
         self.done[key] = result = _Run(self, pair, kernel).run(entry)
         return result
 

@@ -44,7 +44,7 @@ from collections.abc import Collection, Mapping
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface import REG, STACK_ENTRIES, View, view
 from binalloc.isa.validate import reachable
-from binalloc.verify.calls import MAX_CONTEXTS, Contexts, Pair, Result, Setting, TooMuch, collect
+from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.footprint import Footprint, footprint
@@ -233,8 +233,8 @@ class _Checker:
             spill=(low, low + new.info.spill_local),
             budget=50_000 + STEPS_PER_WORD * self.stats["words"],
         )
-        for limit in (0, MAX_CONTEXTS) if len(self.order) > 1 else (MAX_CONTEXTS,):
-            contexts = Contexts(setting, limit)
+        for merge_after in (0, setting.budget // 2) if len(self.order) > 1 else (0,):
+            contexts = Contexts(setting, merge_after)
             result = contexts.analyse(root, self._launch(setting, old, new), kernel=True)
             findings, self.notes, count = collect(result)
             if not findings:

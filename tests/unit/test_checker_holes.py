@@ -396,3 +396,40 @@ def test_a_stack_register_that_nobody_writes_is_a_fixed_place() -> None:
     for before in ("S2R rd=4 sreg=0", "@P0 MOV rd=4 rb=0", "IADD3 rd=4 ra=4 form=1 imm=4"):
         assert verdict(FRAME.format(before=before), LIFTED) != set()
     assert verdict(FRAME.format(before="NOP"), LIFTED.replace("rb=0 width", "rb=2 width")) == {"operand"}
+
+
+KEPT = range(10, 16)
+"""Registers that a callee may write; 64 calls, each with another part of them live across it."""
+
+
+def _calls_from_everywhere(wrong: tuple[int, int] = (-1, -1)) -> tuple[str, str]:
+    """64 calls before which the rewritten program destroys what is dead (and, at one call, one value that is not)."""
+    start = ["S2R rd=0 sreg=0", "MOV rd=2 form=1 imm=64", "MOV rd=3 form=1 imm=0", "ISETP pd0=0 ra=0 form=1 imm=16 icmp=1"]
+    old = [".kernel k registers=20", *start]
+    new = [".kernel k registers=20", *(f"{n}| {word}" for n, word in enumerate(start))]
+    count = len(start)
+
+    def both(word: str) -> None:
+        nonlocal count
+        old.append(word)
+        new.append(f"{count}| {word}")
+        count += 1
+
+    for call in range(1 << len(KEPT)):
+        live = [r for k, r in enumerate(KEPT) if call >> k & 1]
+        for r in live:
+            both(f"IADD3 rd={r} ra=0 form=1 imm={r}")
+        new.extend(f"-| MOV rd={r} form=1 imm=77" for r in KEPT if r not in live or (call, r) == wrong)
+        both("CALL ->f")
+        for r in live:
+            both(f"STG ra=2 rb={r} width=4 moff={4 * r}")
+    both("EXIT")
+    callee = [*(f"@P0 MOV rd={r} form=1 imm={r}" for r in KEPT), "RET"]
+    old += [".function f", *callee]
+    new += [".function f", *(f"{n}| {word}" for n, word in enumerate(callee))]
+    return "\n".join(old), "\n".join(new)
+
+
+def test_a_callee_may_be_entered_with_other_facts_from_each_of_many_calls() -> None:
+    assert verdict(*_calls_from_everywhere()) == set()
+    assert verdict(*_calls_from_everywhere(wrong=(63, 12))) == {"operand"}
