@@ -31,8 +31,10 @@ fuzz: $(STAMP)
 # Damaged files and options through every command, in the bounds-checked build of the compiled engine.
 fuzz-inputs: FUZZ_COUNT ?= 200000
 fuzz-inputs: FUZZ_SEED ?= 1
+fuzz-inputs: FUZZ_JOBS ?= 2
 fuzz-inputs: $(STAMP)
-	$(BIN)/python -m tests.fuzz_inputs --bounds-checked --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
+	$(BIN)/python -m tests.fuzz_inputs --bounds-checked --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) \
+		--jobs $(FUZZ_JOBS)
 
 check: $(STAMP)
 	$(BIN)/ruff check binalloc tests samples

@@ -28,7 +28,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +254,7 @@ def main() -> None:
     parser.add_argument("--only", metavar="SEED:NUMBER", help="one case, named by an earlier run")
     parser.add_argument("--keep", metavar="DIR", help="keep the files of failing cases there")
     parser.add_argument("--bounds-checked", action="store_true", help="the compiled engine checks every index")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--commands", metavar="A,B", help="only these commands")
     parser.add_argument("--progress", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -266,38 +269,66 @@ def main() -> None:
     sys.exit(_parent(options))
 
 
-def _parent(options: argparse.Namespace) -> int:
-    start, cpu, peak, failures = time.monotonic(), 0.0, 0, 0
-    seen: Counter[str] = Counter()
+@dataclass
+class Tally:
+    """What the child processes reported."""
+
+    cases: int = 0
+    failures: int = 0
+    cpu: float = 0.0
+    peak: int = 0
+    seen: Counter[str] = field(default_factory=Counter)
+
+    def add(self, lines: list[str]) -> None:
+        """The JSON lines of one child."""
+        for line in lines:
+            found = json.loads(line)
+            if "case" in found:
+                self.fails(f"case {found['case']} fails: {found['why']}")
+            else:
+                self.seen.update(found["seen"])
+                self.cpu, self.peak = self.cpu + found["cpu"], max(self.peak, found["peak"])
+
+    def fails(self, text: str) -> None:
+        self.failures += 1
+        print(text, flush=True)
+
+
+def _chunk(options: argparse.Namespace, first: int, last: int) -> Iterator[tuple[int, list[str], str]]:
+    """Cases FIRST to LAST in one child, and in further ones behind each that ends it: (cases, lines, its end or "")."""
     with tempfile.NamedTemporaryFile(prefix="fuzz-at-") as progress:
-        first = options.first
-        while first < options.count:
-            last = min((first // CHUNK + 1) * CHUNK, options.count)
+        while first < last:
             command = [sys.executable, "-m", "tests.fuzz_inputs", "--seed", options.seed, "--first", str(first)]
             command += ["--count", str(last), "--progress", progress.name]
             command += ["--keep", options.keep] if options.keep else []
             command += ["--commands", options.commands] if options.commands else []
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-            for line in done.stdout.splitlines():
-                found = json.loads(line)
-                if "case" in found:
-                    failures += 1
-                    print(f"case {found['case']} fails: {found['why']}", flush=True)
-                else:
-                    seen.update(found["seen"])
-                    cpu, peak = cpu + found["cpu"], max(peak, found["peak"])
-            first = last
+            end, following = "", last
             if done.returncode:
                 name = Path(progress.name).read_text().strip()
-                failures += 1
-                print(f"case {name} ends the process with {done.returncode}: {done.stderr[-2000:]}", flush=True)
-                first = int(name.rsplit(":", 1)[1]) + 1
-            print(f"{first} cases, {failures} failures, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-    for key, number in sorted(seen.items()):
+                end = f"case {name} ends the process with {done.returncode}: {done.stderr[-2000:]}"
+                following = int(name.rsplit(":", 1)[1]) + 1
+            yield following - first, done.stdout.splitlines(), end
+            first = following
+
+
+def _parent(options: argparse.Namespace) -> int:
+    start, tally = time.monotonic(), Tally()
+    edges = [options.first, *range((options.first // CHUNK + 1) * CHUNK, options.count, CHUNK), options.count]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        chunks = [pool.submit(lambda a, b: list(_chunk(options, a, b)), a, b) for a, b in pairwise(edges)]
+        for done in as_completed(chunks):
+            for cases, lines, end in done.result():
+                tally.cases += cases
+                tally.add(lines)
+                if end:
+                    tally.fails(end)
+            spent = time.monotonic() - start
+            print(f"{tally.cases} cases, {tally.failures} failures, {spent:.0f} s", file=sys.stderr, flush=True)
+    for key, number in sorted(tally.seen.items()):
         print(f"{key}: {number}")
-    count = options.count - options.first
-    print(f"{count} cases, {failures} failures, {cpu:.0f} s of CPU time, at most {peak} MB resident")
-    return int(failures > 0)
+    print(f"{tally.cases} cases, {tally.failures} failures, {tally.cpu:.0f} s of CPU, at most {tally.peak} MB resident")
+    return int(tally.failures > 0)
 
 
 if __name__ == "__main__":
