@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, Instr, Module
-from binalloc.isa.interface import PRED, Ref, View, cached_view
+from binalloc.isa.interface import PRED, Ref, View, view
 from binalloc.isa.shapes import add_immediate, predicate_pack, predicate_unpack, register_copy, special_register
 
 SLOT_BASE = 0x4000
@@ -52,25 +52,25 @@ class Thread:
                 if not 0 <= at < len(fn.instrs):
                     raise Fault("end of code")
                 instr = fn.instrs[at]
-                view = cached_view(instr)
+                v = view(instr)
                 at += 1
-                if view.guard is not None and self.predicate(view.guard[0]) == view.guard[1]:
+                if v.guard is not None and self.predicate(v.guard[0]) == v.guard[1]:
                     continue
-                if view.control == "branch":
+                if v.control == "branch":
                     at = fn.target(at - 1)
-                elif view.control == "call":
+                elif v.control == "call":
                     callee = self.module.callee(fn, at - 1)
                     if callee is None:
                         raise Fault("call")
                     stack.append((fn, at))
                     fn, at = callee, 0
-                elif view.control == "return":
+                elif v.control == "return":
                     fn, at = stack.pop()
-                elif view.control == "exit":
+                elif v.control == "exit":
                     self.trace.append("exit")
                     return self.trace
                 else:
-                    self.step(instr, view)
+                    self.step(instr, v)
         except Fault as e:
             self.trace.append(("fault", str(e)))
             return self.trace
@@ -105,39 +105,39 @@ class Thread:
 
     # -- steps
 
-    def step(self, instr: Instr, view: View) -> None:
-        inputs = [v for r in view.uses for v in self.read(r)]
+    def step(self, instr: Instr, v: View) -> None:
+        inputs = [value for r in v.uses for value in self.read(r)]
         copy, add = register_copy(instr), add_immediate(instr)
         pack, unpack = predicate_pack(instr), predicate_unpack(instr)
-        memory = view.memory
+        memory = v.memory
         if copy is not None:
-            self.write(view.defs, inputs)
+            self.write(v.defs, inputs)
         elif add is not None:
-            self.write(view.defs, [(inputs[0] + add[2]) & MASK])
+            self.write(v.defs, [(inputs[0] + add[2]) & MASK])
         elif pack is not None:
             word = self.register(pack[1]) if pack[1] != 255 else 0
             bits = sum(self.predicate(i) << i for i in range(7))
-            self.write(view.defs, [word & ~pack[2] | bits & pack[2]])
+            self.write(v.defs, [word & ~pack[2] | bits & pack[2]])
         elif unpack is not None:
             word = self.register(unpack[0]) if unpack[0] != 255 else 0
-            self.write(view.defs, [word >> i & 1 for i in range(7) if unpack[1] >> i & 1])
+            self.write(v.defs, [word >> i & 1 for i in range(7) if unpack[1] >> i & 1])
         elif special_register(instr) == "SR_SLOTBASE":
-            self.write(view.defs, [SLOT_BASE])
+            self.write(v.defs, [SLOT_BASE])
         elif memory is not None and (memory.spill or (memory.space == "local" and memory.base is None)):
-            self.own_memory(view, inputs)
+            self.own_memory(v, inputs)
         else:
-            self.opaque(view, inputs)
+            self.opaque(v, inputs)
 
-    def opaque(self, view: View, inputs: list[int]) -> None:
+    def opaque(self, v: View, inputs: list[int]) -> None:
         key: object = 0
-        if not view.pure:
+        if not v.pure:
             key = len(self.trace)
-            self.trace.append((view.signature, tuple(inputs)))
-        units = sum(r.units for r in view.defs)
-        self.write(view.defs, [digest(self.seed, view.signature, inputs, key, u) for u in range(units)])
+            self.trace.append((v.signature, tuple(inputs)))
+        units = sum(r.units for r in v.defs)
+        self.write(v.defs, [digest(self.seed, v.signature, inputs, key, u) for u in range(units)])
 
-    def own_memory(self, view: View, inputs: list[int]) -> None:
-        memory = view.memory
+    def own_memory(self, v: View, inputs: list[int]) -> None:
+        memory = v.memory
         assert memory is not None
         address = memory.offset
         low, high = 0, self.info.local_bytes
@@ -154,11 +154,11 @@ class Thread:
             raise Fault(f"{memory.space} spill={memory.spill}")
         words = [(memory.space, address + 4 * u) for u in range(max(1, memory.size // 4))]
         if memory.access == "store":
-            data = next((r for r in view.uses if r.field == "rb"), None)
+            data = next((r for r in v.uses if r.field == "rb"), None)
             self.memory.update(zip(words, self.read(data) if data else [0] * len(words), strict=True))
-        elif view.defs:
+        elif v.defs:
             self.write(
-                view.defs, [self.memory.setdefault(w, digest("garbage", self.salt, self.seed, w)) for w in words]
+                v.defs, [self.memory.setdefault(w, digest("garbage", self.salt, self.seed, w)) for w in words]
             )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from binalloc.isa.instruction import Function, Instr, Module, Origin, make
-from binalloc.isa.interface import PRED, REG, View, cached_view, links, relink
+from binalloc.isa.interface import PRED, REG, View, links, relink, view
 from binalloc.isa.shapes import add_immediate, register_copy, special_register
 
 ALWAYS_WRONG = frozenset(
@@ -150,7 +150,7 @@ def inserted(module: Module, fn: Function, at: int, instr: Instr) -> Module:
 
 
 def _views(fn: Function) -> list[View]:
-    return [cached_view(i) for i in fn.instrs]
+    return [view(i) for i in fn.instrs]
 
 
 def _is_spill(v: View) -> bool:
@@ -266,7 +266,7 @@ def _matched(module: Module, fn: Function) -> Iterator[tuple[str, int, Module]]:
         yield "map entry lost", i, _remapped(module, fn, i, -1)
         yield "wrong map entry", i, _remapped(module, fn, i, k + 1)
         if i + 1 < len(whole) and fn.origin.index[i + 1] != -1:
-            both = _effect(v) and _effect(cached_view(fn.instrs[i + 1]))
+            both = _effect(v) and _effect(view(fn.instrs[i + 1]))
             swapped: list[Piece] = [*whole[:i], i + 1, i, *whole[i + 2 :]]
             yield "reordered effects" if both else "reordered operations", i, rebuild(module, fn, swapped)
             out = rebuild(module, fn, swapped)

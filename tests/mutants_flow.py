@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from binalloc.isa.instruction import Function, Instr, Module, make
-from binalloc.isa.interface import cached_view
+from binalloc.isa.interface import view
 from binalloc.isa.opcodes import SPECIAL_REGISTERS
 from binalloc.isa.shapes import add_immediate, register_copy, special_register
 from tests.mutants import Mutant, Mutation, Piece, inserted, reachable, rebuild, replaced
@@ -91,7 +91,7 @@ def _lanes(module: Module, fn: Function) -> Found:
             yield "branch never taken", i, replaced(module, fn, i, never)
             between = range(i + 1, min(i + 1 + max(f["target"], 0), i + 4))
             for k in between:
-                if cached_view(fn.instrs[k]).pure:
+                if view(fn.instrs[k]).pure:
                     yield "word between branch and target deleted", k, _without(module, fn, k)
     for i in range(0, count - 1, 5):
         for point in (0, 1):

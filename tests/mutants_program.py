@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, SharedVar, make
-from binalloc.isa.interface import cached_view
+from binalloc.isa.interface import view
 from tests.mutants import Mutant, inserted, reachable, rebuild, replaced
 
 
@@ -170,7 +170,7 @@ def _clones(module: Module, kernel: str) -> Iterator[Mutant]:
 def _live(fn: Function, call: int) -> int:
     """A register that is read behind the call."""
     for instr in fn.instrs[call + 1 :]:
-        for ref in cached_view(instr).uses:
+        for ref in view(instr).uses:
             if ref.file == "R":
                 return ref.index
     return 0

@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, make
-from binalloc.isa.interface import PRED, REG, Ref, cached_view, links, relink
+from binalloc.isa.interface import PRED, REG, Ref, links, relink, view
 from binalloc.isa.validate import highest_register
 
 QUADS = 5
@@ -195,12 +195,12 @@ class _Rewriter:
 
     def word(self, i: int, constants: dict[int, Instr], shifts: dict[int, int]) -> None:
         h, instr = self.h, self.fn.instrs[i]
-        view = cached_view(instr)
+        v = view(instr)
         out: list[tuple[Instr, int]] = []
         self.pieces.append(out)
-        if h.remat and view.constant and view.defs and view.defs[0].index >= CONSTANTS and view.defs[0].file == REG:
+        if h.remat and v.constant and v.defs and v.defs[0].index >= CONSTANTS and v.defs[0].file == REG:
             return
-        memory = view.memory
+        memory = v.memory
         lifted = h.lift and memory is not None and memory.space == "local"
         if lifted:
             assert memory is not None
@@ -209,17 +209,17 @@ class _Rewriter:
                 instr = make("MOV", guard=(instr.guard, instr.guard_neg), rd=place, rb=instr.f["rb"])
             else:
                 instr = make("MOV", guard=(instr.guard, instr.guard_neg), rd=instr.f["rd"], rb=place)
-            view = cached_view(instr)
+            v = view(instr)
         self.predicates_in(instr, out)
-        guard = (7, False) if view.guard is None else (h.predicates[view.guard[0]], view.guard[1])
+        guard = (7, False) if v.guard is None else (h.predicates[v.guard[0]], v.guard[1])
         renames: dict[str, int] = {}
         after: list[tuple[Instr, int]] = []
         temporaries = list(h.temporaries)
-        overwritten = view.guard is not None and any(d.file == PRED and d.index == view.guard[0] for d in view.defs)
-        for ref in view.uses:
+        overwritten = v.guard is not None and any(d.file == PRED and d.index == v.guard[0] for d in v.defs)
+        for ref in v.uses:
             renames[ref.field] = self.place(ref, temporaries, out, constants, True)
-        for ref in view.defs:
-            fill = view.guard is not None and ref.file == REG
+        for ref in v.defs:
+            fill = v.guard is not None and ref.file == REG
             renames[ref.field] = self.place(ref, temporaries, out, constants, fill)
             if ref.file == REG and self.spilled(ref.index // 4):
                 on = guard if not overwritten and h.rng.random() < 0.5 else (7, False)
@@ -227,11 +227,11 @@ class _Rewriter:
                     unit = (ref.index + u) % 4
                     after.append((self.access(True, ref.index // 4, unit, renames[ref.field] + u, on), -1))
         new = Instr(instr.op, {**instr.f, **renames}, guard[0], guard[1])
-        if view.control == "call" and shifts[i]:
+        if v.control == "call" and shifts[i]:
             out.append((make("IADD3", rd=h.pointer, ra=h.pointer, form=1, imm=128 * shifts[i] & 0xFFFFFFFF), -1))
             after.append((make("IADD3", rd=h.pointer, ra=h.pointer, form=1, imm=-128 * shifts[i] & 0xFFFFFFFF), -1))
         self.call_or_plain(new, -1 if lifted else i, out, after)
-        for d in view.defs:
+        for d in v.defs:
             if d.file == PRED and d.index in h.packed:
                 out.append((make("P2R", rd=h.bits, ra=h.bits, pmask=1 << h.predicates[d.index]), -1))
 
@@ -270,9 +270,9 @@ class _Rewriter:
 
     def predicates_in(self, instr: Instr, out: list[tuple[Instr, int]]) -> None:
         """Unpack the packed predicates an instruction touches; a guarded definition must not lose the old value."""
-        view = cached_view(instr)
-        touched = {r.index for r in (*view.uses, *view.defs) if r.file == PRED}
-        touched |= {view.guard[0]} if view.guard is not None else set()
+        v = view(instr)
+        touched = {r.index for r in (*v.uses, *v.defs) if r.file == PRED}
+        touched |= {v.guard[0]} if v.guard is not None else set()
         mask = sum(1 << self.h.predicates[p] for p in touched & self.h.packed)
         if mask:
             out.append((make("R2P", ra=self.h.bits, pmask=mask), -1))
@@ -297,7 +297,7 @@ class _Rewriter:
 
 
 def _spill_end(instr: Instr) -> int:
-    memory = cached_view(instr).memory
+    memory = view(instr).memory
     return memory.offset + memory.size if memory is not None and memory.spill and memory.space == "local" else 16
 
 

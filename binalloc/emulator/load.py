@@ -78,10 +78,11 @@ class Program:
         for fn in module.functions:
             for index, instr in enumerate(fn.instrs):
                 try:
-                    stage_instruction(self.table[fn.address + index], fn.address + index, instr, machine, constants)
+                    row = stage_instruction(fn.address + index, instr, machine, constants)
                 except MalformedInput as error:
                     error.place = error.place or f"{fn.name}+{index}"
                     raise (error.at(module.path) if module.path else error) from None
+                self.table[fn.address + index] = row
             if fn.instrs and not fn.info.is_kernel:
                 self.table[fn.address, L.C_VALID] = L.FUNCTION if fn.addressable else L.REWRITTEN
         for column in (L.C_TARGET, L.C_RECONV):  # a branch out of the code ends at the word behind it, which is none
@@ -166,8 +167,9 @@ def group_of(op: OpSpec) -> int:
     return L.G_CONTROL if op.control else _GROUPS[op.group]
 
 
-def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, constants: Constants) -> None:
-    """Fill the table row of `instr`, which stands at code word `word`."""
+def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Constants) -> list[int]:
+    """The table row of `instr`, which stands at code word `word`: one number per column."""
+    row = [0] * L.COLUMNS
     op, f = instr.op, instr.f
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
@@ -199,9 +201,10 @@ def stage_instruction(row: Array, word: int, instr: Instr, machine: Machine, con
     if op.access:
         stage_memory(row, instr)
     stage_places(row, instr, guarded)
+    return row
 
 
-def stage_operand(row: Array, o: Operand, instr: Instr, constants: Constants) -> None:
+def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants) -> None:
     """Stage what operand `o` reads: a register (pair), or a value."""
     f = instr.f
     width = o.width(f)
@@ -231,7 +234,7 @@ def stage_operand(row: Array, o: Operand, instr: Instr, constants: Constants) ->
         row[L.C_C_REG], row[L.C_C_LO] = (-1, f["clampimm"]) if f["cimm"] else (f["rc"], 0)
 
 
-def stage_flexible(row: Array, name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:
+def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:
     """Operand B or C, whose columns UNITS REG LO HI AND XOR start at `first`, under the instruction's form."""
     f, form = instr.f, instr.form
     immediate = form == (FORM_IMM if name == "b" else FORM_C_IMM)
@@ -259,14 +262,14 @@ def wide_immediate(imm: int, instr: Instr) -> tuple[int, int]:
     return 0, imm
 
 
-def stage_signs(row: Array, name: str, keep: int, flip: int, instr: Instr) -> None:
+def stage_signs(row: list[int], name: str, keep: int, flip: int, instr: Instr) -> None:
     """Negation and absolute value of a float operand, as masks of its highest word."""
     if instr.op.group in _FLOAT_GROUPS:
         row[keep] = 0x7FFFFFFF if instr.f.get("abs" + name) else L.FULL
         row[flip] = 0x80000000 if instr.f.get("neg" + name) else 0
 
 
-def stage_memory(row: Array, instr: Instr) -> None:
+def stage_memory(row: list[int], instr: Instr) -> None:
     """Space, access, size and the spill mark of a memory instruction."""
     op, f = instr.op, instr.f
     if op.space == "texture":
@@ -283,7 +286,7 @@ def stage_memory(row: Array, instr: Instr) -> None:
         row[L.C_SIZE] = ATOMIC_BYTES[f["atyp"]] if f["atyp"] < len(ATOMIC_BYTES) else 4
 
 
-def stage_places(row: Array, instr: Instr, guarded: bool) -> None:
+def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
     """The rows of the hazard table that the instruction reads (its guard last) and writes."""
     v = view(instr)
     uses = [place for ref in v.uses for place in places(ref)]

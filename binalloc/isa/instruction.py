@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binalloc.isa.fields import NO_BARRIER, PT
 from binalloc.isa.opcodes import OPCODES, OpSpec
@@ -29,9 +29,12 @@ DEFAULT_CONTROL = Control()
 
 
 class Instr:
-    """An instruction: `op` its row of the table, `f` its fields, `guard`/`guard_neg` its predicate, `ctrl`."""
+    """An instruction: `op` its row of the table, `f` its fields, `guard`/`guard_neg` its predicate, `ctrl`.
 
-    __slots__ = ("ctrl", "f", "guard", "guard_neg", "op")
+    Not changed once something has looked at it: `seen` keeps what `interface.view` made of it.
+    """
+
+    __slots__ = ("ctrl", "f", "guard", "guard_neg", "op", "seen")
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Instr:
         self.guard = guard
         self.guard_neg = guard_neg
         self.ctrl = ctrl
+        self.seen: Any = None
 
     @property
     def name(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from binalloc.isa.fields import PT
 from binalloc.isa.instruction import Instr
@@ -122,7 +121,14 @@ _LINK_FIELDS = frozenset(("target", "reconv"))
 
 
 def view(instr: Instr) -> View:
-    """The interface of `instr`. O(operands); cache it per instruction where it is asked for often."""
+    """The interface of `instr`, worked out when it is first asked for and kept with it."""
+    found: View | None = instr.seen
+    if found is None:
+        found = instr.seen = _view(instr)
+    return found
+
+
+def _view(instr: Instr) -> View:
     f, op = instr.f, instr.op
     defs: list[Ref] = []
     uses: list[Ref] = []
@@ -289,9 +295,3 @@ def successors(control: str, guarded: bool) -> tuple[bool, bool]:
     if control in ("return", "exit"):
         return guarded, False
     return True, False
-
-
-@lru_cache(maxsize=65536)
-def cached_view(instr: Instr) -> View:
-    """`view` behind a cache keyed by the instruction's value."""
-    return view(instr)

@@ -404,7 +404,8 @@ KEPT = range(10, 16)
 
 def _calls_from_everywhere(wrong: tuple[int, int] = (-1, -1)) -> tuple[str, str]:
     """64 calls before which the rewritten program destroys what is dead (and, at one call, one value that is not)."""
-    start = ["S2R rd=0 sreg=0", "MOV rd=2 form=1 imm=64", "MOV rd=3 form=1 imm=0", "ISETP ra=0 form=1 imm=9 icmp=1"]
+    start = ["S2R rd=0 sreg=0", "MOV rd=2 form=1 imm=64", "MOV rd=3 form=1 imm=0"]
+    start += ["ISETP pd0=0 ra=0 form=1 imm=9 icmp=1"]
     old = [".kernel k registers=20", *start]
     new = [".kernel k registers=20", *(f"{n}| {word}" for n, word in enumerate(start))]
     count = len(start)
