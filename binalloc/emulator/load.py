@@ -167,9 +167,14 @@ def group_of(op: OpSpec) -> int:
     return L.G_CONTROL if op.control else _GROUPS[op.group]
 
 
+_BLANK = [0] * L.COLUMNS
+for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
+    _BLANK[L.FIELD_COLUMNS[_name]] = PT
+
+
 def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Constants) -> list[int]:
     """The table row of `instr`, which stands at code word `word`: one number per column."""
-    row = [0] * L.COLUMNS
+    row = list(_BLANK)
     op, f = instr.op, instr.f
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
@@ -185,8 +190,9 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
     row[L.C_STALL], row[L.C_WBAR], row[L.C_RBAR], row[L.C_WAIT] = ctrl.stall, ctrl.wbar, ctrl.rbar, ctrl.wait
     row[L.C_GUARD] = instr.guard
     row[L.C_GUARDN] = L.FULL if instr.guard_neg else 0
-    for name, column in L.FIELD_COLUMNS.items():
-        row[column] = f.get(name, PT if name in ("pd0", "pd1", "ps0", "ps1", "ps2") else 0)
+    for name, value in f.items():
+        if name in L.FIELD_COLUMNS:
+            row[L.FIELD_COLUMNS[name]] = value
     for column, name in ((L.C_PS0_XOR, "ps0n"), (L.C_PS1_XOR, "ps1n"), (L.C_PS2_XOR, "ps2n")):
         row[column] = L.FULL if f.get(name) else 0
     row[L.C_RD] = f.get("rd", RZ)
