@@ -15,10 +15,12 @@ demo: $(STAMP)
 	$(BIN)/python -m binalloc demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m 'not full'
+	$(BIN)/python -m tests.warm
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not full'
 
 test-full: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m tests.warm
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # FUZZ_COUNT cases from FUZZ_SEED on; each target has its own number where none is given.
 # Random programs through every allocator, the checker and the emulator.
