@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.isa.container import load, read_module, save, write_module
     from binalloc.isa.disassembler import disassemble
     from binalloc.isa.instruction import Module
-    from binalloc.models.machine import Machine, load_machine
+    from binalloc.models.machine import Machine, list_machines, load_machine
     from binalloc.models.occupancy import occupancy
     from binalloc.pipeline import Outcome, Request, rewrite_kernel
     from binalloc.transform.schedule import schedule
@@ -44,6 +44,7 @@ __all__ = [
     "check",
     "disassemble",
     "import_ptx",
+    "list_machines",
     "load",
     "load_launch",
     "load_machine",
@@ -65,7 +66,7 @@ _HOMES = {
     "isa.container": ("load", "read_module", "save", "write_module"),
     "isa.disassembler": ("disassemble",),
     "isa.instruction": ("Module",),
-    "models.machine": ("Machine", "load_machine"),
+    "models.machine": ("Machine", "list_machines", "load_machine"),
     "models.occupancy": ("occupancy",),
     "pipeline": ("Outcome", "Request", "rewrite_kernel"),
     "transform.schedule": ("schedule",),

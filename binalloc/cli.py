@@ -109,7 +109,7 @@ def inspect(file: str, kernel: str | None, machine: str | None, as_json: bool, *
     from binalloc.report.inspect import inspect_module, render_inspection
 
     chosen = [name for name, on in views.items() if on] or ["sections"]
-    module, data = load_or_import(file, machine)
+    module, data = load_or_import(file, machine, kernel)
     found = inspect_module(module, data, kernel, chosen, machine_of(module, kernel, machine, runs=False))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
@@ -180,7 +180,7 @@ def run(
     from binalloc.report.run import render_run, run_to_dict
 
     loaded = _required_launch(launch, size)
-    module, _ = load_or_import(file, machine)
+    module, _ = load_or_import(file, machine, kernel or loaded.kernel)
     with progress(as_json) as show:
         found = run_to_dict(
             module,
@@ -279,7 +279,7 @@ def rewrite(
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = _optional_launch(launch, size)
-    module, data = load_or_import(file, machine)
+    module, data = load_or_import(file, machine, kernel or (loaded.kernel if loaded else None))
     name = find_kernel(module, kernel or (loaded.kernel if loaded else None)).name
     if loaded is not None:
         from binalloc.emulator.launch import check_against

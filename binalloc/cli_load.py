@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from binalloc.models.machine import Machine
 
 
-def load_or_import(file: str, machine: str | None) -> tuple[Module, bytes]:
+def load_or_import(file: str, machine: str | None, kernel: str | None = None) -> tuple[Module, bytes]:
     """The module of a binary, or of PTX as `import-ptx` would write it for `machine` (or the default), and its bytes.
 
-    Says on stderr that PTX was imported. Raises as `load_module` and `imported_text` do.
+    kernel: the one that the command is about, if it is known; where others of a PTX file cannot be imported, it is
+    imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text` do.
     """
     from binalloc.cli_common import DEFAULT_MACHINE
     from binalloc.frontend.ptx.recognise import is_ptx
@@ -26,13 +27,26 @@ def load_or_import(file: str, machine: str | None) -> tuple[Module, bytes]:
     data = read_file(file)
     if is_ptx(data, file):
         model = machine_model(machine or DEFAULT_MACHINE)
-        imported = imported_text(decoded(data, file), shown(file), model)
+        imported, others = _import(decoded(data, file), shown(file), model, kernel)
         data = write_module(imported.module)
         note(
             f"{shown(file)} is PTX: imported in memory for {model.name}, kernels "
-            f"{', '.join(kernel.name for kernel in imported.kernels)} (import-ptx writes the binary and has options)"
+            f"{', '.join(found.name for found in imported.kernels)}{others} "
+            "(import-ptx writes the binary and has options)"
         )
     return load_bytes(data, file), data
+
+
+def _import(text: str, path: str, machine: Machine, kernel: str | None) -> tuple[Imported, str]:
+    """All kernels of the file, or that one alone where others are refused; what to say of the others."""
+    from binalloc.frontend.refused import NotImportable
+
+    try:
+        return imported_text(text, path, machine), ""
+    except NotImportable:
+        if kernel is None:
+            raise
+    return imported_text(text, path, machine, kernels=[kernel]), ", alone, as not all others can be"
 
 
 def decoded(data: bytes, file: str) -> str:

@@ -189,6 +189,7 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
             found=f"{budget.registers} registers per thread",
             remedy=Hint("{minimum_registers} tells the fewest."),
         ) from e
+    _require_blocks(module, request, version)
     same = None
     if running:
         request.progress(f"{request.kernel}: rewritten, {version.blocks_per_sm} blocks per SM")
@@ -201,6 +202,22 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
         outcome.local = local_version(module, request, budget.registers, version)
         _explain(module, outcome)
     return outcome
+
+
+def _require_blocks(module: Module, request: Request, version: Version) -> None:
+    """The blocks asked for beside registers or slots are resident, or it is refused."""
+    if request.blocks is None or version.blocks_per_sm >= request.blocks:
+        return
+    kernel = module.function(request.kernel)
+    threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
+    most = next(b for b in levels(request.machine, threads, shared) if b.blocks == request.blocks)
+    raise Refused(
+        f"{request.blocks} blocks are not resident with that many registers and slots",
+        file=module.path or None,
+        found=f"{version.registers} registers and {version.slots} slots, with which {version.blocks_per_sm} are",
+        expected=f"at most {most.registers} registers, and {most.slots} slots beside so many",
+        remedy=Hint("Leave out {registers} and {slots}, or ask for fewer {blocks}."),
+    )
 
 
 def _as_asked(request: Request, version: Version) -> str:

@@ -167,9 +167,9 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
         return kernel.info.max_threads
     raise UsageError(
         "the block size is unknown",
-        place=kernel.name,
+        place=f"kernel {kernel.name}",
         expected="a launch file, or .block in the binary",
-        remedy=Hint("Give {launch}, or import with {block_dim}."),
+        remedy=Hint("Give {launch}; or write `.block` into the source, or import PTX with {block_dim}."),
     )
 
 

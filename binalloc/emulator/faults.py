@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.emulator import layout as L
+from binalloc.emulator.arith_atomic import atomic_legal
 from binalloc.emulator.engine import Engine
 from binalloc.emulator.load import Program
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.instruction import Instr
-from binalloc.isa.opcodes import BAR_MODES
+from binalloc.isa.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
 
 _NAMES = {
     L.F_GLOBAL: "global memory access out of bounds",
@@ -94,8 +95,11 @@ def kernel_fault(c: Context) -> KernelFault:
     place = f"{c.where(pc)}, SM {sm}, block {block}, warp {warp}"
     if lane >= 0 and code not in (L.F_RAW, L.F_WAW, L.F_WAR):
         place += f", lane {lane}"
+    message, instr = _NAMES[code], instruction(c, pc)
+    if code == L.F_NOT_EXECUTED and instr is not None and instr.op.access == "atomic":
+        message = "no such atomic operation on that type"
     found, expected, remedy = detail(c, code, lane, a, b, d)
-    return KernelFault(_NAMES[code], place=place, found=found, expected=expected, remedy=remedy)
+    return KernelFault(message, place=place, found=found, expected=expected, remedy=remedy)
 
 
 def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[str | None, str | None, str | None]:
@@ -149,11 +153,22 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.F_POISON:
         what = ("its guard", "its address", "the data it stores to global memory", "its target")[a]
         return f"{what} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
+    if code == L.F_NOT_EXECUTED and a:  # an atomic; ADD, number 0, has all types
+        types = ["U32", *ATOMIC_TYPES[1:]]
+        legal = [name for n, name in enumerate(types) if atomic_legal(a, n)]
+        return f"{ATOMIC_OPS[a]} on {types[b]}", f"{ATOMIC_OPS[a]} on {' or '.join(legal)}", None
     if code == L.F_RACE:
         other = ("written", "read", "written by another lane with another value")[d]
         found = f"address {a:#x} was {other} in {c.where(b)} by another warp" if d < 2 else f"address {a:#x} is {other}"
-        return found, "a barrier between the two accesses", None
+        one = "one lane that writes it, or one value" if d == 2 else "a barrier between the two accesses"
+        return found, one, None
     return None, None, None
+
+
+def instruction(c: Context, word: int) -> Instr | None:
+    """The instruction at a code word."""
+    place = c.program.place(word)
+    return place[0].instrs[place[1]] if place is not None else None
 
 
 def called(c: Context, word: int) -> str:

@@ -37,7 +37,7 @@ def verify_to_dict(
     """
     names = _kernels(old, new, kernel)
     ran = _kernel_to_run(new, kernel, launch)
-    findings, notes = _check(old, new, names)
+    findings, notes = _check(old, new, names, whole=kernel is None)
     found: dict[str, Any] = {
         "kernel": names[0] if len(names) == 1 else None,
         "kernels": names,
@@ -59,13 +59,14 @@ def verify_to_dict(
 
 
 def _kernels(old: Module, new: Module, kernel: str | None) -> list[str]:
-    """The kernels to prove: the one named, else all."""
+    """The kernels to prove: the one named, else all that both have."""
     from binalloc.pipeline import find_kernel
 
-    if kernel is None and len(new.kernels()) > 1:
-        return [find_kernel(old, fn.name).name for fn in new.kernels()]
-    name = find_kernel(new, kernel).name
-    return [find_kernel(old, name).name]
+    if kernel is not None or not (old.kernels() and new.kernels()):
+        name = find_kernel(new, kernel).name
+        return [find_kernel(old, name).name]
+    known = {fn.name for fn in old.kernels()}
+    return [fn.name for fn in new.kernels() if fn.name in known]
 
 
 def _kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> str:
@@ -74,8 +75,8 @@ def _kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> st
     return find_kernel(new, kernel or launch.kernel).name if launch is not None else ""
 
 
-def _check(old: Module, new: Module, names: list[str]) -> tuple[list[str], list[str]]:
-    """Findings and notes about all these kernels."""
+def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[list[str], list[str]]:
+    """Findings and notes about all these kernels; `whole`: they are all there should be."""
     from binalloc.verify.checker import check
     from binalloc.verify.resources import check_data
     from binalloc.verify.surroundings import changed_kernels, check_surroundings
@@ -83,7 +84,7 @@ def _check(old: Module, new: Module, names: list[str]) -> tuple[list[str], list[
     maps = _identities(old, new)
     findings: dict[str, None] = {}
     notes: dict[str, None] = {}
-    if len(names) > 1:  # those whose code is the same in both need no proof, and may be beyond one
+    if whole and len(names) != 1:  # those whose code is the same in both need no proof, and may be beyond one
         changed = changed_kernels(old, new)
         findings |= dict.fromkeys(map(str, check_surroundings(old, new, "", also=changed) + check_data(old, new)))
         names = changed

@@ -5,6 +5,10 @@ Needs the two modules and the reachable functions' `Code`; answers findings and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
 from binalloc.isa.instruction import Function, FunctionInfo, Module
 from binalloc.isa.interface import REG, View
 from binalloc.verify.code import Code, at_fixed_place, text
@@ -25,7 +29,8 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
     for name in _UNCHANGED:
         before, after = getattr(old.info, name), getattr(new.info, name)
         if before != after:
-            out.append(_changed(new.name, f"the kernel's {name}", str(before), str(after)))
+            words = _apart(before, after) if name == "params" else (str(before), str(after))
+            out.append(_changed(new.name, f"the kernel's {name}", *words))
     if old.shared != new.shared:
         out.append(_changed(new.name, "the shared variables", str(old.shared), str(new.shared)))
     out += check_data(original, rewritten)
@@ -43,15 +48,45 @@ def check_data(original: Module, rewritten: Module) -> list[Finding]:
     """Constants and variables of the module."""
     out = []
     for bank, data in sorted(original.constants.items()):
-        if not rewritten.constants.get(bank, b"").startswith(data):
-            out.append(_changed("", f"constant bank {bank}", f"{len(data)} bytes, unchanged", "other bytes"))
+        found = rewritten.constants.get(bank)
+        if found is None or not found.startswith(data):
+            words = "no such bank" if found is None else _bytes_apart(data, found)
+            out.append(_changed("", f"constant bank {bank}", f"{len(data)} bytes, unchanged", words))
     if original.globals != rewritten.globals:
-        names = [", ".join(f"{v.name} at {v.address:#x}" for v in m.globals) or "none" for m in (original, rewritten)]
-        out.append(_changed("", "the global variables", names[0], names[1]))
+        out.append(_changed("", "the global variables", *_apart(original.globals, rewritten.globals)))
     if original.constant_vars != rewritten.constant_vars:
-        names = [", ".join(v.name for v in m.constant_vars) or "none" for m in (original, rewritten)]
-        out.append(_changed("", "the constant variables", names[0], names[1]))
+        words = _apart(original.constant_vars, rewritten.constant_vars)
+        out.append(_changed("", "the constant variables", *words))
     return out
+
+
+def _bytes_apart(old: bytes, new: bytes) -> str:
+    """Where bytes that are not the same first differ."""
+    at = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(new))
+    return f"other bytes from offset {at:#x}" if at < len(new) else f"{len(new)} bytes"
+
+
+def _apart(old: Sequence[Any], new: Sequence[Any]) -> tuple[str, str]:
+    """The first pair of declarations that differ, in as many words as tell them apart."""
+    for a, b in zip_longest(old, new):
+        if a != b:
+            return _declared(a, b), _declared(b, a)
+    return "", ""
+
+
+def _declared(item: Any, other: Any) -> str:
+    """A declaration's name, and the fields in which it is another than `other`."""
+    if item is None:
+        return "none"
+    if other is None:
+        return str(item.name)
+    parts = []
+    for key, value in vars(item).items():
+        theirs = getattr(other, key)
+        if value != theirs and key != "name":
+            shown = f"with {_bytes_apart(theirs, value)}" if isinstance(value, bytes) else f"{key} {value}"
+            parts.append(shown)
+    return " ".join([str(item.name), *parts])
 
 
 def check_callee(old: Function, new: Function, views: list[View], kernel: FunctionInfo) -> list[Finding]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
-from binalloc.isa.instruction import Module, Param
+from binalloc.isa.instruction import GlobalVar, Module, Param
 from binalloc.verify.checker import check
 from tests.pair_text import identity, module
 
@@ -434,3 +436,31 @@ def _calls_from_everywhere(wrong: tuple[int, int] = (-1, -1)) -> tuple[str, str]
 def test_a_callee_may_be_entered_with_other_facts_from_each_of_many_calls() -> None:
     assert verdict(*_calls_from_everywhere()) == set()
     assert verdict(*_calls_from_everywhere(wrong=(63, 12))) == {"operand"}
+
+
+def test_what_changed_among_many_declarations_is_named() -> None:
+    """Not both lists from end to end, nor twice the same words."""
+    original = module(TWO_WAYS)
+    original.function("k").info.params = [Param(f"p{n}", 8 * n, 8) for n in range(8)]
+    original.constants = {3: bytes(16)}
+    original.globals = [GlobalVar("g", 0, 16, 16, bytes(16)), GlobalVar("h", 16, 4, 4, bytes(4))]
+
+    def words(change: Callable[[Module], None]) -> list[tuple[str, str]]:
+        changed = copy.deepcopy(identity(original))
+        change(changed)
+        return [(e.expected, e.found) for e in check(original, changed, "k").errors]
+
+    def parameter(m: Module) -> None:
+        m.function("k").info.params[3] = Param("p3", 24, 4)
+
+    def data(m: Module) -> None:
+        m.globals[1] = dataclasses.replace(m.globals[1], data=b"\0\0\1\0")
+
+    assert words(parameter) == [("p3 size 8", "p3 size 4")]
+    assert words(data) == [("h with other bytes from offset 0x2", "h with other bytes from offset 0x2")]
+    assert words(lambda m: m.globals.pop()) == [("h", "none")]
+    assert words(lambda m: m.constants.clear()) == [("16 bytes, unchanged", "no such bank")]
+    assert words(lambda m: m.constants.update({3: bytes(8)})) == [("16 bytes, unchanged", "8 bytes")]
+    assert words(lambda m: m.constants.update({3: bytes(9) + bytes([7] * 7)})) == [
+        ("16 bytes, unchanged", "other bytes from offset 0x9")
+    ]

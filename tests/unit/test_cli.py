@@ -438,3 +438,30 @@ def test_verify_proves_every_kernel_that_changed_and_with_a_name_that_one_alone(
     assert alone.code == 1
     assert "B: another kernel was changed" in alone.out
     assert call("verify", first, second, "--kernel", "A").code == 0
+
+
+TWO_KERNELS = """
+.kernel a
+    EXIT
+.end
+.kernel b
+    EXIT
+.end
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "finding"),
+    [
+        ("", "\n.kernel evil\n    EXIT\n.end\n", "evil: a kernel that the original has not"),
+        (".kernel b", ".kernel bb", "b: a kernel of the original is missing"),
+        (".kernel b\n    EXIT\n.end\n", "", "b: a kernel of the original is missing"),
+        (".kernel a\n    EXIT\n.end\n.kernel b\n", ".kernel c\n", "a: a kernel of the original is missing"),
+    ],
+)
+def test_verify_answers_no_where_kernels_came_or_went(tmp_path: Path, old: str, new: str, finding: str) -> None:
+    for name, text in (("one", TWO_KERNELS), ("two", TWO_KERNELS.replace(old, new, 1) if old else TWO_KERNELS + new)):
+        (tmp_path / name).write_bytes(call("asm", "-", stdin=text.encode()).raw)
+    answer = call("verify", str(tmp_path / "one"), str(tmp_path / "two"), "--json")
+    assert answer.code == 1, answer.err
+    assert any(finding in text for text in answer.json["findings"]), answer.json["findings"]

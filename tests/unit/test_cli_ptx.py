@@ -83,3 +83,15 @@ def test_what_needs_options_is_pointed_to_the_import(tmp_path: Path, command: st
     launch = [] if command == "inspect" else ["--launch", str(tmp_path / "k.toml")]
     text = refused(3, command, str(source), *launch)
     assert "`binalloc import-ptx --skip-unsupported` imports the kernels that are not concerned: good, good2." in text
+
+
+@pytest.mark.parametrize("command", ["run", "rewrite", "inspect"])
+def test_the_kernel_asked_for_is_imported_alone_where_another_cannot_be(tmp_path: Path, command: str) -> None:
+    source = tmp_path / "m.ptx"
+    source.write_text(MIXED)
+    (tmp_path / "k.toml").write_text(LAUNCH.format(kernel="good"))
+    named = ["--kernel", "good"] if command == "inspect" else ["--launch", str(tmp_path / "k.toml"), "--json"]
+    answer = call(command, str(source), *named)
+    assert answer.code in (0, 1), answer.err  # a launch for another kernel may not fit
+    assert "kernels good, alone, as not all others can be (import-ptx" in answer.err
+    assert "bad" not in answer.out

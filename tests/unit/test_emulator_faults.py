@@ -114,6 +114,12 @@ def test_opcodes_of_later_versions_say_so(name: str) -> None:
     assert "not yet executed" in fault([op(name), op("EXIT")])
 
 
+def test_an_atomic_that_is_not_legal_is_no_gap_of_the_emulator() -> None:
+    text = fault([*address(), op("RED", ra=2, rb=0, aop=1, atyp=4), op("EXIT")])
+    assert "no such atomic operation on that type" in text
+    assert "found MIN on F32; expected MIN on U32 or S32 or U64 or S64" in text
+
+
 def test_a_barrier_that_not_all_warps_reach_is_an_explained_deadlock() -> None:
     code = [
         *address(),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli_kit import ROOT, SAMPLES, call, launch, loom
+from tests.unit.test_ptx_refused import MIXED
 
 PAGE = (ROOT / "binalloc/report/JSON.md").read_text()
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")
@@ -75,6 +76,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     sample, rewritten = loom("callchain"), str(t / "rewritten.loom")
     run = launch("callchain")
     (t / "g.lasm").write_text(GLOBALS)
+    (t / "m.ptx").write_text(MIXED)
     (t / "u.loom").write_bytes(call("asm", "-", stdin=UNINITIALISED.encode()).raw)
     views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
     bad = call("disasm", sample).out.replace("FMUL R4, R2, R3", "FMUL R4, R2, R2")
@@ -85,7 +87,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "asm": [["asm", str(t / "g.lasm")]],
         "disasm": [["disasm", sample, "-o", str(t / "text")]],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
-        "import-ptx": [["import-ptx", str(SAMPLES / "RD.ptx"), "-o", str(t / "rd.loom")]],
+        "import-ptx": [["import-ptx", str(SAMPLES / "RD.ptx"), "-o", str(t / "rd.loom")],
+                       ["import-ptx", str(t / "m.ptx"), "--skip-unsupported", "-o", str(t / "m.loom")]],
         "rewrite": [
             ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o", rewritten],
             ["rewrite", sample, *run, "--policy", "unified"],

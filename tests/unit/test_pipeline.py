@@ -122,3 +122,10 @@ def test_what_is_proven_is_what_the_written_bytes_say(monkeypatch: pytest.Monkey
     monkeypatch.setattr(container, "write_module", lossy)
     with pytest.raises(Refused, match="could not be proven"):
         build_version(module, request, 8, 2)
+
+
+def test_blocks_asked_for_beside_registers_are_resident_or_refused():
+    with pytest.raises(Refused, match=r"4 blocks are not resident .* 41 registers .* with which 2 are"):
+        rewrite_kernel(sample("stencil3d"), request("stencil3d", blocks=4, registers=60, emulate=False))
+    found = rewrite_kernel(sample("stencil3d"), request("stencil3d", blocks=3, registers=32, emulate=False))
+    assert found.rewritten.blocks_per_sm >= 3
