@@ -10,8 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
+from binalloc.isa.fields import PT
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface import View, successors, view
+
+NEVER = (PT, True)
+"""The guard `@!PT`: no thread executes the instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Cfg:
     unreachable blocks are kept in both. taken, fall: per block the block its last instruction jumps to and the block
     it falls through to, -1 for none. block_of: block of each instruction. rpo: reachable blocks in reverse postorder
     (successors visited in ascending order). rpo_number: position in it, -1 if unreachable. unreachable: blocks,
-    ascending. exits: reachable RET and EXIT instructions. calls: reachable direct or indirect call instructions.
+    ascending. exits: reachable RET and EXIT instructions. calls: reachable direct or indirect call instructions that
+    some thread may execute.
     reconv: branch instruction -> block that starts at its reconvergence point.
     """
 
@@ -158,5 +163,5 @@ def _order(cfg: Cfg) -> None:
         if v.control and seen[cfg.block_of[i]]:
             if v.control in ("return", "exit"):
                 cfg.exits.append(i)
-            elif v.control in ("call", "call_indirect"):
+            elif v.control in ("call", "call_indirect") and v.guard != NEVER:
                 cfg.calls.append(i)

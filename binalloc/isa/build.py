@@ -63,3 +63,8 @@ def branch(*, guard: Guard, target: int, reconvergence: int) -> Instr:
 def stop() -> Instr:
     """End of the thread."""
     return make("EXIT")
+
+
+def nothing() -> Instr:
+    """A word that does nothing, for places that must stay apart."""
+    return make("NOP")

@@ -17,7 +17,8 @@ from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr,
 from binalloc.isa.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.rules import shape_of
 
-NAME = re.compile(r"[A-Za-z_$][\w$.]{0,1023}", re.ASCII)
+NAME_LIMIT = 1024
+NAME = re.compile(rf"[A-Za-z_$][\w$.]{{0,{NAME_LIMIT - 1}}}", re.ASCII)
 MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
 MAX_FILE_NAME = 4096
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

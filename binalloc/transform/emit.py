@@ -14,6 +14,7 @@ from binalloc.errors import Refused
 from binalloc.isa import build
 from binalloc.isa.instruction import Function, Instr, Origin
 from binalloc.isa.interface import links, relink, rename
+from binalloc.isa.postdom import immediate_postdominators
 from binalloc.models.bitset import bits
 from binalloc.transform.normalise import Normalised
 from binalloc.transform.registers import RegisterAllocation
@@ -95,7 +96,13 @@ class _Emitter:
         start_of: dict[int, int] = {}
         if self.plan.is_kernel and self.plan.pointer >= 0:
             self._insert(build.slot_pointer(self.plan.pointer))
+        points = self._points()
+        point = -1  # the last word that is a reconvergence point
         for block in self.code.blocks:
+            if block.leader in points:
+                if point == len(self.instrs):  # what was between two points went away: lanes must still find two
+                    self._insert(build.nothing())
+                point = len(self.instrs)
             if block.leader >= 0:
                 start_of[block.leader] = len(self.instrs)
             start = len(self.instrs)
@@ -110,6 +117,18 @@ class _Emitter:
         out = Function(fn.name, self.instrs, fn.info, list(fn.shared), self._labels(start_of), self._lines())
         out.origin = Origin(fn.name, origin)
         return Emitted(out, self.calls)
+
+    def _points(self) -> set[int]:
+        """Words of the source that are reconvergence points and may not become one. Where all are the immediate
+        post-dominators of their branches they may: lanes then come to them in the order in which they wait."""
+        fn = self.source.function
+        points = {i: point for i in range(len(fn.instrs)) if (point := fn.reconvergence(i)) is not None}
+        if not points:
+            return set()
+        targets = {i: fn.target(i) for i, instr in enumerate(fn.instrs) if instr.op.control == "branch"}
+        nearest = immediate_postdominators(fn.instrs, targets)
+        proper = all(point == min(nearest[i], len(fn.instrs) - 1) for i, point in points.items())
+        return set() if proper else set(points.values())
 
     def _only_a_call(self, leader: int, start: int) -> bool:
         """Is the block just emitted from `start` nothing but the call of a detour that `normalise` made?"""

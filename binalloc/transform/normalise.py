@@ -3,7 +3,7 @@
 (`emit` makes a guarded call of it again where nothing has come to stand beside the call.)
 
 Afterwards every call is executed by all lanes that reach it, so that its argument and result copies and the slot
-pointer's shifts need no guard of their own. A call that never executes (`@!PT`) is left out. Leaves the original
+pointer's shifts need no guard of their own. A call that never executes (`@!PT`) becomes a NOP. Leaves the original
 untouched.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.isa.build import branch
+from binalloc.isa.build import branch, nothing
 from binalloc.isa.fields import PT
 from binalloc.isa.instruction import Function, Instr
 from binalloc.isa.interface import links, relink
@@ -31,12 +31,14 @@ def expand_guarded_calls(fn: Function) -> Normalised:
     count = 0
     for instr in fn.instrs:
         new_index.append(count)
-        count += 0 if _never_called(instr) else 2 if _guarded_call(instr) else 1
+        count += 2 if _guarded_call(instr) and not _never_called(instr) else 1
     new_index.append(count)
     instrs: list[Instr] = []
     origin: list[int] = []
     for index, instr in enumerate(fn.instrs):
         if _never_called(instr):
+            instrs.append(nothing())
+            origin.append(-1)
             continue
         if _guarded_call(instr):
             instrs.append(branch(guard=(instr.guard, not instr.guard_neg), target=1, reconvergence=1))
@@ -56,8 +58,8 @@ def expand_guarded_calls(fn: Function) -> Normalised:
 
 
 def _never_called(instr: Instr) -> bool:
-    """`@!PT CALL`: no lane ever executes it."""
-    return _guarded_call(instr) and instr.guard == PT
+    """`@!PT CALL`, direct or by address: no lane ever executes it."""
+    return instr.guarded and instr.guard == PT and instr.op.control in ("call", "call_indirect")
 
 
 def _guarded_call(instr: Instr) -> bool:

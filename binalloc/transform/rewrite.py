@@ -20,9 +20,10 @@ from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.build import SLOT_ROW
+from binalloc.isa.fields import FIELDS
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface import rename, view
-from binalloc.isa.validate import highest_register
+from binalloc.isa.validate import NAME_LIMIT, highest_register
 from binalloc.models.bitset import bits
 from binalloc.models.registry import allocator as find_allocator
 from binalloc.models.slots import CallSite, Procedure, SlotPlan, plan_slots
@@ -267,6 +268,7 @@ def _procedure(work: _Work, name: str, frequency: float) -> Procedure:
 def _assemble(module: Module, kernel: str, work: _Work, plan: SlotPlan) -> Module:
     """Emit the functions, put them in place of the originals and record the kernel's resources."""
     base = _user_local_bytes(work, kernel)
+    _require_reach(module, kernel, base, WORD * plan.local_words)
     emitted = {name: _emit(work, plan, name, kernel, base) for name in work.program.graph.top_down}
     names, shared = _final_names(module, kernel, set(emitted))
     functions: list[Function] = []
@@ -289,6 +291,20 @@ def _assemble(module: Module, kernel: str, work: _Work, plan: SlotPlan) -> Modul
     _link_calls(out, calls)
     _record(out, kernel, names, work, plan, base)
     return out
+
+
+def _require_reach(module: Module, kernel: str, base: int, spilled: int) -> None:
+    """Spill words lie behind the local frames; an access names their place as a constant."""
+    most = FIELDS["moff"].maximum - WORD + 1
+    if spilled and base + spilled > most:
+        raise Refused(
+            "spill code cannot reach behind so much local memory of the kernel's own",
+            file=module.path or None,
+            place=f"kernel {kernel}",
+            found=f"{base:,} bytes of its own and {spilled:,} spilled per thread",
+            expected=f"at most {most:,} together",
+            remedy="Give it more registers, or use less local memory.",
+        )
 
 
 def _user_local_bytes(work: _Work, kernel: str) -> int:
@@ -327,9 +343,12 @@ def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str,
     names = {}
     for name in sorted(ours):
         clone = f"{name}${kernel}"
+        if len(clone) > NAME_LIMIT:
+            clone = f"{name[: NAME_LIMIT // 4]}${kernel[: NAME_LIMIT // 4]}"
         while name in shared and clone in taken:
             clone += "_"
         names[name] = clone if name in shared else name
+        taken.add(names[name])
     return names, shared
 
 

@@ -8,6 +8,9 @@ Control codes protect the registers of a warp, and a warp's path is not always a
 side of a divergent branch the warp goes on with the other side. Hence the *pop edges*: from each place where a side
 of a divergent branch ends (the step to the reconvergence point, an EXIT or RET that may take the last lanes) to the
 other side. Whoever follows a pop edge comes to other lanes.
+
+Where a reconvergence point is not the branch's immediate post-dominator, lanes may pass it while they wait for the
+point of an inner branch; only where they leave does the warp come back to the outer branch's other lanes (`_passed`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from dataclasses import dataclass, field
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import View, successors, view
+from binalloc.isa.postdom import immediate_postdominators
 
 
 @dataclass
@@ -148,6 +152,7 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
     """
     base, size = graph.base[number], len(fn.instrs)
     leavers = any(graph.views[base + i].control in ("exit", "return") for i in range(size))
+    passed = _passed(graph, base, fn)
     found = []
     for index in range(size - 1):
         v = graph.views[base + index]
@@ -161,12 +166,49 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
             continue
         mark = -(2 * (base + index) + 1)
         for start, other in (targets, targets[::-1]):
-            for node in _side(graph, start, point):
+            for node in _side(graph, start, NOWHERE if index in passed else point):
                 if graph.views[node].control in ("exit", "return"):
                     found += [(node, other, mark), (node, point, mark - 1)]
                 elif two_sided and point in graph.succ[node]:
                     found.append((node, other, mark))
     return found
+
+
+def _passed(graph: InstrGraph, base: int, fn: Function) -> set[int]:
+    """Branches, by word, whose lanes may pass their reconvergence point while they wait for that of another branch: it
+    lies within the reach of an inner branch with another point."""
+    targets: dict[int, int] = {}
+    points: dict[int, int] = {}
+    for index in range(len(fn.instrs)):
+        v = graph.views[base + index]
+        if v.control == "branch":
+            targets[index] = fn.target(index)
+            point = fn.reconvergence(index)
+            if v.guard is not None and point is not None and 0 <= point < len(fn.instrs):
+                points[index] = point
+    nearest = immediate_postdominators(fn.instrs, targets) if points else []
+    if all(point == min(nearest[index], len(fn.instrs) - 1) for index, point in points.items()):
+        return set()
+
+    def reach(index: int, stop: int) -> set[int]:
+        starts = [s for s in graph.succ[base + index] if s != stop]
+        return {node for start in starts for node in _side(graph, start, stop)}
+
+    reached = {index: reach(index, base + point) for index, point in points.items()}
+    passed: set[int] = set()
+    changed = True
+    while changed:
+        changed = False
+        for index, point in points.items():
+            inner = [i for i in points if points[i] != point and base + i in reached[index]]
+            if index not in passed and any(base + point in reached[i] for i in inner):
+                passed.add(index)
+                reached[index] = reach(index, NOWHERE)
+                changed = True
+    return passed
+
+
+NOWHERE = -1
 
 
 def _side(graph: InstrGraph, start: int, point: int) -> list[int]:

@@ -257,8 +257,10 @@ class _Run:
         if result.exit is None:
             return None
         written = foot.rows | {slot_key(r + shift) for r in result.effects.slots_written}
-        after = self._frame(state, foot.writes, written)
-        self._returned(after, result.exit, foot.reads | foot.writes, foot.writes, at)
+        settled = result.effects.settled
+        effects.settled |= settled
+        after = self._frame(state, foot.writes | settled, written)
+        self._returned(after, result.exit, foot.reads | foot.writes, foot.writes | settled, at)
         return after
 
     def _entry(self, state: State, foot: Footprint, at: int | None, pointer: int) -> State:

@@ -6,7 +6,8 @@
 with the same operand values, under the same guards, taking the same branches, reconverging at the same points; between
 them it only moves values: copies, spills and reloads of its own words, recomputed constants, shifts of the slot
 pointer. So global, shared and user local memory see the same accesses. Reads of values that the original never wrote
-are undefined and may read anything; they are listed in the report's notes.
+are undefined and may read anything, each time anew, also in copies; but a predicate that has guarded something keeps
+its value. They are listed in the report's notes.
 
 **Lattice** (`lattice.py`). Facts "this place of the rewritten program holds the current value of that original
 place", for registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of

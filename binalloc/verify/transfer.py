@@ -45,13 +45,15 @@ NO_REGISTER = 255
 
 
 class Effects:
-    """What the steps of one function record: findings, notes, and slot rows touched (relative to the entry pointer)."""
+    """What the steps of one function record: findings, notes, slot rows touched (relative to the entry pointer), and
+    original predicates settled (`Steps.guard`)."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
         self.slots_written: set[int] = set()
         self.slots_touched: dict[int, tuple[str, int]] = {}
+        self.settled = 0
 
 
 class Steps:
@@ -126,7 +128,7 @@ class Steps:
         guard, condition = self.new.views[n].guard, self.old.condition(m)
         assert guard is not None
         assert condition is not None
-        self._need(state, pred_key(guard[0]), condition[0], n, m, "guard")
+        self._settle(state, pred_key(guard[0]), condition[0], n, m)
         return state
 
     def move(self, state: State, n: int, m: int) -> State:
@@ -145,7 +147,7 @@ class Steps:
         if condition is None:
             return None
         if guard is not None:
-            self._need(state, pred_key(guard[0]), condition[0], n, m, "guard")
+            self._settle(state, pred_key(guard[0]), condition[0], n, m)
             return condition
         if condition not in state.K:
             self._fail(
@@ -156,6 +158,16 @@ class Steps:
                 expected=f"{'' if condition[1] else 'not '}{self.names.name(condition[0])}",
             )
         return None
+
+    def _settle(self, state: State, key: int, x: int, n: int, m: int) -> None:
+        """The row must hold predicate x. Where something did not write x on every way, any row may stand for it; but a
+        guard decides what is executed, and what is known of x from then on: it is what this row holds, and no other
+        row's content unless that was copied from here."""
+        self._need(state, key, x, n, m, "guard")
+        if not state.defined(x):
+            state.kill(1 << x)
+            state.add(key, 1 << x)
+            self.effects.settled |= 1 << x
 
     def match(self, state: State, n: int, m: int) -> State:
         """Both programs execute the same operation."""

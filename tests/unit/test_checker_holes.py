@@ -464,3 +464,86 @@ def test_what_changed_among_many_declarations_is_named() -> None:
     assert words(lambda m: m.constants.update({3: bytes(9) + bytes([7] * 7)})) == [
         ("16 bytes, unchanged", "other bytes from offset 0x9")
     ]
+
+
+UNDEFINED_GUARD = """
+.kernel k registers=8
+S2R rd=0 sreg=0
+MOV rd=2 form=1 imm=64
+MOV rd=3 form=1 imm=0
+{first}
+@P{one} BRA ->over ^over
+STG ra=2 rb=2 width=4
+@P{two} BRA ->there ^over
+BRA ->over
+there:
+STG ra=2 rb={stored} width=4
+over:
+EXIT
+"""
+
+
+@pytest.mark.parametrize(("one", "two", "stored", "kinds"), [
+    (0, 0, 2, set()), (1, 1, 2, set()), (1, 1, 0, set()), (1, 2, 2, {"guard"}), (1, 2, 0, {"guard"}),
+])
+def test_a_predicate_that_nobody_wrote_has_one_value_for_all_guards(
+    one: int, two: int, stored: int, kinds: set[str]
+) -> None:
+    """What is behind a branch that cannot be taken, since the predicate was false before, may be anything."""
+    original = UNDEFINED_GUARD.format(first="", one=0, two=0, stored=2)
+    lines = UNDEFINED_GUARD.format(first="", one=one, two=two, stored=stored).strip().splitlines()
+    numbered, count = [], 0
+    for line in filter(None, lines):
+        plain = not line.endswith(":") and not line.startswith(".")
+        numbered.append(f"{count}| {line}" if plain else line)
+        count += plain
+    added = "-| ISETP pd0=1 ra=255 form=1 imm=0 icmp=5\n-| ISETP pd0=2 ra=255 form=1 imm=0 icmp=2"
+    numbered.insert(4, added)
+    assert verdict(original, "\n".join(numbered)) == kinds
+
+
+def test_a_predicate_written_on_one_way_is_what_the_first_guard_read() -> None:
+    original = """
+.kernel k registers=8
+S2R rd=0 sreg=0
+ISETP pd0=1 ra=0 form=1 imm=16 icmp=1
+@P1 BRA ->join ^join
+ISETP pd0=0 ra=0 form=1 imm=8 icmp=1
+join:
+@P0 BRA ->a ^end
+EXIT
+a:
+@P0 BRA ->b ^end
+STG ra=2 rb=0 width=4
+b:
+STG ra=2 rb=1 width=4
+end:
+EXIT
+.function f
+RET
+"""
+    rewritten = """
+.kernel k registers=8
+0| S2R rd=0 sreg=0
+1| ISETP pd0=1 ra=0 form=1 imm=16 icmp=1
+-| MOV rd=6 rb=255
+-| ISETP pd0=0 ra=0 form=1 imm=24 icmp=6
+2| @P1 BRA ->join ^join
+3| ISETP pd0=0 ra=0 form=1 imm=8 icmp=1
+-| P2R rd=6 ra=255 pmask=1
+join:
+4| @P0 BRA ->a ^end
+5| EXIT
+a:
+-| {again}
+6| @P0 BRA ->b ^end
+7| STG ra=2 rb=0 width=4
+b:
+8| STG ra=2 rb=1 width=4
+end:
+9| EXIT
+.function f
+0| RET
+"""
+    assert verdict(original, rewritten.format(again="NOP")) == set()
+    assert verdict(original, rewritten.format(again="R2P ra=6 pmask=1")) == {"guard"}

@@ -75,13 +75,11 @@ def test_ptx_is_imported_for_the_machine_asked_for(ptx: str, tmp_path: Path) -> 
     assert call("run", "-", *launch, stdin=stdin).json["machine"] == "gtx680"
 
 
-@pytest.mark.parametrize("command", ["run", "rewrite", "inspect"])
+@pytest.mark.parametrize("command", ["rewrite", "inspect"])
 def test_what_needs_options_is_pointed_to_the_import(tmp_path: Path, command: str) -> None:
     source = tmp_path / "m.ptx"
     source.write_text(MIXED)
-    (tmp_path / "k.toml").write_text(LAUNCH.format(kernel="good"))
-    launch = [] if command == "inspect" else ["--launch", str(tmp_path / "k.toml")]
-    text = refused(3, command, str(source), *launch)
+    text = refused(3, command, str(source))
     assert "`binalloc import-ptx --skip-unsupported` imports the kernels that are not concerned: good, good2." in text
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from binalloc.emulator.launch_types import Argument, Launch
 from binalloc.emulator.run import run
+from binalloc.errors import Refused
+from binalloc.isa.container import read_module, write_module
 from binalloc.isa.instruction import Module, Param
 from binalloc.models.machine import load_machine
 from binalloc.transform.rewrite import rewrite
@@ -73,6 +75,96 @@ def test_lanes_split_at_a_branch_whatever_of_the_code_behind_it_is_left(before: 
     assert check(original, rewritten, "k").ok
     assert (results(rewritten) == expected).all()
     assert (results(original) == expected).all()
+
+
+CROSSED = """
+.kernel k registers=8 local_bytes=16
+S2R rd=0 sreg=0
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+IMAD.WIDE rd=2 ra=0 form=1 imm=4 rc=2
+ISETP pd0=1 ra=0 form=1 imm=8 icmp=6
+ISETP pd0=2 ra=0 form=1 imm=16 icmp=6
+@!P1 BRA ->A ^A
+@P2 BRA ->B ^B
+A:
+{between}
+B:
+VOTE rd=1 pd0=7 ps0=7 vote=0
+STG ra=2 rb=1 width=4
+EXIT
+.function f
+RET
+"""
+
+
+@pytest.mark.parametrize("between", [
+    "STL rb=0 width=4", "MOV rd=0 rb=0", "LDL rd=255 width=4", "@!P7 CALL ->f", "NOP", "STL rb=0 width=4\nNOP",
+])
+@pytest.mark.parametrize("registers", [8, 7, 6])
+def test_points_that_lanes_pass_while_they_wait_for_another_stay_two(between: str, registers: int) -> None:
+    """Lanes 8 to 15 come to A while they wait for B: where A and B are two words, they vote without lanes 0 to 7."""
+    original = module(CROSSED.format(between=between))
+    expected = results(original)
+    assert expected.tolist() == [0xFF] * 8 + [0xFFFFFF00] * 24
+    rewritten = rewrite(original, "k", registers, 0)
+    assert check(original, rewritten, "k").ok
+    assert (results(rewritten) == expected).all()
+
+
+@pytest.mark.parametrize("call", ["@!P7 CALL ->g", "@!P7 CALL.IND ra=5"])
+def test_a_call_that_nobody_executes_hinders_nothing(call: str) -> None:
+    text = CROSSED.format(between=call).replace(".function f", ".function g\nCALL ->g\nRET\n.function f")
+    original = module(text)
+    rewritten = rewrite(original, "k", 6, 0)
+    assert check(original, rewritten, "k").ok
+    assert (results(rewritten) == results(original)).all()
+
+
+def test_spill_words_lie_within_reach_of_an_access_or_it_is_refused() -> None:
+    """An access names at most 23 bits of offset, of which the kernel's own frames take all."""
+    values = "\n".join(f"IADD3 rd={10 + n} ra=0 form=1 imm={n}" for n in range(6))
+    sums = "\n".join(f"IADD3 rd=9 ra=9 rb={10 + n}" for n in range(6))
+    text = f"""
+.kernel k registers=16 local_bytes={{size}}
+S2R rd=0 sreg=0
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+MOV rd=9 rb=255
+STL ra=0 rb=0 width=4
+{values}
+{sums}
+STG ra=2 rb=9 width=4
+EXIT
+"""
+    with pytest.raises(Refused, match=r"cannot reach behind .* found 8,388,608 bytes of its own and \d+ spilled"):
+        rewrite(module(text.format(size=1 << 23)), "k", 6, 0)
+    fits = rewrite(module(text.format(size=(1 << 23) - 64)), "k", 6, 0)
+    assert read_module(write_module(fits)).function("k").info.spill_local <= 64
+    assert rewrite(module(text.format(size=1 << 23)), "k", 12, 0).function("k").info.spill_local == 0
+
+
+def test_clones_of_functions_with_long_names_have_names() -> None:
+    kernel, callee = "k" * 600, "f" * 600
+    original = module(f"""
+.kernel {kernel}
+CALL ->{callee}
+CALL ->{callee}g
+EXIT
+.kernel other
+CALL ->{callee}
+CALL ->{callee}g
+EXIT
+.function {callee}
+IADD3 rd=4 ra=4 form=1 imm=5
+RET
+.function {callee}g
+IADD3 rd=4 ra=4 form=1 imm=7
+RET
+""")
+    rewritten = read_module(write_module(rewrite(original, kernel, 5, 0)))
+    assert check(original, rewritten, kernel).ok
+    assert len({fn.name for fn in rewritten}) == 6
 
 
 def results(program: Module) -> np.ndarray:
