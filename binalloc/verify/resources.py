@@ -55,8 +55,7 @@ def check_data(original: Module, rewritten: Module) -> list[Finding]:
     if original.globals != rewritten.globals:
         out.append(_changed("", "the global variables", *_apart(original.globals, rewritten.globals)))
     if original.constant_vars != rewritten.constant_vars:
-        words = _apart(original.constant_vars, rewritten.constant_vars)
-        out.append(_changed("", "the constant variables", *words))
+        out.append(_changed("", "the constant variables", *_apart(original.constant_vars, rewritten.constant_vars)))
     return out
 
 
