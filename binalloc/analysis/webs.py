@@ -103,8 +103,10 @@ class _Builder:
         val = dict(entry)
         for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
             view = cfg.views[i]
-            if view.control in ("call", "return"):
+            if view.control == "return" or i in self.callees:
                 self._boundary(i, view, val)
+            elif view.control == "call":
+                pass  # of @!PT
             elif view.defs or view.uses or view.guard or i in self.live.facts.local:
                 self._instruction(i, view, val)
         self.out[block] = {loc: val[loc] for loc in bits(self.live.live_out[block])}

@@ -13,6 +13,7 @@ from binalloc.errors import Refused
 from binalloc.isa.container import read_module, write_module
 from binalloc.isa.instruction import Module, Param
 from binalloc.models.machine import load_machine
+from binalloc.report.inspect import inspect_module
 from binalloc.transform.rewrite import rewrite
 from binalloc.transform.schedule import schedule
 from binalloc.verify.checker import check
@@ -119,6 +120,8 @@ def test_a_call_that_nobody_executes_hinders_nothing(call: str) -> None:
     rewritten = rewrite(original, "k", 6, 0)
     assert check(original, rewritten, "k").ok
     assert (results(rewritten) == results(original)).all()
+    found = inspect_module(original, write_module(original), "k", ["cfg", "webs", "pressure", "stack", "minimum"], None)
+    assert found["minimum"]["registers"] <= 6
 
 
 def test_spill_words_lie_within_reach_of_an_access_or_it_is_refused() -> None:
