@@ -97,17 +97,14 @@ class _Emitter:
         if self.plan.is_kernel and self.plan.pointer >= 0:
             self._insert(build.slot_pointer(self.plan.pointer))
         points = self._points()
-        point = -1  # the last word that is a reconvergence point
         for block in self.code.blocks:
-            if block.leader in points:
-                if point == len(self.instrs):  # what was between two points went away: lanes must still find two
-                    self._insert(build.nothing())
-                point = len(self.instrs)
             if block.leader >= 0:
                 start_of[block.leader] = len(self.instrs)
             start = len(self.instrs)
             for item in block.items:
                 self._item(item)
+            if block.leader in points and start == len(self.instrs):
+                self._insert(build.nothing())
             if self._only_a_call(block.leader, start):
                 start_of[block.leader] = self._guard_call(start)
         self._link(start_of)
@@ -119,8 +116,9 @@ class _Emitter:
         return Emitted(out, self.calls)
 
     def _points(self) -> set[int]:
-        """Words of the source that are reconvergence points and may not become one. Where all are the immediate
-        post-dominators of their branches they may: lanes then come to them in the order in which they wait."""
+        """Words of the source that are reconvergence points and must stay words of their own: else lanes that never
+        came to the point, or waited for another, would come to it with the word behind it. Empty where all are the
+        immediate post-dominators of their branches: lanes then come to both words anyway."""
         fn = self.source.function
         points = {i: point for i in range(len(fn.instrs)) if (point := fn.reconvergence(i)) is not None}
         if not points:

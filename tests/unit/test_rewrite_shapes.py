@@ -113,6 +113,36 @@ def test_points_that_lanes_pass_while_they_wait_for_another_stay_two(between: st
     assert (results(rewritten) == expected).all()
 
 
+PASSED_BY = """
+.kernel k registers=8 local_bytes=16
+S2R rd=0 sreg=0
+MOV rd=2 form=2 cbank=0 coff=0
+MOV rd=3 form=2 cbank=0 coff=4
+IMAD.WIDE rd=2 ra=0 form=1 imm=4 rc=2
+ISETP pd0=0 ra=0 form=1 imm=16 icmp=1
+@P0 BRA ->side ^point
+BRA ->behind
+side:
+STL rb=0 width=4
+point:
+STL rb=0 moff=4 width=4
+behind:
+VOTE rd=1 pd0=7 ps0=7 vote=0
+STG ra=2 rb=1 width=4
+EXIT
+"""
+
+
+@pytest.mark.parametrize("registers", [8, 7, 6])
+def test_a_point_that_other_lanes_pass_by_does_not_become_the_word_behind_it(registers: int) -> None:
+    original = module(PASSED_BY)
+    expected = results(original)
+    assert expected.tolist() == [0xFFFF] * 16 + [0xFFFF0000] * 16
+    rewritten = rewrite(original, "k", registers, 0)
+    assert check(original, rewritten, "k").ok
+    assert (results(rewritten) == expected).all()
+
+
 @pytest.mark.parametrize("call", ["@!P7 CALL ->g", "@!P7 CALL.IND ra=5"])
 def test_a_call_that_nobody_executes_hinders_nothing(call: str) -> None:
     text = CROSSED.format(between=call).replace(".function f", ".function g\nCALL ->g\nRET\n.function f")
