@@ -7,6 +7,7 @@ nothing, and emulated runs of every kernel on four inputs leave the same buffers
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -125,25 +126,27 @@ def inputs(launches: list[Launch]) -> Iterator[list[Launch]]:
 @cache
 def pair(shape: str, seed: int) -> Pair:
     options = {"registers": 16, "grid": 1, "size": 20, **SHAPES[shape]}
-    number = 1000 * seed + sorted(SHAPES).index(shape)
-    module, launches = wide_program(number, **options)
-    while shape == "addresses" and not any(i.name == "CALL.IND" for fn in module for i in fn.instrs):
-        number += 100
-        module, launches = wide_program(number, **options)
     rng = random.Random(f"{shape} {seed}")
-    rewritten = None
+    for number in itertools.count(1000 * seed + sorted(SHAPES).index(shape), 100):
+        module, launches = wide_program(number, **options)
+        if shape == "addresses" and not any(i.name == "CALL.IND" for fn in module for i in fn.instrs):
+            continue
+        rewritten = _rewritten(module, rng)
+        if {e.kind for e in check(module, rewritten, "kernel").errors} != {"stack"}:
+            return Pair(module, rewritten, list(inputs(launches)))
+    raise AssertionError
+
+
+def _rewritten(module: Module, rng: random.Random) -> Module:
+    """For the first budget that will do; what cannot be rewritten stands for itself."""
     for registers in range(rng.randrange(4, 12), 40):
         try:
-            rewritten = rewrite(module, "kernel", registers, 8, rng.choice(("local", "unified", "best", "best")))
+            return rewrite(module, "kernel", registers, 8, rng.choice(("local", "unified", "best", "best")))
         except Infeasible:
             continue
-        except Refused:  # what cannot be rewritten stands for itself
-            rewritten = identity(module)
-        if {e.kind for e in check(module, rewritten, "kernel").errors} == {"stack"}:  # nor what would need more stack
-            rewritten = identity(module)
-        break
-    assert rewritten is not None
-    return Pair(module, rewritten, list(inputs(launches)))
+        except Refused:
+            break
+    return identity(module)
 
 
 def chosen(pair: Pair, rng: random.Random) -> list[Mutant]:
