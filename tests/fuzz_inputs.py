@@ -153,7 +153,7 @@ def judge(ran: Ran) -> None:
         raise Failed("two errors")
     if max(map(len, ran.err.split("\n"))) > 20_000:
         raise Failed("a line on stderr is longer than anyone reads")
-    if "--json" in ran.args and "--help" not in ran.args:
+    if "--json" in ran.args and not {"--help", "-h", "-V", "--version"} & set(ran.args):
         _one_object(ran)
 
 
