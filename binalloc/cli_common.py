@@ -31,6 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 SPELLINGS: dict[str, str] = {
+    "None": "none",
     "allocator": "--allocator",
     "block_dim": "--block-dim",
     "blocks": "--blocks",

@@ -391,7 +391,7 @@ class Device:
                 file=self.module.path or None,
                 found=f"{self.engine.get(self.g, 0, 'retired')} of {blocks} blocks ended",
                 expected=f"all within {limit:,} cycles",
-                remedy=Hint("Raise the limit {max_cycles}, or lift it (none), or look for an endless loop."),
+                remedy=Hint("Raise the limit ({max_cycles} N, or {max_cycles} {None}), or look for an endless loop."),
             )
 
     def result(self, resident: int) -> Result:

@@ -440,7 +440,7 @@ def test_verify_proves_every_kernel_that_changed_and_with_a_name_that_one_alone(
     assert call("verify", first, second, "--kernel", "A").code == 0
 
 
-TWO_KERNELS = """
+EMPTY_KERNELS = """
 .kernel a
     EXIT
 .end
@@ -460,7 +460,8 @@ TWO_KERNELS = """
     ],
 )
 def test_verify_answers_no_where_kernels_came_or_went(tmp_path: Path, old: str, new: str, finding: str) -> None:
-    for name, text in (("one", TWO_KERNELS), ("two", TWO_KERNELS.replace(old, new, 1) if old else TWO_KERNELS + new)):
+    changed = EMPTY_KERNELS.replace(old, new, 1) if old else EMPTY_KERNELS + new
+    for name, text in (("one", EMPTY_KERNELS), ("two", changed)):
         (tmp_path / name).write_bytes(call("asm", "-", stdin=text.encode()).raw)
     answer = call("verify", str(tmp_path / "one"), str(tmp_path / "two"), "--json")
     assert answer.code == 1, answer.err
