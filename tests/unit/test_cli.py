@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -463,6 +464,9 @@ def test_verify_answers_no_where_kernels_came_or_went(tmp_path: Path, old: str, 
     changed = EMPTY_KERNELS.replace(old, new, 1) if old else EMPTY_KERNELS + new
     for name, text in (("one", EMPTY_KERNELS), ("two", changed)):
         (tmp_path / name).write_bytes(call("asm", "-", stdin=text.encode()).raw)
-    answer = call("verify", str(tmp_path / "one"), str(tmp_path / "two"), "--json")
-    assert answer.code == 1, answer.err
-    assert any(finding in text for text in answer.json["findings"]), answer.json["findings"]
+    for kernel in ("", *re.findall(r"kernel (\w+)", changed)):
+        (tmp_path / "k.toml").write_text(f'kernel = "{kernel}"\ngrid = 1\nblock = 32\n')
+        launch = ["--launch", str(tmp_path / "k.toml"), "--engine", "python"] if kernel else []
+        answer = call("verify", str(tmp_path / "one"), str(tmp_path / "two"), *launch, "--json")
+        assert answer.code == 1, answer.err
+        assert any(finding in text for text in answer.json["findings"]), answer.json["findings"]
