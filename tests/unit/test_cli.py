@@ -463,7 +463,7 @@ EMPTY_KERNELS = """
 def test_verify_answers_no_where_kernels_came_or_went(tmp_path: Path, old: str, new: str, finding: str) -> None:
     changed = EMPTY_KERNELS.replace(old, new, 1) if old else EMPTY_KERNELS + new
     for name, text in (("one", EMPTY_KERNELS), ("two", changed)):
-        (tmp_path / name).write_bytes(call("asm", "-", stdin=text.encode()).raw)
+        (tmp_path / name).write_bytes(call("schedule", "-", stdin=call("asm", "-", stdin=text.encode()).raw).raw)
     for kernel in ("", *re.findall(r"kernel (\w+)", changed)):
         (tmp_path / "k.toml").write_text(f'kernel = "{kernel}"\ngrid = 1\nblock = 32\n')
         launch = ["--launch", str(tmp_path / "k.toml"), "--engine", "python"] if kernel else []
