@@ -279,8 +279,9 @@ def rewrite(
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = _optional_launch(launch, size)
-    module, data = load_or_import(file, machine, kernel or (loaded.kernel if loaded else None))
-    name = find_kernel(module, kernel or (loaded.kernel if loaded else None)).name
+    named = kernel or (loaded.kernel if loaded else None)
+    module, data = load_or_import(file, machine, named)
+    name = find_kernel(module, named).name
     if loaded is not None:
         from binalloc.emulator.launch import check_against
 

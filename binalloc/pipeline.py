@@ -208,9 +208,7 @@ def _require_blocks(module: Module, request: Request, version: Version) -> None:
     """The blocks asked for beside registers or slots are resident, or it is refused."""
     if request.blocks is None or version.blocks_per_sm >= request.blocks:
         return
-    kernel = module.function(request.kernel)
-    threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
-    most = next(b for b in levels(request.machine, threads, shared) if b.blocks == request.blocks)
+    most = explicit_budget(module, replace(request, registers=None, slots=None))
     raise Refused(
         f"{request.blocks} blocks are not resident with that many registers and slots",
         file=module.path or None,

@@ -10,12 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.fields import PT
+from binalloc.isa.fields import NEVER
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface import View, successors, view
-
-NEVER = (PT, True)
-"""The guard `@!PT`: no thread executes the instruction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,8 +105,6 @@ class _Builder:
             view = cfg.views[i]
             if view.control == "return" or i in self.callees:
                 self._boundary(i, view, val)
-            elif view.control == "call":
-                pass  # of @!PT
             elif view.defs or view.uses or view.guard or i in self.live.facts.local:
                 self._instruction(i, view, val)
         self.out[block] = {loc: val[loc] for loc in bits(self.live.live_out[block])}

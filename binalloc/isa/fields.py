@@ -146,4 +146,6 @@ CONTROL_FIELDS: tuple[str, ...] = ("stall", "yield", "wbar", "rbar", "wait", "re
 
 RZ = 255
 PT = 7
+NEVER = (PT, True)
+"""The guard `@!PT`: no thread executes the instruction."""
 NO_BARRIER = 7

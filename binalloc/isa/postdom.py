@@ -6,7 +6,19 @@ reconvergence point.
 
 from __future__ import annotations
 
-from binalloc.isa.instruction import Instr
+from binalloc.isa.instruction import Function, Instr
+
+
+def unusual_points(fn: Function) -> dict[int, int]:
+    """Reconvergence points of the branches of `fn` that may diverge, by branch; none where each is its branch's
+    immediate post-dominator, so that lanes come to the points in the order in which they wait."""
+    found = ((i, fn.reconvergence(i)) for i, instr in enumerate(fn.instrs) if instr.op.control == "branch")
+    points = {i: p for i, p in found if p is not None and fn.instrs[i].guarded and 0 <= p < len(fn.instrs)}
+    if not points:
+        return {}
+    targets = {i: fn.target(i) for i, instr in enumerate(fn.instrs) if instr.op.control == "branch"}
+    nearest = immediate_postdominators(fn.instrs, targets)
+    return {} if all(p == min(nearest[i], len(fn.instrs) - 1) for i, p in points.items()) else points
 
 
 def immediate_postdominators(instrs: list[Instr], targets: dict[int, int]) -> list[int]:

@@ -14,7 +14,7 @@ from binalloc.errors import Refused
 from binalloc.isa import build
 from binalloc.isa.instruction import Function, Instr, Origin
 from binalloc.isa.interface import links, relink, rename
-from binalloc.isa.postdom import immediate_postdominators
+from binalloc.isa.postdom import unusual_points
 from binalloc.models.bitset import bits
 from binalloc.transform.normalise import Normalised
 from binalloc.transform.registers import RegisterAllocation
@@ -119,14 +119,7 @@ class _Emitter:
         """Words of the source that are reconvergence points and must stay words of their own: else lanes that never
         came to the point, or waited for another, would come to it with the word behind it. Empty where all are the
         immediate post-dominators of their branches: lanes then come to both words anyway."""
-        fn = self.source.function
-        points = {i: point for i in range(len(fn.instrs)) if (point := fn.reconvergence(i)) is not None}
-        if not points:
-            return set()
-        targets = {i: fn.target(i) for i, instr in enumerate(fn.instrs) if instr.op.control == "branch"}
-        nearest = immediate_postdominators(fn.instrs, targets)
-        proper = all(point == min(nearest[i], len(fn.instrs) - 1) for i, point in points.items())
-        return set() if proper else set(points.values())
+        return set(unusual_points(self.source.function).values())
 
     def _only_a_call(self, leader: int, start: int) -> bool:
         """Is the block just emitted from `start` nothing but the call of a detour that `normalise` made?"""

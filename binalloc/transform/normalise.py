@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.isa.build import branch, nothing
-from binalloc.isa.fields import PT
+from binalloc.isa.fields import NEVER, PT
 from binalloc.isa.instruction import Function, Instr
 from binalloc.isa.interface import links, relink
 
@@ -59,7 +59,7 @@ def expand_guarded_calls(fn: Function) -> Normalised:
 
 def _never_called(instr: Instr) -> bool:
     """`@!PT CALL`, direct or by address: no lane ever executes it."""
-    return instr.guarded and instr.guard == PT and instr.op.control in ("call", "call_indirect")
+    return (instr.guard, instr.guard_neg) == NEVER and instr.op.control in ("call", "call_indirect")
 
 
 def _guarded_call(instr: Instr) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface import View, successors, view
-from binalloc.isa.postdom import immediate_postdominators
+from binalloc.isa.postdom import unusual_points
 
 
 @dataclass
@@ -177,18 +177,7 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
 def _passed(graph: InstrGraph, base: int, fn: Function) -> set[int]:
     """Branches, by word, whose lanes may pass their reconvergence point while they wait for that of another branch: it
     lies within the reach of an inner branch with another point."""
-    targets: dict[int, int] = {}
-    points: dict[int, int] = {}
-    for index in range(len(fn.instrs)):
-        v = graph.views[base + index]
-        if v.control == "branch":
-            targets[index] = fn.target(index)
-            point = fn.reconvergence(index)
-            if v.guard is not None and point is not None and 0 <= point < len(fn.instrs):
-                points[index] = point
-    nearest = immediate_postdominators(fn.instrs, targets) if points else []
-    if all(point == min(nearest[index], len(fn.instrs) - 1) for index, point in points.items()):
-        return set()
+    points = unusual_points(fn)
 
     def reach(index: int, stop: int) -> set[int]:
         starts = [s for s in graph.succ[base + index] if s != stop]

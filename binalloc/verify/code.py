@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from binalloc.isa.fields import NEVER
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
 from binalloc.isa.interface import ADDRESS, PRED, REG, ConstantRead, Memory, Ref, View, constant_reads, view
 from binalloc.isa.shapes import (
@@ -22,9 +23,6 @@ from binalloc.isa.shapes import (
     special_register,
 )
 from binalloc.verify.lattice import PRED0, Cond, local_key, pred_key, reg_key
-
-NEVER = (7, True)
-"""The guard `@!PT`: no thread executes the instruction."""
 
 
 def ref_bits(ref: Ref) -> list[int]:
