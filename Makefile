@@ -57,7 +57,7 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.emulator_rates --cold
 
 docs: $(STAMP)
-	$(BIN)/python -m binalloc.isa.doc
+	$(BIN)/python -m binalloc.isa.table.doc
 	$(BIN)/python -m binalloc.frontend.doc
 
 samples: $(STAMP)

@@ -9,22 +9,24 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from binalloc.version import VERSION
+
 if TYPE_CHECKING:
-    from binalloc.emulator.launch import Launch, load_launch
-    from binalloc.emulator.run import Result, run
+    from binalloc.emulator.host.run import Result, run
     from binalloc.errors import BinallocError, KernelFault, LimitHit, MalformedInput, Refused, UsageError
     from binalloc.frontend.importer import import_ptx
-    from binalloc.isa.assembler import assemble
-    from binalloc.isa.container import load, read_module, save, write_module
-    from binalloc.isa.disassembler import disassemble
+    from binalloc.isa.container.files import load, read_module, save, write_module
     from binalloc.isa.instruction import Module
-    from binalloc.models.machine import Machine, list_machines, load_machine
-    from binalloc.models.occupancy import occupancy
-    from binalloc.pipeline import Outcome, Request, rewrite_kernel
-    from binalloc.transform.schedule import schedule
+    from binalloc.isa.text.assembler import assemble
+    from binalloc.isa.text.disassembler import disassemble
+    from binalloc.launch.file import Launch, load_launch
+    from binalloc.models.machines.occupancy import occupancy
+    from binalloc.models.machines.reader import Machine, list_machines, load_machine
+    from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
+    from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "BinallocError",
@@ -58,18 +60,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "emulator.launch": ("Launch", "load_launch"),
-    "emulator.run": ("Result", "run"),
+    "launch.file": ("Launch", "load_launch"),
+    "emulator.host.run": ("Result", "run"),
     "errors": ("BinallocError", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
     "frontend.importer": ("import_ptx",),
-    "isa.assembler": ("assemble",),
-    "isa.container": ("load", "read_module", "save", "write_module"),
-    "isa.disassembler": ("disassemble",),
+    "isa.text.assembler": ("assemble",),
+    "isa.container.files": ("load", "read_module", "save", "write_module"),
+    "isa.text.disassembler": ("disassemble",),
     "isa.instruction": ("Module",),
-    "models.machine": ("Machine", "list_machines", "load_machine"),
-    "models.occupancy": ("occupancy",),
-    "pipeline": ("Outcome", "Request", "rewrite_kernel"),
-    "transform.schedule": ("schedule",),
+    "models.machines.reader": ("Machine", "list_machines", "load_machine"),
+    "models.machines.occupancy": ("occupancy",),
+    "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
+    "transform.schedule.schedule": ("schedule",),
     "verify.checker": ("check",),
 }
 

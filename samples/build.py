@@ -19,10 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from binalloc.frontend.importer import import_ptx
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import write_module
-from binalloc.models.machine import load_machine
-from binalloc.transform.schedule import schedule
+from binalloc.isa.container.files import write_module
+from binalloc.isa.text.assembler import assemble
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.schedule.schedule import schedule
 
 SAMPLES = Path(__file__).parent
 MACHINE = "gtx680"

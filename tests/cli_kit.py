@@ -9,7 +9,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from binalloc.cli import main
+from binalloc.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from binalloc.emulator.bits import PRIMITIVES
-from binalloc.emulator.device import REGISTRY
+from binalloc.emulator.arithmetic.bits import PRIMITIVES
+from binalloc.emulator.state.device import REGISTRY
 
-MODULES = ("arith_int", "arith_f32", "arith_f64", "arith_conv", "arith_atomic", "mufu")
-ARITHMETIC = ("binalloc.emulator.arith_", "binalloc.emulator.mufu")
+MODULES = ("integer", "float32", "float64", "conversion", "atomic", "mufu")
+ARITHMETIC = "binalloc.emulator.arithmetic."
 
 
 @cache
@@ -22,8 +22,8 @@ def compiled() -> dict[str, Callable[..., Any]]:
     from numba import njit
 
     for name in MODULES:
-        importlib.import_module("binalloc.emulator." + name)
-    from binalloc.emulator import bits, bits_numba
+        importlib.import_module(ARITHMETIC + name)
+    from binalloc.emulator.arithmetic import bits, bits_numba
 
     table: dict[str, Any] = {name: getattr(bits_numba, name) for name in PRIMITIVES}
     # intrinsics are callable only from compiled code

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from binalloc.isa.fields import NO_BARRIER
 from binalloc.isa.instruction import Control, Function, Module
+from binalloc.isa.table.fields import NO_BARRIER
 from tests.mutants import Mutant
 
 SCOREBOARDS = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from binalloc.isa import elf
+from binalloc.isa.container import elf
 
 
 @dataclass

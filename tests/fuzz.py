@@ -19,15 +19,15 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from binalloc.emulator.launch import load_launch
 from binalloc.errors import BinallocError, LimitHit, MalformedInput, Refused, UsageError
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import read_module, write_module
-from binalloc.isa.disassembler import disassemble
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import Machine, load_machine
+from binalloc.isa.text.assembler import assemble
+from binalloc.isa.text.disassembler import disassemble
+from binalloc.launch.file import load_launch
+from binalloc.models.machines.reader import Machine, load_machine
 from binalloc.report.inspect import inspect_module, render_inspection
-from binalloc.transform.schedule import schedule
+from binalloc.transform.schedule.schedule import schedule
 from tests.isa_random import corrupt
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -82,8 +82,8 @@ def binary_case(rng: random.Random, files: list[bytes], machine: Machine, seen: 
 
 def emulate(module: Module, machine: Machine) -> None:
     """The first cycles of a run; faults, limits and refusals are all fine."""
-    from binalloc.emulator.run import run
-    from binalloc.pipeline import find_kernel
+    from binalloc.emulator.host.run import run
+    from binalloc.pipeline.pipeline import find_kernel
 
     name = find_kernel(module, None).name
     if name in SMALL:
@@ -92,7 +92,7 @@ def emulate(module: Module, machine: Machine) -> None:
 
 def rewrite_and_check(module: Module, machine: Machine, rng: random.Random) -> None:
     """A rewrite for a random budget; what comes out must pass the checker and be a valid binary."""
-    from binalloc.pipeline import Request, build_version, find_kernel
+    from binalloc.pipeline.pipeline import Request, build_version, find_kernel
 
     request = Request(find_kernel(module, None).name, machine, LAUNCH)
     try:

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from binalloc.cli_common import CYCLES_LIMIT
+from binalloc.cli.common import CYCLES_LIMIT
 from tests.fuzz_material import STRINGS, Material, damaged
 
 INTEGERS = (

@@ -34,7 +34,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from binalloc.emulator.warm import warm_up
+from binalloc.emulator.host.warm import warm_up
 from tests.fuzz_commands import COMMANDS, RUNNERS, commands
 from tests.fuzz_material import REFERENCE, ROOT, Material
 
@@ -93,7 +93,7 @@ class Watch:
 
 
 def _from_numba(event: str, args: tuple[Any, ...]) -> bool:
-    """Numba's own index is a pickle; what may stand in its folder is `emulator.cache`'s business."""
+    """Numba's own index is a pickle; what may stand in its folder is `emulator.host.cache`'s business."""
     return event == "pickle.find_class" and str(args[0]).split(".")[0] in ("numba", "llvmlite", "numpy", "builtins")
 
 
@@ -109,7 +109,7 @@ class Ran:
 
 def run_here(args: list[str], stdin: bytes) -> Ran:
     """The command line in this process, its streams in memory."""
-    from binalloc.cli import main
+    from binalloc.cli.main import main
 
     streams = [io.TextIOWrapper(io.BytesIO(data), "utf-8", "backslashreplace") for data in (stdin, b"", b"")]
     saved = sys.stdin, sys.stdout, sys.stderr

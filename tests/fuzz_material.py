@@ -16,15 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from binalloc.emulator.launch import load_launch
 from binalloc.errors import MalformedInput
-from binalloc.isa.container import read_module, write_module
-from binalloc.isa.elf_write import write_elf
-from binalloc.isa.fields import FIELDS
+from binalloc.isa.container.files import read_module, write_module
+from binalloc.isa.container.write import write_elf
 from binalloc.isa.instruction import Instr
-from binalloc.isa.rules import shapes
-from binalloc.models.machine import load_machine
-from binalloc.pipeline import Request, build_version
+from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.table.rules import shapes
+from binalloc.launch.file import load_launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.pipeline import Request, build_version
 from tests.isa_random import corrupt, random_control, random_instr
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]

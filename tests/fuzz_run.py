@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.engine import bounds_checked
-from binalloc.emulator.launch_types import Argument, Init, Launch, Texture
-from binalloc.emulator.run import run
-from binalloc.emulator.warm import warm_up
+from binalloc.emulator.host.engine import bounds_checked
+from binalloc.emulator.host.run import run
+from binalloc.emulator.host.warm import warm_up
 from binalloc.errors import BinallocError, LimitHit, MalformedInput
-from binalloc.isa.container import load, read_module, write_module
+from binalloc.isa.container.files import load, read_module, write_module
 from binalloc.isa.instruction import Instr, Module, make
-from binalloc.isa.interface import view
-from binalloc.models.machine import Machine, load_machine
+from binalloc.isa.interface.view import view
+from binalloc.launch.types import Argument, Init, Launch, Texture
+from binalloc.models.machines.reader import Machine, load_machine
 from tests.fuzz import SAMPLES, SMALL, smash_code
 from tests.isa_random import random_module
 

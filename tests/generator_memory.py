@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from binalloc.isa.opcodes import SPECIAL_REGISTERS
+from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 from tests.generator_options import ARRAY_WORDS, BANK, BANK_BYTES, EXTRA_WORDS, ODD_BANK, ODD_BYTES, Options
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from binalloc.isa.opcodes import BY_NAME, SPECIAL_REGISTERS
+from binalloc.isa.table.opcodes import BY_NAME, SPECIAL_REGISTERS
 from tests.generator_memory import memory_kinds
 from tests.generator_options import BANK, BANK_BYTES, INPUT_BYTES, LOCAL_WORDS, Options, Params
 from tests.generator_warps import warp_kinds

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 
-from binalloc.emulator.launch_types import Argument, Init, Launch
+from binalloc.launch.types import Argument, Init, Launch
 
 _HEAD = """.kernel k
 .block 32

@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from binalloc.emulator.launch_types import Launch
 from binalloc.isa.instruction import Module
+from binalloc.launch.types import Launch
 from tests.generator_options import Options
 from tests.generators import program
 

@@ -11,10 +11,10 @@ import random
 import struct
 from dataclasses import fields, replace
 
-from binalloc.emulator.launch_types import Argument, Init, Launch
 from binalloc.isa.instruction import Function, Module, Param, SharedVar
-from binalloc.models.machine import load_machine
-from binalloc.models.machine_model import Machine
+from binalloc.launch.types import Argument, Init, Launch
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
 from tests.generator_chain import chain
 from tests.generator_flow import Body, Summary
 from tests.generator_memory import finish, prepare
@@ -240,7 +240,7 @@ def _info(module: Module, o: Options, params: Params, local: int) -> None:
 
 
 def _registers(fn: Function) -> set[int]:
-    from binalloc.isa.interface import view
+    from binalloc.isa.interface.view import view
 
     return {
         r

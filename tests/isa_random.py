@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 
 from binalloc.errors import BinallocError
-from binalloc.isa.container import read_module, write_module
-from binalloc.isa.fields import FIELDS, RZ
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import (
     ConstantVar,
     Control,
@@ -20,8 +19,9 @@ from binalloc.isa.instruction import (
     SharedVar,
     make,
 )
-from binalloc.isa.opcodes import MODIFIERS, WIDTH_BYTES
-from binalloc.isa.rules import Shape, shapes
+from binalloc.isa.table.fields import FIELDS, RZ
+from binalloc.isa.table.opcodes import MODIFIERS, WIDTH_BYTES
+from binalloc.isa.table.rules import Shape, shapes
 from binalloc.isa.validate import fill_resources
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.launch_types import DTYPES, Argument, Field, Launch
-from binalloc.emulator.launch_types import Texture as LaunchTexture
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.frontend.ir import Program, dump
-from binalloc.frontend.lower.module import lower_module
+from binalloc.frontend.lower.program.module import lower_module
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
+from binalloc.launch.types import DTYPES, Argument, Field, Launch
+from binalloc.launch.types import Texture as LaunchTexture
+from binalloc.models.machines.reader import load_machine
 from tests.ptx.interpreter import interpret
 from tests.ptx.textures import Texture
 

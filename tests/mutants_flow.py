@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from binalloc.isa.instruction import Function, Instr, Module, make
-from binalloc.isa.interface import view
-from binalloc.isa.opcodes import SPECIAL_REGISTERS
-from binalloc.isa.shapes import add_immediate, register_copy, special_register
+from binalloc.isa.interface.recognise import add_immediate, register_copy, special_register
+from binalloc.isa.interface.view import view
+from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 from tests.mutants import Mutant, Mutation, Piece, inserted, reachable, rebuild, replaced
 
 SR = {name: k for k, name in enumerate(SPECIAL_REGISTERS)}

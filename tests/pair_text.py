@@ -11,8 +11,8 @@ A rewritten function stands for the original of the same name up to a `.` (f.1 s
 
 from __future__ import annotations
 
-from binalloc.isa.fields import PT
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, make
+from binalloc.isa.table.fields import PT
 
 PARAMETERS = 64
 """Bytes of bank 0 that every kernel has."""

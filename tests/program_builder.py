@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.isa.fields import PT
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, make
+from binalloc.isa.table.fields import PT
 
 Guard = tuple[int, bool]
 ALWAYS: Guard = (PT, False)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.launch_types import DTYPES, Argument, Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
+from binalloc.launch.types import DTYPES, Argument, Launch
 from tests.generators import roomy_machine
 
 Array = np.ndarray[Any, Any]

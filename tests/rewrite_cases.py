@@ -14,14 +14,14 @@ from functools import cached_property
 
 import numpy as np
 
-from binalloc.emulator.launch_types import Launch
-from binalloc.emulator.run import Result, run
+from binalloc.emulator.host.run import Result, run
 from binalloc.errors import BinallocError
-from binalloc.isa.container import read_module, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.transform.registers import Infeasible
-from binalloc.transform.rewrite import minimum_registers, rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.launch.types import Launch
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.generators import random_program, roomy_machine
 

@@ -1,5 +1,6 @@
 """The predicate-aware backward step, and the solver over it, that all liveness is built from: of locations in a binary
-(`liveness`) and of values in virtual code (`transform.vliveness`), so that both decide alike what a guard keeps alive.
+(`liveness`) and of values in virtual code (`transform.virtual.liveness`), so that both decide alike
+what a guard keeps alive.
 
 A guarded definition does not kill, yet `@P0 MOV R1; @P0 use R1` does not make R1 live above. So a place is dead, live,
 or *live only under a literal* (P or !P of the predicate's present value):
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from binalloc.isa.fields import PT
+from binalloc.isa.table.fields import PT
 
 ALWAYS = -1
 NEVER = -2

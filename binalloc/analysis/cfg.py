@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.fields import NEVER
 from binalloc.isa.instruction import Function
-from binalloc.isa.interface import View, successors, view
+from binalloc.isa.interface.view import View, successors, view
+from binalloc.isa.table.fields import NEVER
 
 
 @dataclass(frozen=True, slots=True)

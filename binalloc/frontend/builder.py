@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from binalloc.frontend.ir import PT, RZ, Block, Node, Registers
 from binalloc.isa.instruction import Instr, default_fields
-from binalloc.isa.opcodes import (
+from binalloc.isa.table.opcodes import (
     BY_NAME,
     FORM_C_CONST,
     FORM_C_IMM,
@@ -220,7 +220,7 @@ class Builder:
         o = op.operand.get(operand) or op.operand.get("r" + operand)
         assert o is not None, (op.name, operand)
         if not isinstance(o.units, int):
-            from binalloc.isa.opcodes import UNITS
+            from binalloc.isa.table.opcodes import UNITS
 
             key, table = UNITS[o.units]
             value = fields.get(key, 0)

@@ -14,7 +14,8 @@ from binalloc.frontend.ir import Program
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.isa.instruction import Module
-from binalloc.models.machine_model import Machine
+from binalloc.models.machines.model import Machine
+from binalloc.version import VERSION
 
 _RESERVES = (0, 24, 40, 64, 100)
 """Registers that callees leave to each caller, tried in turn where all together need more than 255."""
@@ -71,8 +72,8 @@ def import_ptx(
     kernels that can; with skip_unsupported only where none can); UsageError for a missing kernel.
     """
     from binalloc.frontend.ptx.parser import parse
-    from binalloc.models.machine import DEFAULT_MACHINE, load_machine
-    from binalloc.transform.schedule import schedule
+    from binalloc.models.machines.reader import DEFAULT_MACHINE, load_machine
+    from binalloc.transform.schedule.schedule import schedule
 
     parsed = parse(text, path)
     left_out: list[LeftOut] = []
@@ -102,7 +103,7 @@ def _allocated(
     skip_unsupported: bool,
 ) -> Allocated:
     """Lowered, optimised, with registers. Raises NotImportable; NoRoom where registers lack and nothing is skipped."""
-    from binalloc.frontend.lower.module import lower_module
+    from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
 
     demand: dict[str, int] = {}
@@ -169,7 +170,6 @@ def _reached(module: Module, name: str) -> list[str]:
 
 
 def _provenance(text: str, path: str, machine: str) -> dict[str, object]:
-    from binalloc import __version__
 
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return {"tool": "binalloc import-ptx", "version": __version__, "input_sha256": digest, "machine": machine}
+    return {"tool": "binalloc import-ptx", "version": VERSION, "input_sha256": digest, "machine": machine}

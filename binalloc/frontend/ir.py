@@ -3,7 +3,7 @@
 Instructions are ordinary `isa.instruction.Instr`, except that their register numbers are *virtual units* and their
 predicates virtual predicates. A unit is one 32-bit value place, numbered from FIRST_REGISTER; an operand of several
 registers names its first unit and covers the next ones. Units come in groups of 1, 2 or 4 consecutive numbers which
-will stand in consecutive, aligned registers. RZ (255) and PT (7) keep their numbers, so that `isa.interface.view` reads
+will stand in consecutive, aligned registers. RZ (255) and PT (7) keep their numbers, so that `isa.interface` reads
 virtual code as it reads real code. There is no SSA form: a unit may be written several times (PTX variables that merge
 values), but most are written once (`single definitions`).
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
-from binalloc.isa.interface import View, view
+from binalloc.isa.interface.view import View, view
 
 FIRST_REGISTER = 256
 FIRST_PREDICATE = 8
@@ -109,7 +109,7 @@ class Node:
 
     @property
     def view(self) -> View:
-        """`isa.interface.view` of the instruction, cached."""
+        """`isa.interface` of the instruction, cached."""
         if self._view is None:
             self._view = view(self._instr)
         return self._view
@@ -218,7 +218,7 @@ class Program:
 
 def dump(routine: Routine) -> str:
     """Readable text of a routine, one node a line."""
-    from binalloc.isa.disassembler import format_instr
+    from binalloc.isa.text.disassembler import format_instr
 
     successors = routine.successors()
     lines = [f"{routine.info.kind} {routine.name}"]

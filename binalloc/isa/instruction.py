@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from binalloc.isa.fields import NO_BARRIER, PT
-from binalloc.isa.opcodes import OPCODES, OpSpec
+from binalloc.isa.table.fields import NO_BARRIER, PT
+from binalloc.isa.table.opcodes import OPCODES, OpSpec
 
 
 class Control(NamedTuple):
@@ -99,7 +99,7 @@ def make(
 
     Raises KeyError for an unknown opcode and ValueError for a field the opcode does not use in that form.
     """
-    from binalloc.isa.opcodes import BY_NAME
+    from binalloc.isa.table.opcodes import BY_NAME
 
     op = OPCODES[name] if isinstance(name, int) else BY_NAME[name]
     f = default_fields(op, fields)

@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.fields import RZ
 from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
-from binalloc.isa.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
-from binalloc.isa.rules import shape_of
+from binalloc.isa.table.fields import RZ
+from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
+from binalloc.isa.table.rules import shape_of
 
 NAME_LIMIT = 1024
 NAME = re.compile(rf"[A-Za-z_$][\w$.]{{0,{NAME_LIMIT - 1}}}", re.ASCII)

@@ -14,7 +14,7 @@ from binalloc.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Allocator:
-    """slots: uses shared-memory slots. priority: which variables keep them (binalloc.models.slots.PRIORITIES).
+    """slots: uses shared-memory slots. priority: which variables keep them (`allocation.slots.PRIORITIES`).
 
     exact: placement by CP-SAT, warm-started by the heuristic.
     """

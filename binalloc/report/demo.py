@@ -13,8 +13,8 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
-    from binalloc.models.machine import Machine
-    from binalloc.pipeline import Outcome, Request, Version
+    from binalloc.models.machines.reader import Machine
+    from binalloc.pipeline.pipeline import Outcome, Request, Version
 
 
 def run_demo(
@@ -56,7 +56,7 @@ def _in_parallel(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
-    from binalloc.emulator.warm import warm_up
+    from binalloc.emulator.host.warm import warm_up
 
     progress("compiling the emulator (first run only)" if engine == "numba" else "starting")
     warm_up(engine)
@@ -83,8 +83,8 @@ def _row(
     max_cycles: int | None,
     progress: Callable[[str], None] = _silent,
 ) -> dict[str, Any]:
-    from binalloc.emulator.launch import load_launch
-    from binalloc.pipeline import Request, find_kernel, rewrite_kernel
+    from binalloc.launch.file import load_launch
+    from binalloc.pipeline.pipeline import Request, find_kernel, rewrite_kernel
 
     module = _module(stem, machine)
     launch = load_launch(stem.with_suffix(".toml"), size)
@@ -110,7 +110,7 @@ def _row(
 def _module(stem: Path, machine: Machine) -> Module:
     """The sample's binary; from PTX if there is none."""
     from binalloc.frontend.importer import import_ptx
-    from binalloc.isa.container import load
+    from binalloc.isa.container.files import load
 
     binary, source = stem.with_suffix(".loom"), stem.with_suffix(".ptx")
     return load(binary) if binary.exists() else import_ptx(source.read_text(), source.name, machine=machine).module
@@ -119,7 +119,7 @@ def _module(stem: Path, machine: Machine) -> Module:
 def _versions(request: Request, outcome: Outcome) -> dict[str, dict[str, Any] | None]:
     """original, local and best, each with its own verdict: results as the launch file's reference says (computed with
     NumPy), or as the original's where there is none. Rewritten ones have passed the checker before."""
-    from binalloc.pipeline import same_results
+    from binalloc.pipeline.pipeline import same_results
 
     out: dict[str, dict[str, Any] | None] = {}
     found = {"original": outcome.original, "local": outcome.local, "best": outcome.rewritten}
@@ -145,7 +145,7 @@ def _nearest(outcome: Outcome) -> dict[str, Any] | None:
 
 def _matches_reference(request: Request, version: Version) -> bool:
     """The buffers against the launch file's own reference, computed with NumPy."""
-    from binalloc.emulator.launch import compare, reference_outputs
+    from binalloc.launch.file import compare, reference_outputs
 
     launch = request.launch
     if launch is None or launch.reference is None:
@@ -156,7 +156,7 @@ def _matches_reference(request: Request, version: Version) -> bool:
 
 def _unified_choice(module: Any, request: Request, outcome: Outcome) -> dict[str, Any]:
     """What the paper's static policy would have chosen, and what that would have given."""
-    from binalloc.pipeline import measure, rewrite_kernel
+    from binalloc.pipeline.pipeline import measure, rewrite_kernel
 
     static = rewrite_kernel(module, replace(request, policy="unified", emulate=False))
     chosen = static.rewritten

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.errors import UsageError
-from binalloc.isa.disassembler import format_instr
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.text.disassembler import format_instr
 
 
 def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str, Any]]:
@@ -15,7 +15,7 @@ def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str,
     kind: same, changed, inserted, deleted. Functions without an instruction map are compared word by word.
     """
     if kernel is not None:
-        from binalloc.pipeline import find_kernel, reachable
+        from binalloc.pipeline.pipeline import find_kernel, reachable
 
         names = {fn.name for fn in reachable(new, find_kernel(new, kernel).name)}
     else:

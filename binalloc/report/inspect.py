@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from binalloc.errors import Refused
-from binalloc.isa.disassembler import format_instr
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.models.machine import Machine
+from binalloc.isa.text.disassembler import format_instr
+from binalloc.models.machines.reader import Machine
 from binalloc.printable import one_line
 from binalloc.report.table import table
 
@@ -27,7 +27,7 @@ def inspect_module(module: Module, data: bytes, kernel: str | None, views: list[
     data: the bytes `module` was read from. Raises UsageError (no such kernel, or several to choose from), and for webs,
     pressure, stack and minimum Refused on recursion and indirect calls.
     """
-    from binalloc.pipeline import find_kernel
+    from binalloc.pipeline.pipeline import find_kernel
 
     found: Json = {"file": module.path}
     name = ""
@@ -64,7 +64,7 @@ def _headers(data: bytes) -> list[Json]:
     """The section headers of a file that `read_module` has accepted, without the null section."""
     from construct import Array
 
-    from binalloc.isa import elf
+    from binalloc.isa.container import elf
 
     header = elf.EHDR.parse(data[: elf.EHDR_BYTES])
     end = header.e_shoff + header.e_shnum * elf.SHDR_BYTES
@@ -118,7 +118,7 @@ def _register(number: int) -> str | None:
 
 def _occupancy(fn: Function, machine: Machine) -> Json | None:
     """Blocks per SM where the binary itself says the block size; dynamic shared memory is taken as 0."""
-    from binalloc.models.budget import shared_with_slots
+    from binalloc.models.machines.budget import shared_with_slots
 
     x, y, z = (n or 1 for n in fn.info.block)
     shared = shared_with_slots(fn.info.shared_bytes, x * y * z, fn.info.slot_bytes // 128)
@@ -225,7 +225,7 @@ def _stack(module: Module, kernel: str) -> Json:
 
 
 def _minimum(module: Module, kernel: str) -> Json:
-    from binalloc.transform.rewrite import minimum_registers
+    from binalloc.transform.rewrite.rewrite import minimum_registers
 
     info = module.function(kernel).info
     if info.slot_bytes or info.spill_local:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.errors import Hint, UsageError
-from binalloc.models.machine import list_machines, load_machine, machine_to_dict
-from binalloc.models.occupancy import occupancy, occupancy_to_dict
+from binalloc.models.machines.occupancy import occupancy, occupancy_to_dict
+from binalloc.models.machines.reader import list_machines, load_machine, machine_to_dict
 from binalloc.printable import one_line
 from binalloc.report.table import table
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.pipeline import Outcome, Tried
+    from binalloc.pipeline.pipeline import Outcome, Tried
 
 _ROWS = (
     ("registers per thread", "registers"),

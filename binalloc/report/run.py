@@ -12,9 +12,9 @@ from binalloc.printable import quoted
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.emulator.launch import Launch
     from binalloc.isa.instruction import Module
-    from binalloc.models.machine import Machine
+    from binalloc.launch.file import Launch
+    from binalloc.models.machines.reader import Machine
 
 
 def run_to_dict(
@@ -29,10 +29,10 @@ def run_to_dict(
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
     """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError."""
-    from binalloc.emulator.launch import check_against
-    from binalloc.emulator.run import run
-    from binalloc.pipeline import find_kernel
-    from binalloc.pipeline_steps import run_progress
+    from binalloc.emulator.host.run import run
+    from binalloc.launch.file import check_against
+    from binalloc.pipeline.pipeline import find_kernel
+    from binalloc.pipeline.steps import run_progress
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
@@ -56,7 +56,7 @@ def run_to_dict(
 
 
 def _reference(launch: Launch, buffers: dict[str, Any]) -> dict[str, Any]:
-    from binalloc.emulator.launch import compare, reference_outputs
+    from binalloc.launch.file import compare, reference_outputs
 
     if launch.reference is None:
         raise UsageError("the launch file names no reference", file=launch.path or None, expected="[reference]")
@@ -70,7 +70,7 @@ def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> l
     cannot be written, or where a buffer is called as the file of a variable."""
     import numpy as np
 
-    from binalloc.isa.container import write_atomically
+    from binalloc.isa.container.files import write_atomically
 
     files = dict(buffers)
     for name, array in variables.items():

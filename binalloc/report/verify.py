@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from binalloc.report.control_codes import check_control_codes, render_control_codes
 
 if TYPE_CHECKING:
-    from binalloc.emulator.launch import Difference, Launch
     from binalloc.isa.instruction import Function, Module, Origin
-    from binalloc.models.machine import Machine
+    from binalloc.launch.file import Difference, Launch
+    from binalloc.models.machines.reader import Machine
 
 
 MOST_NOTES = 5
@@ -60,7 +60,7 @@ def verify_to_dict(
 
 def _kernels(old: Module, new: Module, kernel: str | None) -> list[str]:
     """The kernels to prove: the one named, else all that both have."""
-    from binalloc.pipeline import find_kernel
+    from binalloc.pipeline.pipeline import find_kernel
 
     if kernel is not None or not (old.kernels() and new.kernels()):
         name = find_kernel(new, kernel).name
@@ -70,7 +70,7 @@ def _kernels(old: Module, new: Module, kernel: str | None) -> list[str]:
 
 
 def _kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> str:
-    from binalloc.pipeline import find_kernel
+    from binalloc.pipeline.pipeline import find_kernel
 
     return find_kernel(new, kernel or launch.kernel).name if launch is not None else ""
 
@@ -124,13 +124,13 @@ def _compare_runs(
     old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, max_cycles: int | None,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    from binalloc.emulator.launch import check_against, compare, compare_globals, variable_name
-    from binalloc.emulator.run import run
-    from binalloc.pipeline_steps import run_progress
+    from binalloc.emulator.host.run import run
+    from binalloc.launch.file import check_against, compare, compare_globals, variable_name
+    from binalloc.pipeline.steps import run_progress
 
     rescheduled = any(fn.info.machine != machine.name for fn in old)
     if rescheduled:
-        from binalloc.transform.schedule import schedule
+        from binalloc.transform.schedule.schedule import schedule
 
         old = schedule(old, machine)
     for module in (old, new):
@@ -165,7 +165,7 @@ def _first_store(
     no place of their own (compare = "unordered")."""
     import numpy as np
 
-    from binalloc.emulator.watch import first_store
+    from binalloc.emulator.host.watch import first_store
 
     if d.mode == "unordered":
         return None

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from binalloc.isa.fields import NEVER
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
-from binalloc.isa.interface import ADDRESS, PRED, REG, ConstantRead, Memory, Ref, View, constant_reads, view
-from binalloc.isa.shapes import (
+from binalloc.isa.interface.recognise import (
     add_immediate,
     is_nop,
     predicate_pack,
@@ -22,6 +20,8 @@ from binalloc.isa.shapes import (
     register_zero,
     special_register,
 )
+from binalloc.isa.interface.view import ADDRESS, PRED, REG, ConstantRead, Memory, Ref, View, constant_reads, view
+from binalloc.isa.table.fields import NEVER
 from binalloc.verify.lattice import PRED0, Cond, local_key, pred_key, reg_key
 
 
@@ -41,7 +41,7 @@ def ref_keys(ref: Ref) -> list[int]:
 
 def text(fn: Function, i: int) -> str:
     """The instruction as the assembler would write it, for messages; "" outside the code."""
-    from binalloc.isa.disassembler import format_instr
+    from binalloc.isa.text.disassembler import format_instr
 
     if not 0 <= i < len(fn.instrs):
         return ""

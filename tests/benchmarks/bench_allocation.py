@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
-from binalloc.transform import registers, rewrite
-from binalloc.transform.exact import realised_cost
+from binalloc.transform.allocate import registers
+from binalloc.transform.allocate.exact import realised_cost
+from binalloc.transform.rewrite import rewrite
 from tests.benchmarks.bench_import import crowded_kernel
 from tests.generators import random_program
 

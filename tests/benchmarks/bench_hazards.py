@@ -12,9 +12,9 @@ import sys
 import time
 
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
-from binalloc.transform.schedule import schedule
-from binalloc.verify.hazards import find_hazards
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.schedule.schedule import schedule
+from binalloc.verify.hazards.check import find_hazards
 from tests.program_builder import Code, module_of
 
 SIZES = (1_000, 10_000, 100_000)

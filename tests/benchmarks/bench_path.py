@@ -12,10 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from binalloc.isa.bulk import decode_words, encode_words
-from binalloc.models.machine import load_machine
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.isa.encoding.bulk import decode_words, encode_words
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.generators import random_program, roomy_machine
 

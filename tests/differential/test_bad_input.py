@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.isa import elf
-from binalloc.isa.container import read_module
+from binalloc.isa.container import elf
+from binalloc.isa.container.files import read_module
 from tests.cli_kit import NAMES, SAMPLES, call, launch, loom, refused
 
 CALLCHAIN = (SAMPLES / "callchain.loom").read_bytes()
@@ -103,7 +103,7 @@ def test_hostile_file(case: str, tmp_path: Path) -> None:
 
 
 def bra_field(name: str) -> tuple[int, int]:
-    from binalloc.isa.fields import FIELDS
+    from binalloc.isa.table.fields import FIELDS
 
     field = FIELDS[name]
     return field.lo, field.width

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.engine import ENGINES
-from binalloc.emulator.launch_types import Argument, Init, Launch, Texture
-from binalloc.emulator.run import run
+from binalloc.emulator.host.engine import ENGINES
+from binalloc.emulator.host.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import GLOBAL_VARIABLES, Instr, Module
-from binalloc.models.machine import load_machine
+from binalloc.launch.types import Argument, Init, Launch, Texture
+from binalloc.models.machines.reader import load_machine
 from tests.unit.emulator_kit import address, go, module, op, store
 
 TOP = 1 << 64

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import parse_launch
 from binalloc.errors import MalformedInput
-from binalloc.isa.container import read_module
-from binalloc.isa.elf_write import write_elf
+from binalloc.isa.container.files import read_module
+from binalloc.isa.container.write import write_elf
+from binalloc.launch.file import parse_launch
 from tests.cli_kit import ROOT, SAMPLES, call, launch, loom, refused
 
 KERNEL = ".kernel k\n.param {name} 8\n.block 32\n    MOV R1, 7\n    EXIT\n.end\n"
@@ -271,7 +271,7 @@ def test_a_reader_that_left_does_not_change_the_answer() -> None:
 def test_a_defect_whose_own_text_fails_is_still_exit_code_70(monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
-    from binalloc.cli import main
+    from binalloc.cli.main import main
 
     class Mute(Exception):
         def __str__(self) -> str:
@@ -281,7 +281,7 @@ def test_a_defect_whose_own_text_fails_is_still_exit_code_70(monkeypatch: pytest
         def broken(text: str, path: str, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr("binalloc.isa.assembler.assemble", broken)
+        monkeypatch.setattr("binalloc.isa.text.assembler.assemble", broken)
         for as_json in ([], ["--json"]):
             result = CliRunner().invoke(main, ["asm", str(SAMPLES / "callchain.lasm"), *as_json])
             assert result.exit_code == 70

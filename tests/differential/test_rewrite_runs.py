@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import load_launch
-from binalloc.emulator.launch_types import Argument, Launch
-from binalloc.emulator.run import Result, run
+from binalloc.emulator.host.run import Result, run
 from binalloc.errors import KernelFault, Refused
-from binalloc.isa.container import load, write_module
+from binalloc.isa.container.files import load, write_module
 from binalloc.isa.instruction import Module, Param, SharedVar
-from binalloc.models.machine import load_machine
-from binalloc.transform.rewrite import minimum_registers, rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.launch.file import load_launch
+from binalloc.launch.types import Argument, Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.generators import random_program
 from tests.pair_text import module
@@ -178,10 +178,10 @@ def test_samples_keep_their_results_at_every_sort_of_budget(name: str) -> None:
 
 HASHES = """
 import hashlib
-from binalloc.isa.container import load, write_module
-from binalloc.models.machine import load_machine
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.isa.container.files import load, write_module
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
 from tests.generators import random_program
 machine = load_machine("gtx680")
 for name, registers in (("callchain", 8), ("nbody", 32)):

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import check_against, compare, load_launch, reference_outputs
-from binalloc.emulator.launch_types import Array, Launch
-from binalloc.emulator.run import Result, run
+from binalloc.emulator.host.run import Result, run
 from binalloc.frontend.importer import import_ptx
-from binalloc.isa.container import read_module, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
-from binalloc.transform.registers import Infeasible
-from binalloc.transform.rewrite import minimum_registers, rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.launch.file import check_against, compare, load_launch, reference_outputs
+from binalloc.launch.types import Array, Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -13,8 +13,8 @@ import pytest
 
 from binalloc.analysis.locations import REG_MASK
 from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.emulator.launch import Launch, check_against, load_launch, reference_outputs
-from binalloc.isa.container import load
+from binalloc.isa.container.files import load
+from binalloc.launch.file import Launch, check_against, load_launch, reference_outputs
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")

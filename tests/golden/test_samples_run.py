@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import compare, load_launch, reference_outputs
-from binalloc.emulator.run import run
-from binalloc.isa.container import load
-from binalloc.models.machine import load_machine
+from binalloc.emulator.host.run import run
+from binalloc.isa.container.files import load
+from binalloc.launch.file import compare, load_launch, reference_outputs
+from binalloc.models.machines.reader import load_machine
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")

@@ -7,7 +7,18 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from binalloc.emulator import arith_conv, arith_f32, arith_f64, arith_int
+from binalloc.emulator.arithmetic import (
+    conversion as arith_conv,
+)
+from binalloc.emulator.arithmetic import (
+    float32 as arith_f32,
+)
+from binalloc.emulator.arithmetic import (
+    float64 as arith_f64,
+)
+from binalloc.emulator.arithmetic import (
+    integer as arith_int,
+)
 from tests.compiled import compiled
 from tests.rational import F32, F64, fma
 

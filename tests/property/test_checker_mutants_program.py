@@ -17,13 +17,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch_types import Launch
 from binalloc.errors import BinallocError, MalformedInput, Refused
-from binalloc.isa.container import read_module, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.transform.registers import Infeasible
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.launch.types import Launch
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
 from tests.generator_wide import wide_program

@@ -17,16 +17,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import load_launch
-from binalloc.emulator.launch_types import Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import BinallocError
-from binalloc.isa.container import load
+from binalloc.isa.container.files import load
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
-from binalloc.models.machine_model import Machine
-from binalloc.transform.rewrite import minimum_registers, rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.launch.file import load_launch
+from binalloc.launch.types import Launch
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
 from tests.generators import random_program, roomy_machine

@@ -7,9 +7,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binalloc.models.bitset import mask_from
-from binalloc.models.cpsat import _Model, canonical, solve
-from binalloc.models.placement import (
+from binalloc.bitset import mask_from
+from binalloc.models.allocation.cpsat import _Model, canonical, solve
+from binalloc.models.allocation.placement import (
     Placement,
     PlacementGroup,
     PlacementProblem,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator.launch_types import Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import KernelFault
-from binalloc.isa.container import load, read_module, write_module
+from binalloc.isa.container.files import load, read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import list_machines, load_machine
-from binalloc.transform.schedule import schedule
-from binalloc.verify.hazards import find_hazards
+from binalloc.launch.types import Launch
+from binalloc.models.machines.reader import list_machines, load_machine
+from binalloc.transform.schedule.schedule import schedule
+from binalloc.verify.hazards.check import find_hazards
 from tests.control_mutants import KINDS, control_mutants
 from tests.generators import random_program, roomy_machine
 from tests.property.test_schedule_legality import machines, random_shape

@@ -13,12 +13,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from binalloc.emulator.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
-from binalloc.emulator.single import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
+from binalloc.emulator.host.single import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
+from binalloc.emulator.state.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.interface import view
-from binalloc.isa.opcodes import ATOMIC_OPS, OPCODES, OpSpec
-from binalloc.models.machine import load_machine
+from binalloc.isa.interface.view import view
+from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, OpSpec
+from binalloc.models.machines.reader import load_machine
 
 STATES = 12
 PLACES = {

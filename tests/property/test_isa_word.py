@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.bulk import decode_words, encode_words
-from binalloc.isa.fields import CONTROL_FIELDS, FIELDS
+from binalloc.isa.encoding.bulk import decode_words, encode_words
+from binalloc.isa.encoding.word import build_word, parse_word
 from binalloc.isa.instruction import Instr
-from binalloc.isa.rules import Shape, shapes
-from binalloc.isa.word import build_word, parse_word
+from binalloc.isa.table.fields import CONTROL_FIELDS, FIELDS
+from binalloc.isa.table.rules import Shape, shapes
 from tests.isa_random import random_control, random_instr
 
 SHAPES = shapes()

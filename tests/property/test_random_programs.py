@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from binalloc.emulator.run import Result, run
-from binalloc.isa.bulk import decode_words, encode_words
-from binalloc.isa.container import read_module, write_module
+from binalloc.emulator.host.run import Result, run
+from binalloc.isa.container.files import read_module, write_module
+from binalloc.isa.encoding.bulk import decode_words, encode_words
 from binalloc.isa.instruction import Module
-from binalloc.isa.interface import view
-from binalloc.transform.schedule import schedule
+from binalloc.isa.interface.view import view
+from binalloc.transform.schedule.schedule import schedule
 from tests.generators import random_program, roomy_machine
 
 MACHINE = roomy_machine()

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import pytest
 
 from binalloc.errors import UsageError
-from binalloc.isa.interface import view
-from binalloc.transform.registers import Infeasible
-from binalloc.transform.rewrite import minimum_registers, rewrite
+from binalloc.isa.interface.view import view
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from tests.conftest import REWRITES
 from tests.generators import random_program
 from tests.rewrite_cases import ALLOCATORS, Program, budgets, judge

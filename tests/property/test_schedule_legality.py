@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import Machine, load_machine
-from binalloc.transform.schedule import schedule
+from binalloc.models.machines.reader import Machine, load_machine
+from binalloc.transform.schedule.schedule import schedule
 from tests.program_builder import ALWAYS, Code, Guard, module_of
 from tests.schedule_oracle import Oracle
 

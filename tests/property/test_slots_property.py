@@ -7,9 +7,18 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binalloc.models.bitset import bits
-from binalloc.models.slot_colouring import colour_slots, is_chordal, search_order
-from binalloc.models.slots import PRIORITIES, CallSite, Procedure, SlotPlan, call_order, max_live, plan_slots, prune
+from binalloc.bitset import bits
+from binalloc.models.allocation.slot_colouring import colour_slots, is_chordal, search_order
+from binalloc.models.allocation.slots import (
+    PRIORITIES,
+    CallSite,
+    Procedure,
+    SlotPlan,
+    call_order,
+    max_live,
+    plan_slots,
+    prune,
+)
 
 NAMES = ("kernel", "f", "g", "h")
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch_types import Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Function, Module
-from binalloc.transform.schedule import schedule
+from binalloc.launch.types import Launch
+from binalloc.transform.schedule.schedule import schedule
 from tests.generators import random_program, roomy_machine
 from tests.schedule_oracle import Oracle
 

@@ -7,17 +7,17 @@ import random
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch_types import Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import BinallocError, LimitHit, Refused
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import read_module, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.transform.registers import Infeasible
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.isa.text.assembler import assemble
+from binalloc.launch.types import Launch
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
-from binalloc.verify.hazards import find_hazards
+from binalloc.verify.hazards.check import find_hazards
 from tests.generator_unstructured import unstructured_program
 from tests.generators import roomy_machine
 

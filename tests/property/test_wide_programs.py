@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from binalloc.emulator.run import run
-from binalloc.isa.container import read_module, write_module
+from binalloc.emulator.host.run import run
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Function
-from binalloc.isa.interface import view
-from binalloc.transform.schedule import schedule
+from binalloc.isa.interface.view import view
+from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
 from tests.generator_wide import wide_program
 from tests.wide_cases import ALLOCATORS, MACHINE, MAX_CYCLES, judge

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator import launch_types as launches
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.frontend.importer import import_ptx
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.launch import types as launches
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.generators import roomy_machine
 from tests.ptx.generator import Argument, Program

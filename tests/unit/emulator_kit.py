@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.launch_types import DTYPES, Argument, Launch
-from binalloc.emulator.run import Result, run
+from binalloc.emulator.host.run import Result, run
 from binalloc.isa.instruction import Control, Function, FunctionInfo, Instr, Module, Param, make
-from binalloc.models.machine import load_machine
-from binalloc.models.machine_model import Machine
+from binalloc.launch.types import DTYPES, Argument, Launch
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
 
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 

@@ -13,9 +13,9 @@ from binalloc.frontend.allocate.liveness import live_ranges
 from binalloc.frontend.allocate.program import Allocated, allocate
 from binalloc.frontend.builder import Builder, Const, imm
 from binalloc.frontend.ir import PT, RZ, Program, Registers, Routine
-from binalloc.isa.container import read_module, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import FunctionInfo
-from binalloc.isa.interface import view
+from binalloc.isa.interface.view import view
 
 
 def routine(name: str = "k", kind: str = "kernel") -> tuple[Routine, Builder]:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator import arith_atomic
-from binalloc.emulator.semantics import TABLE
-from binalloc.isa.fields import FIELDS
-from binalloc.isa.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BY_NAME, MODIFIERS
+from binalloc.emulator.arithmetic import atomic as arith_atomic
+from binalloc.emulator.host.semantics import TABLE
+from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BY_NAME, MODIFIERS
 from tests.compiled import compiled
 from tests.rational import F32, F64, add
 
@@ -82,7 +82,7 @@ def test_inc_and_dec_wrap_at_the_operand(ops: Any) -> None:
 def test_map_names_functions_with_as_many_arguments_as_it_lists() -> None:
     for name, entry in TABLE.items():
         assert name in BY_NAME
-        module = importlib.import_module(f"binalloc.emulator.{entry.module}")
+        module = importlib.import_module(f"binalloc.emulator.arithmetic.{entry.module}")
         parameters = inspect.signature(getattr(module, entry.function)).parameters
         assert len(parameters) == len(entry.arguments.split()), name
 
@@ -109,7 +109,7 @@ def test_plain_functions_take_numpy_integers_without_overflow_warnings() -> None
     """The emulator's uncompiled engine reads its operands from int64 arrays."""
     rng = random.Random(2)
     for name, entry in TABLE.items():
-        function = getattr(importlib.import_module(f"binalloc.emulator.{entry.module}"), entry.function)
+        function = getattr(importlib.import_module(f"binalloc.emulator.arithmetic.{entry.module}"), entry.function)
         for _ in range(60):
             arguments = [_argument(token, rng) for token in entry.arguments.split()]
             with np.errstate(all="raise"):

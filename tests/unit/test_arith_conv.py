@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator import arith_conv
-from binalloc.isa.opcodes import ITYPES
+from binalloc.emulator.arithmetic import conversion as arith_conv
+from binalloc.isa.table.opcodes import ITYPES
 from tests.compiled import compiled
 from tests.rational import F32, F64, Format, Value, round_fraction
 

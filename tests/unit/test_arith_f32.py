@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator import arith_f32
-from binalloc.emulator.bits import f32_from_bits
+from binalloc.emulator.arithmetic import float32 as arith_f32
+from binalloc.emulator.arithmetic.bits import f32_from_bits
 from tests.compiled import compiled
 from tests.rational import F32, RM, RN, add, fma, multiply
 

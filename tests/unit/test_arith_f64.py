@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator import arith_f64, bits
+from binalloc.emulator.arithmetic import bits
+from binalloc.emulator.arithmetic import float64 as arith_f64
 from tests.compiled import compiled
 from tests.rational import F64, RM, RN, add, fma, multiply
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator import arith_int
+from binalloc.emulator.arithmetic import integer as arith_int
 from tests.compiled import compiled
 
 M = 0xFFFFFFFF

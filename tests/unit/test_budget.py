@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.models.budget import budget_for_blocks, levels, shared_with_slots, slot_region
-from binalloc.models.machine import load_machine
+from binalloc.models.machines.budget import budget_for_blocks, levels, shared_with_slots, slot_region
+from binalloc.models.machines.reader import load_machine
 
 
 def test_slots_start_on_a_row_border():

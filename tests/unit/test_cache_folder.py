@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator import cache
+from binalloc.emulator.host import cache
 
 
 @pytest.fixture(autouse=True)

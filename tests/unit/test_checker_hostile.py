@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from binalloc.isa.assembler import assemble
-from binalloc.isa.fields import FIELDS
 from binalloc.isa.instruction import Module
+from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.text.assembler import assemble
 from binalloc.verify.checker import check
 from tests.checker_pairs import PAIRS, pair
 from tests.hash_machine import same_traces

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.isa.container import load, read_module
+from binalloc.isa.container.files import load, read_module
 from tests.cli_kit import NAMES, ROOT, SAMPLES, call, launch, loom, refused
 
 VERSION_KEYS = {
@@ -253,7 +253,7 @@ def test_run_shows_counters_that_are_not_zero_and_both_occupancies() -> None:
 
 
 def test_stall_reasons_are_all_explained() -> None:
-    from binalloc.emulator.layout import STALL_NAMES
+    from binalloc.emulator.state.layout import STALL_NAMES
     from binalloc.report.run import _STALLS
 
     assert tuple(_STALLS) == STALL_NAMES
@@ -347,12 +347,12 @@ def test_json_does_not_share_stdout_with_a_binary() -> None:
 def test_a_defect_of_ours_is_one_line_and_exit_code_70(monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
-    from binalloc.cli import main
+    from binalloc.cli.main import main
 
     def broken(text: str, path: str) -> None:
         raise AssertionError("two\nlines")
 
-    monkeypatch.setattr("binalloc.isa.assembler.assemble", broken)
+    monkeypatch.setattr("binalloc.isa.text.assembler.assemble", broken)
     result = CliRunner().invoke(main, ["asm", str(SAMPLES / "callchain.lasm")])
     assert result.exit_code == 70
     assert result.stderr.startswith("binalloc: error: internal error: AssertionError: two lines.")
@@ -385,7 +385,7 @@ def test_help_names_every_command_and_completion_works() -> None:
         assert f"\n  {command} " in answer.stdout
     done = _python(
         "-c",
-        "from binalloc.cli import main; main(prog_name='binalloc')",
+        "from binalloc.cli.main import main; main(prog_name='binalloc')",
         _BINALLOC_COMPLETE="bash_complete",
         COMP_WORDS="binalloc rew",
         COMP_CWORD="1",
@@ -397,7 +397,7 @@ def test_heavy_packages_stay_out_of_commands_that_do_not_need_them(tmp_path: Pat
     """What keeps --help and a rewrite quick; the times themselves are the benchmarks' business."""
     program = """
 import sys
-from binalloc.cli import main
+from binalloc.cli.main import main
 try:
     main(sys.argv[1:])
 except SystemExit as e:

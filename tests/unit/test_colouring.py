@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from binalloc.models.bitset import bits
-from binalloc.models.colouring import MUST_STAY, Group, Problem, base_positions, colour
+from binalloc.bitset import bits
+from binalloc.models.allocation.colouring import MUST_STAY, Group, Problem, base_positions, colour
 
 
 def problem_of(edges, groups, registers, forbidden=None, fixed=None, affinity=None):

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from binalloc.models import cpsat
-from binalloc.models.bitset import mask_from
-from binalloc.models.cpsat import full_size, realise, solve
-from binalloc.models.placement import (
+from binalloc.bitset import mask_from
+from binalloc.models.allocation import cpsat
+from binalloc.models.allocation.cpsat import full_size, realise, solve
+from binalloc.models.allocation.placement import (
     Placement,
     PlacementGroup,
     PlacementProblem,

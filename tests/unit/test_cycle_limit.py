@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.cli import main
-from binalloc.cli_common import progress
-from binalloc.emulator.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.layout import CLOCK_END
-from binalloc.emulator.run import Device, run
+from binalloc.cli.common import progress
+from binalloc.cli.main import main
+from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.run import Device, run
+from binalloc.emulator.state.layout import CLOCK_END
 from binalloc.errors import LimitHit
-from binalloc.models.machine import load_machine
-from binalloc.pipeline import Request
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.pipeline import Request
 from tests.cli_kit import SAMPLES, call, loom, refused
 from tests.cli_kit import launch as sample_launch
 from tests.unit.emulator_kit import go, module, op
@@ -99,7 +99,7 @@ def test_no_limit_and_limits_beyond_the_clock(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_times_of_the_bus_stay_within_the_record_up_to_the_last_cycle() -> None:
-    from binalloc.emulator import layout
+    from binalloc.emulator.state import layout
 
     most = 32 * (128 // 16) * 2 * round(256 / 1e-6 * (1 << layout.FRACTION))  # sectors of one access, at the slowest
     assert layout.CLOCK_END << layout.FRACTION <= layout.BUS_END

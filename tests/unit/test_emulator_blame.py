@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.engine import ENGINES
-from binalloc.emulator.layout import STACK_DEPTH
+from binalloc.emulator.host.engine import ENGINES
+from binalloc.emulator.state.layout import STACK_DEPTH
 from binalloc.errors import KernelFault, MalformedInput
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import read_module, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
+from binalloc.isa.text.assembler import assemble
 from tests.unit.emulator_kit import address, go, module, op
 
 SPLIT = [op("S2R", rd=0, sreg=0, wbar=0), op("ISETP", pd0=0, ra=0, form=1, imm=5, icmp=1, wait=1)]

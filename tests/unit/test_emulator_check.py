@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.engine import build
+from binalloc.emulator.host.engine import build
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
 from tests.unit.emulator_kit import address, go, module, op, store

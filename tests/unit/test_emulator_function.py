@@ -279,9 +279,9 @@ def test_global_atomics_of_all_lanes() -> None:
 
 
 def test_special_registers_of_a_three_dimensional_launch() -> None:
-    from binalloc.emulator.launch_types import Argument, Launch
-    from binalloc.emulator.run import run
-    from binalloc.models.machine import load_machine
+    from binalloc.emulator.host.run import run
+    from binalloc.launch.types import Argument, Launch
+    from binalloc.models.machines.reader import load_machine
 
     read = [op("S2R", rd=10 + i, sreg=i, wbar=0) for i in range(15)]
     mix = [op("NOP", wait=1), op("MOV", rd=6, rb=255)]

@@ -6,9 +6,9 @@ import pytest
 
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr, Module
-from binalloc.models.machine import load_machine
-from binalloc.transform.schedule import schedule
-from binalloc.verify.hazards import find_hazards
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.schedule.schedule import schedule
+from binalloc.verify.hazards.check import find_hazards
 from tests.unit.emulator_kit import go, module, op
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.emulator.launch_types import Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import LimitHit, MalformedInput, Refused
-from binalloc.isa.assembler import assemble
-from binalloc.models.machine import load_machine
-from binalloc.transform.schedule import schedule
+from binalloc.isa.text.assembler import assemble
+from binalloc.launch.types import Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.schedule.schedule import schedule
 from tests.unit.emulator_kit import go, module, op
 
 

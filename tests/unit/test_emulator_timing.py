@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from binalloc.isa.instruction import Instr, Module
-from binalloc.models.machine import load_machine
+from binalloc.models.machines.reader import load_machine
 from tests.unit.emulator_kit import address, go, module, op
 
 

@@ -6,14 +6,13 @@ import re
 import tomllib
 from pathlib import Path
 
-from binalloc.emulator import launch_arguments as arguments
-from binalloc.emulator import launch_schema as schema
-from binalloc.emulator.launch_types import DTYPES
-from binalloc.models.machine import load_machine
-from binalloc.models.machine_model import RULES
+from binalloc.launch import arguments, schema
+from binalloc.launch.types import DTYPES
+from binalloc.models.machines.model import RULES
+from binalloc.models.machines.reader import load_machine
 from tests.cli_kit import ROOT
 
-LAUNCH = (ROOT / "binalloc/emulator/LAUNCH.md").read_text()
+LAUNCH = (ROOT / "binalloc/launch/LAUNCH.md").read_text()
 MACHINES = (ROOT / "binalloc/models/MACHINES.md").read_text()
 
 

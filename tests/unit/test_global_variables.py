@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import check_against, compare, compare_globals, parse_launch
-from binalloc.emulator.launch_types import Launch
-from binalloc.emulator.run import Result, run
+from binalloc.emulator.host.run import Result, run
 from binalloc.errors import KernelFault, UsageError
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import read_module, save, write_module
+from binalloc.isa.container.files import read_module, save, write_module
 from binalloc.isa.instruction import ConstantVar, Module
-from binalloc.models.machine import load_machine
-from binalloc.pipeline import Request, rewrite_kernel
-from binalloc.transform.schedule import schedule
+from binalloc.isa.text.assembler import assemble
+from binalloc.launch.file import check_against, compare, compare_globals, parse_launch
+from binalloc.launch.types import Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.pipeline import Request, rewrite_kernel
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.cli_kit import call
 

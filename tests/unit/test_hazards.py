@@ -8,12 +8,12 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import Refused
-from binalloc.isa.assembler import assemble
+from binalloc.isa.text.assembler import assemble
 from binalloc.isa.timing import LONGEST_STALL, UnitLatencies, by_scoreboard
-from binalloc.models.machine import load_machine
-from binalloc.pipeline_steps import require_no_hazard
-from binalloc.transform.schedule import schedule
-from binalloc.verify.hazards import Hazard, find_hazards
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.steps import require_no_hazard
+from binalloc.transform.schedule.schedule import schedule
+from binalloc.verify.hazards.check import Hazard, find_hazards
 
 MACHINE = load_machine("gtx680")
 LATE = " {stall:15}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from binalloc.isa.instruction import Function, FunctionInfo, make
-from binalloc.transform.hoist import overlap
-from binalloc.transform.vcode import INSTR, RELOAD, STORE, Block, Item, Operand, Values, VCode
+from binalloc.transform.allocate.overlap import overlap
+from binalloc.transform.virtual.code import INSTR, RELOAD, STORE, Block, Item, Operand, Values, VCode
 
 ALL = (1 << 16) - 1
 

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.bulk import decode_words, encode_words, fields_array
-from binalloc.isa.fields import FIELDS
+from binalloc.isa.encoding.bulk import decode_words, encode_words, fields_array
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.rules import explain, shapes
+from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.table.rules import explain, shapes
 from tests.isa_random import random_instr
 
 

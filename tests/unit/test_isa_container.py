@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from binalloc.errors import MalformedInput, UsageError
-from binalloc.isa import elf
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import load, read_module, save, write_module
-from binalloc.isa.disassembler import disassemble
+from binalloc.isa.container import elf
+from binalloc.isa.container.files import load, read_module, save, write_module
 from binalloc.isa.instruction import ConstantVar, Module, Param, SharedVar, make
+from binalloc.isa.text.assembler import assemble
+from binalloc.isa.text.disassembler import disassemble
 from tests.isa_random import fuzz_container, random_module
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 
-from binalloc.isa import doc
-from binalloc.isa.assembler import _Assembler, assemble
-from binalloc.isa.container import write_module
-from binalloc.isa.disassembler import disassemble
-from binalloc.isa.elf import E_MACHINE, INFO
-from binalloc.isa.opcodes import OPCODES, SPECIAL_REGISTERS
+from binalloc.isa.container.elf import E_MACHINE, INFO
+from binalloc.isa.container.files import write_module
+from binalloc.isa.table import doc
+from binalloc.isa.table.opcodes import OPCODES, SPECIAL_REGISTERS
+from binalloc.isa.text.assembler import _Assembler, assemble
+from binalloc.isa.text.disassembler import disassemble
 from binalloc.isa.validate import CODE_LIMIT
 
 TEXT = doc.PATH.read_text(encoding="utf-8")
 
 
 def test_the_generated_tables_are_current() -> None:
-    assert doc.render(TEXT) == TEXT, "run python -m binalloc.isa.doc"
+    assert doc.render(TEXT) == TEXT, "run python -m binalloc.isa.table.doc"
 
 
 def test_a_stale_table_is_noticed() -> None:

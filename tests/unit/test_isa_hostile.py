@@ -10,10 +10,10 @@ from collections.abc import Callable
 import pytest
 
 from binalloc.errors import MalformedInput
-from binalloc.isa import elf
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import read_module, write_module
-from binalloc.isa.elf import LINE_ENTRY
+from binalloc.isa.container import elf
+from binalloc.isa.container.elf import LINE_ENTRY
+from binalloc.isa.container.files import read_module, write_module
+from binalloc.isa.text.assembler import assemble
 from binalloc.isa.validate import CODE_LIMIT
 from tests.elf_edit import Section, put_together, take_apart
 from tests.isa_random import random_module

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch_types import Argument, Launch
-from binalloc.emulator.run import Result, run
+from binalloc.emulator.host.run import Result, run
 from binalloc.errors import KernelFault
-from binalloc.isa.assembler import assemble
-from binalloc.models.machine import load_machine
+from binalloc.isa.text.assembler import assemble
+from binalloc.launch.types import Argument, Launch
+from binalloc.models.machines.reader import load_machine
 
 THREADS = 64
 MACHINE = load_machine("gtx680")

@@ -10,10 +10,10 @@ import struct
 import pytest
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import write_module
-from binalloc.isa.disassembler import disassemble, format_instr
+from binalloc.isa.container.files import write_module
 from binalloc.isa.instruction import Control, GlobalVar, Instr
+from binalloc.isa.text.assembler import assemble
+from binalloc.isa.text.disassembler import disassemble, format_instr
 from tests.isa_random import random_module
 
 

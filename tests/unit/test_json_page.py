@@ -117,7 +117,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 
 
 def test_the_page_has_every_command(answers: dict[str, list[Any]]) -> None:
-    from binalloc.cli import main
+    from binalloc.cli.main import main
 
     assert set(answers) == {*main.commands, "error"}
     for name in answers:

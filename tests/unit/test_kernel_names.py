@@ -9,7 +9,7 @@ import pytest
 
 from binalloc.errors import UsageError
 from binalloc.frontend.importer import import_ptx
-from binalloc.isa.container import write_module
+from binalloc.isa.container.files import write_module
 from binalloc.names.demangle import demangle
 from binalloc.names.kernels import choose_kernel, spellings
 from tests.cli_kit import call, refused

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import check_against, compare, load_launch, parse_launch, reference_outputs
-from binalloc.emulator.launch_types import Texture
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo, Param
+from binalloc.launch.file import check_against, compare, load_launch, parse_launch, reference_outputs
+from binalloc.launch.types import Texture
 
 
 def base() -> dict[str, Any]:

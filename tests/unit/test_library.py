@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import binalloc
-from binalloc.cli_common import SPELLINGS
+from binalloc.cli.common import SPELLINGS
 from tests.cli_kit import ROOT, SAMPLES, loom, refused
 
 SOURCES = sorted(p for p in (ROOT / "binalloc").rglob("*.py") if not p.name.startswith("cli"))
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 # Programs of their own, and what only the command line prints.
-OF_THE_COMMAND_LINE = {"isa/doc.py", "report/run.py"}
+OF_THE_COMMAND_LINE = {"isa/table/doc.py", "report/run.py"}
 
 
 def texts(path: Path) -> Iterator[str]:

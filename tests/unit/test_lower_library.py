@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from binalloc.frontend.importer import import_ptx
-from binalloc.frontend.lower.library import PREFIX, library_modules, library_names
+from binalloc.frontend.lower.arithmetic.library import PREFIX, library_modules, library_names
 from tests.float_runs import kernel_text
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")

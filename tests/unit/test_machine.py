@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import binalloc.models.machine as module
+import binalloc.models.machines.reader as module
 from binalloc.errors import MalformedInput, UsageError
-from binalloc.isa.opcodes import BY_NAME
-from binalloc.models.limits import LIMITS
-from binalloc.models.machine import UNIT_CLASSES, list_machines, load_machine, machine_to_dict
+from binalloc.isa.table.opcodes import BY_NAME
+from binalloc.models.machines.limits import LIMITS
+from binalloc.models.machines.reader import UNIT_CLASSES, list_machines, load_machine, machine_to_dict
 
 SHIPPED = Path(module.__file__).parent / "machines"
 GTX680 = (SHIPPED / "gtx680.toml").read_text()

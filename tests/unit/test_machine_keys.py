@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.launch import load_launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import MalformedInput
-from binalloc.isa.container import load
-from binalloc.models import machine_model as model
-from binalloc.models.limits import Limits
-from binalloc.models.machine import list_machines, load_machine
-from binalloc.models.machine_model import Machine
-from binalloc.pipeline import Request, rewrite_kernel
-from binalloc.transform.schedule import schedule
+from binalloc.isa.container.files import load
+from binalloc.launch.file import load_launch
+from binalloc.models.machines import model
+from binalloc.models.machines.limits import Limits
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import list_machines, load_machine
+from binalloc.pipeline.pipeline import Request, rewrite_kernel
+from binalloc.transform.schedule.schedule import schedule
 from tests.cli_kit import SAMPLES
 
 SHIPPED = Path(model.__file__).parent / "machines"
@@ -44,7 +44,7 @@ class Watched:
             return self
         frame = sys._getframe(1)
         place = (frame.f_globals["__name__"], frame.f_code.co_name)
-        if place[0] != "binalloc.models.machine" and place[1] not in NOT_USE:
+        if place[0] != "binalloc.models.machines.reader" and place[1] not in NOT_USE:
             self.seen.add((f"{type(instance).__name__} {id(instance)}", self.name))
             # limits only copies the figures of the SM: whether anyone reads them, its copy tells
             if place[1] == "limits" and type(instance).__name__ == "SmLimits":

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator import mufu
-from binalloc.isa import fields
+from binalloc.emulator.arithmetic import mufu
+from binalloc.isa.table import fields
 from tests.compiled import compiled
 from tests.rational import F32, F64
 

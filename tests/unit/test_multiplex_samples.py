@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import compare, load_launch, reference_outputs
 from binalloc.frontend.ptx.parser import parse
+from binalloc.launch.file import compare, load_launch, reference_outputs
 from tests.ptx.interpreter import interpret
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from binalloc.errors import UsageError
-from binalloc.models.limits import LIMITS, SHARED_STEPS
-from binalloc.models.machine import load_machine
-from binalloc.models.occupancy import (
+from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
+from binalloc.models.machines.occupancy import (
     CACHE_CONFIGS,
     feasible_blocks,
     model_of,
@@ -22,6 +21,7 @@ from binalloc.models.occupancy import (
     registers_for_blocks,
     shared_bytes_for_blocks,
 )
+from binalloc.models.machines.reader import load_machine
 
 VECTORS = Path(__file__).parent.parent / "data" / "occupancy_vectors.csv"
 UNLIMITED = 2147483647

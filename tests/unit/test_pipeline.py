@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator.launch import load_launch
 from binalloc.errors import Refused, UsageError
-from binalloc.isa import container
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import load
-from binalloc.models.machine import load_machine
-from binalloc.pipeline import Request, build_version, explicit_budget, rewrite_kernel
+from binalloc.isa.container import files as container
+from binalloc.isa.container.files import load
+from binalloc.isa.text.assembler import assemble
+from binalloc.launch.file import load_launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.pipeline import Request, build_version, explicit_budget, rewrite_kernel
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 GTX680 = load_machine("gtx680")

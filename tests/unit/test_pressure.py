@@ -6,7 +6,14 @@ import random
 
 import numpy as np
 
-from binalloc.models.pressure import Candidate, _drop_needless, choose_spills, from_bits, pressure_of, to_bits
+from binalloc.models.allocation.pressure import (
+    Candidate,
+    _drop_needless,
+    choose_spills,
+    from_bits,
+    pressure_of,
+    to_bits,
+)
 
 
 def test_bits_round_trip():

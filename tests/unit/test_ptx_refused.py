@@ -9,7 +9,7 @@ import pytest
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.refused import NotImportable
-from binalloc.isa.container import load
+from binalloc.isa.container.files import load
 from tests.cli_kit import call, refused
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"

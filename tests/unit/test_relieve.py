@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from binalloc.isa.instruction import Function, FunctionInfo, make
-from binalloc.models.colouring import Colouring, Problem, colour
-from binalloc.transform import registers
-from binalloc.transform.registers import _relieve
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.vcode import INSTR, Block, Item, Operand, Values, VCode
-from binalloc.transform.vliveness import liveness
+from binalloc.models.allocation.colouring import Colouring, Problem, colour
+from binalloc.transform.allocate import registers
+from binalloc.transform.allocate.registers import _relieve
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.virtual.code import INSTR, Block, Item, Operand, Values, VCode
+from binalloc.transform.virtual.liveness import liveness
 from binalloc.verify.checker import check
 from tests.generators import random_program
 

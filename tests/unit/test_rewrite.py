@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import Refused, UsageError
-from binalloc.isa.assembler import assemble
-from binalloc.transform.registers import Infeasible
-from binalloc.transform.rewrite import minimum_registers, rewrite, rewrite_kernel
+from binalloc.isa.text.assembler import assemble
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite, rewrite_kernel
 from binalloc.verify.checker import check
 from tests.tiny_programs import random_original
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from binalloc.analysis.program import analyse
-from binalloc.isa.assembler import assemble
-from binalloc.transform.contract import Contract
-from binalloc.transform.lower import lower
-from binalloc.transform.registers import build_problem
-from binalloc.transform.rewrite import minimum_registers, rewrite
-from binalloc.transform.vliveness import liveness
+from binalloc.isa.text.assembler import assemble
+from binalloc.transform.allocate.registers import build_problem
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
+from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.virtualise import lower
 from binalloc.verify.checker import check
 from tests.generators import random_program
 

@@ -8,17 +8,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch_types import Argument, Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import KernelFault
-from binalloc.isa.assembler import assemble
-from binalloc.isa.container import read_module, write_module
-from binalloc.isa.disassembler import disassemble
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module, Origin
-from binalloc.models.machine import load_machine
-from binalloc.transform.normalise import expand_guarded_calls
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.isa.text.assembler import assemble
+from binalloc.isa.text.disassembler import disassemble
+from binalloc.launch.types import Argument, Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.rewrite.normalise import expand_guarded_calls
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 
 MACHINE = load_machine("gtx680")

@@ -7,15 +7,15 @@ import copy
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch_types import Argument, Launch
-from binalloc.emulator.run import run
+from binalloc.emulator.host.run import run
 from binalloc.errors import Refused
-from binalloc.isa.container import read_module, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module, Param
-from binalloc.models.machine import load_machine
+from binalloc.launch.types import Argument, Launch
+from binalloc.models.machines.reader import load_machine
 from binalloc.report.inspect import inspect_module
-from binalloc.transform.rewrite import rewrite
-from binalloc.transform.schedule import schedule
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.pair_text import module
 

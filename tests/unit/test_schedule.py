@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.assembler import assemble
 from binalloc.isa.instruction import Control, Module, make
-from binalloc.models.machine import Machine, load_machine
-from binalloc.transform.schedule import average_dispatch_interval, schedule
+from binalloc.isa.text.assembler import assemble
+from binalloc.models.machines.reader import Machine, load_machine
+from binalloc.transform.schedule.schedule import average_dispatch_interval, schedule
 from tests.program_builder import Code, module_of
 
 

@@ -8,8 +8,9 @@ from fractions import Fraction
 import pytest
 
 from binalloc.errors import UsageError
+from binalloc.models.allocation.slots import PRIORITIES
 from binalloc.models.registry import ALLOCATORS, POLICIES, allocator, policy
-from binalloc.models.search import (
+from binalloc.models.search.policies import (
     Level,
     SearchProblem,
     SearchResult,
@@ -18,7 +19,6 @@ from binalloc.models.search import (
     is_concurrency_bound,
     unified_search,
 )
-from binalloc.models.slots import PRIORITIES
 
 BLOCK, MAXIMUM, CORES = 256, 2048, 192
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.models.bitset import bits
-from binalloc.models.slot_colouring import colour_slots
+from binalloc.bitset import bits
+from binalloc.models.allocation.slot_colouring import colour_slots
 
 DATA = Path(__file__).parents[1] / "data" / "dimacs_register_graphs.txt"
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from binalloc.bitset import bits, mask_from
 from binalloc.errors import Refused
-from binalloc.models.bitset import bits, mask_from
-from binalloc.models.slot_colouring import colour_slots, is_chordal
-from binalloc.models.slots import CallSite, Move, Procedure, max_live, max_lives, plan_slots, prune
+from binalloc.models.allocation.slot_colouring import colour_slots, is_chordal
+from binalloc.models.allocation.slots import CallSite, Move, Procedure, max_live, max_lives, plan_slots, prune
 
 
 def procedure(

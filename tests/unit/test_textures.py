@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import parse_launch
-from binalloc.emulator.run import Result, run
+from binalloc.emulator.host.run import Result, run
 from binalloc.errors import KernelFault, UsageError
-from binalloc.isa.assembler import assemble
-from binalloc.isa.disassembler import disassemble
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
-from binalloc.transform.schedule import schedule
+from binalloc.isa.text.assembler import assemble
+from binalloc.isa.text.disassembler import disassemble
+from binalloc.launch.file import parse_launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.schedule.schedule import schedule
 
 GTX = load_machine("gtx680")
 SIDES = {1: (7,), 2: (5, 6), 3: (3, 4, 5)}

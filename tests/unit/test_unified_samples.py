@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.launch import compare, load_launch, reference_outputs
 from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.isa.instruction import Module
+from binalloc.launch.file import compare, load_launch, reference_outputs
 from tests.ptx.interpreter import interpret
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.isa.container import load, write_module
+from binalloc.isa.container.files import load, write_module
 from binalloc.isa.instruction import Module
 from tests.cli_kit import ROOT, call, launch, loom
 

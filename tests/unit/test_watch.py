@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.emulator.launch import Launch, parse_launch
-from binalloc.emulator.watch import first_store
-from binalloc.isa.assembler import assemble
+from binalloc.emulator.host.watch import first_store
 from binalloc.isa.instruction import Module
-from binalloc.models.machine import load_machine
-from binalloc.transform.schedule import schedule
+from binalloc.isa.text.assembler import assemble
+from binalloc.launch.file import Launch, parse_launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.schedule.schedule import schedule
 
 GTX = load_machine("gtx680")
 IN_PLACE = """

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from binalloc.bitset import lowest
 from binalloc.frontend.allocate.liveness import Ranges
 from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine
-from binalloc.models.bitset import lowest
 
 _LOOK_AHEAD = 8
 """Registers beyond the first free one among which one with a taken pair mate is looked for."""

@@ -6,7 +6,7 @@ its value must be kept, among them the point of each definition. Two units may s
 ranges are disjoint: a source that dies at a node and the node's result may, since sources are read first.
 
 A guarded write does not kill. Backwards through a block a unit may be known to be live only under one polarity of a
-predicate; a write under that guard ends it (as in `transform.vliveness`). Units are live only where some definition
+predicate; a write under that guard ends it (see `analysis.backward`). Units are live only where some definition
 reaches, so that what is written and read under one guard does not stretch to the entry.
 """
 
@@ -16,9 +16,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
+from binalloc.bitset import bits
 from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, Node, Routine, indices
-from binalloc.models.bitset import bits
 
 
 @dataclass

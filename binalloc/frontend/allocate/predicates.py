@@ -16,7 +16,7 @@ from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node, Routine
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.opcodes import FORM_IMM, ICMPS
+from binalloc.isa.table.opcodes import FORM_IMM, ICMPS
 
 SEVEN = 7
 _ALL_ONES = 0xFFFFFFFF

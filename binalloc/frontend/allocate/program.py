@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from binalloc.bitset import bits
 from binalloc.errors import Refused
 from binalloc.frontend.allocate.assign import Registered, assign, build_groups, coalesce, copies
 from binalloc.frontend.allocate.calls import Contract
@@ -17,7 +18,6 @@ from binalloc.frontend.allocate.predicates import allocate_predicates
 from binalloc.frontend.allocate.spill import spill
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine
 from binalloc.isa.instruction import Function, Module
-from binalloc.models.bitset import bits
 
 MOST_REGISTERS = 255
 _ROUNDS = 12

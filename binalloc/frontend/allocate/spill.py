@@ -12,7 +12,7 @@ import numpy as np
 from binalloc.frontend.allocate.liveness import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.opcodes import WIDTHS
+from binalloc.isa.table.opcodes import WIDTHS
 
 WORD = 4
 _WIDTH = WIDTHS.index("32")

@@ -6,7 +6,7 @@ A load is dead without readers too (but not a volatile one): leaving it out can 
 from __future__ import annotations
 
 from binalloc.frontend.ir import Node, Routine, indices
-from binalloc.isa.opcodes import CACHE_OPS
+from binalloc.isa.table.opcodes import CACHE_OPS
 
 _VOLATILE = CACHE_OPS.index("CV")
 

@@ -11,7 +11,7 @@ from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, 
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr
-from binalloc.isa.opcodes import OpSpec
+from binalloc.isa.table.opcodes import OpSpec
 
 WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
 

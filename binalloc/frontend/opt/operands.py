@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from binalloc.frontend.builder import Const, Imm, Source, signed, template
 from binalloc.frontend.ir import RZ
 from binalloc.isa.instruction import Instr
-from binalloc.isa.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, FORM_REG, OpSpec
+from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, FORM_REG, OpSpec
 
 _OPERAND_FIELDS = frozenset(("ra", "rb", "rc", "imm", "coff", "cbank", "form"))
 MARKS = ("nega", "negb", "negc", "absa", "absb", "absc")

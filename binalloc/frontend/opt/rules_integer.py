@@ -18,7 +18,7 @@ from binalloc.frontend.ir import FIRST_REGISTER, PT, RZ, Node
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.known import Known
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.opcodes import FORM_IMM
+from binalloc.isa.table.opcodes import FORM_IMM
 
 Rule = Callable[[Node, Known], None]
 Term = tuple[Source, bool]

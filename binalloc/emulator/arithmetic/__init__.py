@@ -1,0 +1,1 @@
+"""What one lane computes, bit by bit."""

@@ -1,0 +1,1 @@
+"""What a run looks out for: hazards, uninitialised values, races, faults."""

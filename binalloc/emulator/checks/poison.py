@@ -1,0 +1,204 @@
+"""`check`: poison of values nobody wrote, propagated through everything, a fault only where it matters.
+
+Registers, predicates, shared and local words start poisoned. An instruction's results are poisoned in the lanes where
+any source, or the guard, is; SEL looks only at the side it takes, SHFL at the lane it reads. It is a fault where
+poison reaches an address, a branch or other control, the guard of a store, or data stored to global memory. A store
+narrower than a word cleans the whole word (optimistic: it can hide poison, never invent it)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.arithmetic.integer import shfl_source
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    ACCESS_LOAD,
+    ACCESS_STORE,
+    C_A_REG,
+    C_A_UNITS,
+    C_ACCESS,
+    C_B_REG,
+    C_CONTROL,
+    C_DATA,
+    C_DEFS,
+    C_GROUP,
+    C_GUARD,
+    C_N_DEFS,
+    C_N_LATE,
+    C_OP,
+    C_PS0_XOR,
+    C_RD,
+    C_SIZE,
+    C_SPACE,
+    C_USES,
+    CT_CALL_IND,
+    CT_NONE,
+    F_POISON,
+    F_PS0,
+    F_SHFL,
+    FULL,
+    G_MEM,
+    LOCAL_WINDOW,
+    OP_MATCH,
+    OP_SEL,
+    OP_SHFL,
+    OP_VOTE,
+    PRED_ROW,
+    PT,
+    RZ,
+    SHARED_WINDOW,
+    SPACE_CONST,
+    SPACE_GENERIC,
+    SPACE_GLOBAL,
+    SPACE_LOCAL,
+    SPACE_SHARED,
+    WINDOW_SIZE,
+)
+from binalloc.emulator.state.scan import lowest_bit
+
+_GUARD, _ADDRESS, _DATA, _TARGET = range(4)
+
+
+@device
+def poison_all(g: Any, s: Any, shadow: Any, shadow_local: Any, slot: int) -> None:
+    """A new block in `slot`: nothing of it has been written yet; RZ and PT are never poisoned."""
+    shadow[s.block_base + slot, :] = 1
+    for i in range(g.warps_per_block):
+        w = slot * g.warps_per_block + i
+        shadow_local[s.warp_base + w, :] = FULL
+        for r in range(PRED_ROW + PT):
+            s.poison[w, r] = FULL
+        s.poison[w, RZ] = 0
+        s.poison[w, PRED_ROW + PT] = 0
+        if g.local_stack < RZ:
+            s.poison[w, g.local_stack] = 0  # the hardware sets it
+
+
+@device
+def poison_fault(g: Any, s: Any, w: int, pc: int, lanes: int, what: int) -> None:
+    """Report the lowest lane of `lanes`, if any."""
+    if lanes:
+        set_fault(g, s, F_POISON, w, pc, lowest_bit(lanes), what, lanes, 0)
+
+
+@device
+def poison_before(g: Any, s: Any, program: Any, w: int, pc: int, active: int, mask: int) -> None:
+    """Faults that need no address; leaves the sources' and the guard's poison in `s.taint`, `s.taint_guard`."""
+    guard = s.poison[w, PRED_ROW + program[pc, C_GUARD]] & active
+    taint = 0
+    for i in range(program[pc, C_N_LATE]):
+        taint |= s.poison[w, program[pc, C_USES + i]]
+    s.taint = taint
+    s.taint_guard = guard
+    if program[pc, C_CONTROL] != CT_NONE:
+        poison_fault(g, s, w, pc, guard, _GUARD)
+        if program[pc, C_CONTROL] == CT_CALL_IND:
+            poison_fault(g, s, w, pc, taint & mask, _TARGET)
+    if program[pc, C_GROUP] == G_MEM:
+        base = s.poison[w, program[pc, C_A_REG]]
+        if program[pc, C_A_UNITS] == 2 and program[pc, C_A_REG] != RZ:
+            base |= s.poison[w, program[pc, C_A_REG] + 1]
+        poison_fault(g, s, w, pc, base & mask, _ADDRESS)
+        if program[pc, C_ACCESS] != ACCESS_LOAD:
+            poison_fault(g, s, w, pc, guard, _GUARD)
+            if program[pc, C_SPACE] == SPACE_GLOBAL:
+                poison_fault(g, s, w, pc, taint & mask, _DATA)
+
+
+@device
+def memory_word(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, t: int, k: int) -> int:
+    """1 if word k of lane t's access in shared or local memory is poisoned."""
+    space = program[pc, C_SPACE]
+    address = s.addr[t]
+    if space == SPACE_GENERIC:
+        if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
+            space, address = SPACE_SHARED, address - SHARED_WINDOW
+        elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
+            space, address = SPACE_LOCAL, address - LOCAL_WINDOW
+    value = 0
+    if space == SPACE_SHARED:
+        value = shadow[s.block_base + s.block_of[w], (address >> 2) + k]
+    elif space == SPACE_LOCAL:
+        value = (shadow_local[s.warp_base + w, (address >> 2) + k] >> t) & 1
+    return value
+
+
+@device
+def poison_store(
+    g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, t: int, k: int, value: int
+) -> None:
+    """Word k of lane t's store gets poison `value`; poison for global memory behind a generic address is a fault."""
+    space = program[pc, C_SPACE]
+    address = s.addr[t]
+    if space == SPACE_GENERIC:
+        space = SPACE_GLOBAL
+        if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
+            space, address = SPACE_SHARED, address - SHARED_WINDOW
+        elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
+            space, address = SPACE_LOCAL, address - LOCAL_WINDOW
+    if space == SPACE_SHARED:
+        shadow[s.block_base + s.block_of[w], (address >> 2) + k] = value
+    elif space == SPACE_LOCAL:
+        old = shadow_local[s.warp_base + w, (address >> 2) + k]
+        shadow_local[s.warp_base + w, (address >> 2) + k] = (old & ~(1 << t)) | (value << t)
+    elif value:
+        poison_fault(g, s, w, pc, 1 << t, _DATA)
+
+
+@device
+def set_poison(s: Any, w: int, row: int, bits: int, mask: int) -> None:
+    """Lanes executed take `bits`; lanes whose guard is poisoned are poisoned either way."""
+    lanes = mask | s.taint_guard
+    s.poison[w, row] = (s.poison[w, row] & ~lanes) | ((bits | s.taint_guard) & lanes)
+
+
+@device
+def poison_memory(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int) -> None:
+    """A memory instruction that has executed: poison moves between registers and shared or local words."""
+    access = program[pc, C_ACCESS]
+    rd = program[pc, C_RD]
+    data = program[pc, C_DATA]
+    for k in range(max(program[pc, C_SIZE] >> 2, 1)):
+        loaded = 0
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and program[pc, C_SPACE] != SPACE_GLOBAL and program[pc, C_SPACE] != SPACE_CONST:
+                if access != ACCESS_STORE:
+                    loaded |= memory_word(g, s, program, shadow, shadow_local, w, pc, t, k) << t
+                if access != ACCESS_LOAD:
+                    value = (s.poison[w, data + k if data != RZ else RZ] >> t) & 1
+                    if access != ACCESS_STORE:
+                        value |= (loaded >> t) & 1
+                    poison_store(g, s, program, shadow, shadow_local, w, pc, t, k, value)
+        if access != ACCESS_STORE and rd != RZ:
+            set_poison(s, w, rd + k, loaded, mask)
+
+
+@device
+def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int) -> None:
+    """The instruction at `pc` has executed in lanes `mask`: poison of what it wrote."""
+    if program[pc, C_GROUP] == G_MEM:
+        poison_memory(g, s, program, shadow, shadow_local, w, pc, mask)
+        return
+    taint = s.taint
+    choice = 0
+    op = program[pc, C_OP]
+    if op == OP_SEL:
+        p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
+        b = s.poison[w, program[pc, C_B_REG]] if program[pc, C_B_REG] >= 0 else 0
+        taint = s.poison[w, PRED_ROW + program[pc, F_PS0]] | (s.poison[w, program[pc, C_A_REG]] & p) | (b & ~p)
+    elif op == OP_SHFL:
+        # which lane is read, and whether it is in range; a lane that is not active gives zero
+        for i in range(1 if program[pc, C_A_REG] != RZ else 0, program[pc, C_N_LATE]):
+            choice |= s.poison[w, program[pc, C_USES + i]]
+        source_poison = s.poison[w, program[pc, C_A_REG]] & mask
+        taint = choice
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                source, _ = shfl_source(program[pc, F_SHFL], t, s.b[t], s.c[t])
+                taint |= ((source_poison >> source) & 1) << t
+    elif (op == OP_VOTE or op == OP_MATCH) and taint & mask:
+        taint = FULL
+    for i in range(program[pc, C_N_DEFS]):
+        row = program[pc, C_DEFS + i]
+        set_poison(s, w, row, choice if op == OP_SHFL and row >= PRED_ROW else taint, mask)

@@ -1,0 +1,1 @@
+"""Instructions over the lanes of a warp."""

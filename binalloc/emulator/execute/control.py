@@ -1,0 +1,161 @@
+"""The reconvergence stack of a warp.
+
+Entries are (kind, PC, reconvergence PC, mask); the top one runs. An entry is popped when its PC reaches its
+reconvergence PC: its lanes wait in an entry below whose PC is that point. A divergent branch turns the running entry
+into the one that waits at the reconvergence point, and pushes one entry per side. If the running entry itself would
+only wait where the entry below waits already (a loop's next round), it is dropped instead, so loops have bounded depth.
+A call pushes a CALL entry, which never reconverges but empties as its lanes return.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    C_RECONV,
+    C_TARGET,
+    C_VALID,
+    ENTRY_CALL,
+    ENTRY_PLAIN,
+    F_CALL_TARGET,
+    F_DIVERGES,
+    F_NO_RECONV,
+    F_RETURN,
+    F_STACK,
+    FUNCTION,
+    REWRITTEN,
+    S_BRANCHES,
+    S_DIVERGENT,
+    ST_KIND,
+    ST_MASK,
+    ST_PC,
+    ST_RPC,
+    STACK_DEPTH,
+)
+from binalloc.emulator.state.scan import lowest_bit
+
+
+@device
+def settle(s: Any, w: int) -> None:
+    """Pop entries that are empty or have reached their reconvergence point."""
+    sp = s.sp[w]
+    while sp >= 0 and (
+        s.stack[w, sp, ST_MASK] == 0
+        or (s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_PC] == s.stack[w, sp, ST_RPC])
+    ):
+        sp -= 1
+    s.sp[w] = sp
+
+
+@device
+def push(g: Any, s: Any, w: int, kind: int, pc: int, rpc: int, mask: int) -> None:
+    """Push an entry; overflow is a fault at the running instruction, whatever the entries' PCs are by now."""
+    sp = s.sp[w] + 1
+    if sp >= STACK_DEPTH:
+        set_fault(g, s, F_STACK, w, s.at[w], -1, STACK_DEPTH, 0, 0)
+        return
+    s.sp[w] = sp
+    s.stack[w, sp, ST_KIND] = kind
+    s.stack[w, sp, ST_PC] = pc
+    s.stack[w, sp, ST_RPC] = rpc
+    s.stack[w, sp, ST_MASK] = mask
+
+
+@device
+def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: int) -> None:
+    """BRA at `pc`: lanes `taken` of `active` jump. Where the code lies makes no difference: a branch to the next word
+    diverges like any other."""
+    s.stat[S_BRANCHES] += 1
+    sp = s.sp[w]
+    target = program[pc, C_TARGET]
+    if taken == active:
+        s.stack[w, sp, ST_PC] = target
+        settle(s, w)
+        return
+    if taken == 0:
+        s.stack[w, sp, ST_PC] = pc + 1
+        settle(s, w)
+        return
+    s.stat[S_DIVERGENT] += 1
+    if program[pc, F_DIVERGES] == 0:
+        set_fault(g, s, F_NO_RECONV, w, pc, -1, taken, active, 0)
+        return
+    join = program[pc, C_RECONV]
+    if sp > 0 and s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_RPC] == join:
+        s.sp[w] = sp - 1
+    else:
+        s.stack[w, sp, ST_PC] = join
+    if target != join:
+        push(g, s, w, ENTRY_PLAIN, target, join, taken)
+    if pc + 1 != join:
+        push(g, s, w, ENTRY_PLAIN, pc + 1, join, active & ~taken)
+    settle(s, w)
+
+
+@device
+def enter(g: Any, s: Any, program: Any, w: int, pc: int, target: int, mask: int, most: int) -> None:
+    """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, not trusted to be one. most:
+    REWRITTEN if that may be a rewritten one, else FUNCTION."""
+    if target < 0 or target >= g.code_words or not FUNCTION <= program[target, C_VALID] <= most:
+        set_fault(g, s, F_CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
+        return
+    push(g, s, w, ENTRY_CALL, target, -1, mask)
+
+
+@device
+def call(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+    """CALL: lanes `mask` enter its target; the others wait behind the call until it has returned."""
+    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    if mask != 0:
+        enter(g, s, program, w, pc, program[pc, C_TARGET], mask, REWRITTEN)
+    settle(s, w)
+
+
+@device
+def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+    """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
+    the function of the lowest lane runs first."""
+    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    for k in range(g.lanes):
+        lane = g.lanes - 1 - k
+        same = 0
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and s.a[t] == s.a[lane]:
+                same |= 1 << t
+        if (mask >> lane) & 1 and lowest_bit(same) == lane:
+            enter(g, s, program, w, pc, s.a[lane], same, FUNCTION)
+    settle(s, w)
+
+
+@device
+def leave(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
+    """RET: lanes `mask` leave every entry from the top down to the innermost CALL entry."""
+    sp = s.sp[w]
+    s.stack[w, sp, ST_PC] = pc + 1
+    if mask == 0:
+        settle(s, w)
+        return
+    i = sp
+    while i >= 0:
+        s.stack[w, i, ST_MASK] &= ~mask
+        if s.stack[w, i, ST_KIND] == ENTRY_CALL:
+            break
+        i -= 1
+    if i < 0:
+        set_fault(g, s, F_RETURN, w, pc, -1, mask, 0, 0)
+        return
+    settle(s, w)
+
+
+@device
+def finish(s: Any, w: int, pc: int, mask: int) -> None:
+    """EXIT: lanes `mask` leave every entry; the warp has ended when the stack is empty."""
+    sp = s.sp[w]
+    s.stack[w, sp, ST_PC] = pc + 1
+    if mask != 0:
+        for i in range(sp + 1):
+            s.stack[w, i, ST_MASK] &= ~mask
+        s.live[w] &= ~mask
+    settle(s, w)

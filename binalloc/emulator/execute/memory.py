@@ -1,0 +1,414 @@
+"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory.py`.
+
+Data moves at issue (execution and timing are one), results are used only after their scoreboard: the hazard rules see
+to that. Lanes act in ascending order, so the highest lane wins a conflicting store.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.alu import write_back
+from binalloc.emulator.memory.coalescing import global_time, local_time, shared_time
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    ACCESS_ATOMIC,
+    ACCESS_LOAD,
+    ACCESS_STORE,
+    C_ACCESS,
+    C_DATA,
+    C_OFFSET,
+    C_RD,
+    C_SIGNED,
+    C_SIZE,
+    C_SPACE,
+    C_SPILL,
+    F_AOP,
+    F_ATYP,
+    F_CBANK,
+    F_CONST,
+    F_GLOBAL,
+    F_LOCAL,
+    F_LOCAL_ATOMIC,
+    F_MISALIGNED,
+    F_NOT_EXECUTED,
+    F_SHARED,
+    F_SPILL,
+    FULL,
+    LOCAL_WINDOW,
+    RZ,
+    S_BYTES_FROM_COUNT,
+    S_C_LD,
+    S_G_LD,
+    S_L_LD,
+    S_S_LD,
+    S_SL_LD,
+    S_SS_LD,
+    SHARED_WINDOW,
+    SPACE_CONST,
+    SPACE_GENERIC,
+    SPACE_GLOBAL,
+    SPACE_LOCAL,
+    SPACE_SHARED,
+    WINDOW_SIZE,
+)
+from binalloc.emulator.state.scan import count_bits, lowest_bit
+
+
+@device
+def addresses(g: Any, s: Any, program: Any, pc: int) -> None:
+    """`s.addr` from the staged base: 64-bit signed for global and generic, 32-bit wrapping for the rest."""
+    offset = program[pc, C_OFFSET]
+    space = program[pc, C_SPACE]
+    if space == SPACE_GLOBAL or space == SPACE_GENERIC:
+        for t in range(g.lanes):
+            s.addr[t] = ((((s.ah[t] ^ 0x80000000) - 0x80000000) << 32) | s.a[t]) + offset
+    else:
+        for t in range(g.lanes):
+            s.addr[t] = (s.a[t] + offset) & FULL
+
+
+@device
+def aligned(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
+    """Fault on the first misaligned lane."""
+    wrong = 0
+    for t in range(g.lanes):
+        wrong |= (s.addr[t] & (size - 1)) & -((mask >> t) & 1)
+    if wrong:
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and s.addr[t] & (size - 1):
+                set_fault(g, s, F_MISALIGNED, w, pc, t, s.addr[t], size, 0)
+                return
+
+
+@device
+def within(g: Any, s: Any, mask: int, low: int, high: int, size: int) -> int:
+    """First lane of `mask` whose access is not inside [low, high); -1 if all are. 0 <= low, high <= 2^62.
+
+    Addresses come from registers and may be anything: the sum is taken of the bounds, where it cannot wrap.
+    """
+    last = high - size
+    wrong = 0
+    for t in range(g.lanes):
+        outside = 1 if s.addr[t] < low or s.addr[t] > last else 0
+        wrong |= outside & (mask >> t)
+    if wrong:
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and (s.addr[t] < low or s.addr[t] > last):
+                return t
+    return -1
+
+
+@device
+def buffer_of(g: Any, address: int) -> int:
+    """Index of the buffer that holds `address`, -1 if none does (binary search; buffers are sorted)."""
+    low = 0
+    high = g.buffers
+    while low < high:
+        middle = (low + high) >> 1
+        if g.buffer_end[middle] > address:
+            high = middle
+        else:
+            low = middle + 1
+    return low if low < g.buffers and g.buffer_start[low] <= address else -1
+
+
+@device
+def global_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
+    """Every lane inside one buffer; lanes mostly share theirs. The sum as in `within`."""
+    rest = mask
+    while rest:
+        lane = 0
+        while not (rest >> lane) & 1:
+            lane += 1
+        b = buffer_of(g, s.addr[lane])
+        last = g.buffer_end[b] - size if b >= 0 else 0
+        if b < 0 or s.addr[lane] > last:
+            set_fault(g, s, F_GLOBAL, w, pc, lane, s.addr[lane], size, b)
+            return
+        inside = 0
+        for t in range(g.lanes):
+            ok = 1 if s.addr[t] >= g.buffer_start[b] and s.addr[t] <= last else 0
+            inside |= ok << t
+        rest &= ~inside
+
+
+@device
+def shared_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int, spill: int) -> None:
+    """User accesses stay below the slots; a spill access hits the thread's own word of its warp's slot rows."""
+    if not spill:
+        lane = within(g, s, mask, 0, g.user_shared, size)
+        if lane >= 0:
+            set_fault(g, s, F_SHARED, w, pc, lane, s.addr[lane], size, g.user_shared)
+        return
+    low = g.slot_base + s.in_block[w] * g.slot_bytes
+    lane = within(g, s, mask, low, low + g.slot_bytes, size)
+    if lane < 0:
+        for t in range(g.lanes):
+            if (mask >> t) & 1 and ((s.addr[t] - low) & 127 != 4 * t or size != 4):
+                lane = t
+                break
+    if lane >= 0:
+        set_fault(g, s, F_SPILL, w, pc, lane, s.addr[lane], low, low + g.slot_bytes)
+
+
+@device
+def local_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int, spill: int) -> None:
+    """User accesses stay in the frames, spill accesses in the spill area above them."""
+    low = g.local_user if spill else 0
+    high = g.local_total if spill else g.local_user
+    lane = within(g, s, mask, low, high, size)
+    if lane >= 0:
+        set_fault(g, s, F_SPILL if spill else F_LOCAL, w, pc, lane, s.addr[lane], low, high)
+
+
+@device
+def count_access(s: Any, index: int, mask: int, size: int) -> None:
+    """One access of `mask` lanes in counter `index` and in the byte counter beside it."""
+    s.stat[index] += 1
+    s.stat[index + S_BYTES_FROM_COUNT] += count_bits(mask) * size
+
+
+@device
+def narrow(word: int, address: int, size: int, signed: int) -> int:
+    """The byte or half of `word` at `address`, extended to 32 bits."""
+    bits = size * 8
+    value = (word >> ((address & 3) * 8)) & ((1 << bits) - 1)
+    if signed and value >> (bits - 1):
+        value |= FULL & ~((1 << bits) - 1)
+    return value
+
+
+@device
+def load_flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc: int, mask: int) -> None:
+    """Load from a flat memory at the byte offsets `s.addr` into rd and following registers."""
+    rd = program[pc, C_RD]
+    size = program[pc, C_SIZE]
+    row = s.warp_base + w
+    if rd == RZ:
+        return
+    if size < 4:
+        signed = program[pc, C_SIGNED]
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                regs[row, rd, t] = narrow(int(memory[s.addr[t] >> 2]) + 0, s.addr[t], size, signed)
+        return
+    for k in range(size >> 2):
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                regs[row, rd + k, t] = memory[(s.addr[t] >> 2) + k]
+
+
+@device
+def store_flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc: int, mask: int) -> None:
+    """Store to a flat memory at the byte offsets `s.addr` from the data registers."""
+    rb = program[pc, C_DATA]
+    size = program[pc, C_SIZE]
+    row = s.warp_base + w
+    if size < 4:
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                shift = (s.addr[t] & 3) * 8
+                field = ((1 << (size * 8)) - 1) << shift
+                old = int(memory[s.addr[t] >> 2]) + 0
+                memory[s.addr[t] >> 2] = (old & ~field) | (((int(regs[row, rb, t]) + 0) << shift) & field)
+        return
+    for k in range(size >> 2):
+        reg = rb + k if rb != RZ else RZ
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                memory[(s.addr[t] >> 2) + k] = regs[row, reg, t]
+
+
+@device
+def atomic_flat(g: Any, s: Any, program: Any, memory: Any, pc: int, mask: int) -> None:
+    """Atomic operation at the byte offsets `s.addr`, lane after lane; old values into `d`, `dh`."""
+    aop, atyp = program[pc, F_AOP], program[pc, F_ATYP]
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            i = s.addr[t] >> 2
+            old = int(memory[i]) + 0
+            s.d[t] = old
+            if program[pc, C_SIZE] == 4:
+                memory[i] = atomic32(aop, atyp, old, s.b[t], s.c[t])
+            else:
+                high = int(memory[i + 1]) + 0
+                s.dh[t] = high
+                memory[i], memory[i + 1] = atomic64(aop, atyp, old, high, s.b[t], s.bh[t], s.c[t], s.ch[t])
+
+
+@device
+def flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc: int, mask: int) -> None:
+    """The access of the instruction at `pc` to a flat memory."""
+    access = program[pc, C_ACCESS]
+    if access == ACCESS_LOAD:
+        load_flat(g, s, program, regs, memory, w, pc, mask)
+    elif access == ACCESS_STORE:
+        store_flat(g, s, program, regs, memory, w, pc, mask)
+    else:
+        atomic_flat(g, s, program, memory, pc, mask)
+
+
+@device
+def access_local(g: Any, s: Any, program: Any, regs: Any, local: Any, w: int, pc: int, mask: int) -> None:
+    """Load or store in local memory, which is kept word by word across the lanes."""
+    row = s.warp_base + w
+    size = program[pc, C_SIZE]
+    load = program[pc, C_ACCESS] == ACCESS_LOAD
+    reg = program[pc, C_RD] if load else program[pc, C_DATA]
+    if load and reg == RZ:
+        return
+    for k in range(max(size >> 2, 1)):
+        r = reg + k if reg != RZ else RZ
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                i = (s.addr[t] >> 2) + k
+                if load:
+                    word = int(local[row, i, t]) + 0
+                    if size < 4:
+                        word = narrow(word, s.addr[t], size, program[pc, C_SIGNED])
+                    regs[row, r, t] = word
+                else:
+                    value = int(regs[row, r, t]) + 0
+                    if size < 4:
+                        shift = (s.addr[t] & 3) * 8
+                        field = ((1 << (size * 8)) - 1) << shift
+                        value = ((int(local[row, i, t]) + 0) & ~field) | ((value << shift) & field)
+                    local[row, i, t] = value
+
+
+@device
+def in_global(g: Any, s: Any, program: Any, regs: Any, global_: Any, w: int, pc: int, mask: int) -> None:
+    """The lanes of `mask` in global memory."""
+    access = program[pc, C_ACCESS]
+    global_bounds(g, s, w, pc, mask, program[pc, C_SIZE])
+    if g.fault:
+        return
+    count_access(s, S_G_LD + access, mask, program[pc, C_SIZE])
+    global_time(g, s, mask, access)
+    for t in range(g.lanes):
+        s.addr[t] -= g.global_base
+    flat(g, s, program, regs, global_, w, pc, mask)
+
+
+@device
+def in_shared(g: Any, s: Any, program: Any, regs: Any, shared: Any, w: int, pc: int, mask: int) -> None:
+    """The lanes of `mask` in the block's shared memory."""
+    access = program[pc, C_ACCESS]
+    size = program[pc, C_SIZE]
+    spill = program[pc, C_SPILL]
+    shared_bounds(g, s, w, pc, mask, size, spill)
+    if g.fault:
+        return
+    count_access(s, (S_SS_LD if spill else S_S_LD) + access, mask, size)
+    shared_time(g, s, mask, max(size >> 2, 1), access)
+    flat(g, s, program, regs, shared[s.block_base + s.block_of[w]], w, pc, mask)
+
+
+@device
+def in_local(g: Any, s: Any, program: Any, regs: Any, local: Any, w: int, pc: int, mask: int) -> None:
+    """The lanes of `mask` in their local memory."""
+    access = program[pc, C_ACCESS]
+    size = program[pc, C_SIZE]
+    spill = program[pc, C_SPILL]
+    if access == ACCESS_ATOMIC:
+        set_fault(g, s, F_LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
+        return
+    local_bounds(g, s, w, pc, mask, size, spill)
+    if g.fault:
+        return
+    count_access(s, (S_SL_LD if spill else S_L_LD) + access, mask, size)
+    local_time(g, s, w, mask, max(size >> 2, 1), access)
+    access_local(g, s, program, regs, local, w, pc, mask)
+
+
+@device
+def in_const(g: Any, s: Any, program: Any, regs: Any, const: Any, w: int, pc: int, mask: int) -> None:
+    """LDC: the constant cache serves one word a pass."""
+    bank = program[pc, F_CBANK]
+    size = program[pc, C_SIZE]
+    lane = within(g, s, mask, 0, g.const_size[bank], size)
+    if lane >= 0:
+        set_fault(g, s, F_CONST, w, pc, lane, s.addr[lane], size, bank)
+        return
+    count_access(s, S_C_LD, mask, size)
+    n = 0
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            i = n - 1
+            while i >= 0 and s.seen[i] != s.addr[t] >> 2:
+                i -= 1
+            if i < 0:
+                s.seen[n] = s.addr[t] >> 2
+                n += 1
+    s.passes += n
+    s.done_at = max(s.done_at, g.cycle + g.const_latency + n - 1)
+    for t in range(g.lanes):
+        s.addr[t] += g.const_start[bank]
+    flat(g, s, program, regs, const, w, pc, mask)
+
+
+@device
+def in_generic(
+    g: Any, s: Any, program: Any, regs: Any, global_: Any, shared: Any, local: Any, w: int, pc: int, mask: int
+) -> None:
+    """Each lane goes where its address points: the shared window, the local window, or global memory. Leaves `s.addr`
+    as it was, for the checks that follow."""
+    in_window = 0
+    in_stack = 0
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            if SHARED_WINDOW <= s.addr[t] < SHARED_WINDOW + WINDOW_SIZE:
+                in_window |= 1 << t
+            elif LOCAL_WINDOW <= s.addr[t] < LOCAL_WINDOW + WINDOW_SIZE:
+                in_stack |= 1 << t
+    rest = mask & ~(in_window | in_stack)
+    if rest:
+        in_global(g, s, program, regs, global_, w, pc, rest)
+        for t in range(g.lanes):
+            s.addr[t] += g.global_base
+    if in_window and g.fault == 0:
+        for t in range(g.lanes):
+            s.addr[t] -= SHARED_WINDOW
+        in_shared(g, s, program, regs, shared, w, pc, in_window)
+        for t in range(g.lanes):
+            s.addr[t] += SHARED_WINDOW
+    if in_stack and g.fault == 0:
+        for t in range(g.lanes):
+            s.addr[t] -= LOCAL_WINDOW
+        in_local(g, s, program, regs, local, w, pc, in_stack)
+        for t in range(g.lanes):
+            s.addr[t] += LOCAL_WINDOW
+
+
+@device
+def exec_mem(
+    g: Any, s: Any, program: Any, regs: Any, global_: Any, shared: Any, local: Any, const: Any,
+    w: int, pc: int, mask: int,
+) -> None:  # fmt: skip
+    """Any memory instruction by the lanes of `mask` (not empty); operands are staged."""
+    access = program[pc, C_ACCESS]
+    space = program[pc, C_SPACE]
+    if access == ACCESS_ATOMIC and not atomic_legal(program[pc, F_AOP], program[pc, F_ATYP]):
+        set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, program[pc, F_AOP], program[pc, F_ATYP], 0)
+        return
+    s.passes = 0
+    s.done_at = 0
+    addresses(g, s, program, pc)
+    aligned(g, s, w, pc, mask, program[pc, C_SIZE])
+    if g.fault:
+        return
+    if space == SPACE_GLOBAL:
+        in_global(g, s, program, regs, global_, w, pc, mask)
+    elif space == SPACE_SHARED:
+        in_shared(g, s, program, regs, shared, w, pc, mask)
+    elif space == SPACE_LOCAL:
+        in_local(g, s, program, regs, local, w, pc, mask)
+    elif space == SPACE_CONST:
+        in_const(g, s, program, regs, const, w, pc, mask)
+    else:
+        in_generic(g, s, program, regs, global_, shared, local, w, pc, mask)
+    if access == ACCESS_ATOMIC and g.fault == 0:
+        write_back(g, s, program, regs, w, pc, mask)

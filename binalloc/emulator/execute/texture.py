@@ -1,0 +1,238 @@
+"""TEX: texture fetches. ISA.md, chapter "Semantics", says what each computes to the bit.
+
+Textures lie behind the buffers in the array of global memory, row by row, where no address of the program reaches
+them. A fetch reads all its texels through L1, whatever the machine caches there: each distinct line of the warp is one
+pass of the texture unit, and what misses comes from off-chip memory.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from binalloc.emulator.arithmetic.bits import bits_from_f32, f32_from_bits, f64_from_i64, i64_from_f64
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.memory.coalescing import cache_find, cache_load, gather_lines
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    C_RD,
+    C_RD_UNITS,
+    F_TCOORD,
+    F_TDIM,
+    F_TEXTURE,
+    FULL,
+    MODE_BORDER,
+    MODE_CLAMP,
+    MODE_MIRROR,
+    MODE_WRAP,
+    RZ,
+    S_TEX,
+    TEXEL_SIGNED,
+    TX_BYTES,
+    TX_CHANNELS,
+    TX_DEPTH,
+    TX_DIMENSIONS,
+    TX_FLOAT,
+    TX_HEIGHT,
+    TX_KIND,
+    TX_LINEAR,
+    TX_MODE_X,
+    TX_MODE_Y,
+    TX_MODE_Z,
+    TX_NORMALIZED,
+    TX_START,
+    TX_WIDTH,
+)
+
+FARTHEST = 2.0**40
+FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers
+ONE = 0x3F800000
+
+
+@device
+def inside(i: int, n: int, mode: int) -> int:
+    """The index that the address mode gives for `i` on an axis of n texels; -1 for the border."""
+    if mode == MODE_CLAMP:
+        return min(max(i, 0), n - 1)
+    if mode == MODE_BORDER:
+        return i if 0 <= i < n else -1
+    if mode == MODE_WRAP:
+        return i % n
+    k = i % (2 * n)
+    return k if k < n else 2 * n - 1 - k
+
+
+@device
+def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: int) -> tuple[int, int]:
+    """Index of the (first) texel on an axis of n texels for the coordinate `bits`, and the second's weight in 1/256."""
+    if integer:
+        return (bits ^ 0x80000000) - 0x80000000, 0
+    x = f32_from_bits(bits)
+    if x != x:
+        x = 0.0
+    if normalized:
+        x = min(max(x, -FARTHEST_NORMALIZED), FARTHEST_NORMALIZED)
+        if mode == MODE_MIRROR:
+            f = math.floor(x)
+            x = f + 1 - x if f & 1 else x - f
+        x = x * n
+    else:
+        x = min(max(x, -FARTHEST), FARTHEST)
+    if not linear:
+        return math.floor(x), 0
+    x = x - 0.5
+    i = math.floor(x)
+    return i, math.floor((x - i) * 256.0 + 0.5)
+
+
+@device
+def texel_at(g: Any, h: int, x: int, y: int, z: int) -> int:
+    """Byte offset of a texel of texture `h` in global memory's array, -1 on the border; indices may lie outside."""
+    i = inside(x, g.texture[h, TX_WIDTH], g.texture[h, TX_MODE_X])
+    j = inside(y, g.texture[h, TX_HEIGHT], g.texture[h, TX_MODE_Y])
+    k = inside(z, g.texture[h, TX_DEPTH], g.texture[h, TX_MODE_Z])
+    if i < 0 or j < 0 or k < 0:
+        return -1
+    index = (k * g.texture[h, TX_HEIGHT] + j) * g.texture[h, TX_WIDTH] + i
+    return g.texture[h, TX_START] + index * g.texture[h, TX_CHANNELS] * g.texture[h, TX_BYTES]
+
+
+@device
+def channel(g: Any, h: int, global_: Any, at: int) -> int:
+    """The channel at byte offset `at` as a fetch gives it: an integer extended to 32 bits, or the pattern of an f32."""
+    size = g.texture[h, TX_BYTES]
+    word = int(global_[at >> 2]) + 0
+    if size == 4:
+        return word
+    top = 1 << (size * 8)
+    value = (word >> ((at & 3) * 8)) & (top - 1)
+    if g.texture[h, TX_KIND] == TEXEL_SIGNED and value >= top >> 1:
+        value -= top
+    if g.texture[h, TX_FLOAT] == 0:
+        return value & FULL
+    if g.texture[h, TX_KIND] == TEXEL_SIGNED:
+        return bits_from_f32(max(value / ((top >> 1) - 1.0), -1.0))
+    return bits_from_f32(value / (top - 1.0))
+
+
+@device
+def weight_of(packed: int, corner: int, dimensions: int) -> int:
+    """Weight of a corner in 256^-dimensions: along each axis the second texel's, or 256 less it for the first.
+
+    Where nothing is filtered the second weights are 0, so that the first corner alone counts.
+    """
+    weight = 1
+    for axis in range(dimensions):
+        second = (packed >> (10 * axis)) & 1023
+        weight *= second if (corner >> axis) & 1 else 256 - second
+    return weight
+
+
+@device
+def corner(g: Any, s: Any, global_: Any, t: int, k: int, units: int, linear: int) -> int:
+    """Add corner k of lane t's cell to its channels in `s.bank_words`; the texel's address, -1 if it does not count."""
+    h = s.b[t] - 1
+    weight = weight_of(s.bh[t], k, g.texture[h, TX_DIMENSIONS])
+    if weight == 0:
+        return -1
+    at = texel_at(g, h, s.a[t] + (k & 1), s.ah[t] + ((k >> 1) & 1), s.ch[t] + (k >> 2))
+    if at < 0:
+        return -1
+    for n in range(min(units, g.texture[h, TX_CHANNELS])):
+        value = channel(g, h, global_, at + n * g.texture[h, TX_BYTES])
+        if linear:
+            value = i64_from_f64(f64_from_i64(s.bank_words[n, t]) + weight * f32_from_bits(value))
+        s.bank_words[n, t] = value
+    return at
+
+
+@device
+def through_cache(g: Any, s: Any, touched: int, before: int) -> None:
+    """The lines of `touched`, those that this fetch has not asked for yet (since stamp `before`), through L1."""
+    lines = gather_lines(g, s, touched)
+    for i in range(lines):
+        found = cache_find(g, s, s.seen[i] << 1)
+        if found < 0 or s.l1_age[found] <= before:
+            s.passes += 1
+            s.done_at = max(s.done_at, cache_load(g, s, s.seen[i] << 1, FULL, 0))
+
+
+@device
+def find_cells(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> int:
+    """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter."""
+    dimensions = program[pc, F_TDIM] + 1
+    integer = program[pc, F_TCOORD]
+    linear = 0
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            h = s.b[t] - 1
+            if h < 0 or h >= g.textures:
+                set_fault(g, s, F_TEXTURE, w, pc, t, s.b[t], 0, 0)
+                return 0
+            if g.texture[h, TX_DIMENSIONS] != dimensions:
+                set_fault(g, s, F_TEXTURE, w, pc, t, s.b[t], g.texture[h, TX_DIMENSIONS], dimensions)
+                return 0
+            smooth = 1 if g.texture[h, TX_LINEAR] and not integer else 0
+            linear |= smooth << t
+            s.bh[t] = 0
+            for axis in range(3):
+                bits = s.a[t] if axis == 0 else s.ah[t] if axis == 1 else s.c[t]
+                i, second = 0, 0
+                if axis < dimensions:
+                    n, mode = g.texture[h, TX_WIDTH + axis], g.texture[h, TX_MODE_X + axis]
+                    i, second = along(bits, n, g.texture[h, TX_NORMALIZED], mode, smooth, integer)
+                s.bh[t] |= second << (10 * axis)
+                if axis == 0:
+                    s.a[t] = i
+                elif axis == 1:
+                    s.ah[t] = i
+                else:
+                    s.ch[t] = i
+    return linear
+
+
+@device
+def result(g: Any, s: Any, t: int, n: int, linear: int) -> int:
+    """Channel n of lane t from what its corners left, or what stands for a channel that the texture has not."""
+    h = s.b[t] - 1
+    if n >= g.texture[h, TX_CHANNELS]:
+        one = ONE if g.texture[h, TX_FLOAT] else 1
+        return one if n == 3 else 0
+    if linear:
+        return bits_from_f32(f64_from_i64(s.bank_words[n, t]) / (1 << (8 * g.texture[h, TX_DIMENSIONS])))
+    return int(s.bank_words[n, t])
+
+
+@device
+def exec_tex(g: Any, s: Any, program: Any, regs: Any, global_: Any, w: int, pc: int, mask: int) -> None:
+    """TEX by the lanes of `mask` (not empty)."""
+    linear = find_cells(g, s, program, w, pc, mask)
+    if g.fault:
+        return
+    units = program[pc, C_RD_UNITS]
+    for n in range(units):
+        for t in range(g.lanes):
+            s.bank_words[n, t] = 0
+    before = s.stamp
+    s.stat[S_TEX] += 1
+    s.passes = 0
+    s.done_at = g.cycle + g.l1_latency
+    lanes = mask
+    for k in range(1 << (program[pc, F_TDIM] + 1)):
+        touched = 0
+        for t in range(g.lanes):
+            if (lanes >> t) & 1:
+                at = corner(g, s, global_, t, k, units, (linear >> t) & 1)
+                if at >= 0:
+                    s.addr[t] = g.global_base + at
+                    touched |= 1 << t
+        through_cache(g, s, touched, before)
+        lanes &= linear
+    s.passes = max(s.passes, 1)
+    rd = program[pc, C_RD]
+    if rd == RZ:
+        return
+    for n in range(units):
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                regs[s.warp_base + w, rd + n, t] = result(g, s, t, n, (linear >> t) & 1)

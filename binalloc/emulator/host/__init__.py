@@ -1,0 +1,1 @@
+"""What runs the emulator: engines, the run itself, its faults in words."""

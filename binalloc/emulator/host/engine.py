@@ -1,0 +1,266 @@
+"""The two engines: device functions as they stand (`python`), or compiled together and cached on disk (`numba`).
+
+Needs every device function to find the others among its module's globals. The `numba` engine rebuilds each function
+of `device.REGISTRY` with those globals replaced by compiled versions, and the functions of `bits.py` and `scan.py` by
+their counterparts in `bits_numba.py` and `scan_numba.py`. Only the entry point is cached; the cache folder is keyed
+by a hash of all sources, because Numba itself notices no change in an imported file.
+
+BINALLOC_BOUNDSCHECK=1 in the environment chooses a build of the `numba` engine that checks every index against its
+array: an IndexError in place of a wild access, at about half the speed. It is for tests, and cached apart."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from binalloc.emulator.host.cache import cache_folder, is_temporary
+from binalloc.emulator.sm import device_loop
+from binalloc.emulator.state.device import REGISTRY
+from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE, Plain
+from binalloc.errors import UsageError
+
+ENGINES = ("numba", "python")
+_LOG = logging.getLogger(__name__)
+_REPLACED = {
+    "binalloc.emulator.arithmetic.bits": "binalloc.emulator.arithmetic.bits_numba",
+    "binalloc.emulator.state.scan": "binalloc.emulator.state.scan_numba",
+}
+# Small functions on every instruction's path: a call costs more than they do.
+_INLINE = frozenset(
+    (
+        "fill",
+        "write_word",
+        "write_back",
+        "stage",
+        "port_free",
+        "set_state",
+        "make_ready",
+        "wake_at",
+        "arm",
+        "guard_until",
+        "loose_round_robin",
+        "pick",
+        "settle",
+        "eligible_warps",
+        "next_block",
+        "take_port",
+        "within",
+        "aligned",
+        "iadd3",
+        "imad",
+        "imad_wide",
+        "lea",
+        "lop3",
+        "shf",
+        "icompare",
+        "imnmx",
+        "bool_op",
+        "signed32",
+        "fadd_rn",
+        "fmul_rn",
+        "ffma_rn",
+        "fcompare",
+        "float_compare",
+        "flush32",
+        "dadd_rn",
+        "dmul_rn",
+        "dfma_rn",
+    )
+)
+
+
+class Engine:
+    """Makes records and runs quanta over them. `name` is "python" or "numba"."""
+
+    def __init__(self, name: str, run_quantum: Callable[..., int]) -> None:
+        self.name = name
+        self.run_quantum = run_quantum
+
+    def records(self, dtype: np.dtype[Any], n: int) -> Any:
+        """n zeroed records that device code can index."""
+        return [Plain(dtype) for _ in range(n)] if self.name == "python" else np.zeros(n, dtype)
+
+    def put(self, records: Any, i: int, name: str, value: Any) -> None:
+        """Set a field (or a whole array field) of record i."""
+        if self.name == "python":
+            old = getattr(records[i], name)
+            if isinstance(old, list):
+                value = [int(v) for v in value] + [0] * (len(old) - len(value))
+            setattr(records[i], name, value if isinstance(value, (list, np.ndarray)) else int(value))
+        elif np.ndim(value):
+            records[name][i, : len(value)] = value
+        else:
+            records[name][i] = value
+
+    def view(self, records: Any, i: int, name: str) -> Any:
+        """An array field of record i, not copied where the engine has it as an array."""
+        return np.asarray(getattr(records[i], name)) if self.name == "python" else records[name][i]
+
+    def get(self, records: Any, i: int, name: str) -> Any:
+        """A field of record i: int or array."""
+        value = getattr(records[i], name) if self.name == "python" else records[name][i]
+        return np.array(value) if isinstance(value, (list, np.ndarray)) else int(value)
+
+
+def engine(name: str, *, checking: bool = False) -> Engine:
+    """The engine called `name`; UsageError for another name. The first use of "numba" compiles or loads the cache.
+
+    checking: with the poison and race modes built in (`python` always has them).
+    """
+    if name == "python":
+        return Engine(name, _quiet(device_loop.run_quantum))
+    if name == "numba":
+        return Engine(name, _compiled(checking, bounds_checked()))
+    raise UsageError("unknown engine", place="engine", found=name, expected=" or ".join(ENGINES))
+
+
+def _quiet(function: Callable[..., int]) -> Callable[..., int]:
+    """NumPy scalars wrap as compiled code does; their warnings about it would only be noise."""
+
+    def run(*args: Any) -> int:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return run
+
+
+def source_hash() -> str:
+    """Hash over every module that holds device code or constants of it, and over the versions that compile them."""
+    import llvmlite
+    import numba
+
+    names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
+    names |= {f"binalloc.emulator.state.{name}" for name in ("layout", "modes", "state")} | {__name__}
+    # layout's constants
+    names |= {f"binalloc.isa.{name}" for name in ("table.opcodes", "instruction", "interface.view")}
+    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
+    for name in sorted(names):
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        digest.update(Path(spec.origin).read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def bounds_checked() -> bool:
+    """Whether the environment asks for the build that checks indices."""
+    return os.environ.get("BINALLOC_BOUNDSCHECK", "") not in ("", "0")
+
+
+def name_of_build(checking: bool, bounds: bool) -> str:
+    """What tells one build of the device functions from another: in its cache folder, and in its symbols."""
+    return ("checking" if checking else "plain") + ("_bounds" if bounds else "")
+
+
+@lru_cache(maxsize=4)
+def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
+    """The compiled `run_quantum`; each of the builds has a cache folder of its own."""
+    import numba
+
+    config: Any = numba.core.config
+    saved = config.CACHE_DIR
+    folder = cache_folder(source_hash(), name_of_build(checking, bounds))
+    config.CACHE_DIR = str(folder)
+    try:
+        dispatcher: Any = build(checking=checking, boundscheck=bounds, cache=folder is not None)
+    finally:
+        config.CACHE_DIR = saved
+    if folder is None or not any(folder.rglob("*.nbi")):
+        forever = folder is not None and not is_temporary(folder)
+        kept = f"kept in {folder}" if forever else "for this run alone, as no folder is safe to keep it in"
+        _LOG.info("compiling the emulator, about a minute; %s", kept)
+
+    def run(*args: Any) -> int:
+        if dispatcher.signatures:
+            return int(dispatcher(*args))
+        with _only_entry_is_callable(dispatcher.__name__):
+            return int(dispatcher(*args))
+
+    return run
+
+
+@contextmanager
+def _only_entry_is_callable(entry: str) -> Iterator[None]:
+    """While compiling, make machine code for the entry alone: Numba would make it for every function on the way, each
+    with all that it calls, only so that Python could call it too. That is a third of the time to compile."""
+    import numba._dynfunc
+    from numba.core import cpu
+
+    context: Any = cpu.CPUContext
+    maker: Any = numba._dynfunc
+    usual = context.get_executable
+
+    def get_executable(self: Any, library: Any, fndesc: Any, env: Any) -> Any:
+        name = fndesc.qualname.split(".")[-1]
+        if name == entry:
+            return usual(self, library, fndesc, env)
+        return maker.make_function(fndesc.lookup_module(), name, "device code", 1, env, (library,))
+
+    context.get_executable = get_executable
+    try:
+        yield
+    finally:
+        context.get_executable = usual
+
+
+def build(
+    entry: str = "binalloc.emulator.sm.device_loop.run_quantum", boundscheck: bool = False, checking: bool = True,
+    cache: bool = True,
+) -> Callable[..., Any]:
+    """Rebuild all registered device functions as compiled ones. boundscheck: an index beyond an array raises
+    IndexError. cache: keep the entry on disk, in Numba's folder.
+
+    Their names carry the build's: Numba numbers the functions of each process afresh, so that builds cached by
+    different processes would have equal symbols, and a process that loads both would run the first for either.
+    """
+    import numba
+
+    modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
+    namespaces: dict[str, dict[str, Any]] = {name: dict(module.__dict__) for name, module in modules.items()}
+    for namespace in namespaces.values():
+        if "CHECKING" in namespace:
+            namespace["CHECKING"] = checking
+    compiled: dict[int, Any] = {}
+    for key, function in sorted(REGISTRY.items()):
+        assert isinstance(function, FunctionType)
+        twin = FunctionType(
+            function.__code__, namespaces[function.__module__], function.__name__, function.__defaults__
+        )
+        twin.__qualname__ = f"{name_of_build(checking, boundscheck)}.{function.__qualname__}"
+        twin.__module__ = function.__module__
+        options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
+        if key == entry:
+            options["cache"] = cache
+        elif function.__name__ in _INLINE:
+            options["forceinline"] = True
+        compiled[id(function)] = numba.njit(**options)(twin)
+    for plain, native in _REPLACED.items():
+        _replace(importlib.import_module(plain), importlib.import_module(native), compiled)
+    for namespace in namespaces.values():
+        for name, value in namespace.items():
+            if id(value) in compiled:
+                namespace[name] = compiled[id(value)]
+    result: Callable[..., Any] = compiled[id(REGISTRY[entry])]
+    return result
+
+
+def _replace(plain: ModuleType, native: ModuleType, compiled: dict[int, Any]) -> None:
+    """Enter the compiled counterparts of the plain functions of a module."""
+    for name, function in vars(plain).items():
+        if isinstance(function, FunctionType) and function.__module__ == plain.__name__:
+            compiled[id(function)] = getattr(native, name)
+
+
+__all__ = ["ENGINES", "GLOBAL_DTYPE", "SM_DTYPE", "Engine", "engine", "source_hash"]

@@ -1,0 +1,236 @@
+"""A fault code in the state becomes a KernelFault that a user can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.arithmetic.atomic import atomic_legal
+from binalloc.emulator.host.engine import Engine
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.load import Program
+from binalloc.errors import Hint, KernelFault
+from binalloc.isa.instruction import Instr
+from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
+
+_NAMES = {
+    L.F_GLOBAL: "global memory access out of bounds",
+    L.F_SHARED: "shared memory access out of bounds",
+    L.F_LOCAL: "local memory access out of bounds",
+    L.F_LOCAL_ATOMIC: "atomic operation on local memory",
+    L.F_CONST: "constant access out of bounds",
+    L.F_MISALIGNED: "misaligned access",
+    L.F_SPILL: "spill access outside the thread's own slots",
+    L.F_STACK: "reconvergence stack overflow",
+    L.F_NO_RECONV: "divergent branch without a reconvergence point",
+    L.F_RETURN: "RET outside of a call",
+    L.F_PC: "execution left the code",
+    L.F_TEXTURE: "no such texture",
+    L.F_NOT_EXECUTED: "not yet executed by the emulator",
+    L.F_DEADLOCK: "deadlock",
+    L.F_RAW: "hazard: read before the result is there",
+    L.F_WAW: "hazard: overwritten before the earlier result is there",
+    L.F_WAR: "hazard: overwritten before its earlier reader has read it",
+    L.F_BAR_DIVERGED: "barrier in divergent code",
+    L.F_BAR_COUNT: "wrong thread count at a barrier",
+    L.F_BAR_MODE: "barrier modes that do not go together",
+    L.F_WARPSYNC: "a named lane is not converged",
+    L.F_POISON: "uninitialised value used",
+    L.F_RACE: "shared-memory race",
+    L.F_CALL_TARGET: "call of no function",
+}
+
+
+_U64 = (1 << 64) - 1
+
+
+class Context:
+    """What a message needs: the state, the program, who ran where."""
+
+    def __init__(self, engine: Engine, g: Any, sms: Any, program: Program) -> None:
+        self.engine = engine
+        self.g = g
+        self.sms = sms
+        self.program = program
+
+    def of(self, name: str) -> int:
+        """An integer field of the device record."""
+        return int(self.engine.get(self.g, 0, name))
+
+    def where(self, word: int) -> str:
+        """Function, index and text of the instruction at a code word."""
+        place = self.program.place(word)
+        if place is None:
+            return f"word {word}"
+        fn, index = place
+        return f"{fn.name}+{index} `{text(fn.instrs[index])}`"
+
+
+def text(instr: Instr) -> str:
+    """The instruction as assembly where the disassembler is there, else its name and fields."""
+    try:
+        from binalloc.isa.text.disassembler import format_instr
+    except ImportError:
+        guard = f"@{'!' if instr.guard_neg else ''}P{instr.guard} " if instr.guarded else ""
+        return guard + instr.name + " " + " ".join(f"{k}={v}" for k, v in instr.f.items())
+    return str(format_instr(instr))
+
+
+def row_name(row: int) -> str:
+    """Register or predicate of a row of the hazard table."""
+    return f"P{row - L.PRED_ROW}" if row >= L.PRED_ROW else f"R{row}"
+
+
+def kernel_fault(c: Context) -> KernelFault:
+    """The KernelFault for the fault recorded in the state."""
+    code, sm, w, pc, lane = (c.of(n) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane"))
+    a, b, d = c.of("fault_a"), c.of("fault_b"), c.of("fault_c")
+    if code == L.F_DEADLOCK:
+        return KernelFault(
+            _NAMES[code],
+            found=deadlock(c),
+            remedy="Every warp that a barrier expects must reach it; no lane may wait for another of its warp.",
+        )
+    block = c.engine.get(c.sms, sm, "block_id")[c.engine.get(c.sms, sm, "block_of")[w]]
+    warp = c.engine.get(c.sms, sm, "in_block")[w]
+    place = f"{c.where(pc)}, SM {sm}, block {block}, warp {warp}"
+    if lane >= 0 and code not in (L.F_RAW, L.F_WAW, L.F_WAR):
+        place += f", lane {lane}"
+    message, instr = _NAMES[code], instruction(c, pc)
+    if code == L.F_NOT_EXECUTED and instr is not None and instr.op.access == "atomic":
+        message = "no such atomic operation on that type"
+    found, expected, remedy = detail(c, code, lane, a, b, d)
+    return KernelFault(message, place=place, found=found, expected=expected, remedy=remedy)
+
+
+def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[str | None, str | None, str | None]:
+    """(found, expected, remedy) of a fault from its three detail words. Addresses are shown unsigned."""
+    if code in (L.F_RAW, L.F_WAW, L.F_WAR):
+        return hazard(c, code, lane, a, b, d)
+    if code == L.F_GLOBAL:
+        return f"address {a & _U64:#x}, {b} bytes", "an address inside one buffer or variable", None
+    if code == L.F_SHARED:
+        return (
+            f"address {a & _U64:#x}, {b} bytes",
+            f"below {d:#x}, the end of the block's static and dynamic shared memory",
+            None,
+        )
+    if code == L.F_LOCAL:
+        return f"address {a:#x}", f"{b:#x} to {d:#x}, the thread's local frames", None
+    if code == L.F_LOCAL_ATOMIC:
+        return f"offset {a:#x} of the local window", "a generic address of shared or global memory", None
+    if code == L.F_CONST:
+        return f"offset {a:#x} of bank {d}, {b} bytes", "an offset inside the bank", None
+    if code == L.F_MISALIGNED:
+        return f"address {a & _U64:#x}", f"a multiple of {b}", None
+    if code == L.F_SPILL:
+        return f"address {a:#x}", f"the thread's own 4-byte words of {b:#x} to {d:#x}", None
+    if code == L.F_STACK:
+        return f"more than {a} entries", f"at most {a}", "Recursion or divergence nests too deep."
+    if code == L.F_NO_RECONV:
+        return f"lanes {a:#x} of {b:#x} jump", "all lanes or none", "Name a reconvergence point: `BRA target, reconv`."
+    if code == L.F_BAR_DIVERGED:
+        return f"lanes {a:#x} arrive", f"all live lanes {b:#x}", None
+    if code == L.F_BAR_COUNT:
+        return barrier_count(lane, a, b, d)
+    if code == L.F_BAR_MODE:
+        if b < 0:
+            return f"mode {a}", f"0..{len(BAR_MODES) - 1}", None
+        found = f"{BAR_MODES[a]} at barrier {d}, where a warp came with {BAR_MODES[b] if b else 'SYNC or ARV'}"
+        return found, "one mode at one opening, or SYNC and ARV", "Give the reductions barriers of their own."
+    if code == L.F_WARPSYNC:
+        if d:
+            found = f"lanes {a:#x} named, lanes {b:#x} among them name others"
+            return found, "the same lanes named by all of them", None
+        return f"lanes {a:#x} named, {b:#x} execute it", "every named live lane", None
+    if code == L.F_CALL_TARGET:
+        return called(c, a), "the first word of a function", "Kernels are launched, not called."
+    if code == L.F_PC:
+        return f"code word {a}, which holds no instruction, as the next one", "an EXIT, RET or BRA at the end", None
+    if code == L.F_TEXTURE:
+        if b == 0:
+            return f"handle {a:#x}", "the handle of a texture that the launch names", None
+        return f"texture {a} of {b} dimensions", f"one of {d} dimensions", None
+    if code == L.F_POISON:
+        what = ("its guard", "its address", "the data it stores to global memory", "its target")[a]
+        return f"{what} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
+    if code == L.F_NOT_EXECUTED and a:  # an atomic; ADD, number 0, has all types
+        types = ["U32", *ATOMIC_TYPES[1:]]
+        legal = [name for n, name in enumerate(types) if atomic_legal(a, n)]
+        return f"{ATOMIC_OPS[a]} on {types[b]}", f"{ATOMIC_OPS[a]} on {' or '.join(legal)}", None
+    if code == L.F_RACE:
+        other = ("written", "read", "written by another lane with another value")[d]
+        found = f"address {a:#x} was {other} in {c.where(b)} by another warp" if d < 2 else f"address {a:#x} is {other}"
+        one = "one lane that writes it, or one value" if d == 2 else "a barrier between the two accesses"
+        return found, one, None
+    return None, None, None
+
+
+def instruction(c: Context, word: int) -> Instr | None:
+    """The instruction at a code word."""
+    place = c.program.place(word)
+    return place[0].instrs[place[1]] if place is not None else None
+
+
+def called(c: Context, word: int) -> str:
+    """What a call that enters no function names."""
+    place = c.program.place(word)
+    if place is None or place[1]:
+        return f"code word {word}"
+    kind = "kernel" if place[0].info.is_kernel else "rewritten function"
+    return f"code word {word}, the {kind} {place[0].name}"
+
+
+def barrier_count(lane: int, a: int, b: int, d: int) -> tuple[str, str, str | None]:
+    """What is wrong with the thread count `a` at barrier `d`; `lane` where one lane's is another than the first's."""
+    if lane >= 0:
+        return f"{a} threads, the first lane {b}", "one count for all lanes", None
+    if a == 0:
+        return f"an arrival without a count at barrier {d}", f"a multiple of 32, up to {b} threads", None
+    return f"{a} threads at barrier {d}", f"a multiple of 32, {b} threads", None
+
+
+def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:
+    """The other instruction of a hazard and what is missing."""
+    if code == L.F_WAR:
+        found = f"{row_name(row)} is still to be read by {c.where(a)}"
+        return found, "a wait for its read scoreboard", Hint("Run {schedule}.")
+    found = f"{row_name(row)} is being written by {c.where(a)}"
+    if d:
+        boards = ", ".join(str(i) for i in range(6) if d >> i & 1)
+        expected = f"a wait for scoreboard {boards}" if boards else "a write scoreboard on it, and a wait for it"
+    else:
+        expected = f"{b} more cycles of stall counts between them" if code == L.F_RAW else "a later result"
+    return found, expected, Hint("Run {schedule}.")
+
+
+def deadlock(c: Context) -> str:
+    """Which warp waits where for what."""
+    lines = []
+    for sm in range(c.of("sms")):
+        state, sp, stack, block_of, in_block, block_id, bar_id, bar_pc, arrived = (
+            c.engine.get(c.sms, sm, n)
+            for n in (
+                "state",
+                "sp",
+                "stack",
+                "block_of",
+                "in_block",
+                "block_id",
+                "bar_id",
+                "bar_pc",
+                "bar_arrived",
+            )
+        )
+        for w in range(c.of("warp_limit")):
+            who = f"SM {sm} block {block_id[block_of[w]]} warp {in_block[w]}"
+            if state[w] == L.W_BARRIER:
+                count = arrived[block_of[w], bar_id[w]]
+                lines.append(f"{who} waits at barrier {bar_id[w]} ({count} warps came) in {c.where(int(bar_pc[w]))}")
+            elif state[w] == L.W_SCOREBOARD:
+                lines.append(f"{who} waits for a scoreboard at {c.where(int(stack[w, sp[w], L.ST_PC]))}")
+            elif state[w] in (L.W_READY, L.W_STALL, L.W_BRANCH):
+                waiting = [f"{int(stack[w, k, L.ST_MASK]):#x} behind {c.where(int(stack[w, k, L.ST_PC]))}"
+                           for k in range(sp[w])]  # fmt: skip
+                spins = f"{who} spins at {c.where(int(stack[w, sp[w], L.ST_PC]))}"
+                lines.append(spins + (", while lanes " + ", ".join(waiting) + " wait for it" if waiting else ""))
+    return "; ".join(lines[:8]) + (f"; and {len(lines) - 8} more warps" if len(lines) > 8 else "")

@@ -1,0 +1,1 @@
+"""Accesses of a warp: coalescing, bank conflicts, caches."""

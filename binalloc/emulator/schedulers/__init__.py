@@ -1,0 +1,1 @@
+"""Which warp issues next."""

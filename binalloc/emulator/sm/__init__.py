@@ -1,0 +1,1 @@
+"""A streaming multiprocessor: issue, events, ports, barriers, dispatch of blocks."""

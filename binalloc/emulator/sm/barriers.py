@@ -1,0 +1,177 @@
+"""Block barriers: BAR.SYNC, BAR.ARV and the reductions, sixteen per block, counted in whole warps.
+
+A barrier opens when as many warps have come as the first arrival expects: thread count / 32, or every warp of the
+block that has not ended. A warp must come with all its live lanes and one thread count, all arrivals at one opening
+with the same count, and reductions among their like; hardware leaves the rest undefined, here it is a fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
+from binalloc.emulator.sm.events import guard_until, set_state, wake_at
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    BARRIERS,
+    C_B_LO,
+    C_B_REG,
+    C_PS0_XOR,
+    C_RD,
+    C_UNIT,
+    C_WBAR,
+    F_BAR,
+    F_BAR_COUNT,
+    F_BAR_DIVERGED,
+    F_BAR_MODE,
+    F_BARID,
+    F_PD0,
+    F_PS0,
+    FULL,
+    LANES,
+    PT,
+    RZ,
+    S_BARRIERS,
+    SCOREBOARDS,
+    W_BARRIER,
+)
+from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.scan import count_bits, lowest_bit
+
+_SYNC, _ARV, _POPC, _AND, _OR = range(5)
+
+
+@device
+def expected_warps(g: Any, s: Any, slot: int, b: int) -> int:
+    """Arrivals that open barrier `b`: what its arrivals asked for, at most the warps that can still come."""
+    asked = s.bar_expected[slot, b]
+    if asked > 0:
+        return asked
+    first = slot * g.warps_per_block
+    alive = 0
+    for w in range(first, first + g.warps_per_block):
+        if s.live[w] != 0:
+            alive += 1
+    return alive
+
+
+@device
+def thread_count(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> int:
+    """Operand B of the lanes in `mask`: a fault unless they agree on a multiple of 32 that the block has, and unless an
+    arrival that does not wait names one (so that who comes to a barrier of all warps is still there when it opens)."""
+    most = g.warps_per_block * LANES
+    count = program[pc, C_B_LO]
+    if program[pc, C_B_REG] >= 0:
+        count = int(regs[s.warp_base + w, program[pc, C_B_REG], lowest_bit(mask)]) + 0
+        for t in range(LANES):
+            other = int(regs[s.warp_base + w, program[pc, C_B_REG], t]) + 0
+            if (mask >> t) & 1 and other != count:
+                set_fault(g, s, F_BAR_COUNT, w, pc, t, other, count, program[pc, F_BARID])
+    if count % LANES != 0 or count > most or (count == 0 and program[pc, F_BAR] == _ARV):
+        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, most, program[pc, F_BARID])
+    return count
+
+
+@device
+def agree(g: Any, s: Any, w: int, pc: int, b: int, count: int, mode: int) -> None:
+    """The first arrival at an opening says what it is; the others must say the same. No count means the same as that of
+    all the block's threads, which then holds."""
+    slot, asked = s.block_of[w], count // LANES
+    kind = mode if mode >= _POPC else _SYNC
+    if s.bar_arrived[slot, b] == 0:
+        s.bar_expected[slot, b] = asked
+        s.bar_kind[slot, b] = kind
+        s.bar_popc[slot, b] = 0
+        s.bar_and[slot, b] = 1
+        s.bar_or[slot, b] = 0
+        return
+    before = s.bar_expected[slot, b]
+    if before != asked and (before * asked != 0 or before + asked != g.warps_per_block):
+        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, before * LANES, b)
+    if kind != s.bar_kind[slot, b]:
+        set_fault(g, s, F_BAR_MODE, w, pc, -1, mode, s.bar_kind[slot, b], b)
+    s.bar_expected[slot, b] = max(before, asked)
+
+
+@device
+def arrive(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> int:
+    """BAR by lanes `mask`; returns 1 if the warp has to wait (it is then in state W_BARRIER)."""
+    if mask == 0:
+        return 0
+    if mask != s.live[w]:
+        set_fault(g, s, F_BAR_DIVERGED, w, pc, -1, mask, s.live[w], 0)
+        return 0
+    slot = s.block_of[w]
+    b = program[pc, F_BARID]
+    mode = program[pc, F_BAR]
+    if mode > _OR:
+        set_fault(g, s, F_BAR_MODE, w, pc, -1, mode, -1, b)
+        return 0
+    count = thread_count(g, s, program, regs, w, pc, mask)
+    agree(g, s, w, pc, b, count, mode)
+    if g.fault:
+        return 0
+    s.stat[S_BARRIERS] += 1
+    s.bar_arrived[slot, b] += 1
+    if CHECKING and g.race:
+        race_arrive(s, w, slot, b)
+    bits = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
+    s.bar_popc[slot, b] += count_bits(bits)
+    if bits != mask:
+        s.bar_and[slot, b] = 0
+    if bits != 0:
+        s.bar_or[slot, b] = 1
+    if mode != _ARV:
+        s.bar_id[w] = b
+        s.bar_pc[w] = pc
+        s.bar_lanes[w] = mask
+        set_state(g, s, w, W_BARRIER)
+        if program[pc, C_WBAR] < SCOREBOARDS:
+            s.busy[w] |= 1 << program[pc, C_WBAR]  # until the barrier opens; its node is armed then
+    open_if_complete(g, s, program, regs, slot, b)
+    return 1 if mode != _ARV else 0
+
+
+@device
+def open_if_complete(g: Any, s: Any, program: Any, regs: Any, slot: int, b: int) -> None:
+    """Open barrier `b` of the block if all expected warps have come."""
+    if s.bar_arrived[slot, b] == 0 or s.bar_arrived[slot, b] < expected_warps(g, s, slot, b):
+        return
+    s.bar_arrived[slot, b] = 0
+    g.last_progress = g.cycle
+    first = slot * g.warps_per_block
+    for w in range(first, first + g.warps_per_block):
+        if s.state[w] == W_BARRIER and s.bar_id[w] == b:
+            s.bar_id[w] = -1
+            if CHECKING and g.race:
+                race_leave(s, w, slot, b)
+            pc = s.bar_pc[w]
+            time = g.cycle + g.unit_latency[program[pc, C_UNIT]]
+            write_reduction(s, program, regs, w, pc, slot, b)
+            guard_until(g, s, w, program[pc, C_WBAR], time)
+            wake_at(g, s, w, time, W_BARRIER)
+    if CHECKING and g.race:
+        race_reset(s, slot, b)
+
+
+@device
+def write_reduction(s: Any, program: Any, regs: Any, w: int, pc: int, slot: int, b: int) -> None:
+    """RED: the count into rd, the truth value into pd0, of the lanes that came."""
+    mode = program[pc, F_BAR]
+    lanes = s.bar_lanes[w]
+    rd = program[pc, C_RD]
+    if mode == _POPC and rd != RZ:
+        for t in range(LANES):
+            if lanes >> t & 1:
+                regs[s.warp_base + w, rd, t] = s.bar_popc[slot, b]
+    pd = program[pc, F_PD0]
+    if (mode == _AND or mode == _OR) and pd != PT:
+        truth = s.bar_and[slot, b] if mode == _AND else s.bar_or[slot, b]
+        s.pred[w, pd] = (s.pred[w, pd] & ~lanes) | (lanes & (FULL * truth))
+
+
+@device
+def reconsider(g: Any, s: Any, program: Any, regs: Any, w: int) -> None:
+    """The warp has ended: barriers that counted on it may open."""
+    for b in range(BARRIERS):
+        open_if_complete(g, s, program, regs, s.block_of[w], b)

@@ -1,0 +1,150 @@
+"""The main loop over cycles, SMs and schedulers, in quanta so that the driver keeps control.
+
+The loops stand in one function on purpose: Numba optimises a function again in every function that calls it, so a deep
+chain of callers around the execution of instructions multiplies the time to compile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.checks.poison import poison_after, poison_before
+from binalloc.emulator.checks.races import race_access
+from binalloc.emulator.execute.alu import exec_int, exec_pred, stage
+from binalloc.emulator.execute.floating import exec_conv, exec_f32, exec_f64
+from binalloc.emulator.execute.memory import exec_mem
+from binalloc.emulator.execute.texture import exec_tex
+from binalloc.emulator.execute.warp import exec_special, exec_warp
+from binalloc.emulator.sm.issue import (
+    account,
+    advance,
+    begin_cycle,
+    begin_issue,
+    end_cycle,
+    end_issue,
+    exec_control,
+    select,
+    skip,
+)
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    C_GROUP,
+    C_OFFSET,
+    C_SIZE,
+    F_CBANK,
+    F_CONST,
+    F_DEADLOCK,
+    F_NOT_EXECUTED,
+    G_CONTROL,
+    G_CONV,
+    G_F32,
+    G_F64,
+    G_INT,
+    G_MEM,
+    G_NOT_EXECUTED,
+    G_OUTSIDE,
+    G_PRED,
+    G_SPECIAL,
+    G_TEX,
+    G_WARP,
+    ST_MASK,
+    ST_PC,
+)
+from binalloc.emulator.state.modes import CHECKING
+
+
+@device
+def next_cycle(g: Any, sms: Any) -> int:
+    """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else
+    0."""
+    if g.retired == g.blocks:
+        for i in range(g.sms):
+            s = sms[i]
+            skip(g, s, g.cycle - s.last_time)
+            s.last_time = g.cycle
+        g.cycle += 1
+        return 1
+    best = -1
+    for i in range(g.sms):
+        s = sms[i]
+        if s.next_time >= 0 and (best < 0 or s.next_time < best):
+            best = s.next_time
+    if best < 0:
+        g.fault = F_DEADLOCK
+        return 2
+    g.cycle = best
+    return 0
+
+
+@device
+def run_quantum(
+    device_state: Any, sms: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any,
+    const: Any, counts: Any, shadow: Any, shadow_local: Any, races: Any, steps: int, limit: int,
+) -> int:  # fmt: skip
+    """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
+    would be `limit`, else 0. `device_state` and `sms` are arrays of records."""
+    g = device_state[0]
+    for _ in range(steps):
+        if g.cycle >= limit:
+            return 3
+        for i in range(g.sms):
+            s = sms[i]
+            if s.next_time != g.cycle:
+                continue
+            begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
+            for sch in range(g.schedulers):
+                w = select(g, s, program, sch)
+                issued = 0
+                while w >= 0:
+                    pc = s.stack[w, s.sp[w], ST_PC]
+                    mask = begin_issue(g, s, program, hazard, counts, w, pc)
+                    if CHECKING and g.check and g.fault == 0:
+                        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], ST_MASK], mask)
+                    if g.fault:
+                        return 2
+                    group = program[pc, C_GROUP]
+                    if group == G_CONTROL:
+                        exec_control(g, s, program, regs, w, pc, mask)
+                    else:
+                        if mask:
+                            stage(g, s, program, regs, w, pc)
+                            if group == G_INT:
+                                exec_int(g, s, program, regs, w, pc, mask)
+                            elif group == G_F32:
+                                exec_f32(g, s, program, regs, w, pc, mask)
+                            elif group == G_MEM:
+                                exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
+                            elif group == G_PRED:
+                                exec_pred(g, s, program, regs, w, pc, mask)
+                            elif group == G_CONV:
+                                exec_conv(g, s, program, regs, w, pc, mask)
+                            elif group == G_F64:
+                                exec_f64(g, s, program, regs, w, pc, mask)
+                            elif group == G_WARP:
+                                exec_warp(g, s, program, regs, w, pc, mask)
+                            elif group == G_SPECIAL:
+                                exec_special(g, s, program, regs, w, pc, mask)
+                            elif group == G_TEX:
+                                exec_tex(g, s, program, regs, global_, w, pc, mask)
+                            elif group == G_NOT_EXECUTED:
+                                set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
+                            elif group == G_OUTSIDE:
+                                offset, size, bank = program[pc, C_OFFSET], program[pc, C_SIZE], program[pc, F_CBANK]
+                                set_fault(g, s, F_CONST, w, pc, -1, offset, size, bank)
+                        if CHECKING and g.race and group == G_MEM and mask and g.fault == 0:
+                            race_access(g, s, program, regs, races, w, pc, mask)
+                        advance(s, w, pc)
+                    if CHECKING and g.check and g.fault == 0:
+                        poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
+                    if g.fault:
+                        return 2
+                    issued += 1
+                    if end_issue(g, s, program, regs, w, pc, issued) == 0:
+                        w = -1
+                account(g, s, sch, issued)
+            end_cycle(g, s)
+        status = next_cycle(g, sms)
+        if status:
+            return status
+    return 0

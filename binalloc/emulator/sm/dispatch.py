@@ -1,0 +1,89 @@
+"""Blocks onto SMs: which block comes next, where it goes, and what its warps start with.
+
+`next_block` and `block_slot` are the policies: blocks in order, one per SM and cycle, into the lowest free slot. Slot
+k of an SM owns warp slots k*warps_per_block and following, so a warp's scheduler follows from its slot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.checks.hazards import forget
+from binalloc.emulator.sm.events import make_ready
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    BARRIERS,
+    ENTRY_PLAIN,
+    FULL,
+    LANES,
+    PT,
+    S_DISPATCHED,
+    ST_KIND,
+    ST_MASK,
+    ST_PC,
+    ST_RPC,
+)
+
+
+@device
+def next_block(g: Any) -> int:
+    """The block to dispatch next, -1 if none is left."""
+    return g.next_block if g.next_block < g.blocks else -1
+
+
+@device
+def block_slot(g: Any, s: Any) -> int:
+    """A free block slot of the SM, -1 if it is full."""
+    if s.resident < g.resident_limit:
+        for i in range(g.resident_limit):
+            if s.block_active[i] == 0:
+                return i
+    return -1
+
+
+@device
+def dispatch(g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any) -> int:
+    """Place one block if there is one and room for it, and return its slot, else -1; its warps may issue at once."""
+    block = next_block(g)
+    if block < 0:
+        return -1
+    slot = block_slot(g, s)
+    if slot < 0:
+        return -1
+    g.next_block += 1
+    s.block_active[slot] = 1
+    s.block_id[slot] = block
+    s.block_warps[slot] = g.warps_per_block
+    s.resident += 1
+    s.live_warps += g.warps_per_block
+    s.stat[S_DISPATCHED] += 1
+    shared[s.block_base + slot, :] = 0
+    for b in range(BARRIERS):
+        s.bar_arrived[slot, b] = 0
+    for i in range(g.warps_per_block):
+        start_warp(g, s, regs, hazard, local, slot, i)
+        make_ready(g, s, program, slot * g.warps_per_block + i)
+    return slot
+
+
+@device
+def start_warp(g: Any, s: Any, regs: Any, hazard: Any, local: Any, slot: int, i: int) -> None:
+    """Warp i of the block in `slot`: registers, predicates and local memory zero, one stack entry at the kernel."""
+    w = slot * g.warps_per_block + i
+    regs[s.warp_base + w, : g.registers, :] = 0
+    local[s.warp_base + w, :, :] = 0
+    forget(s, hazard, w)
+    for p in range(PT):
+        s.pred[w, p] = 0
+    s.pred[w, PT] = FULL
+    threads = min(LANES, g.threads - i * LANES)
+    mask = (1 << threads) - 1
+    s.live[w] = mask
+    s.sp[w] = 0
+    s.at[w] = g.entry
+    s.stack[w, 0, ST_KIND] = ENTRY_PLAIN
+    s.stack[w, 0, ST_PC] = g.entry
+    s.stack[w, 0, ST_RPC] = -1
+    s.stack[w, 0, ST_MASK] = mask
+    s.gone[w] = 0
+    s.block_of[w] = slot
+    s.in_block[w] = i

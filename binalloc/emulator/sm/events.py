@@ -1,0 +1,203 @@
+"""What happens later in an SM: the wheel of ready warps, the calendar queue of scoreboard releases, the census.
+
+A warp is in one state (`layout.W_*`); the census counts states per scheduler, so that an idle issue slot finds its
+reason without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction
+needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. Near wake-ups stand in a wheel
+of 32 cycles, scoreboard releases and late wake-ups in a calendar queue of 2,048 buckets with one node per warp and
+scoreboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    C_UNIT,
+    C_WAIT,
+    CALENDAR,
+    NODES_PER_WARP,
+    S_RETIRED,
+    SCOREBOARDS,
+    ST_PC,
+    W_DONE,
+    W_NONE,
+    W_READY,
+    W_SCOREBOARD,
+    WAKE_NODE,
+    WHEEL,
+)
+from binalloc.emulator.state.scan import lowest_bit
+
+
+@device
+def set_state(g: Any, s: Any, w: int, state: int) -> None:
+    """Move warp slot `w` to another state, census included."""
+    sch = w % g.schedulers
+    s.census[sch, s.state[w]] -= 1
+    s.census[sch, state] += 1
+    s.state[w] = state
+
+
+@device
+def arm(g: Any, s: Any, node: int, time: int) -> None:
+    """Enter calendar node `node` at `time` > now."""
+    index = time & (CALENDAR - 1)
+    s.node_time[node] = time
+    s.node_armed[node] = 1
+    s.node_next[node] = s.bucket[index]
+    s.bucket[index] = node + 1
+    s.bucket_used[index >> 5] |= 1 << (index & 31)
+
+
+@device
+def guard_until(g: Any, s: Any, w: int, board: int, time: int) -> None:
+    """Scoreboard `board` of the warp counts one more result, there at `time`: it is busy until the last one came.
+
+    The counter itself is not kept: it is zero exactly when the latest of its results has come.
+    """
+    if board >= SCOREBOARDS:
+        return
+    s.busy[w] |= 1 << board
+    if time > s.board_time[w, board]:
+        s.board_time[w, board] = time
+    node = w * NODES_PER_WARP + board
+    if s.node_armed[node] == 0:
+        arm(g, s, node, s.board_time[w, board])
+
+
+@device
+def make_ready(g: Any, s: Any, program: Any, w: int) -> None:
+    """The warp may issue its next instruction now, or waits for scoreboards."""
+    pc = s.stack[w, s.sp[w], ST_PC]
+    if s.busy[w] & program[pc, C_WAIT]:
+        set_state(g, s, w, W_SCOREBOARD)
+        return
+    set_state(g, s, w, W_READY)
+    sch = w % g.schedulers
+    unit = program[pc, C_UNIT]
+    s.ready[sch, unit] |= 1 << (w // g.schedulers)
+    s.ready_units[sch] |= 1 << unit
+
+
+@device
+def wake_at(g: Any, s: Any, w: int, time: int, state: int) -> None:
+    """The warp sleeps in `state` until `time` > now."""
+    set_state(g, s, w, state)
+    s.ready_at[w] = time
+    if time - g.cycle < WHEEL:
+        sch = w % g.schedulers
+        slot = time & (WHEEL - 1)
+        s.wheel[slot, sch] |= 1 << (w // g.schedulers)
+        s.wheel_used |= 1 << slot
+    else:
+        arm(g, s, w * NODES_PER_WARP + WAKE_NODE, time)
+
+
+@device
+def fire(g: Any, s: Any, program: Any) -> None:
+    """Everything due this cycle: releases first, then wake-ups, so that a warp waking now sees what came now."""
+    now = g.cycle
+    index = now & (CALENDAR - 1)
+    if s.bucket_used[index >> 5] >> (index & 31) & 1:
+        fire_bucket(g, s, program, index)
+    slot = now & (WHEEL - 1)
+    if (s.wheel_used >> slot) & 1:
+        s.wheel_used &= ~(1 << slot)
+        for sch in range(g.schedulers):
+            due = s.wheel[slot, sch]
+            s.wheel[slot, sch] = 0
+            while due:
+                bit = lowest_bit(due)
+                due &= due - 1
+                make_ready(g, s, program, bit * g.schedulers + sch)
+
+
+@device
+def fire_bucket(g: Any, s: Any, program: Any, index: int) -> None:
+    """Fire the calendar nodes of this cycle; nodes of a later lap go back."""
+    now = g.cycle
+    node = s.bucket[index] - 1
+    s.bucket[index] = 0
+    s.bucket_used[index >> 5] &= ~(1 << (index & 31))
+    waking = -1  # wake-ups wait until all releases of the cycle are done
+    while node >= 0:
+        following = s.node_next[node] - 1
+        s.node_armed[node] = 0
+        if s.node_time[node] > now:
+            arm(g, s, node, s.node_time[node])
+        elif node % NODES_PER_WARP == WAKE_NODE:
+            s.node_next[node] = waking + 1
+            waking = node
+        else:
+            release(g, s, program, node // NODES_PER_WARP, node % NODES_PER_WARP)
+        node = following
+    while waking >= 0:
+        following = s.node_next[waking] - 1
+        make_ready(g, s, program, waking // NODES_PER_WARP)
+        waking = following
+
+
+@device
+def release(g: Any, s: Any, program: Any, w: int, board: int) -> None:
+    """A scoreboard's node fires: it is free, unless a later result was counted in the meantime."""
+    if s.board_time[w, board] > g.cycle:
+        arm(g, s, w * NODES_PER_WARP + board, s.board_time[w, board])
+        return
+    s.busy[w] &= ~(1 << board)
+    if s.state[w] == W_DONE and s.busy[w] == 0:
+        retire_warp(g, s, w)
+    if s.state[w] == W_SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], ST_PC], C_WAIT]:
+        make_ready(g, s, program, w)
+
+
+@device
+def clear_warp(g: Any, s: Any, w: int) -> None:
+    """The warp slot is empty."""
+    for board in range(SCOREBOARDS):
+        s.board_time[w, board] = 0
+    set_state(g, s, w, W_NONE)
+
+
+@device
+def retire_warp(g: Any, s: Any, w: int) -> None:
+    """The warp has ended and nothing it asked for is outstanding; its block goes when all its warps have."""
+    block = s.block_of[w]
+    s.gone[w] = 1
+    s.block_warps[block] -= 1
+    if s.block_warps[block] > 0:
+        return
+    first = block * g.warps_per_block
+    for i in range(first, first + g.warps_per_block):
+        clear_warp(g, s, i)
+    s.block_active[block] = 0
+    s.resident -= 1
+    s.live_warps -= g.warps_per_block
+    s.stat[S_RETIRED] += 1
+    g.retired += 1
+    g.last_progress = g.cycle
+
+
+@device
+def next_event(g: Any, s: Any) -> int:
+    """The next cycle after now at which the wheel or the calendar has something; -1 if neither has."""
+    now = g.cycle
+    best = -1
+    if s.wheel_used:
+        turn = (now + 1) & (WHEEL - 1)
+        best = now + 1 + lowest_bit((s.wheel_used >> turn) | (s.wheel_used << (WHEEL - turn)))
+    index = (now + 1) & (CALENDAR - 1)
+    word = index >> 5
+    bits = s.bucket_used[word] >> (index & 31)
+    time = now + 1
+    if bits == 0:
+        time += 32 - (index & 31)
+        for k in range(1, CALENDAR // 32 + 1):
+            bits = s.bucket_used[(word + k) & (CALENDAR // 32 - 1)]
+            if bits:
+                break
+            time += 32
+    if bits:
+        time += lowest_bit(bits)
+        if best < 0 or time < best:
+            best = time
+    return best

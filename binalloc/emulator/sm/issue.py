@@ -1,0 +1,309 @@
+"""One SM, one cycle: events, dispatch, and every scheduler's issue slots.
+
+Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
+applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier
+latency; a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken
+for the unit's interval, or as many cycles more as a memory access needs passes.
+
+Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
+slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
+the follower issues one cycle later like after a stall of 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.checks.hazards import check_and_mark, waited
+from binalloc.emulator.checks.poison import poison_all
+from binalloc.emulator.checks.races import race_start
+from binalloc.emulator.execute.alu import stage
+from binalloc.emulator.execute.control import branch, call, call_indirect, finish, leave, settle
+from binalloc.emulator.execute.warp import warpsync
+from binalloc.emulator.schedulers.policies import pick
+from binalloc.emulator.sm.barriers import arrive, reconsider
+from binalloc.emulator.sm.dispatch import dispatch
+from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
+from binalloc.emulator.sm.ports import port_free, take_port
+from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    C_CONTROL,
+    C_GUARD,
+    C_GUARDN,
+    C_RBAR,
+    C_STALL,
+    C_UNIT,
+    C_VALID,
+    C_WAIT,
+    C_WBAR,
+    CT_BARRIER,
+    CT_BRANCH,
+    CT_CALL,
+    CT_CALL_IND,
+    CT_EXIT,
+    CT_NONE,
+    CT_RETURN,
+    CT_WARPSYNC,
+    F_NOT_EXECUTED,
+    F_PC,
+    NO_BARRIER,
+    NO_CODE,
+    R_BARRIER,
+    R_BRANCH,
+    R_DRAIN,
+    R_NO_PAIR,
+    R_NO_WARP,
+    R_PORT,
+    R_SCOREBOARD,
+    R_STALL,
+    S_DUAL,
+    S_SLOTS,
+    S_THREAD_INSTRS,
+    S_WARP_CYCLES,
+    S_WARP_INSTRS,
+    ST_MASK,
+    ST_PC,
+    UNIT_LSU,
+    W_BARRIER,
+    W_BRANCH,
+    W_DONE,
+    W_READY,
+    W_SCOREBOARD,
+    W_STALL,
+    WHEEL,
+)
+from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.scan import count_bits, lowest_bit
+
+
+@device
+def idle_reason(g: Any, s: Any, sch: int) -> int:
+    """Why the scheduler issues nothing while no warp of its can."""
+    if s.census[sch, W_READY]:
+        return R_PORT
+    if s.census[sch, W_STALL]:
+        return R_STALL
+    if s.census[sch, W_BRANCH]:
+        return R_BRANCH
+    if s.census[sch, W_SCOREBOARD]:
+        return R_SCOREBOARD
+    if s.census[sch, W_BARRIER]:
+        return R_BARRIER
+    if s.census[sch, W_DONE]:
+        return R_DRAIN
+    return R_NO_WARP
+
+
+@device
+def advance(s: Any, w: int, pc: int) -> None:
+    """Behind an instruction without control flow."""
+    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    settle(s, w)
+
+
+@device
+def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
+    """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
+    active = s.stack[w, s.sp[w], ST_MASK]
+    kind = program[pc, C_CONTROL]
+    if kind > CT_WARPSYNC:
+        if mask:
+            set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
+        return
+    if kind == CT_BRANCH:
+        branch(g, s, program, w, pc, active, mask)
+        return
+    if kind == CT_CALL:
+        call(g, s, program, w, pc, mask)
+        return
+    if kind == CT_RETURN:
+        leave(g, s, w, pc, mask)
+        return
+    if kind == CT_EXIT:
+        finish(s, w, pc, mask)
+        return
+    if kind == CT_CALL_IND:
+        stage(g, s, program, regs, w, pc)
+        call_indirect(g, s, program, w, pc, mask)
+        return
+    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    settle(s, w)
+    if kind == CT_BARRIER:
+        s.waits = arrive(g, s, program, regs, w, pc, mask)
+    elif kind == CT_WARPSYNC:
+        stage(g, s, program, regs, w, pc)
+        warpsync(g, s, w, pc, mask)
+
+
+@device
+def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, pc: int) -> int:
+    """Take the instruction at `pc` of a ready warp: check hazards and count; returns the lanes that execute it."""
+    if program[pc, C_VALID] == NO_CODE:
+        set_fault(g, s, F_PC, w, s.at[w], -1, pc, 0, 0)
+        return 0
+    s.at[w] = pc
+    active = s.stack[w, s.sp[w], ST_MASK]
+    mask = active & (s.pred[w, program[pc, C_GUARD]] ^ program[pc, C_GUARDN])
+    if g.hazards:
+        if program[pc, C_WAIT]:
+            waited(g, s, hazard, w, program[pc, C_WAIT])
+        check_and_mark(g, s, program, hazard, w, pc, active, mask)
+        s.vclock[w] += program[pc, C_STALL]
+    counts[pc] += 1
+    s.warp_issued[w] += 1
+    s.stat[S_WARP_INSTRS] += 1
+    s.stat[S_THREAD_INSTRS] += count_bits(mask)
+    unit = program[pc, C_UNIT]
+    s.unit_issued[unit] += 1
+    s.passes = 1
+    s.waits = 0
+    s.done_at = g.cycle + g.unit_latency[unit]
+    return mask
+
+
+@device
+def end_issue(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, issued: int) -> int:
+    """The instruction at `pc` has executed, the `issued`-th of this warp in this cycle: take ports, arm scoreboards.
+
+    Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
+    """
+    unit = program[pc, C_UNIT]
+    cycles = g.unit_interval[unit] + s.passes - 1
+    take_port(g, s, unit, cycles)
+    if s.waits == 0 and program[pc, C_WBAR] != NO_BARRIER:
+        guard_until(g, s, w, program[pc, C_WBAR], s.done_at)
+    if program[pc, C_RBAR] != NO_BARRIER:
+        guard_until(g, s, w, program[pc, C_RBAR], g.cycle + cycles)
+    if s.sp[w] < 0:
+        end_warp(g, s, program, regs, w)
+    elif s.waits == 0:
+        if issued < g.issue_width and may_pair(g, s, program, w, pc):
+            return 1
+        delay = max(program[pc, C_STALL], 1)
+        state = W_STALL
+        if program[pc, C_CONTROL] != CT_NONE and g.unit_latency[unit] > delay:
+            delay = g.unit_latency[unit]
+            state = W_BRANCH
+        wake_at(g, s, w, g.cycle + delay, state)
+    return 0
+
+
+@device
+def end_warp(g: Any, s: Any, program: Any, regs: Any, w: int) -> None:
+    """The warp's stack is empty."""
+    set_state(g, s, w, W_DONE)
+    reconsider(g, s, program, regs, w)
+    if s.busy[w] == 0:
+        retire_warp(g, s, w)
+
+
+@device
+def may_pair(g: Any, s: Any, program: Any, w: int, first: int) -> int:
+    """1 if the warp's next instruction can issue in this cycle behind the one at `first`, which had stall 0."""
+    if program[first, C_STALL] != 0 or program[first, C_CONTROL] != CT_NONE:
+        return 0
+    pc = s.stack[w, s.sp[w], ST_PC]
+    if program[pc, C_VALID] == NO_CODE or program[pc, C_CONTROL] != CT_NONE or s.busy[w] & program[pc, C_WAIT]:
+        return 0
+    unit = program[pc, C_UNIT]
+    if unit == UNIT_LSU and program[first, C_UNIT] == UNIT_LSU:
+        return 0
+    return 1 if port_free(g, s, unit) <= g.cycle else 0
+
+
+@device
+def eligible_warps(g: Any, s: Any, sch: int) -> int:
+    """The scheduler's warps whose next instruction could issue now."""
+    mask = 0
+    units = s.ready_units[sch]
+    while units:
+        u = lowest_bit(units)
+        units &= units - 1
+        if port_free(g, s, u) <= g.cycle:
+            mask |= s.ready[sch, u]
+    return mask
+
+
+@device
+def begin_cycle(
+    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any, shadow: Any, shadow_local: Any,
+    races: Any,
+) -> None:  # fmt: skip
+    """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
+    skip(g, s, g.cycle - s.last_time - 1)
+    s.last_time = g.cycle
+    if g.reference:
+        refresh(g, s, program)
+    else:
+        fire(g, s, program)
+    slot = dispatch(g, s, program, regs, hazard, shared, local)
+    if CHECKING and slot >= 0 and g.check:
+        poison_all(g, s, shadow, shadow_local, slot)
+    if CHECKING and slot >= 0 and g.race:
+        race_start(g, s, races, slot)
+    s.stat[S_WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
+
+
+@device
+def select(g: Any, s: Any, program: Any, sch: int) -> int:
+    """The warp slot that the scheduler issues from, taken out of the ready masks; -1 if none can."""
+    eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
+    if eligible == 0:
+        return -1
+    i = pick(g, s, sch, eligible)
+    s.last[sch] = i
+    w = i * g.schedulers + sch
+    unit = program[s.stack[w, s.sp[w], ST_PC], C_UNIT]
+    s.ready[sch, unit] &= ~(1 << i)
+    if s.ready[sch, unit] == 0:
+        s.ready_units[sch] &= ~(1 << unit)
+    return w
+
+
+@device
+def account(g: Any, s: Any, sch: int, issued: int) -> None:
+    """Every slot of the scheduler in this cycle: used, or lost for a reason."""
+    s.stat[S_SLOTS] += issued
+    if issued == 0:
+        s.stall[reason(g, s, sch) if g.reference else idle_reason(g, s, sch)] += g.issue_width
+        return
+    if issued > 1:
+        s.stat[S_DUAL] += 1
+    s.stall[R_NO_PAIR] += g.issue_width - issued
+
+
+@device
+def end_cycle(g: Any, s: Any) -> None:
+    """`s.next_time` becomes the next cycle at which the SM has something to do, or -1 if it never has by itself."""
+    if g.reference:
+        s.next_time = g.cycle + 1 if can_go_on(g, s) else -1
+    else:
+        s.next_time = next_time(g, s)
+
+
+@device
+def next_time(g: Any, s: Any) -> int:
+    """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
+    soon = g.cycle + 1
+    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or (g.next_block < g.blocks and s.resident < g.resident_limit):
+        return soon
+    best = next_event(g, s)
+    units = 0
+    for sch in range(g.schedulers):
+        units |= s.ready_units[sch]
+    while units:
+        u = lowest_bit(units)
+        units &= units - 1
+        time = max(port_free(g, s, u), soon)
+        if best < 0 or time < best:
+            best = time
+    return best
+
+
+@device
+def skip(g: Any, s: Any, cycles: int) -> None:
+    """Account for `cycles` cycles in which nothing happens in the SM."""
+    s.stat[S_WARP_CYCLES] += cycles * s.live_warps
+    for sch in range(g.schedulers):
+        s.stall[idle_reason(g, s, sch)] += cycles * g.issue_width

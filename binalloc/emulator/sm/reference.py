@@ -1,0 +1,117 @@
+"""The plain per-cycle form of a cycle's bookkeeping: no wheel, no calendar, no ready masks, no census.
+
+Every cycle it looks at every warp and every scoreboard time afresh. It shares with the event-skipping form what an
+instruction does (`issue.begin_issue` to `issue.end_issue`), but not how the next cycle with work, the eligible warps
+and the stall reasons are found; both must agree on every counter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.sm.events import retire_warp, set_state
+from binalloc.emulator.sm.ports import port_free
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    C_UNIT,
+    C_WAIT,
+    R_BARRIER,
+    R_BRANCH,
+    R_DRAIN,
+    R_NO_WARP,
+    R_PORT,
+    R_SCOREBOARD,
+    R_STALL,
+    SCOREBOARDS,
+    ST_PC,
+    W_BARRIER,
+    W_BRANCH,
+    W_DONE,
+    W_NONE,
+    W_READY,
+    W_SCOREBOARD,
+    W_STALL,
+)
+
+
+@device
+def refresh(g: Any, s: Any, program: Any) -> None:
+    """Bring scoreboards and warp states up to now."""
+    for w in range(g.warp_limit):
+        if s.state[w] != W_NONE and not (s.state[w] == W_BARRIER and s.bar_id[w] >= 0):
+            for b in range(SCOREBOARDS):
+                if (s.busy[w] >> b) & 1 and s.board_time[w, b] <= g.cycle:
+                    s.busy[w] &= ~(1 << b)
+    for w in range(g.warp_limit):
+        state = s.state[w]
+        if state == W_DONE and s.busy[w] == 0 and s.gone[w] == 0:
+            retire_warp(g, s, w)
+        elif (state == W_STALL or state == W_BRANCH or (state == W_BARRIER and s.bar_id[w] < 0)) and s.ready_at[
+            w
+        ] == g.cycle:
+            set_state(g, s, w, W_SCOREBOARD)
+    for w in range(g.warp_limit):
+        if s.state[w] == W_SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], ST_PC], C_WAIT]:
+            set_state(g, s, w, W_READY)
+
+
+@device
+def reason(g: Any, s: Any, sch: int) -> int:
+    """Why the scheduler issues nothing, from its warps' states."""
+    best = R_NO_WARP
+    rank = 7
+    for w in range(sch, g.warp_limit, g.schedulers):
+        state = s.state[w]
+        r = R_NO_WARP
+        k = 7
+        if state == W_READY:
+            r, k = R_PORT, 0
+        elif state == W_STALL:
+            r, k = R_STALL, 1
+        elif state == W_BRANCH:
+            r, k = R_BRANCH, 2
+        elif state == W_SCOREBOARD:
+            r, k = R_SCOREBOARD, 3
+        elif state == W_BARRIER:
+            r, k = R_BARRIER, 4
+        elif state == W_DONE:
+            r, k = R_DRAIN, 5
+        if k < rank:
+            best, rank = r, k
+    return best
+
+
+@device
+def resident_warps(g: Any, s: Any) -> int:
+    """Warps of resident blocks."""
+    n = 0
+    for w in range(g.warp_limit):
+        n += 1 if s.state[w] != W_NONE else 0
+    return n
+
+
+@device
+def eligible_now(g: Any, s: Any, program: Any, sch: int) -> int:
+    """The scheduler's warps whose next instruction could issue now, as a bit mask."""
+    eligible = 0
+    for w in range(sch, g.warp_limit, g.schedulers):
+        if s.state[w] == W_READY:
+            unit = program[s.stack[w, s.sp[w], ST_PC], C_UNIT]
+            if port_free(g, s, unit) <= g.cycle:
+                eligible |= 1 << (w // g.schedulers)
+    return eligible
+
+
+@device
+def can_go_on(g: Any, s: Any) -> int:
+    """1 if any warp of the SM can ever issue again by itself, or a block can still come."""
+    if g.next_block < g.blocks and s.resident < g.resident_limit:
+        return 1
+    for w in range(g.warp_limit):
+        state = s.state[w]
+        if state == W_READY or state == W_STALL or state == W_BRANCH or (state == W_BARRIER and s.bar_id[w] < 0):
+            return 1
+        if state == W_SCOREBOARD or state == W_DONE:
+            for b in range(SCOREBOARDS):
+                if (s.busy[w] >> b) & 1 and s.board_time[w, b] > g.cycle:
+                    return 1
+    return 0

@@ -1,0 +1,1 @@
+"""What the emulated machine holds: records, their columns, staged code."""

@@ -1,0 +1,1 @@
+"""PTX arithmetic to Loom."""

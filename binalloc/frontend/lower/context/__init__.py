@@ -1,0 +1,1 @@
+"""What lowering knows of the function at hand."""

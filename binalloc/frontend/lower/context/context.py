@@ -1,0 +1,323 @@
+"""What the lowering of every PTX instruction works with: registers, operands, destinations, guards, symbols.
+
+A handler is a function `(ctx, ins)`; it reads operands with `word`, `wide`, `double`, `predicate`, makes nodes through
+`ctx.b` and writes results to the units `ctx.dest` gives. Guards: for an instruction whose handler is registered as
+*pure* the dispatcher replaces the destinations of a guarded instruction by fresh units and moves them under the guard
+afterwards, so such handlers know nothing of guards. Other handlers (memory, barriers, calls, branches, warp operations)
+put `ctx.guard` on the nodes that have effects.
+
+Values of 8 and 16 bits live in the low bits of a unit, the bits above are undefined: an operation whose result depends
+on them extends first (`ctx.extended`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.builder import Builder, Const, Guard, Imm, Source, imm
+from binalloc.frontend.ir import PT, RZ, Registers
+from binalloc.frontend.lower.context import special
+from binalloc.frontend.lower.context.layout import DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
+from binalloc.frontend.lower.context.modifiers import Modifiers, refusal
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+from binalloc.frontend.unsupported import BY_KEY, of_special
+
+Pred = tuple[int, int]
+"""A predicate as a source: (number, 1 if negated)."""
+
+
+Fields = dict[str, Any]
+"""Fields of an instruction collected before it is emitted."""
+
+Handler = Callable[["Context", Instruction], None]
+
+
+class Context:
+    """State of the lowering of one function.
+
+    kernel: the kernel on whose behalf it is lowered; it decides where shared variables lie. block: the block size where
+    it is known. library: routines of the math library called. labels: PTX label -> block. ends: labels where nothing
+    but the thread's end follows. parameters: `.param` variables of a .func and of its calls that live in units: name ->
+    first of consecutive units. names: function -> name of the routine that stands for it under this kernel.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        function: ast.Function,
+        kernel: KernelLayout,
+        doubles: Doubles,
+        block: tuple[int, int, int] | None = None,
+        names: dict[str, str] | None = None,
+    ) -> None:
+        self.layout = layout
+        self.module = layout.module
+        self.function = function
+        self.kernel = kernel
+        self.doubles = doubles
+        self.block = block
+        self.names = names if names is not None else {}
+        self.scan = layout.scans[function.name]
+        self.registers = Registers()
+        self.b = Builder(self.registers)
+        self.guard: Guard | None = None
+        self.refused: list[MalformedInput] = []
+        """Why the function cannot be lowered: every reason found."""
+        self.ins: Instruction = Instruction("", (), (), ast.Place(0, 0))
+        self.unit_of: dict[str, int] = {}
+        self.predicate_of: dict[str, int] = {}
+        self.substitute: dict[str, int] = {}
+        self.carry: int | None = None
+        """The predicate that stands for PTX's condition code CC.CF."""
+        self.carry_here: tuple[object, Pred] | None = None
+        """(block, predicate): CC.CF as long as this block lasts."""
+        self.labels: dict[str, int] = {}
+        self.ends: set[str] = set()
+        self.parameters: dict[str, int] = {}
+        self.library: set[str] = set()
+        self.converged: tuple[object, set[object]] = (None, set())
+        """(block, membership masks that a WARPSYNC has checked in it)."""
+
+    # -- errors
+
+    def refuse(
+        self, message: str, *, found: object = None, expected: object = None, remedy: str | None = None
+    ) -> NoReturn:
+        raise refusal(self.ins, self.module.path, message, found=found, expected=expected, remedy=remedy)
+
+    def unsupported(self, key: str, message: str = "", *, expected: object = None) -> NoReturn:
+        """Refuse PTX that binalloc does not import: a form of `unsupported.FORMS`, whose reason is the message unless
+        there is a closer one."""
+        text = message or BY_KEY[key].reason
+        raise refusal(self.ins, self.module.path, text, expected=expected, form=key)
+
+    def error(self, message: str, *, expected: object = None) -> MalformedInput:
+        """The error `refuse` raises, for `raise`."""
+        return refusal(self.ins, self.module.path, message, expected=expected)
+
+    def modifiers(self) -> Modifiers:
+        return Modifiers(self.ins, self.module.path)
+
+    def operands(self, *counts: int) -> tuple[ast.Operand, ...]:
+        """The instruction's operands; refused unless their number is one of `counts`."""
+        found = self.ins.operands
+        if len(found) not in counts:
+            expected = " or ".join(map(str, counts))
+            self.unsupported("other", f"{self.ins.op} with {len(found)} operands", expected=f"{expected} operands")
+        return found
+
+    # -- types
+
+    def check_type(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> None:
+        """A register's type must agree with the instruction's (PTX ISA 9.2): same size, and not float against integer
+        unless one is .b; wider: ld, st, cvt allow wider registers for smaller types."""
+        if not isinstance(operand, ast.Register):
+            return
+        declared = self.function.registers[operand.name]
+        if declared == type_:
+            return
+        have, want = TYPE_BYTES[declared], TYPE_BYTES[type_]
+        kinds = {declared[0], type_[0]}
+        clash = "f" in kinds and kinds & {"s", "u"} and not wider
+        if (declared == "pred") != (type_ == "pred") or clash or (have < want if wider else have != want):
+            self.refuse(
+                f"{operand.name} is .{declared}", found=f"`{self.ins.text}`", expected=f"a register for type .{type_}"
+            )
+
+    # -- registers
+
+    def register(self, name: str) -> int:
+        """First unit of a PTX register of 8 to 128 bits."""
+        unit = self.unit_of.get(name)
+        if unit is None:
+            size = TYPE_BYTES[self.function.registers[name]]
+            unit = self.registers.new(max(1, size // 4), name)
+            self.unit_of[name] = unit
+        return unit
+
+    def predicate_register(self, name: str) -> int:
+        number = self.predicate_of.get(name)
+        if number is None:
+            number = self.predicate_of[name] = self.registers.predicate(name)
+        return number
+
+    # -- sources
+
+    def word(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> Source:
+        """A source of at most 32 bits: a unit or an immediate (of type f32: its pattern)."""
+        if isinstance(operand, ast.Register):
+            self.check_type(operand, type_, wider=wider)
+            return self.register(operand.name)
+        if isinstance(operand, ast.Integer):
+            if type_[0] == "f":
+                self.refuse("an integer where a floating constant must stand", expected="0f... or a decimal fraction")
+            bits = 8 * TYPE_BYTES[type_]
+            if not -(1 << bits) < operand.value < 1 << bits:
+                self.refuse(f"{operand.value} does not fit .{type_}")
+            return imm(operand.value)
+        if isinstance(operand, ast.Float) and type_ in ("f32", "b32"):
+            return Imm(self.single(operand))
+        if isinstance(operand, ast.Special):
+            return self.special(operand.name, type_)
+        if isinstance(operand, ast.Symbol) and TYPE_BYTES[type_] == 4:
+            return self.symbol(operand)[0]
+        raise self.error(f"operand does not fit type .{type_}", expected=f"a register or constant of type .{type_}")
+
+    def wide(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> tuple[Source, Source]:
+        """A 64-bit source as (low word, high word)."""
+        if isinstance(operand, ast.Register):
+            self.check_type(operand, type_, wider=wider)
+            unit = self.register(operand.name)
+            return unit, unit + 1
+        if isinstance(operand, ast.Integer) and type_[0] != "f":
+            return imm(operand.value), imm(operand.value >> 32)
+        if isinstance(operand, ast.Float) and type_ in ("f64", "b64"):
+            bits = self.double_bits(operand)
+            return imm(bits), imm(bits >> 32)
+        if isinstance(operand, ast.Special):
+            return self.wide_special(operand.name, type_)
+        if isinstance(operand, ast.Symbol):
+            return self.symbol(operand)
+        raise self.error(f"operand does not fit type .{type_}", expected=f"a register or constant of type .{type_}")
+
+    def pair(self, operand: ast.Operand, type_: str) -> int:
+        """A 64-bit source as the first unit of an aligned pair."""
+        return self.b.pair(*self.wide(operand, type_))
+
+    def double(self, operand: ast.Operand) -> Source:
+        """An f64 source as a B or C operand: a pair, an immediate high word, or a constant of bank 2."""
+        low, high = self.wide(operand, "f64")
+        if isinstance(high, Imm) and isinstance(low, Imm):
+            return high if low.bits == 0 else self.double_constant(high.bits << 32 | low.bits)
+        return self.b.pair(low, high)
+
+    def predicate(self, operand: ast.Operand) -> Pred:
+        """A predicate source: (number, negated)."""
+        if isinstance(operand, ast.Negated):
+            number, negated = self.predicate(operand.base)
+            return number, 1 - negated
+        if isinstance(operand, ast.Register):
+            self.check_type(operand, "pred")
+            return self.predicate_register(operand.name), 0
+        if isinstance(operand, ast.Integer):
+            return PT, 0 if operand.value else 1
+        if isinstance(operand, ast.Special):
+            self._no_special(operand.name, "pred")
+        raise self.error("not a predicate", expected="a .pred register, !register, 0 or 1")
+
+    def extended(self, operand: ast.Operand, type_: str) -> Source:
+        """A source of 8, 16 or 32 bits, sign- or zero-extended to 32 by its type."""
+        source = self.word(operand, type_)
+        size = TYPE_BYTES[type_]
+        return source if size == 4 else self.extend(source, size, signed=type_[0] == "s")
+
+    def extend(self, source: Source, size: int, *, signed: bool) -> Source:
+        """The low `size` (1 or 2) bytes of a unit, extended to 32 bits."""
+        bits = 8 * size
+        if isinstance(source, Imm):
+            value = source.bits & ((1 << bits) - 1)
+            return imm(value - (1 << bits) if signed and value >> (bits - 1) else value)
+        target = self.b.new()
+        if signed:
+            selector = 0x8880 if size == 1 else 0x9910
+            self.b.emit("PRMT", rd=target, a=self.b.unit(source), b=Imm(selector), c=RZ)
+        else:
+            self.b.emit("LOP3", rd=target, a=self.b.unit(source), b=Imm((1 << bits) - 1), c=RZ, lut=0xC0)
+        return target
+
+    # -- destinations
+
+    def dest(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> int:
+        """First unit of the destination; RZ for `_` (give it to single words only: use `dest_or_new` for pairs)."""
+        if isinstance(operand, ast.Discard):
+            return RZ
+        if not isinstance(operand, ast.Register):
+            self.refuse("not a destination", expected=f"a register of type .{type_}")
+        self.check_type(operand, type_, wider=wider)
+        substituted = self.substitute.get(operand.name)
+        return self.register(operand.name) if substituted is None else substituted
+
+    def dest_predicate(self, operand: ast.Operand) -> int:
+        """Number of the destination predicate; PT for `_`."""
+        if isinstance(operand, ast.Discard):
+            return PT
+        if not isinstance(operand, ast.Register):
+            self.refuse("not a destination", expected="a .pred register")
+        self.check_type(operand, "pred")
+        substituted = self.substitute.get(operand.name)
+        return self.predicate_register(operand.name) if substituted is None else substituted
+
+    # -- constants, symbols and special registers
+
+    def single(self, operand: ast.Float) -> int:
+        """Pattern of a floating constant as f32 (a 0d or decimal one is rounded to nearest even)."""
+        import numpy as np
+
+        if operand.width == 32:
+            return operand.bits
+        with np.errstate(all="ignore"):
+            return int(np.array(operand.bits, np.uint64).view(np.float64).astype(np.float32).view(np.uint32))
+
+    def double_bits(self, operand: ast.Float) -> int:
+        """Pattern of a floating constant as f64 (a 0f one is widened)."""
+        import numpy as np
+
+        if operand.width == 64:
+            return operand.bits
+        return int(np.array(operand.bits, np.uint32).view(np.float32).astype(np.float64).view(np.uint64))
+
+    def double_constant(self, bits: int) -> Source:
+        """An f64 constant whose low word is not zero: its place in bank 2; a pair of units once the bank is full."""
+        offset = self.doubles.place(bits)
+        if offset is None:
+            return self.b.pair(imm(bits), imm(bits >> 32))
+        return Const(DOUBLE_BANK, offset)
+
+    def special(self, name: str, type_: str) -> Source:
+        """A special register of at most 32 bits."""
+        found = special.read_word(self.b, name, self.block)
+        if found is None:
+            self._no_special(name, type_)
+        return found
+
+    def wide_special(self, name: str, type_: str) -> tuple[Source, Source]:
+        """A special register of 64 bits as (low word, high word)."""
+        first = special.read_pair(self.b, name)
+        if first is None:
+            self._no_special(name, type_)
+        return first, first + 1
+
+    def _no_special(self, name: str, type_: str) -> NoReturn:
+        known = name in special.WORDS or name in special.CLOCKS or name in special.PAIRS or name in special.ZERO
+        if known:
+            self.refuse(f"{name} does not have the size of .{type_}", expected="a type of the register's size")
+        form = of_special(name)
+        self.unsupported(form.key, f"special register {name} is not supported: {form.reason}")
+
+    def place(self, name: str) -> Place:
+        """(space, address) of a variable. Refused where it has none that Loom can give."""
+        found = self.layout.place(self.function.name, name, self.kernel)
+        if found is not None:
+            return found
+        if name in self.module.functions:
+            self.unsupported("function-address", f"the address of function {name}", expected="a variable")
+        if name in self.labels:
+            self.unsupported("label-address", f"the address of label {name}", expected="a variable")
+        variable = self.layout.variable(self.function.name, name)
+        if variable is not None and variable.external:
+            self.unsupported("external", f"{name} is external", expected="a variable that this file defines")
+        if variable is not None and variable.type in ("samplerref", "surfref"):
+            self.unsupported("object-address", f"{name} has no address here", expected="a variable in memory")
+        raise self.error(f"{name} has no address here", expected="a variable in memory")
+
+    def symbol(self, operand: ast.Symbol) -> tuple[Source, Source]:
+        """The address of a variable in its own space (generic and global agree), as (low, high); of a texture reference
+        its handle."""
+        space, address = self.place(operand.name)
+        if space == "texref":
+            return Const(0, address), Const(0, address + 4)
+        address += operand.offset
+        return imm(address), imm(address >> 32)

@@ -1,0 +1,366 @@
+"""Where variables lie: constant banks, module-scope device memory, local frames, each kernel's shared memory and
+parameters.
+
+Needs the parsed module and the scans of its functions; refuses what does not fit. Nothing is placed that
+no wanted kernel reaches, so that a kernel's static shared memory, which decides its occupancy, is exact. A function's
+shared variables (and texture handles) may lie elsewhere under another kernel: the function is then lowered once for
+each such placement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from binalloc.frontend.lower.context.scan import Scan, scan
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.unsupported import BY_KEY, NotSupported
+from binalloc.isa.instruction import GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
+
+GLOBALS_BASE = GLOBAL_VARIABLES
+"""Address of the first module-scope `.global` variable (ISA.md: below the launch's buffers)."""
+
+GLOBALS_END = 0x10000000
+CONST_BANK = 3
+DOUBLE_BANK = 2
+BANK_BYTES = 1 << 16
+SHARED_LIMIT = 1 << 24
+LOCAL_LIMIT = 1 << 24
+DYNAMIC_ALIGN = 16
+
+Place = tuple[str, int]
+"""(space, byte address in it): global, const, shared, local, param (bank 0), texref (bank 0, of the handle)."""
+
+
+def align_up(value: int, align: int) -> int:
+    """The least multiple of `align` that is not below `value`."""
+    return -(-value // align) * align
+
+
+class Doubles:
+    """Constant bank 2: f64 constants, each once."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[int, int] = {}
+
+    def place(self, bits: int) -> int | None:
+        """Offset of the constant in the bank, or None where the bank is full."""
+        offset = self._offsets.get(bits)
+        if offset is None:
+            if 8 * len(self._offsets) >= BANK_BYTES:
+                return None
+            offset = self._offsets[bits] = 8 * len(self._offsets)
+        return offset
+
+    def data(self) -> bytes:
+        return b"".join(bits.to_bytes(8, "little") for bits in self._offsets)
+
+
+@dataclass
+class KernelLayout:
+    """Of one kernel: places of what differs between kernels, the functions it reaches (itself first), static shared
+    bytes with the variables in them, parameters, local bytes of the deepest chain of frames."""
+
+    name: str
+    reached: list[str]
+    places: dict[str, Place] = field(default_factory=dict)
+    shared_bytes: int = 0
+    shared: list[SharedVar] = field(default_factory=list)
+    params: list[Param] = field(default_factory=list)
+    local_bytes: int = 0
+
+
+class Layout:
+    """Places of all variables that the wanted kernels of `module` reach.
+
+    scans: by function. kernels: by name. constants: bytes of bank 3. globals: in the order of their addresses, from
+    GLOBALS_BASE one after the other, each aligned. frames: function -> (base, bytes) of its local frame.
+    """
+
+    def __init__(self, module: ast.Module, kernels: Iterable[str]) -> None:
+        self.module = module
+        self.scans: dict[str, Scan] = {}
+        self.order: list[str] = []
+        """Functions reached, callees before callers."""
+        self.kernels: dict[str, KernelLayout] = {}
+        self.recursive: dict[tuple[str, str], str] = {}
+        """(caller, callee) -> the cycle that the call would close; left out of the call graph."""
+        self.frames: dict[str, tuple[int, int]] = {}
+        self.constants = b""
+        self.globals: list[GlobalVar] = []
+        self.constant_vars: list[ConstantVar] = []
+        self._fixed: dict[tuple[str, str], Place] = {}
+        wanted = list(kernels)
+        self._reach(wanted)
+        self._closure = {name: self._functions_below(name) for name in self.order}
+        self._place_memory()
+        self._place_frames()
+        for name in wanted:
+            self.kernels[name] = self._kernel(name)
+
+    # -- lookups
+
+    def variable(self, function: str, name: str) -> ast.Variable | None:
+        """The variable that `name` means in `function`: its own, else the module's."""
+        found = self.module.functions[function].variables.get(name)
+        return found if found is not None else self.module.variables.get(name)
+
+    def place(self, function: str, name: str, kernel: KernelLayout) -> Place | None:
+        """Where a variable lies for `function` called under `kernel`, or None: not declared, or it has no address."""
+        own = self._fixed.get((function, name)) or kernel.places.get(_key(function, name))
+        if own is not None or name in self.module.functions[function].variables:
+            return own
+        return self._fixed.get(("", name)) or kernel.places.get(_key("", name))
+
+    def variant(self, function: str, kernel: KernelLayout) -> tuple[tuple[str, Place], ...]:
+        """What the lowering of `function` takes from `kernel`: equal variants are one routine."""
+        keys = sorted(key for name in self._closure[function] for key in self._kernel_keys(name))
+        return tuple((key, kernel.places[key]) for key in dict.fromkeys(keys))
+
+    # -- reached functions
+
+    def _reach(self, kernels: list[str]) -> None:
+        """Functions below the kernels, depth first. Calls that would close a cycle, and those of functions without a
+        body, are no edges: they are refused where they are lowered."""
+        state: dict[str, int] = {}
+        for kernel in kernels:
+            work: list[tuple[str, list[str]]] = []
+            self._enter(kernel, state, work)
+            while work:
+                name, pending = work[-1]
+                if not pending:
+                    work.pop()
+                    state[name] = 2
+                    self.order.append(name)
+                    continue
+                callee = pending.pop()
+                assert not self.module.functions[callee].is_entry, "the parser refuses calls of kernels"
+                if state.get(callee) == 1:
+                    chain = [n for n, _ in work]
+                    self.recursive[name, callee] = " -> ".join([*chain[chain.index(callee) :], callee])
+                    del self.scans[name].callees[callee]
+                elif callee not in state:
+                    self._enter(callee, state, work)
+
+    def _enter(self, name: str, state: dict[str, int], work: list[tuple[str, list[str]]]) -> None:
+        state[name] = 1
+        found = self.scans[name] = scan(self.module.functions[name])
+        for callee in list(found.callees):
+            if self.module.functions[callee].body is None:
+                del found.callees[callee]
+        work.append((name, list(reversed(found.callees))))
+
+    def _functions_below(self, name: str) -> list[str]:
+        """`name` and all it calls, each once, callers before callees."""
+        seen = {name: None}
+        work = [name]
+        while work:
+            for callee in self.scans[work.pop(0)].callees:
+                if callee not in seen:
+                    seen[callee] = None
+                    work.append(callee)
+        return list(seen)
+
+    # -- places that all kernels share
+
+    def _used(self) -> list[tuple[str, ast.Variable]]:
+        """(scope, variable) of constant and global variables reached, also through initialisers; module scope first, in
+        the order of the text."""
+        named = {name for function in self.order for name in self.scans[function].symbols}
+        local = [
+            (function, variable)
+            for function in self.order
+            for variable in self.module.functions[function].variables.values()
+            if variable.space in ("global", "const")
+        ]
+        work = [v for v in self.module.variables.values() if v.name in named] + [v for _, v in local]
+        seen = {id(v) for v in work}
+        while work:
+            for _, symbol, _, _ in work.pop().relocations:
+                other = self.module.variables.get(symbol)
+                if other is not None and id(other) not in seen:
+                    seen.add(id(other))
+                    work.append(other)
+        return [("", v) for v in self.module.variables.values() if id(v) in seen] + local
+
+    def _place_memory(self) -> None:
+        const = 0
+        address = GLOBALS_BASE
+        placed: list[tuple[str, ast.Variable]] = []
+        for scope, v in self._used():
+            if v.space not in ("global", "const") or v.type in ("texref", "samplerref", "surfref"):
+                continue
+            if v.external and v.init is None:
+                continue
+            placed.append((scope, v))
+            if v.space == "const":
+                const = align_up(const, v.align)
+                self._fixed[scope, v.name] = ("const", const)
+                const += v.size
+                if const > BANK_BYTES:
+                    raise self._too_large(v, f".const variables take {const} bytes", f"at most {BANK_BYTES}")
+            else:
+                address = align_up(address, v.align)
+                self._fixed[scope, v.name] = ("global", address)
+                address += v.size
+                if address > GLOBALS_END:
+                    raise self._too_large(
+                        v, ".global variables are too large", f"at most {GLOBALS_END - GLOBALS_BASE} bytes"
+                    )
+        image = bytearray(const)
+        for scope, v in placed:
+            data = self._initial(scope, v)
+            if v.space == "const":
+                offset = self._fixed[scope, v.name][1]
+                name = _plain(f"{scope}.{v.name}" if scope else v.name)
+                self.constant_vars.append(ConstantVar(name, CONST_BANK, offset, v.size))
+                image[offset : offset + len(data)] = data
+            else:
+                name = _plain(f"{scope}.{v.name}" if scope else v.name)
+                offset = self._fixed[scope, v.name][1] - GLOBALS_BASE
+                self.globals.append(GlobalVar(name, offset, v.size, v.align, data.rstrip(b"\0")))
+        self.constants = bytes(image)
+
+    def _initial(self, scope: str, v: ast.Variable) -> bytes:
+        """Initial bytes of a variable, trailing zeros left out, with addresses resolved."""
+        if not v.relocations:
+            return v.init or b""
+        image = bytearray((v.init or b"").ljust(v.size, b"\0"))
+        for offset, symbol, addend, _ in v.relocations:
+            place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
+            if place is None or place[0] != "global":
+                raise NotSupported(
+                    BY_KEY["initialiser"],
+                    f"the initialiser of {v.name} holds the address of {symbol}",
+                    file=self.module.path or None,
+                    place=f"line {v.place.line}, column {v.place.column}",
+                    found=symbol,
+                    expected="a .global variable defined in this file",
+                )
+            value = (place[1] + addend) & (1 << 64) - 1
+            image[offset : offset + 8] = value.to_bytes(8, "little")
+        return bytes(image)
+
+    def _too_large(self, v: ast.Variable, message: str, expected: str) -> NotSupported:
+        return NotSupported(
+            BY_KEY["too-large"],
+            message,
+            file=self.module.path or None,
+            place=f"line {v.place.line}, column {v.place.column}",
+            found=f"{v.name} of {v.size} bytes",
+            expected=expected,
+        )
+
+    def _place_frames(self) -> None:
+        """Every function's frame lies behind the deepest chain of its callers'."""
+        base = dict.fromkeys(self.order, 0)
+        for name in reversed(self.order):
+            size = 0
+            align = 4
+            function = self.module.functions[name]
+            variables = [v for v in function.variables.values() if v.space == "local"]
+            if not function.is_entry:
+                variables += [v for v in function.parameters if self.in_memory(name, v)]
+            align = max([4, *(v.align for v in variables)])
+            base[name] = align_up(base[name], align)
+            for v in variables:
+                size = align_up(size, v.align if v.space == "local" else max(4, v.align))
+                self._fixed[name, v.name] = ("local", base[name] + size)
+                size += v.size if v.space == "local" else align_up(v.size, 4)
+            size = align_up(size, 4)
+            self.frames[name] = (base[name], size)
+            if base[name] + size > LOCAL_LIMIT:
+                raise self._too_large(variables[-1], ".local variables are too large", f"at most {LOCAL_LIMIT} bytes")
+            for callee in self.scans[name].callees:
+                base[callee] = max(base[callee], base[name] + size)
+
+    def in_memory(self, function: str, parameter: ast.Variable) -> bool:
+        """Whether a function's parameter is copied to the local frame: its address is taken."""
+        return parameter.space == "param" and parameter.name in self.scans[function].escaping
+
+    # -- one kernel
+
+    def _kernel_keys(self, function: str) -> list[str]:
+        """Keys of the variables of `function` whose place is the kernel's."""
+        out = []
+        own = self.module.functions[function].variables
+        for name, v in own.items():
+            if v.space == "shared":
+                out.append(_key(function, name))
+        for name in self.scans[function].symbols:
+            outer = self.module.variables.get(name) if name not in own else None
+            if outer is not None and (outer.space == "shared" or outer.type == "texref"):
+                out.append(_key("", name))
+        return out
+
+    def _kernel(self, name: str) -> KernelLayout:
+        kernel = KernelLayout(name, self._closure[name])
+        self._parameters(kernel)
+        wanted = {key for function in kernel.reached for key in self._kernel_keys(function)}
+        variables: list[tuple[str, ast.Variable]] = []
+        for function in kernel.reached:
+            for v in self.module.functions[function].variables.values():
+                if v.space == "shared":
+                    variables.append((function, v))
+        variables += [("", v) for v in self.module.variables.values() if _key("", v.name) in wanted]
+        shared = [(scope, v) for scope, v in variables if v.space == "shared"]
+        self._shared(kernel, shared)
+        self._textures(kernel, [v for _, v in variables if v.type == "texref"])
+        frames = [self.frames[function] for function in kernel.reached]
+        kernel.local_bytes = max((base + size for base, size in frames if size), default=0)
+        return kernel
+
+    def _parameters(self, kernel: KernelLayout) -> None:
+        end = 0
+        for v in self.module.functions[kernel.name].parameters:
+            end = align_up(end, v.align)
+            self._fixed[kernel.name, v.name] = ("param", end)
+            if v.size:
+                kernel.params.append(Param(_plain(v.name), end, v.size))
+            end += v.size
+        if end > BANK_BYTES:
+            raise self._too_large(v, f"the parameters of {kernel.name} take {end} bytes", f"at most {BANK_BYTES}")
+
+    def _shared(self, kernel: KernelLayout, variables: list[tuple[str, ast.Variable]]) -> None:
+        """Static variables from 0, the strictest alignment first (no holes); dynamic memory begins behind them."""
+        static = [(scope, v) for scope, v in variables if not v.external]
+        names = {p.name for p in kernel.params}  # one name space in assembly
+        end = 0
+        for scope, v in sorted(static, key=lambda item: -item[1].align):
+            end = align_up(end, v.align)
+            kernel.places[_key(scope, v.name)] = ("shared", end)
+            if v.size:
+                name = _plain(v.name if scope in ("", kernel.name) else f"{scope}.{v.name}")
+                while name in names:
+                    name += "_"
+                names.add(name)
+                kernel.shared.append(SharedVar(name, end, v.size, v.align))
+            end += v.size
+        dynamic = [(scope, v) for scope, v in variables if v.external]
+        if dynamic:
+            end = align_up(end, max(DYNAMIC_ALIGN, *(v.align for _, v in dynamic)))
+            for scope, v in dynamic:
+                kernel.places[_key(scope, v.name)] = ("shared", end)
+        if end > SHARED_LIMIT:
+            raise self._too_large(
+                variables[-1][1], f"{kernel.name} has too much shared memory", f"at most {SHARED_LIMIT}"
+            )
+        kernel.shared_bytes = end
+
+    def _textures(self, kernel: KernelLayout, variables: list[ast.Variable]) -> None:
+        """Texture references become parameters behind the kernel's own, named like them."""
+        end = max((p.offset + p.size for p in kernel.params), default=0)
+        for v in variables:
+            end = align_up(end, 8)
+            kernel.places[_key("", v.name)] = ("texref", end)
+            kernel.params.append(Param(_plain(v.name), end, 8))
+            end += 8
+
+
+def _key(scope: str, name: str) -> str:
+    return f"{scope}\0{name}"
+
+
+def _plain(name: str) -> str:
+    """A PTX name as the container allows it: no percent sign."""
+    return name.replace("%", "_")

@@ -1,0 +1,1 @@
+"""PTX control flow, calls and warp-wide instructions to Loom."""

@@ -1,0 +1,94 @@
+"""Direct calls of `.func`s: arguments and results are units, joined to the callee's by allocation.
+
+Needs the callee lowered already under the same kernel (`ctx.names`). A guarded call is a branch around the call.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.ir import RZ
+from binalloc.frontend.lower.context.context import Context, Handler
+from binalloc.frontend.lower.context.scan import ASSERTION
+from binalloc.frontend.lower.control.control import fault
+from binalloc.frontend.lower.memory import parameters
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+
+_RUNTIME = frozenset(("vprintf", "malloc", "free"))
+"""Functions that no PTX text defines: the device runtime's."""
+
+
+def call(ctx: Context, ins: Instruction) -> None:
+    m = ctx.modifiers()
+    uniform = m.has("uni")
+    m.done()
+    if not isinstance(ins.callee, ast.Symbol) or ins.callee.name not in ctx.module.functions:
+        ctx.unsupported("indirect", expected="the name of a .func defined in this file")
+    callee = ctx.module.functions[ins.callee.name]
+    if callee.name == ASSERTION and callee.body is None:
+        fault(ctx)  # an assertion failed: the runtime's function prints which, and stops the kernel with an error
+        return
+    _check_callee(ctx, callee)
+    after = -1
+    if ctx.guard is not None:
+        after = ctx.b.label()
+        ctx.b.branch(after, (ctx.guard[0], not ctx.guard[1]), uniform=uniform)
+    arguments = _units(ctx, ins.arguments, callee.parameters, "argument")
+    results = _units(ctx, ins.results, callee.results, "result")
+    node = ctx.b.emit("CALL")
+    node.callee = ctx.names[callee.name]
+    node.args = tuple(arguments)
+    node.results = tuple(results)
+    if after >= 0:
+        ctx.b.start(after)
+    elif callee.noreturn:
+        ctx.b.emit("EXIT")
+        ctx.b.start(ctx.b.label())
+
+
+def _check_callee(ctx: Context, callee: ast.Function) -> None:
+    """Refuse a call of a function without a body, and one that makes the function call itself."""
+    if callee.body is None:
+        if callee.name in _RUNTIME:
+            ctx.unsupported("runtime", f"{callee.name} is the CUDA runtime's, which is not emulated")
+        ctx.unsupported("other-file", f"{callee.name} is declared but not defined in this file")
+    cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
+    if cycle is not None:
+        ctx.unsupported("recursion", f"recursion is not supported: {cycle}")
+
+
+def _units(ctx: Context, operands: tuple[ast.Operand, ...], formal: list[ast.Variable], what: str) -> list[int]:
+    """Units of all arguments (or results) in the order of the callee's words."""
+    if len(operands) != len(formal):
+        ctx.refuse(f"{len(operands)} {what}s", expected=f"{len(formal)}, as the function declares")
+    out: list[int] = []
+    for operand, variable in zip(operands, formal, strict=True):
+        out += _operand_units(ctx, operand, variable, what)
+    return out
+
+
+def _operand_units(ctx: Context, operand: ast.Operand, variable: ast.Variable, what: str) -> list[int]:
+    count = parameters.words(variable)
+    if isinstance(operand, ast.Discard) and what == "result":
+        return [RZ] * count
+    if isinstance(operand, ast.Symbol) and operand.name in ctx.parameters and operand.offset == 0:
+        own = ctx.function.variables.get(operand.name)
+        if own is None or own.size != variable.size:
+            size = own.size if own is not None else 0
+            ctx.refuse(f"{operand.name} of {size} bytes as {what} {variable.name}", expected=f"{variable.size} bytes")
+        first = ctx.parameters[operand.name]
+        return list(range(first, first + count))
+    if variable.array or (isinstance(operand, ast.Symbol) and what == "result"):
+        ctx.refuse(f"{what} {variable.name} cannot be this operand", expected="a .param variable of its size")
+    type_ = variable.type
+    if isinstance(operand, ast.Register):
+        ctx.check_type(operand, type_)
+        unit = ctx.register(operand.name)
+        return list(range(unit, unit + count))
+    if what == "result":
+        ctx.refuse(f"{what} {variable.name} cannot be this operand", expected="a register or .param variable")
+    words = ctx.wide(operand, type_) if TYPE_BYTES[type_] == 8 else (ctx.word(operand, type_),)
+    return [ctx.b.unit(word) for word in words]
+
+
+PURE: dict[str, Handler] = {}
+EFFECTS: dict[str, Handler] = {"call": call}

@@ -1,0 +1,222 @@
+"""Branches, the ends of a thread and of a function, barriers, fences, and hints of time.
+
+Needs the context's labels (blocks) and `ends` (labels where a kernel's thread does nothing but end). Leaves every
+conditional branch as a guarded BRA without a reconvergence point: allocation adds it.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.builder import Guard, Imm, Source, imm
+from binalloc.frontend.ir import RZ
+from binalloc.frontend.lower.context.context import Context, Fields, Handler
+from binalloc.frontend.lower.memory.memory import SCOPES
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import Instruction
+
+BARRIERS = 16
+
+
+def branch(ctx: Context, ins: Instruction) -> None:
+    m = ctx.modifiers()
+    uniform = m.has("uni")
+    m.done()
+    (target,) = ctx.operands(1)
+    label = target.name if isinstance(target, ast.Symbol) else ""
+    if label not in ctx.labels:
+        ctx.refuse("branch to what is no label", expected="a label of this function")
+    _jump(ctx, label, ctx.guard, uniform)
+
+
+def _jump(ctx: Context, label: str, guard: Guard | None, uniform: bool) -> None:
+    """Go to a label. Where only the thread's end follows, lanes end at once: barriers behind see live lanes only."""
+    if label in ctx.ends:
+        end(ctx, "EXIT", guard)
+    else:
+        ctx.b.branch(ctx.labels[label], guard, uniform=uniform and guard is not None)
+
+
+def end(ctx: Context, name: str, guard: Guard | None) -> None:
+    """EXIT or RET; unguarded it ends the block."""
+    ctx.b.emit(name, guard=guard)
+    if guard is None:
+        ctx.b.start(ctx.b.label())
+    elif name == "RET":
+        ctx.converged = (None, set())  # the lanes that returned have not ended
+
+
+def indexed_branch(ctx: Context, ins: Instruction) -> None:
+    """brx.idx: one comparison and branch after the other."""
+    m = ctx.modifiers()
+    if not m.has("idx"):
+        ctx.refuse("brx without .idx", expected="brx.idx index, list")
+    uniform = m.has("uni")
+    m.done()
+    index, name = ctx.operands(2)
+    targets = ctx.function.branch_targets.get(name.name, ()) if isinstance(name, ast.Symbol) else ()
+    if not targets:
+        ctx.refuse("no list of branch targets", expected="the label of a .branchtargets directive")
+    unit = ctx.b.unit(ctx.word(index, "u32"))
+    skip = -1
+    if ctx.guard is not None:
+        skip = ctx.b.label()
+        ctx.b.branch(skip, (ctx.guard[0], not ctx.guard[1]), uniform=uniform)
+    for k, label in enumerate(targets[:-1]):
+        equal = ctx.b.predicate()
+        ctx.b.emit("ISETP", pd0=equal, a=unit, b=Imm(k), icmp="EQ", u32cmp="U32")
+        _jump(ctx, label, (equal, False), uniform)
+    _jump(ctx, targets[-1], None, False)  # an index beyond the list is undefined
+    if skip >= 0:
+        ctx.b.start(skip)
+
+
+def leave(ctx: Context, ins: Instruction) -> None:
+    m = ctx.modifiers()
+    m.has("uni")
+    m.done()
+    ctx.operands(0)
+    end(ctx, "EXIT" if ins.op == "exit" or ctx.function.is_entry else "RET", ctx.guard)
+
+
+def trap(ctx: Context, ins: Instruction) -> None:
+    ctx.modifiers().done()
+    ctx.operands(0)
+    fault(ctx)
+
+
+def fault(ctx: Context) -> None:
+    """The kernel must stop with an error: a store to generic address 0, which is nobody's memory, faults."""
+    ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ, width="32", guard=ctx.guard)
+    end(ctx, "EXIT", ctx.guard)
+
+
+def nothing(ctx: Context, ins: Instruction) -> None:
+    """nanosleep, pmevent: no value depends on them."""
+    if ins.op == "nanosleep":
+        m = ctx.modifiers()
+        m.type("u32")
+        m.done()
+        ctx.word(ctx.operands(1)[0], "u32")
+    ctx.b.emit("NOP", guard=ctx.guard)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Barriers and fences.
+
+
+def constant(ctx: Context, operand: ast.Operand) -> int | None:
+    """The value of an integer operand known here: an immediate, or a register that is only ever one."""
+    if isinstance(operand, ast.Integer):
+        return operand.value
+    if isinstance(operand, ast.Register):
+        return ctx.scan.constants.get(operand.name)
+    return None
+
+
+def barrier(ctx: Context, ins: Instruction) -> None:
+    """bar, barrier: {.cta}.sync, .arrive, .red.popc/.and/.or, {.aligned}, bar.warp.sync."""
+    m = ctx.modifiers()
+    m.has("cta")
+    if ins.op == "bar" and m.has("warp"):
+        m.has("sync")
+        m.done()
+        member_mask(ctx, ctx.operands(1)[0])
+        return
+    kind = m.take("sync", "arrive", "red")
+    m.has("aligned")
+    combine = m.take("popc", "and", "or") if kind == "red" else ""
+    if not kind or (kind == "red") != bool(combine):
+        ctx.refuse("not a barrier that is supported", expected=".sync, .arrive, .red.popc, .red.and or .red.or")
+    fields: Fields = {"bar": {"sync": "SYNC", "arrive": "ARV", "red": f"RED.{combine.upper()}"}[kind]}
+    operands = list(ins.operands)
+    rd: int | None = None
+    if kind == "red":
+        m.type(*(("u32",) if combine == "popc" else ("pred",)))
+        ctx.operands(3, 4)
+        if combine == "popc":
+            rd = ctx.dest(operands.pop(0), "u32")
+        else:
+            fields["pd0"] = ctx.dest_predicate(operands.pop(0))
+        fields["ps0"], fields["ps0n"] = ctx.predicate(operands.pop())
+    else:
+        ctx.operands(2) if kind == "arrive" else ctx.operands(1, 2)
+    m.done()
+    _barrier_nodes(ctx, operands[0], _threads(ctx, operands[1:]), rd, fields)
+
+
+def _threads(ctx: Context, operands: list[ast.Operand]) -> Source:
+    """Number of threads that take part; zero for all."""
+    if not operands:
+        return RZ
+    known = constant(ctx, operands[0])
+    if known is None:
+        return ctx.word(operands[0], "u32")
+    if known <= 0 or known % 32:
+        ctx.refuse(f"a barrier of {known} threads", expected="a positive multiple of 32")
+    return imm(known)
+
+
+def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int | None, fields: Fields) -> None:
+    known = constant(ctx, number)
+    if known is not None:
+        if not 0 <= known < BARRIERS:
+            ctx.refuse(f"barrier {known}", expected=f"0..{BARRIERS - 1}")
+        ctx.b.emit("BAR", rd=rd, barid=known, b=threads, guard=ctx.guard, **fields)
+        return
+    unit = ctx.b.unit(ctx.word(number, "u32"))
+    after = ctx.b.label()
+    if ctx.guard is not None:
+        ctx.b.branch(after, (ctx.guard[0], not ctx.guard[1]))
+    for k in range(BARRIERS):  # the barrier's number is a field of the instruction: all lanes agree on it
+        equal, following = ctx.b.predicate(), ctx.b.label()
+        ctx.b.emit("ISETP", pd0=equal, a=unit, b=Imm(k), icmp="EQ", u32cmp="U32")
+        ctx.b.branch(following, (equal, True), uniform=True)
+        ctx.b.emit("BAR", rd=rd, barid=k, b=threads, **fields)
+        ctx.b.branch(after)
+        ctx.b.start(following)
+    ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ, width="32")  # no such barrier: the access faults
+    ctx.b.start(after)
+
+
+def member_mask(ctx: Context, operand: ast.Operand) -> Source:
+    """The mask of lanes that take part in a warp operation, checked: WARPSYNC faults where a named lane that has not
+    ended is elsewhere. Once in a block is enough, since lanes only leave a block by ending."""
+    known = constant(ctx, operand)
+    mask = imm(known) if known is not None else ctx.word(operand, "b32")
+    key: object = mask
+    if ctx.converged[0] is not ctx.b.block:
+        ctx.converged = (ctx.b.block, set())
+    single = known is not None or (isinstance(operand, ast.Register) and ctx.scan.definitions.get(operand.name) == 1)
+    if single and (key, ctx.guard) in ctx.converged[1]:
+        return mask
+    ctx.b.emit("WARPSYNC", b=mask, guard=ctx.guard)
+    if single and ctx.guard is None:
+        ctx.converged[1].add((key, None))
+    return mask
+
+
+def fence(ctx: Context, ins: Instruction) -> None:
+    """membar, fence: ordering of the thread's memory accesses as seen in a scope."""
+    m = ctx.modifiers()
+    m.take("sc", "acq_rel", "acquire", "release")
+    scope = m.take(*SCOPES)
+    if not scope:
+        ctx.refuse("a fence without a scope", expected=".cta, .gpu (.gl) or .sys")
+    m.done()
+    ctx.operands(0)
+    ctx.b.emit("MEMBAR", scope=SCOPES[scope], guard=ctx.guard)
+
+
+EFFECTS: dict[str, Handler] = {
+    "bra": branch,
+    "brx": indexed_branch,
+    "ret": leave,
+    "exit": leave,
+    "trap": trap,
+    "nanosleep": nothing,
+    "pmevent": nothing,
+    "bar": barrier,
+    "barrier": barrier,
+    "membar": fence,
+    "fence": fence,
+}
+PURE: dict[str, Handler] = {}

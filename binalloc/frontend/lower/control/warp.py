@@ -1,0 +1,202 @@
+"""Warp operations: shuffles, votes, matches, reductions.
+
+Loom's operations work on all active lanes; PTX names the lanes that take part. A WARPSYNC first checks that the lanes
+named are here (it faults where the code needs lanes of a warp to run independently). Lanes of two groups may still meet
+in one instruction, each with its own mask, so a mask that is not the whole warp is applied to the ballots.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.builder import Imm, Source, imm
+from binalloc.frontend.ir import PT, RZ
+from binalloc.frontend.lower.context.context import Context, Fields, Handler
+from binalloc.frontend.lower.control.control import constant, member_mask
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import Instruction
+
+_ALL = imm(-1)
+_AND = 0xC0
+_SHUFFLES = {"idx": "IDX", "up": "UP", "down": "DOWN", "bfly": "BFLY"}
+
+
+def shuffle(ctx: Context, ins: Instruction) -> None:
+    """shfl{.sync}.mode.b32 d{|p}, a, b, c{, mask}: Loom's SHFL is defined like it."""
+    m = ctx.modifiers()
+    sync = m.has("sync")
+    mode = m.take(*_SHUFFLES)
+    if not mode:
+        ctx.refuse("shfl without a mode", expected=".up, .down, .bfly or .idx")
+    type_ = m.type("b32", "u32", "s32", "f32")
+    m.done()
+    first, a, lane, clamp, *rest = ctx.operands(5 if sync else 4)
+    if rest:
+        member_mask(ctx, rest[0])
+    fields: Fields = {"shfl": _SHUFFLES[mode]}
+    if isinstance(first, ast.Dual):
+        fields["pd0"] = ctx.dest_predicate(first.second)
+        first = first.first
+    value = ctx.b.unit(ctx.word(a, type_))
+    known = constant(ctx, lane)
+    if known is not None:
+        fields |= {"limm": 1, "laneimm": known & 31}
+    else:
+        fields["rb"] = ctx.b.unit(ctx.word(lane, "b32"))
+    known = constant(ctx, clamp)
+    if known is not None:
+        fields |= {"cimm": 1, "clampimm": known & 0x1FFF}
+    else:
+        fields["rc"] = ctx.b.unit(ctx.word(clamp, "b32"))
+    ctx.b.emit("SHFL", rd=ctx.dest(first, type_), a=value, guard=ctx.guard, **fields)
+
+
+def vote(ctx: Context, ins: Instruction) -> None:
+    """vote{.sync}.all/.any/.uni.pred, vote{.sync}.ballot.b32."""
+    m = ctx.modifiers()
+    sync = m.has("sync")
+    mode = m.take("all", "any", "uni", "ballot")
+    if not mode:
+        ctx.refuse("vote without a mode", expected=".all, .any, .uni or .ballot")
+    m.type("b32" if mode == "ballot" else "pred")
+    m.done()
+    target, a, *rest = ctx.operands(3 if sync else 2)
+    mask: Source = member_mask(ctx, rest[0]) if rest else _ALL
+    number, negated = ctx.predicate(a)
+    source: Fields = {"ps0": number, "ps0n": negated}
+    if mode == "ballot":
+        out = ctx.dest(target, "b32")
+        if mask == _ALL:
+            ctx.b.emit("VOTE", rd=out, vote="ALL", guard=ctx.guard, **source)
+        else:
+            _masked(ctx, out, _ballot(ctx, source), mask, guarded=True)
+        return
+    out = ctx.dest_predicate(target)
+    if mask == _ALL:
+        ctx.b.emit("VOTE", pd0=out, vote={"all": "ALL", "any": "ANY", "uni": "EQ"}[mode], guard=ctx.guard, **source)
+        return
+    yes = _masked(ctx, ctx.b.new(), _ballot(ctx, source), mask)
+    none: Fields = {"icmp": "EQ", "u32cmp": "U32", "guard": ctx.guard}
+    if mode == "any":
+        ctx.b.emit("ISETP", pd0=out, a=yes, b=RZ, icmp="NE", u32cmp="U32", guard=ctx.guard)
+        return
+    here = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": PT}), mask)
+    if mode == "all":
+        ctx.b.emit("ISETP", pd0=out, a=yes, b=here, **none)
+        return
+    same = ctx.b.predicate()
+    ctx.b.emit("ISETP", pd0=same, a=yes, b=here, icmp="EQ", u32cmp="U32")
+    ctx.b.emit("ISETP", pd0=out, a=yes, b=RZ, ps0=same, bop="OR", **none)
+
+
+def _ballot(ctx: Context, source: Fields) -> int:
+    """Lanes (of those whose guard holds) whose predicate holds."""
+    out = ctx.b.new()
+    ctx.b.emit("VOTE", rd=out, vote="ALL", guard=ctx.guard, **source)
+    return out
+
+
+def _masked(ctx: Context, out: int, value: int, mask: Source, *, guarded: bool = False) -> int:
+    ctx.b.emit("LOP3", rd=out, a=value, b=mask, c=RZ, lut=_AND, guard=ctx.guard if guarded else None)
+    return out
+
+
+def match(ctx: Context, ins: Instruction) -> None:
+    """match.any.sync.b32/.b64 d, a, mask; match.all.sync d{|p}, a, mask."""
+    m = ctx.modifiers()
+    mode = m.take("any", "all")
+    if not mode or not m.has("sync"):
+        ctx.refuse("not a match that is supported", expected="match.any.sync or match.all.sync")
+    type_ = m.type("b32", "b64")
+    m.done()
+    first, a, members = ctx.operands(3)
+    mask = member_mask(ctx, members)
+    fields: Fields = {"m64": "U64"} if type_ == "b64" else {}
+    value = ctx.pair(a, type_) if type_ == "b64" else ctx.b.unit(ctx.word(a, type_))
+    second = first.second if isinstance(first, ast.Dual) else ast.Discard()
+    target = first.first if isinstance(first, ast.Dual) else first
+    rd, pd = ctx.dest(target, "b32"), ctx.dest_predicate(second)
+    if mask == _ALL:
+        text = mode.upper()
+        ctx.b.emit("MATCH", rd=rd, pd0=pd if mode == "all" else PT, a=value, match=text, guard=ctx.guard, **fields)
+        return
+    same = ctx.b.new()
+    ctx.b.emit("MATCH", rd=same, a=value, match="ANY", guard=ctx.guard, **fields)
+    if mode == "any":
+        _masked(ctx, rd, same, mask, guarded=True)
+        return
+    mine = _masked(ctx, ctx.b.new(), same, mask)
+    here = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": PT}), mask)
+    agree = ctx.b.predicate()
+    ctx.b.emit("ISETP", pd0=agree, a=mine, b=here, icmp="EQ", u32cmp="U32")
+    ctx.b.emit("SEL", rd=rd, a=mine, b=RZ, ps0=agree, guard=ctx.guard)
+    if pd != PT:
+        ctx.b.emit("PLOP3", pd0=pd, ps0=agree, lut_b=0xF0, lut2=0, guard=ctx.guard)
+
+
+def active_mask(ctx: Context, ins: Instruction) -> None:
+    m = ctx.modifiers()
+    m.type("b32")
+    m.done()
+    (target,) = ctx.operands(1)
+    ctx.b.emit("VOTE", rd=ctx.dest(target, "b32"), vote="ALL", ps0=PT, guard=ctx.guard)
+
+
+_REDUCTIONS: dict[str, tuple[str, int, Fields]] = {
+    "add": ("IADD3", 0, {}),
+    "min": ("IMNMX", 1, {"ps0": PT}),
+    "max": ("IMNMX", 0, {"ps0": PT, "ps0n": 1}),
+    "and": ("LOP3", 0xFFFFFFFF, {"lut": 0xC0}),
+    "or": ("LOP3", 0, {"lut": 0xFC}),
+    "xor": ("LOP3", 0, {"lut": 0x3C}),
+}
+
+
+def reduce(ctx: Context, ins: Instruction) -> None:
+    """redux.sync: every lane takes, one lane after the other, the values of the lanes its mask names."""
+    m = ctx.modifiers()
+    m.has("sync")
+    op = m.take(*_REDUCTIONS)
+    if not op:
+        ctx.unsupported("other", "not a reduction that is supported", expected=".add, .min, .max, .and, .or or .xor")
+    type_ = m.type("u32", "s32", "b32")
+    m.done()
+    target, a, members = ctx.operands(3)
+    if ctx.guard is not None:
+        ctx.unsupported("guarded-redux")
+    mask = member_mask(ctx, members)
+    name, identity, fields = _REDUCTIONS[op]
+    if name == "IMNMX":
+        fields = {**fields, "u32": "U32" if type_ != "s32" else ""}
+        low = 0 if type_ != "s32" else 0x80000000
+        high = 0xFFFFFFFF if type_ != "s32" else 0x7FFFFFFF
+        identity = high if op == "min" else low
+    value = ctx.b.unit(ctx.word(a, type_))
+    left = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": PT}), mask)
+    total, lane = ctx.b.new(), ctx.b.new()
+    ctx.b.move(total, Imm(identity))
+    ctx.b.move(lane, RZ)
+    loop = ctx.b.label()
+    ctx.b.start(loop)
+    other, taken, bit = ctx.b.new(), ctx.b.new(), ctx.b.new()
+    named, more = ctx.b.predicate(), ctx.b.predicate()
+    ctx.b.emit("SHFL", rd=other, a=value, rb=lane, cimm=1, clampimm=31, shfl="IDX")
+    ctx.b.emit("SHF", rd=bit, a=RZ, b=lane, c=left, dir="R", stype="U32", hi="HI")
+    ctx.b.emit("LOP3", pd0=named, a=bit, b=Imm(1), c=RZ, lut=_AND)
+    ctx.b.emit("SEL", rd=taken, a=other, b=Imm(identity), ps0=named)
+    if name == "IMNMX":
+        ctx.b.emit(name, rd=total, a=total, b=taken, **fields)
+    else:
+        ctx.b.emit(name, rd=total, a=total, b=taken, c=RZ, **fields)
+    ctx.b.emit("IADD3", rd=lane, a=lane, b=Imm(1), c=RZ)
+    ctx.b.emit("ISETP", pd0=more, a=lane, b=Imm(32), icmp="LT", u32cmp="U32")
+    ctx.b.branch(loop, (more, False), uniform=True)
+    ctx.b.move(ctx.dest(target, type_), total)
+
+
+PURE: dict[str, Handler] = {}
+EFFECTS: dict[str, Handler] = {
+    "shfl": shuffle,
+    "vote": vote,
+    "match": match,
+    "activemask": active_mask,
+    "redux": reduce,
+}

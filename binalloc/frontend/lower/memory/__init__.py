@@ -1,0 +1,1 @@
+"""PTX memory accesses to Loom."""

@@ -1,0 +1,85 @@
+"""Addresses of PTX memory operands, `[reg+imm]`, `[variable+imm]`, `[imm]`, as Loom's base register and offset."""
+
+from __future__ import annotations
+
+from binalloc.frontend.builder import Imm, imm
+from binalloc.frontend.ir import RZ
+from binalloc.frontend.lower.context.context import Context
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES
+
+OFFSET_LIMIT = 1 << 23
+"""Loom's memory offset is a signed number of 24 bits."""
+
+LARGEST = 16
+"""Accesses of several words put at most this many bytes on top of the offset."""
+
+
+def operand(ctx: Context, given: ast.Operand) -> ast.Address:
+    """The operand as an address, or a refusal."""
+    if isinstance(given, ast.Address):
+        return given
+    raise ctx.error("not an address", expected="[register+constant], [variable+constant] or [constant]")
+
+
+def variable(ctx: Context, base: ast.Symbol, *spaces: str) -> int:
+    """Address of a variable that must lie in one of `spaces`."""
+    space, address = ctx.place(base.name)
+    if space not in spaces:
+        ctx.refuse(f"{base.name} lies in .{space}", expected="a variable in ." + " or .".join(spaces))
+    return address + base.offset
+
+
+def wide(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
+    """(pair, offset) of a global or generic address."""
+    address = operand(ctx, given)
+    base, offset = address.base, address.offset
+    if isinstance(base, ast.Register):
+        size = TYPE_BYTES[ctx.function.registers[base.name]]
+        if size not in (4, 8):
+            ctx.refuse(f"{base.name} cannot hold an address", expected="a register of 32 or 64 bits")
+        unit = ctx.register(base.name)
+        pair = unit if size == 8 else ctx.b.pair(unit, RZ)
+        return (pair, offset) if _fits(offset) else (add_wide(ctx, pair, offset), 0)
+    if base is None:
+        if offset >= 0 and _fits(offset):
+            return RZ, offset
+        return ctx.b.pair(imm(offset), imm(offset >> 32)), 0
+    place = variable(ctx, base, "global")
+    if _fits(offset):
+        return ctx.b.pair(imm(place), imm(place >> 32)), offset
+    return ctx.b.pair(imm(place + offset), imm(place + offset >> 32)), 0
+
+
+def narrow(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
+    """(unit or RZ, offset) of a shared or local address. Of a 64-bit register the low word counts."""
+    address = operand(ctx, given)
+    base, offset = address.base, address.offset
+    if isinstance(base, ast.Register):
+        if TYPE_BYTES[ctx.function.registers[base.name]] not in (4, 8):
+            ctx.refuse(f"{base.name} cannot hold an address", expected="a register of 32 or 64 bits")
+        unit = ctx.register(base.name)
+        return (unit, offset) if _fits(offset) else (add(ctx, unit, offset), 0)
+    place = offset + (variable(ctx, base, space) if base is not None else 0)
+    return (RZ, place) if place >= 0 and _fits(place) else (ctx.b.unit(imm(place)), 0)
+
+
+def _fits(offset: int) -> bool:
+    return -OFFSET_LIMIT <= offset < OFFSET_LIMIT - LARGEST
+
+
+def add(ctx: Context, unit: int, value: int) -> int:
+    """unit + value modulo 2^32, in a fresh unit."""
+    out = ctx.b.new()
+    ctx.b.emit("IADD3", rd=out, a=unit, b=imm(value), c=RZ)
+    return out
+
+
+def add_wide(ctx: Context, pair: int, value: int) -> int:
+    """pair + value modulo 2^64, in a fresh pair."""
+    out = ctx.b.new(2)
+    high = pair if pair == RZ else pair + 1
+    carry = ctx.b.predicate()
+    ctx.b.emit("IADD3", rd=out, pd0=carry, a=pair, b=imm(value), c=RZ)
+    ctx.b.emit("IADD3", rd=out + 1, a=high, b=Imm(value >> 32 & 0xFFFFFFFF), c=RZ, ps0=carry, ps0n=0, x="X")
+    return out

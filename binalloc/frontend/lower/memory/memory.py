@@ -1,0 +1,419 @@
+"""Loads, stores, prefetches and address conversions.
+
+A vector is one wide access (two above 16 bytes): its words come into a fresh group of units which then *are* the PTX
+registers where these have no other definition, else they are moved. Elements smaller than a word are taken out and put
+together by PRMT. Cache operators and eviction hints do not change values and become Loom's hints or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.frontend.builder import Imm, Source
+from binalloc.frontend.ir import RZ
+from binalloc.frontend.lower.context.context import Context, Fields, Handler
+from binalloc.frontend.lower.context.layout import CONST_BANK
+from binalloc.frontend.lower.context.modifiers import Modifiers
+from binalloc.frontend.lower.memory import address, parameters
+from binalloc.frontend.lower.memory.parameters import Element
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+
+SPACES = {
+    "global": "global",
+    "shared": "shared",
+    "shared::cta": "shared",
+    "local": "local",
+    "const": "const",
+    "param": "param",
+    "param::entry": "param",
+    "param::func": "param",
+}
+SCOPES = {"cta": "CTA", "cluster": "GPU", "gpu": "GPU", "gl": "GPU", "sys": "SYS"}
+"""PTX scope -> Loom's fence. Without clusters a cluster is a block; the fence of the next wider scope holds it too."""
+
+_CACHE = {"ca": "", "cg": "CG", "cs": "CS", "lu": "", "cv": "CV", "wb": "", "wt": "CV"}
+_EVICTION = tuple(
+    f"{level}::{hint}"
+    for level in ("L1", "L2")
+    for hint in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate", "cache_hint")
+)
+_PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
+_TYPES = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64")
+_WIDTH = {1: "U8", 2: "U16", 4: "32", 8: "64", 16: "128"}
+_LOADS = {"global": "LDG", "generic": "LD", "shared": "LDS", "local": "LDL"}
+_STORES = {"global": "STG", "generic": "ST", "shared": "STS", "local": "STL"}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the modifiers of a load or store say. cache: Loom's hint. before, after: scope of a fence, or "". hints:
+    whether an operand with a cache policy may follow."""
+
+    space: str
+    type: str
+    count: int
+    cache: str
+    before: str
+    after: str
+    policy: bool
+
+
+_decoded: dict[tuple[str, tuple[str, ...]], Access] = {}
+
+
+def decode(ctx: Context, ins: Instruction) -> Access:
+    """Modifiers of ld, ldu, st; remembered by their text."""
+    key = (ins.op, ins.mods)
+    found = _decoded.get(key)
+    if found is None:
+        found = _decoded[key] = _decode(ctx.modifiers(), ins.op)
+    return found
+
+
+def _decode(m: Modifiers, op: str) -> Access:
+    order = m.take("weak", "volatile", "relaxed", "acquire", "release", "mmio")
+    if order == "mmio":
+        m.take("relaxed")
+    scope = m.take("cta", "cluster", "gpu", "sys")
+    if (order in ("relaxed", "acquire", "release") and not scope) or (order in ("", "weak", "volatile") and scope):
+        m.refuse(
+            f"{op}.{order or scope} is not PTX", expected="a scope with .relaxed, .acquire, .release and only there"
+        )
+    if order == ("release" if op != "st" else "acquire"):
+        m.refuse(f"{op} cannot be .{order}")
+    space = SPACES.get(m.take(*SPACES), "generic")
+    cache = _CACHE[m.take(*_CACHE) or "ca"]
+    if op == "ld":
+        m.take("nc")
+    policy = False
+    while hint := m.take(*_EVICTION, *_PREFETCH):
+        policy = policy or hint == "L2::cache_hint"
+    count = int((m.take("v2", "v4", "v8") or "v1")[1:])
+    type_ = m.type(*_TYPES)
+    m.done()
+    if TYPE_BYTES[type_] * count > 32:
+        m.refuse(f"a vector of {count} values of type .{type_}", expected="at most 32 bytes")
+    if order in ("volatile", "mmio", "relaxed", "acquire", "release"):
+        cache = "CG" if scope in ("cta", "cluster", "gpu") else "CV"
+    fence = SCOPES.get(scope, "")
+    return Access(
+        space, type_, count, cache, fence if order == "release" else "", fence if order == "acquire" else "", policy
+    )
+
+
+def _data(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Operand, ...]:
+    """The elements of the value operand."""
+    if isinstance(operand, ast.Vector):
+        items = operand.items
+    else:
+        items = (operand,)
+    if len(items) != count or (isinstance(operand, ast.Vector) and count == 1):
+        ctx.refuse(f"{len(items)} values", expected=f"{count} values, as the vector modifier says")
+    return items
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Loads.
+
+
+def load(ctx: Context, ins: Instruction) -> None:
+    access = decode(ctx, ins)
+    first, place, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
+    items = _data(ctx, first, access.count)
+    if access.space == "param":
+        deliver(ctx, items, access.type, _load_parameter(ctx, place, access), fresh=False)
+    elif access.space == "const":
+        _load_const(ctx, items, place, access)
+    else:
+        _load_memory(ctx, items, place, access)
+        if access.after:
+            ctx.b.emit("MEMBAR", scope=access.after, guard=ctx.guard)
+
+
+def _load_parameter(ctx: Context, place: ast.Operand, access: Access) -> list[Element]:
+    given = address.operand(ctx, place)
+    if isinstance(given.base, ast.Symbol):
+        name, offset = given.base.name, given.base.offset + given.offset
+        if name in ctx.parameters:
+            return parameters.load_units(ctx, name, offset, access.type, access.count)
+        return parameters.load_bank(
+            ctx, 0, address.variable(ctx, given.base, "param") + given.offset, access.type, access.count
+        )
+    if not ctx.function.is_entry:
+        base, offset = address.narrow(ctx, given, "local")
+        return _read(ctx, "LDL", {"ra": base}, offset, access)
+    return _indexed(ctx, 0, given, access)
+
+
+def _load_const(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operand, access: Access) -> None:
+    given = address.operand(ctx, place)
+    if isinstance(given.base, ast.Register):
+        deliver(ctx, items, access.type, _indexed(ctx, CONST_BANK, given, access))
+        return
+    start = given.offset + (address.variable(ctx, given.base, "const") if given.base is not None else 0)
+    deliver(ctx, items, access.type, parameters.load_bank(ctx, CONST_BANK, start, access.type, access.count))
+
+
+def _indexed(ctx: Context, bank: int, given: ast.Address, access: Access) -> list[Element]:
+    """A load from a constant bank at an address in a register."""
+    base, offset = address.narrow(ctx, given, "const")
+    if not 0 <= offset < 65536 - 2 * address.LARGEST:
+        base, offset = address.add(ctx, base, offset), 0
+    return _read(ctx, "LDC", {"ra": base, "cbank": bank}, offset, access)
+
+
+def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operand, access: Access) -> None:
+    name = _LOADS[access.space]
+    fields: Fields
+    if access.space in ("shared", "local"):
+        base, offset = address.narrow(ctx, place, access.space)
+        fields = {"ra": base}
+    else:
+        base, offset = address.wide(ctx, place, access.space)
+        fields = {"ra": base, "cache": access.cache}
+    item = items[0]
+    if access.count == 1 and isinstance(item, ast.Register):
+        size, type_ = TYPE_BYTES[access.type], access.type
+        ctx.check_type(item, type_, wider=True)
+        if max(size, 4) == max(TYPE_BYTES[ctx.function.registers[item.name]], 4):
+            width = f"S{8 * size}" if type_[0] == "s" and size < 4 else _WIDTH[size]
+            ctx.b.emit(name, rd=ctx.register(item.name), moff=offset, width=width, guard=ctx.guard, **fields)
+            return
+    deliver(ctx, items, access.type, _read(ctx, name, fields, offset, access))
+
+
+def _read(ctx: Context, name: str, fields: Fields, offset: int, access: Access) -> list[Element]:
+    """Wide loads of all elements into fresh groups."""
+    size = TYPE_BYTES[access.type]
+    total = size * access.count
+    at = "coff" if name == "LDC" else "moff"
+    signed = access.type[0] == "s"
+    if access.count == 1 and size < 4:
+        unit = ctx.b.new()
+        width = f"{'S' if signed else 'U'}{8 * size}"
+        ctx.b.emit(name, rd=unit, width=width, guard=ctx.guard, **{at: offset}, **fields)
+        return [(unit, None)]
+    out: list[Element] = []
+    for done in range(0, total, 16):
+        piece = min(16, total - done)
+        group = ctx.b.new(max(1, piece // 4))
+        ctx.b.emit(name, rd=group, width=_WIDTH[piece], guard=ctx.guard, **{at: offset + done}, **fields)
+        for k in range(0, piece, size):
+            if size == 8:
+                out.append((group + k // 4, group + k // 4 + 1))
+            elif size == 4:
+                out.append((group + k // 4, None))
+            else:
+                out.append((parameters.extract(ctx, group + k // 4, k % 4, size, signed=signed), None))
+    return out
+
+
+def deliver(
+    ctx: Context, items: tuple[ast.Operand, ...], type_: str, values: list[Element], *, fresh: bool = True
+) -> None:
+    """Bring loaded values to their PTX registers: by being them (if they are in fresh units), or by moves under the
+    guard."""
+    size = TYPE_BYTES[type_]
+    for item, value in zip(items, values, strict=True):
+        if isinstance(item, ast.Discard):
+            continue
+        target_size = TYPE_BYTES[ctx.function.registers[item.name]] if isinstance(item, ast.Register) else 0
+        if isinstance(item, ast.Register) and max(target_size, 4) == max(size, 4):
+            ctx.check_type(item, type_, wider=True)
+            if fresh and adopt(ctx, item.name, value):
+                continue
+        target = ctx.dest(item, type_, wider=True)
+        low, high = value
+        ctx.b.move(target, low, ctx.guard)
+        if target_size == 8:
+            ctx.b.move(target + 1, _high(ctx, value, type_) if high is None else high, ctx.guard)
+
+
+def _high(ctx: Context, value: Element, type_: str) -> Source:
+    """The high word of a 32-bit value in a 64-bit register: its sign, or zero."""
+    if type_[0] != "s":
+        return RZ
+    out = ctx.b.new()
+    ctx.b.emit("SHF", rd=out, a=RZ, b=Imm(31), c=ctx.b.unit(value[0]), dir="R", stype="S32", hi="HI")
+    return out
+
+
+def adopt(ctx: Context, name: str, value: Element) -> bool:
+    """Let a register that is written here only, and was not used before, be the units of the loaded value."""
+    low, high = value
+    if name in ctx.unit_of or ctx.scan.definitions.get(name) != 1 or not isinstance(low, int) or low == RZ:
+        return False
+    if high is not None:
+        first, width = ctx.registers.group(low)
+        if high != low + 1 or width < 2 or (low - first) % 2:
+            return False
+    ctx.unit_of[name] = low
+    ctx.registers.names[low] = name
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Stores.
+
+
+def store(ctx: Context, ins: Instruction) -> None:
+    access = decode(ctx, ins)
+    place, last, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
+    items = _data(ctx, last, access.count)
+    size = TYPE_BYTES[access.type]
+    if access.space == "const":
+        ctx.refuse("constant memory is read-only", expected="st.global, .shared, .local or .param")
+    values: list[tuple[Source, ...]] = []
+    for item in items:
+        if size == 8:
+            values.append(ctx.wide(item, access.type, wider=True))
+        else:
+            values.append((ctx.word(item, access.type, wider=True),))
+    if access.space == "param":
+        _store_parameter(ctx, place, access, values)
+        return
+    if access.before:
+        ctx.b.emit("MEMBAR", scope=access.before, guard=ctx.guard)
+    fields: Fields
+    if access.space in ("shared", "local"):
+        base, offset = address.narrow(ctx, place, access.space)
+        fields = {"ra": base}
+    else:
+        base, offset = address.wide(ctx, place, access.space)
+        fields = {"ra": base, "cache": access.cache}
+    words = _packed(ctx, values, size)
+    total = size * len(values)
+    for done in range(0, total, 16):
+        piece = min(16, total - done)
+        group = _group(ctx, words[done // 4 : (done + piece + 3) // 4])
+        ctx.b.emit(_STORES[access.space], rb=group, moff=offset + done, width=_WIDTH[piece], guard=ctx.guard, **fields)
+
+
+def _store_parameter(ctx: Context, place: ast.Operand, access: Access, values: list[tuple[Source, ...]]) -> None:
+    given = address.operand(ctx, place)
+    if not isinstance(given.base, ast.Symbol) or given.base.name not in ctx.parameters:
+        ctx.refuse(
+            "st.param to what is no argument or result",
+            expected="a .param variable of a call, or the function's result",
+        )
+    assert isinstance(given.base, ast.Symbol)
+    name = given.base.name
+    if any(v.name == name for v in ctx.function.parameters):
+        ctx.refuse(f"{name} is an input parameter", expected="a .param variable of a call, or the function's result")
+    parameters.store_units(ctx, name, given.base.offset + given.offset, access.type, values)
+
+
+def _packed(ctx: Context, values: list[tuple[Source, ...]], size: int) -> list[Source]:
+    """The words that lie in memory: small elements put together by PRMT."""
+    if size >= 4:
+        return [word for value in values for word in value]
+    singles = [value[0] for value in values]
+    while size < 4 and len(singles) > 1:
+        selector = 0x0040 if size == 1 else 0x5410
+        singles = [_join(ctx, singles[k], singles[k + 1], selector) for k in range(0, len(singles), 2)]
+        size *= 2
+    return singles
+
+
+def _join(ctx: Context, low: Source, high: Source, selector: int) -> Source:
+    out = ctx.b.new()
+    ctx.b.emit("PRMT", rd=out, a=ctx.b.unit(low), b=Imm(selector), c=ctx.b.unit(high))
+    return out
+
+
+def _group(ctx: Context, words: list[Source]) -> int:
+    """Words as the first unit of a group: the one they are, or a fresh one."""
+    if len(words) == 1:
+        return ctx.b.unit(words[0])
+    if all(word == RZ or word == Imm(0) for word in words):
+        return RZ
+    if len(words) == 2:
+        return ctx.b.pair(*words)
+    first = words[0]
+    if isinstance(first, int) and first != RZ:
+        base, width = ctx.registers.group(first)
+        if width == len(words) and base == first and all(word == first + k for k, word in enumerate(words)):
+            return first
+    group = ctx.b.new(len(words))
+    for k, word in enumerate(words):
+        ctx.b.move(group + k, word)
+    return group
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Hints and addresses.
+
+
+def prefetch(ctx: Context, ins: Instruction) -> None:
+    """A hint: nothing is lost by leaving it out. Its operands are checked all the same."""
+    m = ctx.modifiers()
+    space = SPACES.get(m.take("global", "local", "const", "param"), "generic")
+    while m.take("L1", "L2", *_EVICTION, "tensormap"):
+        pass
+    m.done()
+    (place,) = ctx.operands(1)
+    given = address.operand(ctx, place)
+    if isinstance(given.base, ast.Symbol):
+        address.variable(ctx, given.base, space if space != "generic" else "global")
+
+
+_WINDOWS = {"shared": 0x01000000, "local": 0x02000000}
+_WINDOW_BITS = 24
+
+
+def cvta(ctx: Context, ins: Instruction) -> None:
+    """cvta{.to}.space: a window's start is added or taken away, in 64 bits."""
+    m = ctx.modifiers()
+    to = m.has("to")
+    space = SPACES.get(m.take(*SPACES, "shared::cluster"), "")
+    type_ = m.type("u64", "u32", "s64", "s32", "b64", "b32")
+    m.done()
+    target, source = ctx.operands(2)
+    if space not in ("global", "shared", "local"):
+        what = f"cvta of .{space or 'this'} addresses: Loom's generic addresses reach no constants and no parameters"
+        ctx.unsupported("generic-constant", what, expected=".global, .shared or .local")
+    window = _WINDOWS.get(space, 0) * (-1 if to else 1)
+    if isinstance(source, ast.Symbol) and not to:
+        address.variable(ctx, source, space)
+    if TYPE_BYTES[type_] == 4:
+        low: Source = ctx.word(source, type_)
+        ctx.b.move(ctx.dest(target, type_), address.add(ctx, ctx.b.unit(low), window) if window else low, None)
+        return
+    out = ctx.dest(target, type_)
+    words = ctx.wide(source, type_)
+    if window:
+        pair = address.add_wide(ctx, ctx.b.pair(*words), window)
+        words = (pair, pair + 1)
+    ctx.b.move(out, words[0])
+    ctx.b.move(out + 1, words[1])
+
+
+def isspacep(ctx: Context, ins: Instruction) -> None:
+    """Whether a generic address lies in a space's window. No generic address leads to constants or parameters."""
+    m = ctx.modifiers()
+    space = SPACES.get(m.take(*SPACES), "")
+    m.done()
+    if not space:
+        ctx.refuse("isspacep without a space", expected=".global, .shared, .local, .const or .param")
+    target, source = ctx.operands(2)
+    out = ctx.dest_predicate(target)
+    type_ = ctx.function.registers[source.name] if isinstance(source, ast.Register) else "u64"
+    low, high = ctx.wide(source, type_) if TYPE_BYTES[type_] == 8 else (ctx.word(source, type_), Imm(0))
+    number = {"shared": 1, "local": 2}.get(space)
+    if number is None and space != "global":
+        ctx.b.emit("PLOP3", pd0=out, lut_b=0, lut2=0)
+        return
+    window, short, inside = ctx.b.new(), ctx.b.predicate(), ctx.b.predicate()
+    ctx.b.emit("SHF", rd=window, a=RZ, b=Imm(_WINDOW_BITS), c=ctx.b.unit(low), dir="R", stype="U32", hi="HI")
+    ctx.b.emit("ISETP", pd0=short, a=ctx.b.unit(high), b=Imm(0), icmp="EQ", u32cmp="U32")
+    if number is not None:
+        ctx.b.emit("ISETP", pd0=out, a=window, b=Imm(number), icmp="EQ", u32cmp="U32", ps0=short)
+        return
+    less = address.add(ctx, window, -1)  # windows 1 and 2 are not global
+    ctx.b.emit("ISETP", pd0=inside, a=less, b=Imm(2), icmp="LT", u32cmp="U32", ps0=short)
+    ctx.b.emit("PLOP3", pd0=out, ps0=inside, lut_b=0x0F, lut2=0)
+
+
+PURE: dict[str, Handler] = {"cvta": cvta, "isspacep": isspacep}
+EFFECTS: dict[str, Handler] = {"ld": load, "ldu": load, "st": store, "prefetch": prefetch, "prefetchu": prefetch}

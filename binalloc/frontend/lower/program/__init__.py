@@ -1,0 +1,1 @@
+"""Whole PTX modules and routines to Loom."""

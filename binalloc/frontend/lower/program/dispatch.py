@@ -1,0 +1,119 @@
+"""Which handler lowers which PTX opcode: the tables of the instruction modules joined.
+
+PURE handlers only compute their destination registers and may be executed in lanes whose guard is false; a guarded pure
+instruction is lowered into fresh units which are then moved under the guard. EFFECTS handlers put the guard themselves.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.lower.arithmetic import (
+    approx,
+    bits,
+    compare,
+    convert,
+    divide,
+    float32,
+    float64,
+    integer,
+    logic,
+    move,
+    multiply,
+    quotient,
+)
+from binalloc.frontend.lower.context.context import Context, Handler
+from binalloc.frontend.lower.control import calls, control, warp
+from binalloc.frontend.lower.memory import atomic, memory, texture
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES
+from binalloc.frontend.unsupported import of_instruction
+
+PURE: dict[str, Handler] = {
+    **integer.PURE,
+    **multiply.PURE,
+    **divide.PURE,
+    **logic.PURE,
+    **bits.PURE,
+    **compare.PURE,
+    **convert.PURE,
+    **move.PURE,
+    **memory.PURE,
+    **atomic.PURE,
+    **calls.PURE,
+    **control.PURE,
+    **warp.PURE,
+    **texture.PURE,
+}
+EFFECTS: dict[str, Handler] = {
+    **memory.EFFECTS,
+    **atomic.EFFECTS,
+    **calls.EFFECTS,
+    **control.EFFECTS,
+    **warp.EFFECTS,
+    **texture.EFFECTS,
+}
+FLOAT: dict[str, dict[str, Handler]] = {
+    "f32": {**float32.HANDLERS, **quotient.SINGLE, **approx.SINGLE},
+    "f64": {**float64.HANDLERS, **quotient.DOUBLE, **approx.DOUBLE},
+}
+"""Pure handlers of opcodes whose last suffix is a floating type; they go before PURE."""
+_NONE: dict[str, Handler] = {}
+
+
+def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
+    """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be done exactly."""
+    ctx.ins = ins
+    ctx.guard = None
+    form = of_instruction(ins.op, ins.mods, len(ins.operands))
+    if form is not None:
+        ctx.unsupported(form.key)
+    handler = FLOAT.get(ins.mods[-1] if ins.mods else "", _NONE).get(ins.op) or PURE.get(ins.op)
+    if handler is None:
+        handler = EFFECTS.get(ins.op)
+        if handler is None:
+            ctx.unsupported("other", f"instruction {ins.op} is not supported")
+        if ins.guard is not None:
+            ctx.guard = (ctx.predicate_register(ins.guard[0]), ins.guard[1])
+        handler(ctx, ins)
+    elif ins.guard is None:
+        handler(ctx, ins)
+    else:
+        _guarded(ctx, ins, handler)
+
+
+def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
+    """Compute into fresh units, then move them under the guard."""
+    assert ins.guard is not None
+    guard = (ctx.predicate_register(ins.guard[0]), ins.guard[1])
+    names = [o.name for o in _destinations(ins) if isinstance(o, ast.Register)]
+    units: list[tuple[int, int, int]] = []
+    predicates: list[tuple[int, int]] = []
+    for name in names:
+        if ctx.function.registers[name] == "pred":
+            fresh = ctx.registers.predicate()
+            predicates.append((ctx.predicate_register(name), fresh))
+        else:
+            real = ctx.register(name)
+            width = max(1, TYPE_BYTES[ctx.function.registers[name]] // 4)
+            fresh = ctx.registers.new(width)
+            units.append((real, fresh, width))
+        ctx.substitute[name] = fresh
+    try:
+        handler(ctx, ins)
+    finally:
+        ctx.substitute.clear()
+    for real, fresh, width in units:
+        for k in range(width):
+            ctx.b.move(real + k, fresh + k, guard)
+    for target, source in predicates:
+        ctx.b.emit("PLOP3", pd0=target, ps0=source, lut_b=0xF0, lut2=0, guard=guard)
+
+
+def _destinations(ins: ast.Instruction) -> tuple[ast.Operand, ...]:
+    if not ins.operands:
+        return ()
+    first = ins.operands[0]
+    if isinstance(first, ast.Dual):
+        return first.first, first.second
+    if isinstance(first, ast.Vector):
+        return first.items
+    return (first,)

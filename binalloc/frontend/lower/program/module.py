@@ -1,0 +1,156 @@
+"""A PTX module to a program of virtual Loom: the kernels wanted, the functions they reach, the library they need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.ir import Program, Routine
+from binalloc.frontend.lower.arithmetic.library import library_modules
+from binalloc.frontend.lower.context.context import Context
+from binalloc.frontend.lower.context.layout import CONST_BANK, DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
+from binalloc.frontend.lower.program.routine import Locations, lower_routine
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
+from binalloc.names.kernels import choose_kernel
+
+Block = tuple[int, int, int]
+
+
+@dataclass
+class _State:
+    """What all routines of a program share."""
+
+    program: Program
+    doubles: Doubles
+    locations: Locations
+    library: set[str]
+    refused: dict[str, list[Refusal]] = field(default_factory=dict)
+    """Function -> why it cannot be lowered."""
+
+
+def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block_dim: Block | None = None) -> Program:
+    """Lower the kernels wanted (all by default) with every function they reach, callees before callers.
+
+    block_dim: the block size all launches will have; it must agree with `.reqntid` and `.maxntid`. Raises
+    UsageError for a missing kernel, NotImportable for kernels with contradictory bounds, recursion, and whatever cannot
+    be lowered exactly.
+    """
+    wanted = _wanted(module, kernels)
+    layout, left_out = _laid_out(module, wanted)
+    state = _State(Program(path=module.path), Doubles(), Locations(module.files), set())
+    names: dict[tuple[str, tuple[tuple[str, Place], ...]], str] = {}
+    for kernel in layout.kernels.values():
+        _lower_kernel(layout, kernel, block_dim, names, state)
+        reasons = tuple(r for function in kernel.reached for r in state.refused.get(function, ()))
+        if reasons:
+            left_out[kernel.name] = LeftOut(kernel.name, reasons)
+    if left_out:
+        rest = [kernel for kernel in wanted if kernel not in left_out]
+        raise NotImportable([left_out[kernel] for kernel in wanted if kernel in left_out], rest)
+    program = state.program
+    _add_library(state)
+    program.locations = state.locations.list
+    program.globals = layout.globals
+    program.constant_vars = layout.constant_vars
+    if layout.constants:
+        program.constants[CONST_BANK] = layout.constants
+    if doubles := state.doubles.data():
+        program.constants[DOUBLE_BANK] = doubles
+    return program
+
+
+def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
+    """Names of the kernels to lower, in the order of the text."""
+    there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
+    if not there:
+        raise MalformedInput("no kernel in this file", file=module.path or None, expected="an .entry with a body")
+    wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
+    return [name for name in there if name in wanted]
+
+
+def _laid_out(module: ast.Module, wanted: list[str]) -> tuple[Layout, dict[str, LeftOut]]:
+    """Places for what the kernels reach; where they do not all fit, for as many of them as do, in the text's order."""
+    try:
+        return Layout(module, wanted), {}
+    except MalformedInput:
+        pass
+    layout = Layout(module, [])
+    left_out: dict[str, LeftOut] = {}
+    for kernel in wanted:
+        try:
+            layout = Layout(module, [*layout.kernels, kernel])
+        except MalformedInput as error:
+            left_out[kernel] = LeftOut(kernel, (Refusal(kernel, error),))
+    return layout, left_out
+
+
+def _lower_kernel(
+    layout: Layout,
+    kernel: KernelLayout,
+    block_dim: Block | None,
+    names: dict[tuple[str, tuple[tuple[str, Place], ...]], str],
+    state: _State,
+) -> None:
+    """Lower a kernel and what it reaches. A function lowered already with the same placement serves again."""
+    known: dict[str, str] = {}
+    reached = set(kernel.reached)
+    for function in layout.order:
+        if function not in reached:
+            continue
+        key = (function, layout.variant(function, kernel))
+        name = names.get(key)
+        if name is None:
+            name = names[key] = _fresh(function.replace("%", "_"), kernel.name, state.program.routines)
+            node = layout.module.functions[function]
+            ctx = Context(layout, node, kernel, state.doubles, None, known)
+            try:
+                ctx.block = _block(layout.module, node, block_dim) if node.is_entry else None
+                state.program.routines[name] = lower_routine(ctx, name, state.locations)
+            except MalformedInput as error:
+                ctx.refused.append(error)
+            state.library |= ctx.library
+            if ctx.refused:
+                state.refused.setdefault(function, [Refusal(function, error) for error in ctx.refused])
+        known[function] = name
+
+
+def _fresh(name: str, kernel: str, taken: dict[str, Routine]) -> str:
+    """`name`, or with the kernel's where a routine has it already."""
+    candidate = name
+    number = 1
+    while candidate in taken:
+        candidate = f"{name}.{kernel}" if number == 1 else f"{name}.{kernel}.{number}"
+        number += 1
+    return candidate
+
+
+def _block(module: ast.Module, function: ast.Function, block_dim: Block | None) -> Block | None:
+    """The block size where it is known: `.reqntid`, or what the user says; both must agree."""
+    if function.reqntid is None or block_dim is None or function.reqntid == block_dim:
+        return function.reqntid or block_dim
+    raise MalformedInput(
+        f"contradictory bounds of {function.name}",
+        file=module.path or None,
+        place=f"line {function.place.line}, column {function.place.column}",
+        found="block size " + ", ".join(map(str, block_dim)),
+        expected="as .reqntid says: " + ", ".join(map(str, function.reqntid)),
+    )
+
+
+def _add_library(state: _State) -> None:
+    """Put the library's functions that are called, and what they call, before everything else."""
+    if not state.library:
+        return
+    found: dict[str, Routine] = {}
+    for module, roots in library_modules(state.library):
+        layout = Layout(module, roots)
+        for function in layout.order:
+            if function in found:
+                continue
+            kernel = layout.kernels[roots[0]]
+            ctx = Context(layout, module.functions[function], kernel, state.doubles, None, {n: n for n in layout.order})
+            found[function] = lower_routine(ctx, function, Locations({}))
+            assert not ctx.library, "library functions call one another by `call`"
+    state.program.routines = {**found, **state.program.routines}

@@ -1,0 +1,1 @@
+"""The ELF file that holds a module."""

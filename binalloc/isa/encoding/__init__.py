@@ -1,0 +1,1 @@
+"""The bits of an instruction."""

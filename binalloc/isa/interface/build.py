@@ -1,0 +1,70 @@
+"""Makes the few instructions that transformations insert; the only place above the table that names opcodes.
+
+Together with `interface.py` this is what another ISA has to provide.
+"""
+
+from __future__ import annotations
+
+from binalloc.isa.instruction import Instr, make
+from binalloc.isa.table.fields import PT
+from binalloc.isa.table.opcodes import FORM_IMM, SPECIAL_REGISTERS, WIDTHS
+
+RZ = 255
+_WORD = WIDTHS.index("32")
+_SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
+SLOT_ROW = 128
+Guard = tuple[int, bool]
+ALWAYS: Guard = (PT, False)
+
+
+def copy(target: int, source: int, guard: Guard = ALWAYS) -> Instr:
+    """target = source, 32 bits."""
+    return make("MOV", rd=target, rb=source, guard=guard)
+
+
+def zero() -> Instr:
+    """Some register = 0; the target is to be filled in."""
+    return make("MOV", rb=RZ)
+
+
+def load_slot(target: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:
+    """target = the thread's slot `slot`, counted from the slot pointer."""
+    return make("LDS", rd=target, ra=pointer, moff=SLOT_ROW * slot, width=_WORD, spill=1, guard=guard)
+
+
+def store_slot(source: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:
+    return make("STS", rb=source, ra=pointer, moff=SLOT_ROW * slot, width=_WORD, spill=1, guard=guard)
+
+
+def load_local(target: int, offset: int, guard: Guard = ALWAYS) -> Instr:
+    """target = the spill word at byte `offset` of the thread's local memory."""
+    return make("LDL", rd=target, ra=RZ, moff=offset, width=_WORD, spill=1, guard=guard)
+
+
+def store_local(source: int, offset: int, guard: Guard = ALWAYS) -> Instr:
+    return make("STL", rb=source, ra=RZ, moff=offset, width=_WORD, spill=1, guard=guard)
+
+
+def slot_pointer(register: int) -> Instr:
+    """register = address of the thread's first slot; may be variable latency."""
+    return make("S2R", rd=register, sreg=_SLOT_BASE)
+
+
+def shift_pointer(register: int, slots: int) -> Instr:
+    """Move the slot pointer up (or, negative, down) by whole slots: the moving stack's step."""
+    return make("IADD3", form=FORM_IMM, rd=register, ra=register, imm=(SLOT_ROW * slots) & 0xFFFFFFFF)
+
+
+def branch(*, guard: Guard, target: int, reconvergence: int) -> Instr:
+    """A branch that may diverge; offsets in words relative to the next instruction."""
+    return make("BRA", guard=guard, target=target, diverges=1, reconv=reconvergence)
+
+
+def stop() -> Instr:
+    """End of the thread."""
+    return make("EXIT")
+
+
+def nothing() -> Instr:
+    """A word that does nothing, for places that must stay apart."""
+    return make("NOP")

@@ -1,0 +1,183 @@
+"""What makes a word well formed: one `Shape` per opcode, operand form and immediate flags, derived from the table.
+
+Decoder, encoder, `construct` word and assembler all take their checks from here. Needs nothing but the table; holds no
+state but a cache of shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, NO_BARRIER, RZ
+from binalloc.isa.table.opcodes import (
+    ATOMIC_OPS,
+    FORM_C_CONST,
+    FORM_C_IMM,
+    FORM_CONST,
+    FORM_NAMES,
+    MODIFIERS,
+    OPCODES,
+    SPECIAL_REGISTERS,
+    UNITS,
+    WIDTH_BYTES,
+    OpSpec,
+)
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a word: the field, what it holds, what it may hold, and what to do."""
+
+    field: str
+    message: str
+    found: str
+    expected: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How one opcode lies in the word under one form and one setting of SHFL's immediate flags.
+
+    fields: operand, modifier and form fields in table order (guard, opcode and control code apart). mask: every bit in
+    use, control code included. limits: field -> number of valid values, where smaller than the field. registers:
+    (field, width in registers, or the modifier field and its table of widths).
+    """
+
+    op: OpSpec
+    form: int
+    flags: int
+    fields: tuple[str, ...]
+    mask: int
+    limits: tuple[tuple[str, int], ...]
+    registers: tuple[tuple[str, int | tuple[str, tuple[int, ...]]], ...]
+    const_units: int | tuple[str, tuple[int, ...]]
+
+
+FLAG_LIMM, FLAG_CIMM = 1, 2
+
+
+@cache
+def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
+    """The shape of opcode `code` in `form`, with `flags` = limm | cimm << 1; KeyError for an unknown opcode."""
+    op = OPCODES[code]
+    given = {"limm": flags & 1, "cimm": flags >> 1}
+    names = tuple(n for n in op.fields_for(form, given) if n not in COMMON_FIELDS)
+    mask = 0
+    for name in (*names, *COMMON_FIELDS, *CONTROL_FIELDS):
+        mask |= FIELDS[name].mask
+    limits = [(n, len(MODIFIERS[n].values)) for n in names if n in MODIFIERS]
+    if "sreg" in names:
+        limits.append(("sreg", len(SPECIAL_REGISTERS)))
+    if op.name == "RED":  # exchange and compare-and-swap make no sense without a result
+        limits = [(n, ATOMIC_OPS.index("EXCH") if n == "aop" else count) for n, count in limits]
+    limits = [(n, count) for n, count in limits if count <= FIELDS[n].maximum]
+    const: int | tuple[str, tuple[int, ...]] = 0
+    registers: list[tuple[str, int | tuple[str, tuple[int, ...]]]] = []
+    for o in op.operands:
+        width = o.units if isinstance(o.units, int) else UNITS[o.units]
+        field = o.name
+        if o.name == "b":
+            field = {0: "rb", FORM_C_IMM: "rc", FORM_C_CONST: "rc"}.get(form, "")
+            const = width if form == FORM_CONST else const
+        elif o.name == "c":
+            field = "" if form in (FORM_C_IMM, FORM_C_CONST) else "rc"
+            const = width if form == FORM_C_CONST else const
+        elif o.name == "mem64":
+            field, width = "ra", 2
+        if field in ("rd", "ra", "rb", "rc") and width != 1:
+            registers.append((field, width))
+    return Shape(op, form, flags, names, mask, tuple(limits), tuple(registers), const)
+
+
+def shape_of(op: OpSpec, f: dict[str, int]) -> Shape:
+    """The shape that an instruction with fields `f` has."""
+    flags = (f["limm"] | f["cimm"] << 1) if "limm" in f else 0
+    return shape(op.code, f.get("form", 0), flags)
+
+
+def shapes() -> list[Shape]:
+    """Every shape of the ISA, in opcode order."""
+    out = []
+    for code in sorted(OPCODES):
+        op = OPCODES[code]
+        flags = range(4) if "lane" in op.operand else range(1)
+        out += [shape(code, form, flag) for form in op.forms for flag in flags]
+    return out
+
+
+def explain(word: int) -> Problem | None:
+    """The first thing wrong with the 128-bit `word`, or None. Slow and plain: the bulk path finds the word first."""
+    code = FIELDS["opcode"].extract(word)
+    op = OPCODES.get(code)
+    if op is None:
+        return Problem(
+            "opcode", "unknown opcode", f"{code:#05x}", "an opcode of the table in ISA.md",
+            "The file is damaged or of another ISA version.",
+        )  # fmt: skip
+    form = FIELDS["form"].extract(word) if op.has_form else 0
+    if form not in op.forms:
+        names = ", ".join(f"{i} ({FORM_NAMES[i]})" for i in op.forms)
+        return Problem(
+            "form", f"{op.name} has no such operand form", str(form), names, "Put the operand into a register first."
+        )
+    flags = 0
+    if "lane" in op.operand:
+        flags = FIELDS["limm"].extract(word) | FIELDS["cimm"].extract(word) << 1
+    s = shape(code, form, flags)
+    f = {name: FIELDS[name].extract(word) for name in s.fields}
+    problem = check_fields(s, f)
+    if problem:
+        return problem
+    for name in ("wbar", "rbar"):
+        value = FIELDS[name].extract(word)
+        if value == 6:
+            return Problem(name, "no such scoreboard", "6", "0..5, or 7 for none", "Reschedule the binary.")
+    extra = word & ~s.mask
+    if extra:
+        bit = (extra & -extra).bit_length() - 1
+        return Problem(
+            f"bit {bit}", f"{op.name} does not use this bit in form {form}", "1", "0",
+            "Unused bits must be zero; the file is damaged or of another ISA version.",
+        )  # fmt: skip
+    return None
+
+
+def check_fields(s: Shape, f: dict[str, int]) -> Problem | None:
+    """The first operand or modifier field of `f` that `s` forbids although it fits its bits, or None."""
+    for name, count in s.limits:
+        if f[name] >= count:
+            what = "special register" if name == "sreg" else f"value of modifier {name}"
+            return Problem(name, f"{s.op.name}: reserved {what}", str(f[name]), f"0..{count - 1}", _RESERVED)
+    for name, width in s.registers:
+        units = width if isinstance(width, int) else width[1][f[width[0]]]
+        r = f[name]
+        if r != RZ and (r % units or r + units > RZ):
+            kind = {2: "pair", 4: "quad"}[units]
+            return Problem(
+                name, f"{s.op.name}: misaligned register {kind}", f"R{r}",
+                f"a multiple of {units} up to R{RZ - 1 - units - (RZ - 1 - units) % units}, or RZ",
+                f"Operands of {units * 32} bits live in aligned register {kind}s.",
+            )  # fmt: skip
+    step = 1
+    if s.const_units:
+        c = s.const_units
+        step = 4 * (c if isinstance(c, int) else c[1][f[c[0]]])
+    elif "cmem" in s.op.operand and f["ra"] == RZ:
+        step = WIDTH_BYTES[f["width"]]
+    if step > 1 and f["coff"] % step:
+        return Problem(
+            "coff", f"{s.op.name}: misaligned constant", f"{f['coff']:#x}", f"a multiple of {step}",
+            "Constants lie at multiples of their size.",
+        )  # fmt: skip
+    if f.get("diverges") == 0 and f["reconv"]:
+        return Problem(
+            "reconv", "reconvergence point of a branch that does not diverge", str(f["reconv"]), "0",
+            "Unused fields must be zero.",
+        )  # fmt: skip
+    return None
+
+
+_RESERVED = "The file is damaged or of another ISA version."
+assert NO_BARRIER == 7

@@ -1,0 +1,517 @@
+"""Loom assembly (`.lasm`) to a `Module`. ISA.md, chapter "Assembly", describes the language.
+
+`assemble` needs text and leaves a laid-out, validated module: what it accepts, `container.write_module` writes and the
+emulator can load. Errors are MalformedInput with file, line and column.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from binalloc.isa.container.provenance import parse_record
+from binalloc.isa.instruction import (
+    ConstantVar,
+    Function,
+    FunctionInfo,
+    GlobalVar,
+    Instr,
+    Module,
+    Origin,
+    Param,
+    SharedVar,
+)
+from binalloc.isa.postdom import immediate_postdominators
+from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.text.data import DataBank
+from binalloc.isa.text.lexer import Place, Token, tokens
+from binalloc.isa.text.operands import REGISTERS, UNIFORM, Fixup, Line, parse_instruction
+from binalloc.isa.validate import GLOBAL_LIMIT, NAME, fill_resources, validate_module
+
+
+@dataclass
+class _Pending:
+    """A label, function or reconvergence point to be resolved when the function or the file ends."""
+
+    index: int
+    fixup: Fixup
+    place: Place
+
+
+@dataclass
+class _Body:
+    """A function while it is read."""
+
+    fn: Function
+    place: Place
+    names: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+    pending: list[_Pending] = field(default_factory=list)
+    auto_reconv: bool = False
+    registers_given: bool = False
+    shared_given: bool = False
+    address: int | None = None
+    file: str = ""
+    line: tuple[str, int] | None = None
+    places: list[Place] = field(default_factory=list)
+
+
+def assemble(text: str, path: str = "") -> Module:
+    """Assemble one file.
+
+    Args:
+        text: the source. path: its name, for messages.
+
+    Returns:
+        The module, laid out (addresses assigned, branches and calls resolved) and validated.
+
+    Raises:
+        MalformedInput: naming file, line, column, what was found and what was expected.
+    """
+    asm = _Assembler(path)
+    for number, line in enumerate(_NEWLINE.split(text), 1):
+        asm.line(line, number)
+    return asm.finish()
+
+
+def assemble_file(path: str | Path) -> Module:
+    """`assemble` of a file's contents. Raises MalformedInput where it is not UTF-8, OSError where it cannot be read."""
+    data = Path(path).read_bytes()
+    try:
+        return assemble(data.decode("utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        Place(str(path), line).fail(1, "not UTF-8 text", found=f"byte {data[error.start]:#04x}")
+
+
+_RAW = re.compile(r"\s*\.(provenance|origin)\b\s*(.*)")
+_RUN = re.compile(r"-(?:\*(\d{1,9}))?$|(\d{1,9})(?:\.\.(\d{1,9}))?$", re.ASCII)
+_NEWLINE = re.compile(r"\r\n|\r|\n")  # not str.splitlines: a form feed or U+2028 in a comment does not end it
+
+
+class _Assembler:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.module = Module(path=path)
+        self.names: dict[str, int] = {}
+        self.body: _Body | None = None
+        self.bank: DataBank | None = None
+        self.banks: dict[int, DataBank] = {}
+        self.variable: GlobalVar | None = None
+        self.bodies: list[_Body] = []
+        self.calls: list[tuple[_Body, _Pending]] = []
+        self.machine = ""
+        self.auto_reconv = False
+        self.place = Place(path, 0)
+
+    # -- one line ------------------------------------------------------------------------------------------------
+
+    def line(self, text: str, number: int) -> None:
+        self.place = place = Place(self.path, number)
+        raw = _RAW.match(text)
+        if raw:
+            column = raw.start(2) + 1
+            (self._provenance if raw[1] == "provenance" else self._origin)(raw[2], column)
+            return
+        toks = tokens(text, place)
+        first = toks[0]
+        if first.kind == "end":
+            return
+        if self.bank is not None:
+            self._data(Line(toks, place, self.names))
+            return
+        names = self.body.names if self.body else self.names
+        line = Line(toks, place, names)
+        while first.kind in ("name", "dot") and line.toks[line.at + 1].text == ":":
+            self._label(first)
+            line.at += 2
+            first = line.tok
+        if first.kind == "end":
+            return
+        if first.kind == "dot":
+            self._directive(line)
+            return
+        if self.body is None:
+            place.fail(
+                first.column, "an instruction outside of a function", found=repr(first.text),
+                expected=".kernel NAME or .func NAME before it",
+            )  # fmt: skip
+        self._instruction(line, self.body)
+
+    def _label(self, tok: Token) -> None:
+        body = self.body
+        if body is None:
+            self.place.fail(tok.column, "a label outside of a function", found=repr(tok.text))
+        if tok.text in body.labels:
+            self.place.fail(
+                tok.column, "duplicate label", found=repr(tok.text), expected="a name not used in this function",
+                remedy="Rename one of the two.",
+            )  # fmt: skip
+        if tok.text == UNIFORM:
+            self.place.fail(tok.column, "`uniform` cannot name a label", remedy="Rename it.")
+        body.labels[tok.text] = len(body.fn.instrs)
+        if tok.kind == "name":
+            body.fn.labels.setdefault(len(body.fn.instrs), tok.text)
+
+    def _instruction(self, line: Line, body: _Body) -> None:
+        index = len(body.fn.instrs)
+        ins, fixups = parse_instruction(line)
+        body.fn.instrs.append(ins)
+        body.places.append(self.place)
+        if body.line is not None:
+            body.fn.lines[index] = body.line
+            body.line = None
+        for fixup in fixups:
+            entry = _Pending(index, fixup, self.place)
+            (self.calls.append((body, entry)) if fixup.kind in ("call", "address") else body.pending.append(entry))
+
+    # -- directives ----------------------------------------------------------------------------------------------
+
+    def _directive(self, line: Line) -> None:
+        tok = line.tok
+        name = tok.text[1:]
+        handler: Callable[[Line], None] | None = getattr(self, f"_do_{name}", None) if name.isidentifier() else None
+        if handler is None:
+            known = sorted(n[4:] for n in dir(self) if n.startswith("_do_"))
+            self.place.fail(
+                tok.column, "unknown directive", found=repr(tok.text),
+                expected=", ".join("." + n for n in [*known, "origin", "provenance"]),
+            )  # fmt: skip
+        line.at += 1
+        handler(line)
+        line.finish()
+
+    def _need_body(self) -> _Body:
+        if self.body is None:
+            self.place.fail(1, "this directive belongs inside a function", expected=".kernel NAME or .func NAME before")
+        return self.body
+
+    def _name(self, line: Line, what: str) -> Token:
+        tok = line.tok
+        if tok.kind != "name" or not NAME.fullmatch(tok.text):
+            line.unexpected(what)
+        line.at += 1
+        return tok
+
+    def _declare(self, tok: Token, value: int, names: dict[str, int]) -> None:
+        if tok.text in names:
+            self.place.fail(tok.column, "duplicate name", found=repr(tok.text), remedy="Rename one of the two.")
+        names[tok.text] = value
+
+    def _begin(self, line: Line, kind: str) -> None:
+        tok = self._name(line, "the function's name")
+        if self.body is not None:
+            self.place.fail(
+                tok.column, "a function inside a function", found=repr(tok.text),
+                expected=f".end of {self.body.fn.name!r} before it",
+            )  # fmt: skip
+        if any(b.fn.name == tok.text for b in self.bodies):
+            self.place.fail(tok.column, "duplicate function", found=repr(tok.text), remedy="Rename one of the two.")
+        fn = Function(tok.text, [], FunctionInfo(kind=kind, machine=self.machine))
+        self.body = _Body(fn, self.place, dict(self.names), auto_reconv=self.auto_reconv)
+
+    def _do_kernel(self, line: Line) -> None:
+        self._begin(line, "kernel")
+
+    def _do_func(self, line: Line) -> None:
+        self._begin(line, "function")
+
+    def _do_end(self, line: Line) -> None:
+        body = self._need_body()
+        self._resolve(body)
+        self.bodies.append(body)
+        self.module.functions.append(body.fn)
+        self.body = None
+
+    def _number(self, line: Line, lo: int = 0, hi: int = (1 << 32) - 1) -> int:
+        column = line.tok.column
+        value = line.integer()
+        if not lo <= value <= hi:
+            self.place.fail(column, "number out of range", found=value, expected=f"{lo}..{hi}")
+        return value
+
+    def _register(self, line: Line) -> int:
+        tok = line.tok
+        if tok.text not in REGISTERS or tok.text == "RZ":
+            line.unexpected("a register R0..R254")
+        line.at += 1
+        return REGISTERS[tok.text]
+
+    def _do_registers(self, line: Line) -> None:
+        body = self._need_body()
+        body.fn.info.registers = self._number(line, 0, 255)
+        body.registers_given = True
+
+    def _do_block(self, line: Line) -> None:
+        sizes = []
+        for _ in range(3):
+            sizes.append(self._number(line, 0, 1024))
+            line.take(",")
+            if line.done():
+                break
+        x, y, z = [*sizes, 1, 1][:3]
+        self._need_body().fn.info.block = (x, y, z)
+
+    def _do_max_threads(self, line: Line) -> None:
+        self._need_body().fn.info.max_threads = self._number(line, 0, 1024)
+
+    def _do_address(self, line: Line) -> None:
+        self._need_body().address = self._number(line)
+
+    def _do_local_frame(self, line: Line) -> None:
+        self._need_body().fn.info.local_frame = self._number(line)
+
+    def _do_local_bytes(self, line: Line) -> None:
+        self._need_body().fn.info.local_bytes = self._number(line)
+
+    def _do_spill_local(self, line: Line) -> None:
+        self._need_body().fn.info.spill_local = self._number(line)
+
+    def _do_local_stack(self, line: Line) -> None:
+        self._need_body().fn.info.local_stack = self._register(line)
+
+    def _do_shared_bytes(self, line: Line) -> None:
+        body = self._need_body()
+        body.fn.info.shared_bytes = self._number(line)
+        body.shared_given = True
+
+    def _do_slots(self, line: Line) -> None:
+        info = self._need_body().fn.info
+        info.slot_bytes = self._number(line)
+        line.take(",")
+        if not line.done():
+            info.slot_pointer = self._register(line)
+
+    def _do_machine(self, line: Line) -> None:
+        tok = line.tok
+        if tok.kind == "string":
+            name = self._string(line)
+        else:
+            name = self._name(line, "a machine's name").text
+        if self.body is not None:
+            self.body.fn.info.machine = name
+        else:
+            self.machine = name
+
+    def _string(self, line: Line) -> str:
+        tok = line.tok
+        if tok.kind != "string":
+            line.unexpected('a string "..."')
+        line.at += 1
+        try:
+            return str(json.loads(tok.text))
+        except ValueError:
+            self.place.fail(tok.column, "bad escape in a string", found=tok.text, expected="JSON's escapes")
+
+    def _do_param(self, line: Line) -> None:
+        body = self._need_body()
+        tok = self._name(line, "the parameter's name")
+        line.take(",")
+        size = self._number(line, 1, 0xFFFF)
+        last = body.fn.info.params[-1] if body.fn.info.params else Param("", 0, 0)
+        offset = auto_param_offset(last, size)
+        line.take(",")
+        if not line.done():
+            offset = self._number(line, 0, 0xFFFF)
+        body.fn.info.params.append(Param(tok.text, offset, size))
+        self._declare(tok, offset, body.names)
+
+    def _do_shared(self, line: Line) -> None:
+        body = self._need_body()
+        tok = self._name(line, "the shared variable's name")
+        line.take(",")
+        size = self._number(line, 1)
+        line.take(",")
+        align = 4 if line.done() else self._number(line, 1, 1 << 16)
+        end = max((v.offset + v.size for v in body.fn.shared), default=0)
+        line.take(",")
+        offset = -(-end // align) * align if line.done() else self._number(line)
+        body.fn.shared.append(SharedVar(tok.text, offset, size, align))
+        self._declare(tok, offset, body.names)
+
+    def _do_equ(self, line: Line) -> None:
+        tok = self._name(line, "a name")
+        line.take(",")
+        self._declare(tok, line.integer(), self.body.names if self.body else self.names)
+
+    def _do_auto_reconv(self, line: Line) -> None:
+        if self.body is not None:
+            self.body.auto_reconv = True
+        else:
+            self.auto_reconv = True
+
+    def _do_file(self, line: Line) -> None:
+        self._need_body().file = self._string(line)
+
+    def _do_line(self, line: Line) -> None:
+        body = self._need_body()
+        body.line = (body.file, self._number(line, 0, (1 << 31) - 1))
+
+    def _do_const(self, line: Line) -> None:
+        if self.body is not None:
+            self.place.fail(1, "a constant bank inside a function", remedy="Move .const out of .kernel/.func ... .end.")
+        number = self._number(line, 1, FIELDS["cbank"].maximum)
+        line.need("{")
+        self.bank = self.banks.setdefault(number, DataBank())
+
+    def _do_constant(self, line: Line) -> None:
+        tok = self._name(line, "the variable's name")
+        line.take(",")
+        numbers = []
+        for lo, hi in ((1, FIELDS["cbank"].maximum), (0, 0xFFFF), (1, 1 << 16)):
+            numbers.append(self._number(line, lo, hi))
+            line.take(",")
+        self.module.constant_vars.append(ConstantVar(tok.text, *numbers))
+
+    def _do_global(self, line: Line) -> None:
+        if self.body is not None:
+            self.place.fail(1, "a global variable inside a function", remedy="Move it out of .kernel/.func ... .end.")
+        tok = self._name(line, "the variable's name")
+        line.take(",")
+        size = self._number(line, 1, GLOBAL_LIMIT)
+        line.take(",")
+        align, offset = 4, None
+        if not line.done() and line.tok.text != "{":
+            align = self._number(line, 1, 1 << 16)
+            line.take(",")
+            if not line.done() and line.tok.text != "{":
+                offset = self._number(line, 0, GLOBAL_LIMIT)
+        if offset is None:
+            end = max((v.offset + v.size for v in self.module.globals), default=0)
+            offset = -(-end // align) * align
+        variable = GlobalVar(tok.text, offset, size, align)
+        self.module.globals.append(variable)
+        self._declare(tok, variable.address, self.names)
+        if line.take("{"):
+            self.bank, self.variable = DataBank(size, "initial data"), variable
+
+    def _data(self, line: Line) -> None:
+        assert self.bank is not None
+        if line.take("}"):
+            line.finish()
+            if self.variable is not None:
+                self.variable.data = bytes(self.bank.data).rstrip(b"\0")
+            self.bank = self.variable = None
+            return
+        start = self.variable.address if self.variable is not None else 0
+        for name, offset in self.bank.statement(line):
+            self._declare(name, start + offset, self.names)
+
+    # -- raw lines: JSON and the instruction map -----------------------------------------------------------------
+
+    def _provenance(self, text: str, column: int) -> None:
+        try:
+            record = parse_record(text)
+        except ValueError as error:
+            self.place.fail(column, str(error), found=text[:40], expected="one JSON object")
+        self.module.provenance.append(record)
+
+    def _origin(self, text: str, column: int) -> None:
+        body = self._need_body()
+        name, *runs = text.split() or [""]
+        if not NAME.fullmatch(name):
+            self.place.fail(column, "syntax error", found=repr(name), expected="the original function's name")
+        origin = body.fn.origin = body.fn.origin or Origin(name, [])
+        if origin.function != name:
+            self.place.fail(column, "a second origin", found=repr(name), expected=repr(origin.function))
+        for run in runs:
+            m = _RUN.match(run)
+            if m is None or (m[3] and int(m[3]) < int(m[2])):
+                self.place.fail(column, "syntax error", found=repr(run), expected="N, FIRST..LAST, - or -*COUNT")
+            first, last = int(m[2] or 0), int(m[3] or m[2] or 0)
+            count = int(m[1] or 1) if m[2] is None else last - first + 1
+            if count + len(origin.index) > 1 << 24:
+                self.place.fail(column, "instruction map too long", found=run)
+            origin.index += [-1] * count if m[2] is None else range(first, last + 1)
+
+    # -- resolution ----------------------------------------------------------------------------------------------
+
+    def _resolve(self, body: _Body) -> None:
+        """Labels of one function into branch offsets and reconvergence points."""
+        fn = body.fn
+        n = len(fn.instrs)
+        if not n:
+            body.place.fail(1, f"function {fn.name!r} has no instruction", remedy="End it with EXIT or RET.")
+        if fn.labels.get(n):
+            self.place.fail(1, f"label {fn.labels[n]!r} stands behind the last instruction", remedy="Remove it.")
+        if body.line is not None:
+            self.place.fail(1, ".line stands behind the last instruction", remedy="Remove it.")
+        targets: dict[int, int] = {}
+        named: set[int] = set()
+        for p in body.pending:
+            if p.fixup.kind == "reconv":
+                named.add(p.index)
+                if p.fixup.name == UNIFORM:
+                    continue
+            where = self._find_label(body, p)
+            if p.fixup.kind == "target":
+                targets[p.index] = where
+            self._patch(fn, p.index, p.fixup.kind, where - p.index - 1)
+        open_branches = [i for i in targets if fn.instrs[i].guarded and i not in named]
+        if not open_branches:
+            return
+        if not body.auto_reconv:
+            body.places[open_branches[0]].fail(
+                1, "a guarded branch without a reconvergence point", found="BRA with one label",
+                expected="BRA target, reconvergence", remedy="Name it, or `uniform` where all lanes agree, or set "
+                ".auto_reconv.",
+            )  # fmt: skip
+        ipdom = immediate_postdominators(fn.instrs, targets)
+        for i in open_branches:
+            # Paths that only meet in the thread's end never wait for each other: any exit serves as the point.
+            self._patch(fn, i, "reconv", min(ipdom[i], n - 1) - i - 1)
+            fn.instrs[i].f["diverges"] = 1
+
+    def _find_label(self, body: _Body, p: _Pending) -> int:
+        where = body.labels.get(p.fixup.name)
+        if where is None or where >= len(body.fn.instrs):
+            problem = "undefined label" if where is None else "label behind the last instruction"
+            p.place.fail(
+                p.fixup.column, problem, found=repr(p.fixup.name), expected=f"a label of function {body.fn.name!r}",
+                remedy="Branches stay within their function.",
+            )  # fmt: skip
+        return where
+
+    @staticmethod
+    def _patch(fn: Function, index: int, name: str, value: int) -> None:
+        ins: Instr = fn.instrs[index]
+        ins.f[name] = value
+
+    def finish(self) -> Module:
+        if self.body is not None:
+            self.body.place.fail(1, f"function {self.body.fn.name!r} has no .end", remedy="Close it with .end.")
+        if self.bank is not None:
+            what = "constant bank" if self.variable is None else f"global variable {self.variable.name!r}"
+            self.place.fail(1, f"{what} is not closed", expected="'}'")
+        module = self.module
+        module.constants = {number: bytes(bank.data) for number, bank in sorted(self.banks.items())}
+        module.layout({b.fn.name: b.address for b in self.bodies if b.address is not None})
+        functions = {fn.name: fn for fn in module.functions}
+        for body, p in self.calls:
+            callee = functions.get(p.fixup.name)
+            if callee is None:
+                p.place.fail(
+                    p.fixup.column, "undefined function", found=repr(p.fixup.name),
+                    expected="a function of this file", remedy="Functions are declared by .kernel or .func.",
+                )  # fmt: skip
+            if p.fixup.kind == "call":
+                self._patch(body.fn, p.index, "target", callee.address - body.fn.address - p.index - 1)
+            else:
+                self._patch(body.fn, p.index, "imm", callee.address)
+        given = {id(b.fn): b for b in self.bodies}
+        fill_resources(
+            module,
+            registers=[fn for fn in module.functions if not given[id(fn)].registers_given],
+            shared=[fn for fn in module.functions if not given[id(fn)].shared_given],
+        )
+        validate_module(module)
+        return module
+
+
+def auto_param_offset(last: Param, size: int) -> int:
+    """Where a parameter of `size` bytes goes behind `last`: aligned to its size's largest power of two, 8 at most."""
+    align = min(size & -size, 8)
+    return -(-(last.offset + last.size) // align) * align

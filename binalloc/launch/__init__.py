@@ -1,0 +1,1 @@
+"""Launch files: grid, block, arguments and references of a kernel's run."""

@@ -1,0 +1,322 @@
+"""What a launch is: immutable records of grid, block, arguments, reference and comparison, and their buffers.
+
+Needs nothing but NumPy. Leaves true: a `Launch` has passed every check of `schema`, so whoever holds one may use
+its numbers without asking again; `make_buffers` gives the same bytes for the same launch on every host.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from binalloc.errors import MalformedInput, UsageError
+from binalloc.launch.npy import read_npy
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "i8": np.dtype("<i1"),
+    "u8": np.dtype("<u1"),
+    "i16": np.dtype("<i2"),
+    "u16": np.dtype("<u2"),
+    "i32": np.dtype("<i4"),
+    "u32": np.dtype("<u4"),
+    "i64": np.dtype("<i8"),
+    "u64": np.dtype("<u8"),
+    "f32": np.dtype("<f4"),
+    "f64": np.dtype("<f8"),
+}
+
+POINTER_BYTES = 8
+HANDLE_BYTES = (8, 4)  # a texture's parameter is as long as the kernel declares it
+_UNNAMED = re.compile(r".+_param_\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """How a buffer is filled before the launch.
+
+    kind: zeros, ones, constant (`low` is the value), arange (`low` + `step` * flat index), random, file.
+    distribution (random): uniform over [low, high), normal with `mean` and `std`, integers over low..high-1.
+    file: path of an .npy file, resolved against the launch file's folder.
+    """
+
+    kind: str = "zeros"
+    distribution: str = "uniform"
+    low: float = 0.0
+    high: float = 1.0
+    step: float = 1.0
+    mean: float = 0.0
+    std: float = 1.0
+    seed: int = 0
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """When two contents of a buffer count as the same. mode: exact (bit by bit), tolerance (|a-b| <= atol + rtol*|b|,
+    b the expected value, NaN equals NaN), unordered (same multiset of bit patterns), ignore."""
+
+    mode: str = "exact"
+    rtol: float = 0.0
+    atol: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A member of a struct: its byte offset and its values of one dtype, or the buffer or texture (`argument`) whose
+    address or handle stands there. listed: the file gives its value as a list. name: "" where it has none."""
+
+    offset: int
+    dtype: str = "u64"
+    values: tuple[int | float, ...] = (0,)
+    argument: str = ""
+    name: str = ""
+    listed: bool = False
+
+    @property
+    def element_bytes(self) -> int:
+        return DTYPES[self.dtype].itemsize
+
+    @property
+    def bytes(self) -> int:
+        return len(self.values) * self.element_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """How a texture is read. sides: texels per axis, outermost first (depth, height, width). channels: 1, 2 or 4.
+
+    filter: point or linear. address: per axis in the order x, y, z: clamp, border, wrap or mirror. normalized: float
+    coordinates run from 0 to 1. read: element, or normalized_float.
+    """
+
+    sides: tuple[int, ...]
+    channels: int = 1
+    filter: str = "point"
+    address: tuple[str, ...] = ("clamp",)
+    normalized: bool = False
+    read: str = "element"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture (handle of 8 or 4 bytes), struct (by value,
+    `size` bytes of `fields`), symbol (no argument, but the contents of a global or constant variable of the binary).
+    shape: () for scalars and structs."""
+
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[int, ...] = ()
+    value: int | float = 0
+    init: Init = field(default_factory=Init)
+    compare: Compare = field(default_factory=Compare)
+    texture: Texture | None = None
+    fields: tuple[Field, ...] = ()
+    size: int = 0
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        return DTYPES[self.dtype]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the contents: the whole buffer, texture or struct, or the scalar."""
+        return self.size or math.prod(self.shape) * self.numpy_dtype.itemsize
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Bytes the argument takes among the kernel's parameters."""
+        if self.kind == "buffer":
+            return POINTER_BYTES
+        return HANDLE_BYTES[0] if self.kind == "texture" else self.bytes
+
+    def fits(self, size: int) -> bool:
+        """Whether a parameter of `size` bytes can take the argument."""
+        return size in HANDLE_BYTES if self.kind == "texture" else size == self.parameter_bytes
+
+    def named_values(self) -> dict[str, Any]:
+        """A struct's named fields as Python numbers, or lists where the file gives lists."""
+        out: dict[str, Any] = {}
+        for f in self.fields:
+            if f.name and not f.argument:
+                items = np.array(f.values, DTYPES[f.dtype]).tolist()
+                out[f.name] = items if f.listed else items[0]
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A Python function `function(inputs, launch) -> outputs` in `file` that says what the kernel should compute."""
+
+    file: str
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One checked launch. grid, block: blocks and threads in x, y, z. dynamic_shared in bytes. size: name of the chosen
+    `[sizes.<name>]`, "" for the file's own numbers. path: the launch file ("" when parsed from a dict)."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared: int = 0
+    arguments: tuple[Argument, ...] = ()
+    reference: Reference | None = None
+    size: str = ""
+    path: str = ""
+
+    @property
+    def blocks(self) -> int:
+        return math.prod(self.grid)
+
+    @property
+    def threads_per_block(self) -> int:
+        return math.prod(self.block)
+
+    @property
+    def buffers(self) -> tuple[Argument, ...]:
+        """What a run leaves: the buffers, and the variables that the launch names."""
+        return tuple(a for a in self.arguments if a.kind in ("buffer", "symbol"))
+
+    @property
+    def passed(self) -> tuple[Argument, ...]:
+        """The arguments that take a parameter or are reached through one."""
+        return tuple(a for a in self.arguments if a.kind != "symbol")
+
+    @property
+    def scalars(self) -> dict[str, bytes]:
+        """Little-endian bytes of each scalar argument, as they stand in the parameter bank."""
+        return {a.name: np.array(a.value, a.numpy_dtype).tobytes() for a in self.arguments if a.kind == "scalar"}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The scalar arguments as Python numbers (an f32 already rounded to f32), the structs as dicts of theirs."""
+        out: dict[str, Any] = {}
+        for a in self.arguments:
+            if a.kind == "scalar":
+                out[a.name] = np.array(a.value, a.numpy_dtype).item()
+            elif a.kind == "struct":
+                out[a.name] = a.named_values()
+        return out
+
+    def bind(self, names: Sequence[str]) -> dict[str, Argument]:
+        """The argument of each parameter in `names`; parameters left over are left out, see `unbound` for arguments.
+
+        An argument goes to the parameter of its name. The rest go in file order to the parameters that have no name of
+        their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that a struct's field
+        names are reached through it and are no parameters, unless one has their name.
+        """
+        out = {a.name: a for a in self.passed if a.name in names}
+        inner = {f.argument for a in self.arguments for f in a.fields if f.argument}
+        rest = [a for a in self.passed if a.name not in names and a.name not in inner]
+        unnamed = [n for n in names if n not in out and _UNNAMED.fullmatch(n)]
+        return out | dict(zip(unnamed, rest, strict=False))
+
+    def unbound(self, names: Sequence[str]) -> list[Argument]:
+        """Arguments that no parameter in `names` takes and no field names."""
+        bound = {a.name for a in self.bind(names).values()} | {f.argument for a in self.arguments for f in a.fields}
+        return [a for a in self.passed if a.name not in bound]
+
+    def argument(self, name: str) -> Argument:
+        """The argument of that name; KeyError if there is none."""
+        for a in self.arguments:
+            if a.name == name:
+                return a
+        raise KeyError(name)
+
+    def make_buffers(self) -> dict[str, Array]:
+        """Fresh, writable, C-contiguous contents of every one of `buffers`, in argument order; the same on every call.
+
+        Raises MalformedInput where an .npy file is missing, unreadable or of another shape or dtype.
+        """
+        return {a.name: _fill(a, self.path) for a in self.buffers}
+
+    def make_textures(self) -> dict[str, Array]:
+        """Contents of every texture in argument order, as `make_buffers` makes them."""
+        return {a.name: _fill(a, self.path) for a in self.arguments if a.kind == "texture"}
+
+    def parameters(self, params: list[tuple[str, int, int]], addresses: Mapping[str, int]) -> bytes:
+        """The parameter part of constant bank 0.
+
+        params: (name, byte offset, bytes) per kernel parameter; addresses: device address of each buffer, handle of
+        each texture. Bytes between parameters are zero. Raises UsageError for a parameter without an argument.
+        """
+        bound = self.bind([name for name, _, _ in params])
+        out = bytearray(max((offset + size for _, offset, size in params), default=0))
+        for name, offset, size in params:
+            if name not in bound:
+                raise UsageError("the launch gives no such argument", file=self.path or None, place=name)
+            out[offset : offset + size] = _parameter(bound[name], size, addresses)
+        return bytes(out)
+
+
+def _parameter(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
+    """The bytes of one argument in the parameter bank."""
+    if a.kind in ("buffer", "texture"):
+        return addresses[a.name].to_bytes(size, "little")
+    if a.kind == "scalar":
+        return np.array(a.value, a.numpy_dtype).tobytes()
+    out = bytearray(a.size)
+    for f in a.fields:
+        value = (addresses[f.argument],) if f.argument else f.values
+        out[f.offset : f.offset + f.bytes] = np.array(value, DTYPES[f.dtype]).tobytes()
+    return bytes(out)
+
+
+def _fill(a: Argument, launch_path: str) -> Array:
+    """The argument's contents. Numbers beyond the dtype become infinite without a word."""
+    with np.errstate(all="ignore"):
+        return _contents(a, launch_path)
+
+
+def _contents(a: Argument, launch_path: str) -> Array:
+    init, dtype = a.init, a.numpy_dtype
+    if init.kind == "zeros":
+        return np.zeros(a.shape, dtype)
+    if init.kind in ("ones", "constant"):
+        return np.full(a.shape, 1 if init.kind == "ones" else init.low, dtype)
+    if init.kind == "arange":
+        if dtype.kind == "f":
+            ramp = init.low + init.step * np.arange(math.prod(a.shape), dtype=np.float64)
+            return ramp.astype(dtype).reshape(a.shape)
+        index = np.arange(math.prod(a.shape), dtype=np.uint64)
+        # Two's complement on purpose: the schema has checked both ends.
+        wrapped = index * np.uint64(int(init.step) & _U64) + np.uint64(int(init.low) & _U64)
+        return wrapped.astype(dtype).reshape(a.shape)
+    if init.kind == "random":
+        return _random(init, a.shape, dtype)
+    return _load_npy(a, launch_path)
+
+
+_U64 = (1 << 64) - 1
+
+
+def _random(init: Init, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    rng = np.random.default_rng(init.seed)
+    if init.distribution == "integers":
+        if dtype.kind == "f":
+            return rng.integers(int(init.low), int(init.high), shape).astype(dtype)
+        return np.asarray(rng.integers(int(init.low), int(init.high), shape, dtype=dtype), dtype)
+    if init.distribution == "normal":
+        return rng.normal(init.mean, init.std, shape).astype(dtype)
+    return rng.uniform(init.low, init.high, shape).astype(dtype)
+
+
+def _load_npy(a: Argument, launch_path: str) -> Array:
+    """The array of an .npy file; MalformedInput where it is none or of another dtype or shape."""
+    place = f"argument {a.name}: init.file {a.init.file}"
+    try:
+        return read_npy(Path(a.init.file), a.numpy_dtype, a.shape)
+    except MalformedInput as error:
+        error.file, error.place = launch_path or None, place
+        error.remedy = "Save it with numpy.save from an array of that dtype and shape."
+        raise

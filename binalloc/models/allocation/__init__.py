@@ -1,0 +1,1 @@
+"""Models of allocation: colouring, slots, stack layout, exact placement."""

@@ -1,0 +1,266 @@
+"""Which memory values of a whole call graph live in shared-memory slots: the unified paper, section 3.2.2.
+
+Needs: per procedure the memory variables live at the exit of each instruction, their interference, and its call sites;
+the call graph must be acyclic. Leaves: a `SlotPlan` in which the kernel never needs more slots than it is given.
+
+The steps: Max-live over the call graph, pruning of variables until it fits (`pruning`), slot colouring per procedure
+(`slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
+
+Where this differs from the paper:
+- A call at which no register is free for moving values keeps them where they are; the callee then starts above the
+  highest of them.
+- Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
+  value at a call only where the slots are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from binalloc.bitset import bits
+from binalloc.models.allocation.procedures import CallSite, Procedure, call_order, max_live, max_lives
+from binalloc.models.allocation.pruning import PRIORITIES, prune
+from binalloc.models.allocation.slot_colouring import colour_slots
+
+__all__ = [
+    "PRIORITIES",
+    "CallSite",
+    "Move",
+    "Procedure",
+    "ProcedurePlan",
+    "SitePlan",
+    "SlotPlan",
+    "call_order",
+    "max_live",
+    "max_lives",
+    "plan_slots",
+    "prune",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A live value that changes its slot around a call: to `target` before, back to `source` after."""
+
+    variable: int
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlan:
+    """One call. shift: the callee's slots start that many above the caller's. moves: before the call, in any order
+    (no target is a source), undone after it."""
+
+    callee: str
+    shift: int
+    moves: tuple[Move, ...] = ()
+
+
+@dataclass
+class ProcedurePlan:
+    """One procedure's memory. slot_of: variable -> slot, relative to the procedure's own first slot.
+
+    local_of: variable -> word of its local frame, for those without a slot; the frame of `local_words` words starts
+    at word `local_offset` of the spill area. sites: as in Procedure.calls. need: slots used, callees included.
+    budget: slots there are at the deepest call path to it; need <= budget.
+    """
+
+    name: str
+    slot_of: dict[int, int] = field(default_factory=dict)
+    local_of: dict[int, int] = field(default_factory=dict)
+    sites: list[SitePlan] = field(default_factory=list)
+    need: int = 0
+    budget: int = 0
+    local_words: int = 0
+    local_offset: int = 0
+
+    @property
+    def local(self) -> set[int]:
+        """Variables that live in local memory."""
+        return set(self.local_of)
+
+
+@dataclass
+class SlotPlan:
+    """The whole call graph, callers before callees. slots: what the kernel was given; need: what it uses.
+
+    max_live: before pruning. local_words: depth of the local spill area in words.
+    """
+
+    kernel: str
+    slots: int
+    priority: str
+    max_live: int
+    procedures: dict[str, ProcedurePlan]
+
+    @property
+    def need(self) -> int:
+        return self.procedures[self.kernel].need
+
+    @property
+    def local_words(self) -> int:
+        return max(p.local_offset + p.local_words for p in self.procedures.values())
+
+    def dump(self) -> str:
+        """Stable text of the plan."""
+        usage = f"slots {self.need} of {self.slots}, Max-live {self.max_live}, local words {self.local_words}"
+        lines = [f"{usage}, priority {self.priority}"]
+        for plan in self.procedures.values():
+            lines.append(
+                f"procedure {plan.name}: need {plan.need} of {plan.budget}, "
+                f"local frame [{plan.local_offset}, {plan.local_offset + plan.local_words})"
+            )
+            lines += [f"  v{v} slot {s}" for v, s in sorted(plan.slot_of.items())]
+            lines += [f"  v{v} local {w}" for v, w in sorted(plan.local_of.items())]
+            for number, site in enumerate(plan.sites):
+                moves = "".join(f", v{m.variable} {m.source}->{m.target}" for m in site.moves)
+                lines.append(f"  call {number} {site.callee}: shift {site.shift}{moves}")
+        return "\n".join(lines) + "\n"
+
+
+def plan_slots(
+    procedures: Mapping[str, Procedure], kernel: str, slots: int, priority: str = "frequency"
+) -> SlotPlan:
+    """Slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
+
+    Variables that colouring or an unmovable call site leaves without a slot go to local memory, and all is planned
+    again without them. Raises Refused on recursion.
+    """
+    kept = prune(procedures, kernel, slots, priority)
+    while True:
+        plans = _assign(procedures, kernel, slots, kept, priority)
+        failed = {name: [v for v, slot in plan.slot_of.items() if slot < 0] for name, plan in plans.items()}
+        if not any(failed.values()):
+            break
+        for name, variables in failed.items():
+            for v in variables:
+                kept[name] &= ~(1 << v)
+    _measure(plans)
+    if priority == "cost":
+        _avoid_moves(procedures, plans, kernel, slots)
+    _local_frames(procedures, plans, kept)
+    return SlotPlan(kernel, slots, priority, max_live(procedures, kernel), plans)
+
+
+def _assign(
+    procedures: Mapping[str, Procedure], kernel: str, slots: int, kept: Mapping[str, int], priority: str
+) -> dict[str, ProcedurePlan]:
+    """Colour callers before callees: each knows from its callers how many slots are left on the deepest path to it.
+
+    Stops early, with -1 among the slots, at the first procedure that cannot be coloured.
+    """
+    lives = max_lives(procedures, kernel, kept)
+    plans: dict[str, ProcedurePlan] = {}
+    budget = dict.fromkeys(lives, slots)
+    for name in call_order(procedures, kernel):
+        procedure, mask = procedures[name], kept[name]
+        plan = plans[name] = ProcedurePlan(name, budget=budget[name])
+        caps: dict[int, int] = {}
+        for site in procedure.calls:
+            if not site.movable:
+                for v in bits(site.live_across & mask):
+                    caps[v] = min(caps.get(v, slots), plan.budget - lives[site.callee])
+        limit = lives[name] if priority == "frequency" else plan.budget
+        costs = [procedure.cost_of(v) for v in range(procedure.variables)]
+        plan.slot_of = dict(sorted(colour_slots(procedure.adjacency, mask, limit, caps, costs).items()))
+        if -1 in plan.slot_of.values():
+            return plans
+        if priority == "cost":
+            plan.slot_of = _renumber(procedure, plan.slot_of, caps)
+        for site in procedure.calls:
+            planned = _site(site, plan.slot_of, compact=site.movable)
+            plan.sites.append(planned)
+            budget[site.callee] = min(budget[site.callee], plan.budget - planned.shift)
+    return plans
+
+
+def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, int]) -> dict[int, int]:
+    """Swap whole slots so that those most often live across calls come first: less to move, and smaller shifts."""
+    weight = [0.0] * (max(slot_of.values(), default=-1) + 1)
+    for site in procedure.calls:
+        for v in bits(site.live_across):
+            if v in slot_of:
+                weight[slot_of[v]] += site.weight
+    order = sorted(range(len(weight)), key=lambda slot: (-weight[slot], slot))
+    new = {old: number for number, old in enumerate(order)}
+    renumbered = {v: new[slot] for v, slot in slot_of.items()}
+    if any(renumbered[v] >= cap for v, cap in caps.items() if v in renumbered):
+        return slot_of
+    return renumbered
+
+
+def _site(site: CallSite, slot_of: Mapping[int, int], *, compact: bool) -> SitePlan:
+    """Shift and moves at a call. compact: the k live values are brought to slots 0..k-1; else all stay in place."""
+    across = [v for v in bits(site.live_across) if v in slot_of]
+    occupied = {slot_of[v]: v for v in across}
+    if len(occupied) < len(across):
+        raise ValueError(f"variables live together across a call of {site.callee} do not interfere: {across}")
+    if not compact:
+        return SitePlan(site.callee, max(occupied, default=-1) + 1)
+    k = len(occupied)
+    free = [slot for slot in range(k) if slot not in occupied]
+    high = [slot for slot in sorted(occupied) if slot >= k]
+    moves = tuple(Move(occupied[s], s, t) for s, t in zip(high, free, strict=True))
+    return SitePlan(site.callee, k, moves)
+
+
+def _measure(plans: Mapping[str, ProcedurePlan]) -> None:
+    """Set `need` of every procedure, callees first, and `budget` of callees, callers first."""
+    order = list(plans.values())
+    for plan in reversed(order):
+        own = max(plan.slot_of.values(), default=-1) + 1
+        plan.need = max([own, *(site.shift + plans[site.callee].need for site in plan.sites)])
+    for plan in order[1:]:
+        plan.budget = order[0].budget
+    for plan in order:
+        for site in plan.sites:
+            callee = plans[site.callee]
+            callee.budget = min(callee.budget, plan.budget - site.shift)
+
+
+def _avoid_moves(
+    procedures: Mapping[str, Procedure], plans: dict[str, ProcedurePlan], kernel: str, slots: int
+) -> None:
+    """Leave values in place at calls, the most frequent first, wherever the kernel still fits its slots."""
+    moving = [
+        (-procedures[name].frequency * procedures[name].calls[number].weight * len(site.moves), rank, number)
+        for rank, name in enumerate(plans)
+        for number, site in enumerate(plans[name].sites)
+        if site.moves
+    ]
+    names = list(plans)
+    for _, rank, number in sorted(moving):
+        plan = plans[names[rank]]
+        before = plan.sites[number]
+        plan.sites[number] = _site(procedures[plan.name].calls[number], plan.slot_of, compact=False)
+        _measure(plans)
+        if plans[kernel].need > slots:
+            plan.sites[number] = before
+            _measure(plans)
+
+
+def _local_frames(
+    procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan], kept: Mapping[str, int]
+) -> None:
+    """Local words for the variables without a slot, reused within a frame; frames stack along the deepest chain."""
+    for name, plan in plans.items():
+        procedure = procedures[name]
+        rest = ((1 << procedure.variables) - 1) & ~kept[name]
+        most = max((live & rest).bit_count() for live in (*set(procedure.live_exit), 0))
+        plan.local_of = _fewest_words(procedure.adjacency, rest, most)
+        plan.local_words = max(plan.local_of.values(), default=-1) + 1
+    for plan in plans.values():
+        for site in plan.sites:
+            callee = plans[site.callee]
+            callee.local_offset = max(callee.local_offset, plan.local_offset + plan.local_words)
+
+
+def _fewest_words(adjacency: Sequence[int], wanted: int, least: int) -> dict[int, int]:
+    """Colour with as few words as the heuristic manages, starting from the lower bound `least`."""
+    for words in range(least, wanted.bit_count() + 1):
+        found = colour_slots(adjacency, wanted, words)
+        if -1 not in found.values():
+            return dict(sorted(found.items()))
+    raise AssertionError("one word per variable always suffices")

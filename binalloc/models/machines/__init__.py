@@ -1,0 +1,1 @@
+"""Machines: their files, limits and occupancy."""

@@ -1,0 +1,160 @@
+"""Per-capability limits of NVIDIA's occupancy rules, as data with sources.
+
+Needs nothing; leaves `LIMITS` (one row per compute capability, in ascending order) and `SHARED_STEPS`
+(what the shared memory of an SM can be set to, from capability 7.0 on). The rules that read them stand in
+`binalloc.models.machines.occupancy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 1024
+REGISTER_FIELD_LIMIT = 255
+"""Registers a thread can name in an 8-bit operand field (255 itself is the zero register)."""
+
+_HEADER = "NVIDIA cuda_occupancy.h, CUDA 13.0 (granularities, blocks per SM, sub-partitions)"
+_CCCL = "NVIDIA/cccl@004ad19 libcudacxx cuda/__device/arch_traits.h"
+_XMARTLABS = "xmartlabs/cuda-calculator@10380ec"
+_DEVICE_HS = "tmcdonell/cuda@3bd40ff Analysis/Device.chs (spreadsheet, Nsight Compute GPU data)"
+_PDPS = "thinkrain/PDPS_GPU@1c2918f cuda_occupancy.cu"
+_GUIDE_SHARED = "CUDA Programming Guide 13.4 Table 31 (shared memory)"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one SM offers and in what units it hands it out.
+
+    Registers are 32-bit registers, shared memory is in bytes. `register_granularity` says whether registers are
+    handed out per "block" (1.x) or per "warp". `shared_per_block` is the largest amount a block may ask for, the
+    opt-in included; `shared_per_block_default` what it gets without opting in. `shared_reserved` is what the system
+    takes per block on top of the request. `barriers_per_sm` is the limit on blocks that hold one barrier each where
+    it is known to bind, else None.
+    """
+
+    cc: str
+    threads_per_sm: int
+    warps_per_sm: int
+    blocks_per_sm: int
+    threads_per_block: int
+    registers_per_sm: int
+    register_unit: int
+    register_granularity: str
+    registers_per_thread: int
+    registers_per_block: int
+    shared_per_sm: int
+    shared_per_block_default: int
+    shared_per_block: int
+    shared_unit: int
+    warp_unit: int
+    sub_partitions: int
+    shared_reserved: int
+    barriers_per_sm: int | None
+    source: str
+    note: str = ""
+
+    @property
+    def major(self) -> int:
+        """Major number of the compute capability."""
+        return int(self.cc.split(".")[0])
+
+
+def _row(
+    cc: str,
+    sm: tuple[int, int, int],
+    registers: tuple[int, int, int, int],
+    shared: tuple[int, int, int, int],
+    units: tuple[int, int, int],
+    source: str,
+    note: str = "",
+) -> Limits:
+    """One capability: (threads per SM, blocks per SM, threads per block), (registers per SM, unit, per thread, per
+    block), (shared per SM, default per block, opt-in per block, unit), (warp unit, sub-partitions, reserved)."""
+    return Limits(
+        cc=cc,
+        threads_per_sm=sm[0],
+        warps_per_sm=sm[0] // 32,
+        blocks_per_sm=sm[1],
+        threads_per_block=sm[2],
+        registers_per_sm=registers[0],
+        register_unit=registers[1],
+        register_granularity="block" if cc.startswith("1.") else "warp",
+        registers_per_thread=registers[2],
+        registers_per_block=registers[3],
+        shared_per_sm=shared[0],
+        shared_per_block_default=shared[1],
+        shared_per_block=shared[2],
+        shared_unit=shared[3],
+        warp_unit=units[0],
+        sub_partitions=units[1],
+        shared_reserved=units[2],
+        barriers_per_sm=sm[1] if cc == "12.0" else None,
+        source=source,
+        note=note,
+    )
+
+
+_R64K = (65536, 256, 255, 65536)
+_OLD = f"{_HEADER}; {_XMARTLABS}; {_DEVICE_HS}"
+_PASCAL = f"{_CCCL}; {_HEADER}; {_XMARTLABS}; {_DEVICE_HS}"
+_RECENT = f"{_CCCL}; {_HEADER}; {_DEVICE_HS}; {_GUIDE_SHARED}"
+_48K = 49152
+
+_ROWS = (
+    _row(
+        "1.3", (1024, 8, 512), (16384, 512, 124, 16384), (16384, 16384, 16384, 512), (2, 1, 0),
+        f"cuda_occupancy.h of the CUDA 7.0 era; {_XMARTLABS}; {_DEVICE_HS}; {_PDPS}",
+        "the programming guide lists 128 registers per thread, the calculator uses 124: 124 is used",
+    ),
+    _row(
+        "2.0", (1536, 8, 1024), (32768, 64, 63, 32768), (_48K, _48K, _48K, 128), (2, 2, 0),
+        f"CUDA 8.0 cuda_occupancy.h (SciNim/nimcuda include/cuda8_0); {_XMARTLABS}; {_DEVICE_HS}; {_PDPS}",
+        "register unit 128 for 21, 22, 29, 30, 37, 38, 45, 46 registers; 16 KB shared when L1 is preferred",
+    ),
+    _row(
+        "3.0", (2048, 16, 1024), (65536, 256, 63, 65536), (_48K, _48K, _48K, 256), (4, 4, 0), _OLD,
+        "NVIDIA's header lets 255 registers pass; the hardware's 63 is enforced here",
+    ),
+    _row("3.5", (2048, 16, 1024), _R64K, (_48K, _48K, _48K, 256), (4, 4, 0), _OLD),
+    _row("3.7", (2048, 16, 1024), (131072, 256, 255, 65536), (114688, _48K, _48K, 256), (4, 4, 0), _OLD),
+    _row("5.0", (2048, 32, 1024), _R64K, (65536, _48K, _48K, 256), (4, 4, 0), _OLD),
+    _row(
+        "5.2", (2048, 32, 1024), _R64K, (98304, _48K, _48K, 256), (4, 4, 0),
+        f"{_HEADER}; {_XMARTLABS}; registers per block from deviceQuery (gpgpu-sim_distribution issue 169)",
+        "the spreadsheet lists 32768 registers per block (partitioned global caching on): 65536 is used",
+    ),
+    _row(
+        "6.0", (2048, 32, 1024), _R64K, (65536, _48K, _48K, 256), (2, 2, 0), _PASCAL,
+        "the header also applies the launch check of 6.1 (four sub-partitions)",
+    ),
+    _row("6.1", (2048, 32, 1024), _R64K, (98304, _48K, _48K, 256), (4, 4, 0), _PASCAL),
+    _row("7.0", (2048, 32, 1024), _R64K, (98304, _48K, 98304, 256), (4, 4, 0), _PASCAL),
+    _row("7.5", (1024, 16, 1024), _R64K, (65536, _48K, 65536, 256), (4, 4, 0), _PASCAL),
+    _row("8.0", (2048, 32, 1024), _R64K, (167936, _48K, 166912, 128), (4, 4, 1024), _PASCAL),
+    _row("8.6", (1536, 16, 1024), _R64K, (102400, _48K, 101376, 128), (4, 4, 1024), _PASCAL),
+    _row("8.9", (1536, 24, 1024), _R64K, (102400, _48K, 101376, 128), (4, 4, 1024), _RECENT),
+    _row("9.0", (2048, 32, 1024), _R64K, (233472, _48K, 232448, 128), (4, 4, 1024), _RECENT),
+    _row("10.0", (2048, 32, 1024), _R64K, (233472, _48K, 232448, 128), (4, 4, 1024), _RECENT),
+    _row(
+        "12.0", (1536, 24, 1024), _R64K, (102400, _48K, 101376, 128), (4, 4, 1024), _RECENT,
+        "barriers and blocks bind together for a kernel with one barrier",
+    ),
+)
+
+LIMITS: dict[str, Limits] = {row.cc: row for row in _ROWS}
+"""Limits by compute capability ("3.0")."""
+
+_TO_100 = (0, 8, 16, 32, 64, 100)
+_STEPS_KIB: dict[str, tuple[int, ...]] = {
+    "7.0": (0, 8, 16, 32, 64, 96),
+    "7.5": (32, 64),
+    "8.0": (*_TO_100, 132, 164),
+    "8.6": _TO_100,
+    "8.9": _TO_100,
+    "9.0": (*_TO_100, 132, 164, 196, 228),
+    "10.0": (*_TO_100, 132, 164, 196, 228),
+    "12.0": _TO_100,
+}
+
+SHARED_STEPS: dict[str, tuple[int, ...]] = {cc: tuple(k * KIB for k in steps) for cc, steps in _STEPS_KIB.items()}
+"""Bytes the shared memory of an SM can be set to, ascending, from capability 7.0 on."""

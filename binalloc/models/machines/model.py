@@ -1,0 +1,312 @@
+"""Machine models: every figure the emulator, the scheduler and the occupancy rules need, typed and immutable.
+
+Needs a TOML file as `binalloc.models.machines.reader` reads and checks it. Leaves a frozen `Machine` whose sections
+are plain numbers, with unit and source of each figure kept beside them for display. All latencies and intervals are
+in cycles of the clock at which the schedulers issue (`clock.core_mhz`), sizes in bytes, ports in warp instructions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from binalloc.errors import UsageError
+from binalloc.isa.timing import UnitLatencies
+from binalloc.models.machines.limits import LIMITS, Limits
+from binalloc.models.machines.occupancy import Occupancy, gpgpusim_occupancy, nvidia_occupancy
+
+RULES = ("nvidia", "gpgpusim")
+CYCLES_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure as the file gives it; `alternatives` are what other sources say, the value is the one used."""
+
+    value: int | float | bool | str
+    unit: str
+    source: str
+    alternatives: tuple[tuple[int | float | bool | str, str], ...] = ()
+
+
+def _figure(unit: str, low: float = 1, high: float = 1 << 20) -> Any:
+    """A field that the file states as a figure in `unit`, between `low` and `high` where it is a number."""
+    return field(metadata={"unit": unit, "low": low, "high": high})
+
+
+def _name(*choices: str) -> Any:
+    """A field that the file states as a plain text, one of `choices` where there are any."""
+    return field(metadata={"choices": choices})
+
+
+def _cycles(low: int = 1) -> Any:
+    return _figure("cycles", low, CYCLES_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """The device as a whole. `cores_per_sm` is what the unified paper's concurrency search multiplies by."""
+
+    cc: str = _figure("compute capability")
+    sms: int = _figure("SMs", 1, 1024)
+    warp_size: int = _figure("threads", 32, 32)
+    cores_per_sm: int = _figure("lanes", 1, 4096)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """`core_mhz` is the clock all cycles of the model count."""
+
+    core_mhz: float = _figure("MHz", 1, 100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedulers:
+    """`count` per SM; each issues up to `issue_width` instructions of one warp a cycle."""
+
+    count: int = _figure("schedulers", 1, 16)
+    issue_width: int = _figure("instructions/cycle", 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class SmLimits:
+    """What one SM holds at most."""
+
+    threads_per_sm: int = _figure("threads", 32, 8192)
+    warps_per_sm: int = _figure("warps", 1, 256)
+    blocks_per_sm: int = _figure("blocks", 1, 256)
+    threads_per_block: int = _figure("threads", 1, 1024)
+    registers_per_sm: int = _figure("registers", 1, 1 << 20)
+    registers_per_block: int = _figure("registers", 1, 1 << 20)
+    registers_per_thread: int = _figure("registers", 1, 255)
+    shared_per_sm: int = _figure("bytes", 1, 1 << 24)
+    shared_per_block: int = _figure("bytes", 1, 1 << 24)
+
+
+@dataclass(frozen=True, slots=True)
+class OccupancyRule:
+    """Whose rule counts resident blocks: "nvidia" (rounding of the capability `chip.cc`) or "gpgpusim"."""
+
+    rule: str = _name(*RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One class of execution units of an SM, shared by all its schedulers.
+
+    An instruction may start when fewer than `ports` instructions of its class and fewer than the group's ports of
+    its whole `port_group` are within their first `interval` cycles; its result may be used `latency` cycles after
+    its issue. For `bru` and `bar`, `latency` is when the warp itself may issue again; for `lsu` it is SHFL's (memory
+    has its own latencies).
+    """
+
+    ports: int = _figure("warp instructions", 1, 64)
+    interval: int = _figure("cycles", 1, 1024)
+    latency: int = _cycles()
+    port_group: str = _name()
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Units by the instruction set's unit classes, in its order."""
+
+    alu: Unit
+    imad: Unit
+    fma: Unit
+    conv: Unit
+    sfu: Unit
+    dp: Unit
+    lsu: Unit
+    tex: Unit
+    bru: Unit
+    bar: Unit
+    sys: Unit
+
+    def __getitem__(self, name: str) -> Unit:
+        """The unit of a class; KeyError for a name that is none."""
+        if name not in UNIT_CLASSES:
+            raise KeyError(name)
+        unit: Unit = getattr(self, name)
+        return unit
+
+    def items(self) -> Iterator[tuple[str, Unit]]:
+        """(class, unit) in the order of `UNIT_CLASSES`."""
+        return ((name, self[name]) for name in UNIT_CLASSES)
+
+
+UNIT_CLASSES = tuple(f.name for f in fields(Units))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle. Banks
+    are 4 bytes wide."""
+
+    banks: int = _figure("banks", 1, 64)
+    latency: int = _cycles()
+    atomic_latency: int = _cycles()
+
+
+@dataclass(frozen=True, slots=True)
+class L1Cache:
+    """Data cache of one SM; `latency` is that of a hit. A line holds one local word of each lane of a warp."""
+
+    bytes: int = _figure("bytes", 1, 1 << 24)
+    line_bytes: int = _figure("bytes", 128, 128)
+    sets: int = _figure("sets", 1, 1 << 16)
+    ways: int = _figure("ways", 1, 1 << 16)
+    latency: int = _cycles()
+    caches_local: bool = _figure("flag")
+    caches_global: bool = _figure("flag")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Off-chip memory of the whole device; `bandwidth` in 10^9 bytes a second."""
+
+    sector_bytes: int = _figure("bytes", 16, 256)
+    latency: int = _cycles()
+    atomic_latency: int = _cycles()
+    bandwidth: float = _figure("GB/s", 0.1, 100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantCache:
+    """LDC that hits; an operand c[bank][offset] costs nothing beside its instruction."""
+
+    latency: int = _cycles()
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Constants of the unified paper's concurrency search (sections 4.2, 5)."""
+
+    max_cmratio: int = _figure("compute instructions per off-chip instruction", 1, CYCLES_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class PortGroup:
+    """Issue ports that several unit classes share."""
+
+    name: str
+    ports: int
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One device; see the sections. `figures` pairs each dotted key ("units.alu.latency") with what the file says."""
+
+    name: str
+    description: str
+    chip: Chip
+    clock: Clock
+    schedulers: Schedulers
+    sm: SmLimits
+    occupancy_rule: OccupancyRule
+    units: Units
+    port_groups: tuple[PortGroup, ...]
+    shared: SharedMemory
+    l1: L1Cache
+    memory: Memory
+    constant: ConstantCache
+    search: Search
+    figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
+
+    @property
+    def cc(self) -> str:
+        """Compute capability, as "3.0"."""
+        return self.chip.cc
+
+    @property
+    def limits(self) -> Limits:
+        """The file's limits with the allocation units of its capability."""
+        sm = self.sm
+        return replace(
+            LIMITS[self.chip.cc],
+            threads_per_sm=sm.threads_per_sm,
+            warps_per_sm=sm.warps_per_sm,
+            blocks_per_sm=sm.blocks_per_sm,
+            threads_per_block=sm.threads_per_block,
+            registers_per_sm=sm.registers_per_sm,
+            registers_per_block=sm.registers_per_block,
+            registers_per_thread=sm.registers_per_thread,
+            shared_per_sm=sm.shared_per_sm,
+            shared_per_block_default=min(sm.shared_per_block, LIMITS[self.chip.cc].shared_per_block_default),
+            shared_per_block=sm.shared_per_block,
+            barriers_per_sm=sm.blocks_per_sm if LIMITS[self.chip.cc].barriers_per_sm else None,
+        )
+
+    @property
+    def bytes_per_cycle_per_sm(self) -> float:
+        """One SM's share of the off-chip bandwidth, in bytes a core cycle."""
+        return self.memory.bandwidth * 1000 / self.clock.core_mhz / self.chip.sms
+
+    @property
+    def unit_latencies(self) -> UnitLatencies:
+        """What control codes are written for."""
+        return UnitLatencies(self.name, {name: unit.latency for name, unit in self.units.items()})
+
+    @property
+    def issue_slots_per_cycle(self) -> int:
+        """Instructions an SM can issue in one cycle."""
+        return self.schedulers.count * self.schedulers.issue_width
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hex digits of every figure's value, sources left out: equal digests mean equal behaviour."""
+        values = {key: figure.value for key, figure in self.figures}
+        values |= {f"{name}.port_group": unit.port_group for name, unit in self.units.items()}
+        values["rule"] = self.occupancy_rule.rule
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+    def occupancy(
+        self,
+        registers: int,
+        shared_bytes: int,
+        threads: int,
+        cache_config: str = "none",
+        carveout: int | None = None,
+    ) -> Occupancy:
+        """Resident blocks per SM of a kernel by this machine's rule; arguments and errors as in `occupancy`.
+
+        GPGPU-Sim's rule knows no cache preference: UsageError for one.
+        """
+        if self.occupancy_rule.rule == "nvidia":
+            return nvidia_occupancy(self.limits, registers, shared_bytes, threads, cache_config, carveout)
+        if cache_config != "none" or carveout is not None:
+            raise UsageError(
+                f"machine {self.name} has a fixed split of shared memory and L1",
+                place="cache_config" if carveout is None else "carveout",
+                found=cache_config if carveout is None else carveout,
+                expected="none",
+                remedy="Leave the preference out.",
+            )
+        return gpgpusim_occupancy(self.limits, registers, shared_bytes, threads)
+
+
+def machine_to_dict(machine: Machine) -> dict[str, object]:
+    """`machine` as plain JSON values: every figure with value, unit and source, then what follows from them."""
+    sections: dict[str, dict[str, object]] = {}
+    for key, figure in machine.figures:
+        section, _, name = key.rpartition(".")
+        entry: dict[str, object] = {"value": figure.value, "unit": figure.unit, "source": figure.source}
+        if figure.alternatives:
+            entry["alternatives"] = [{"value": value, "source": source} for value, source in figure.alternatives]
+        sections.setdefault(section, {})[name] = entry
+    for name, unit in machine.units.items():
+        sections[f"units.{name}"]["port_group"] = unit.port_group
+    return {
+        "name": machine.name,
+        "description": machine.description,
+        "cc": machine.cc,
+        "occupancy_rule": machine.occupancy_rule.rule,
+        "digest": machine.digest,
+        "figures": sections,
+        "derived": {
+            "bytes_per_cycle_per_sm": {"value": machine.bytes_per_cycle_per_sm, "unit": "bytes/cycle"},
+            "issue_slots_per_cycle": {"value": machine.issue_slots_per_cycle, "unit": "instructions/cycle"},
+        },
+    }

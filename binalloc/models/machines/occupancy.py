@@ -1,0 +1,450 @@
+"""How many thread blocks an SM holds at once, exactly as NVIDIA's calculator and GPGPU-Sim count them.
+
+Needs `limits`. Leaves a pure function from resources to resident blocks with every single limit
+named, and its inverses: the most registers or shared bytes that still let a number of blocks be resident.
+Everything is integer arithmetic; nothing here knows a timing figure.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Protocol
+
+from binalloc.errors import UsageError
+from binalloc.models.machines.limits import KIB, LIMITS, REGISTER_FIELD_LIMIT, SHARED_STEPS, Limits
+
+WARP = 32
+CACHE_CONFIGS = ("none", "shared", "l1", "equal")
+LIMIT_BITS = {"warps": 1, "registers": 2, "shared": 4, "blocks": 8, "barriers": 16}
+_WIDE_UNIT_REGISTERS = frozenset((21, 22, 29, 30, 37, 38, 45, 46))
+_L1_SHARE = {2: {"l1": 32 * KIB}, 3: {"l1": 32 * KIB, "equal": 16 * KIB}}
+_PREFERENCE = {"shared": 100, "l1": 0, "equal": 50}
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Resident blocks of a kernel on one SM, and why not more.
+
+    `limit_*` are blocks per SM that this resource alone would allow; None means it does not bind. `limiters` names,
+    sorted, every resource whose limit equals `blocks_per_sm`; `limit_mask` holds the same as bits (1 warps,
+    2 registers, 4 shared, 8 blocks, 16 barriers). `registers_per_block` (registers) and `shared_per_block` (bytes,
+    the system's reserve included) are what a block is handed after rounding. `occupancy` is active warps over the
+    most warps an SM can hold.
+    """
+
+    rule: str
+    cc: str
+    registers: int
+    shared_bytes: int
+    threads: int
+    cache_config: str
+    carveout: int | None
+    blocks_per_sm: int
+    limit_warps: int
+    limit_registers: int | None
+    limit_shared: int | None
+    limit_blocks: int
+    limit_barriers: int | None
+    limiters: tuple[str, ...]
+    registers_per_block: int
+    shared_per_block: int
+    warps_per_block: int
+    active_warps: int
+    max_warps: int
+
+    @property
+    def limits(self) -> dict[str, int | None]:
+        """Blocks per SM by resource, in the order of `LIMIT_BITS`."""
+        return {
+            "warps": self.limit_warps,
+            "registers": self.limit_registers,
+            "shared": self.limit_shared,
+            "blocks": self.limit_blocks,
+            "barriers": self.limit_barriers,
+        }
+
+    @property
+    def limit_mask(self) -> int:
+        """`limiters` as bits, as NVIDIA's header reports them."""
+        return sum(LIMIT_BITS[name] for name in self.limiters)
+
+    @property
+    def active_threads(self) -> int:
+        """Threads resident on the SM."""
+        return self.blocks_per_sm * self.threads
+
+    @property
+    def occupancy(self) -> float:
+        """Active warps over the most warps the SM can hold, 0.0 to 1.0."""
+        return self.active_warps / self.max_warps
+
+
+class OccupancyModel(Protocol):
+    """Whatever can answer for a whole SM: a `Machine`, or a capability through `model_of`."""
+
+    @property
+    def limits(self) -> Limits:
+        """The SM's limits."""
+
+    def occupancy(
+        self,
+        registers: int,
+        shared_bytes: int,
+        threads: int,
+        cache_config: str = "none",
+        carveout: int | None = None,
+    ) -> Occupancy:
+        """Resident blocks of a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityModel:
+    """NVIDIA's rules with the published limits of one capability."""
+
+    limits: Limits
+
+    def occupancy(
+        self,
+        registers: int,
+        shared_bytes: int,
+        threads: int,
+        cache_config: str = "none",
+        carveout: int | None = None,
+    ) -> Occupancy:
+        """See the module's `occupancy`."""
+        return nvidia_occupancy(self.limits, registers, shared_bytes, threads, cache_config, carveout)
+
+
+def occupancy(
+    cc: str,
+    registers: int,
+    shared_bytes: int,
+    threads: int,
+    cache_config: str = "none",
+    carveout: int | None = None,
+    *,
+    enforce_register_limit: bool = True,
+) -> Occupancy:
+    """Resident blocks per SM of a kernel on a device of compute capability `cc`, by NVIDIA's rules.
+
+    Args:
+        cc: compute capability, as "3.0".
+        registers: 32-bit registers per thread.
+        shared_bytes: static plus dynamic shared memory per block, in bytes.
+        threads: threads per block, 1 to 1024.
+        cache_config: "none", "shared", "l1" or "equal", the kernel's preference for the split of shared memory and L1.
+        carveout: instead of `cache_config`, the share of shared memory wanted, in per cent; capability 7.0 and up.
+        enforce_register_limit: a thread cannot name more than 63 registers on 2.x and 3.0 and 124 on 1.x; a kernel
+            that claims more gets 0 blocks with limiter "registers". NVIDIA's header does not know these two limits;
+            False reproduces it (255 everywhere).
+
+    Raises:
+        UsageError: unknown capability or preference, a number out of range or not an integer, a carve-out on a
+            capability below 7.0 or together with a preference.
+    """
+    return nvidia_occupancy(
+        limits_of(cc), registers, shared_bytes, threads, cache_config, carveout,
+        enforce_register_limit=enforce_register_limit,
+    )
+
+
+def limits_of(cc: str) -> Limits:
+    """Limits of a compute capability; raises UsageError for one that is not known."""
+    found = LIMITS.get(cc) if isinstance(cc, str) else None
+    if found is None:
+        raise UsageError(
+            "unknown compute capability",
+            place="cc",
+            found=repr(cc),
+            expected="one of " + ", ".join(LIMITS),
+            remedy="Name a known capability as text, or describe the device in a machine file.",
+        )
+    return found
+
+
+def model_of(target: str | OccupancyModel) -> OccupancyModel:
+    """A capability's name as a model; a model as it is. Raises UsageError for an unknown capability."""
+    return CapabilityModel(limits_of(target)) if isinstance(target, str) else target
+
+
+def nvidia_occupancy(
+    limits: Limits,
+    registers: int,
+    shared_bytes: int,
+    threads: int,
+    cache_config: str = "none",
+    carveout: int | None = None,
+    *,
+    enforce_register_limit: bool = True,
+) -> Occupancy:
+    """`occupancy` for explicit limits (a machine file may differ from the published row of its capability)."""
+    registers, shared_bytes, threads = _check_kernel(registers, shared_bytes, threads)
+    carveout = _check_preference(limits, cache_config, carveout)
+    warps = -(-threads // WARP)
+    allocated_registers, by_registers = _register_limit(limits, registers, warps)
+    if registers > (limits.registers_per_thread if enforce_register_limit else REGISTER_FIELD_LIMIT):
+        by_registers = 0
+    allocated_shared, by_shared = _shared_limit(limits, shared_bytes, cache_config, carveout)
+    return _result(
+        "nvidia", limits, (registers, shared_bytes, threads), (cache_config, carveout),
+        (_warp_limit(limits, threads, warps), by_registers, by_shared, limits.blocks_per_sm, limits.barriers_per_sm),
+        (allocated_registers, allocated_shared),
+    )
+
+
+def gpgpusim_occupancy(limits: Limits, registers: int, shared_bytes: int, threads: int) -> Occupancy:
+    """Resident blocks by GPGPU-Sim's rule (the simulator of the sharing paper, its Table II).
+
+    Threads are padded to the warp size, registers per thread rounded up to a multiple of 4, shared memory not rounded.
+    The per-thread register limit and the largest block are the machine's, which GPGPU-Sim leaves to the compiler.
+
+    Raises UsageError as `occupancy` does.
+    """
+    registers, shared_bytes, threads = _check_kernel(registers, shared_bytes, threads)
+    warps = -(-threads // WARP)
+    allocated = _round_up(registers, 4) * warps * WARP
+    by_registers = limits.registers_per_sm // allocated if allocated else None
+    if registers > limits.registers_per_thread:
+        by_registers = 0
+    by_shared = limits.shared_per_sm // shared_bytes if shared_bytes else None
+    if shared_bytes > limits.shared_per_block:
+        by_shared = 0
+    by_warps = 0 if threads > limits.threads_per_block else limits.threads_per_sm // (warps * WARP)
+    return _result(
+        "gpgpusim", limits, (registers, shared_bytes, threads), ("none", None),
+        (by_warps, by_registers, by_shared, limits.blocks_per_sm, None), (allocated, shared_bytes),
+    )
+
+
+def registers_for_blocks(
+    target: str | OccupancyModel,
+    threads: int,
+    shared_bytes: int,
+    blocks: int,
+    cache_config: str = "none",
+    carveout: int | None = None,
+) -> int | None:
+    """The most registers per thread with which at least `blocks` blocks are resident; None where no number does.
+
+    Never more than the capability's (machine's) limit per thread. Raises UsageError as `occupancy` does.
+    """
+    model = model_of(target)
+    blocks = _count("blocks", blocks, 1, None)
+    for registers in range(model.limits.registers_per_thread, -1, -1):
+        if model.occupancy(registers, shared_bytes, threads, cache_config, carveout).blocks_per_sm >= blocks:
+            return registers
+    return None
+
+
+def shared_bytes_for_blocks(
+    target: str | OccupancyModel,
+    threads: int,
+    registers: int,
+    blocks: int,
+    cache_config: str = "none",
+    carveout: int | None = None,
+) -> int | None:
+    """The most shared bytes per block with which at least `blocks` blocks are resident; None where no amount does.
+
+    With a cache preference more bytes may hold *more* blocks (the SM then switches to a larger split), so the answer
+    is the largest amount, and smaller ones need not hold as many. Raises UsageError as `occupancy` does.
+    """
+    model = model_of(target)
+    blocks = _count("blocks", blocks, 1, None)
+    limits = model.limits
+    if model.occupancy(registers, 0, threads).blocks_per_sm < blocks:
+        return None  # what binds is not shared memory
+    # Every amount between two of these is handed out like the upper one, so the largest sits among them; the
+    # quotients serve rules that do not round.
+    top = limits.shared_per_block
+    unit = limits.shared_unit
+    candidates = {top, limits.shared_per_sm // blocks}
+    candidates.update(range(0, top + 1, unit))
+    for amount in sorted((c for c in candidates if c <= top), reverse=True):
+        if model.occupancy(registers, amount, threads, cache_config, carveout).blocks_per_sm >= blocks:
+            return amount
+    return None
+
+
+def feasible_blocks(
+    target: str | OccupancyModel,
+    threads: int,
+    shared_bytes: int = 0,
+    registers: int = 0,
+    cache_config: str = "none",
+    carveout: int | None = None,
+) -> list[int]:
+    """Every number of resident blocks (ascending, from 1) open to a kernel that cannot do with fewer resources.
+
+    `shared_bytes` is what the user's code takes and `registers` the fewest with which the kernel can be compiled.
+    Empty where not even one block fits. Raises UsageError as `occupancy` does.
+    """
+    most = model_of(target).occupancy(registers, shared_bytes, threads, cache_config, carveout).blocks_per_sm
+    return list(range(1, most + 1))
+
+
+def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
+    """`result` as plain JSON values; a limit that does not bind is null."""
+    return {
+        "rule": result.rule,
+        "cc": result.cc,
+        "registers": result.registers,
+        "shared_bytes": result.shared_bytes,
+        "threads": result.threads,
+        "cache_config": result.cache_config,
+        "carveout": result.carveout,
+        "blocks_per_sm": result.blocks_per_sm,
+        "limits": dict(result.limits),
+        "limiters": list(result.limiters),
+        "limit_mask": result.limit_mask,
+        "registers_per_block": result.registers_per_block,
+        "shared_per_block": result.shared_per_block,
+        "warps_per_block": result.warps_per_block,
+        "active_warps": result.active_warps,
+        "active_threads": result.active_threads,
+        "max_warps": result.max_warps,
+        "occupancy": result.occupancy,
+    }
+
+
+def _result(
+    rule: str,
+    limits: Limits,
+    kernel: tuple[int, int, int],
+    preference: tuple[str, int | None],
+    by: tuple[int, int | None, int | None, int, int | None],
+    allocated: tuple[int, int],
+) -> Occupancy:
+    blocks = min(limit for limit in by if limit is not None)
+    names = tuple(LIMIT_BITS)
+    warps = -(-kernel[2] // WARP)
+    return Occupancy(
+        rule=rule,
+        cc=limits.cc,
+        registers=kernel[0],
+        shared_bytes=kernel[1],
+        threads=kernel[2],
+        cache_config=preference[0],
+        carveout=preference[1],
+        blocks_per_sm=blocks,
+        limit_warps=by[0],
+        limit_registers=by[1],
+        limit_shared=by[2],
+        limit_blocks=by[3],
+        limit_barriers=by[4],
+        limiters=tuple(sorted(name for name, limit in zip(names, by, strict=True) if limit == blocks)),
+        registers_per_block=allocated[0],
+        shared_per_block=allocated[1],
+        warps_per_block=warps,
+        active_warps=blocks * warps,
+        max_warps=limits.warps_per_sm,
+    )
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _warp_limit(limits: Limits, threads: int, warps: int) -> int:
+    """Rule 1; 1.x hands out warps in pairs."""
+    if threads > limits.threads_per_block:
+        return 0
+    return limits.threads_per_sm // WARP // (_round_up(warps, limits.warp_unit) if limits.major == 1 else warps)
+
+
+def _register_limit(limits: Limits, registers: int, warps: int) -> tuple[int, int | None]:
+    """Rules 2 to 6: registers a block is handed, and blocks that many registers allow."""
+    if limits.register_granularity == "block":
+        per_block = _round_up(_round_up(warps, limits.warp_unit) * registers * WARP, limits.register_unit)
+        return per_block, limits.registers_per_sm // per_block if per_block else None
+    unit = limits.register_unit
+    if limits.major == 2 and registers in _WIDE_UNIT_REGISTERS:
+        unit *= 2
+    per_warp = _round_up(registers * WARP, unit)
+    if per_warp == 0:
+        return 0, None
+    parts = limits.sub_partitions
+    checked = max(parts, 4) if limits.cc == "6.0" else parts
+    if per_warp * _round_up(warps, checked) > limits.registers_per_block:
+        return per_warp * warps, 0
+    return per_warp * warps, limits.registers_per_sm // parts // per_warp * parts // warps
+
+
+def _shared_limit(limits: Limits, shared_bytes: int, config: str, carveout: int | None) -> tuple[int, int | None]:
+    """Rules 8 and 9: shared bytes a block is handed, and blocks that many bytes allow."""
+    allocated = _round_up(shared_bytes + limits.shared_reserved, limits.shared_unit)
+    if allocated > limits.shared_per_block + limits.shared_reserved:
+        return allocated, 0
+    if allocated == 0:
+        return 0, None
+    return allocated, _shared_of_sm(limits, allocated, config, carveout) // allocated
+
+
+def _shared_of_sm(limits: Limits, allocated: int, config: str, carveout: int | None) -> int:
+    """Rule 9: bytes of the SM set aside as shared memory for blocks of `allocated` bytes.
+
+    A preference for L1 that leaves too little for the block is ignored, on 2.x as on 3.x: NVIDIA's answers say so.
+    """
+    whole = limits.shared_per_sm
+    if config == "none" and carveout is None:
+        return whole
+    if limits.major >= 7:
+        per_cent = _PREFERENCE[config] if carveout is None else carveout
+        wanted = max(whole * per_cent // 100, allocated)
+        return next((step for step in SHARED_STEPS[limits.cc] if wanted <= step <= whole), whole)
+    split = whole - _L1_SHARE.get(limits.major, {}).get(config, 0)
+    return split if split >= allocated else whole
+
+
+def _check_kernel(registers: int, shared_bytes: int, threads: int) -> tuple[int, int, int]:
+    return (
+        _count("registers", registers, 0, None),
+        _count("shared_bytes", shared_bytes, 0, None),
+        _count("threads", threads, 1, 1024),
+    )
+
+
+def _count(name: str, value: int, low: int, high: int | None) -> int:
+    """`value` as a Python integer (NumPy's are accepted, their arithmetic could wrap); UsageError outside low..high."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is not None and number >= low and (high is None or number <= high):
+        return number
+    expected = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
+    raise UsageError(
+        f"{name} is out of range", place=name, found=repr(value), expected=expected, remedy=f"Change {name}."
+    )
+
+
+def _check_preference(limits: Limits, config: str, carveout: int | None) -> int | None:
+    if config not in CACHE_CONFIGS:
+        raise UsageError(
+            "unknown cache preference",
+            place="cache_config",
+            found=repr(config),
+            expected="one of " + ", ".join(CACHE_CONFIGS),
+            remedy="Give one of the four preferences.",
+        )
+    if carveout is None:
+        return None
+    carveout = _count("carveout", carveout, 0, 100)
+    if limits.major < 7:
+        raise UsageError(
+            f"capability {limits.cc} has no carve-out",
+            place="carveout",
+            found=carveout,
+            expected="none below capability 7.0",
+            remedy="Use cache_config instead.",
+        )
+    if config != "none":
+        raise UsageError(
+            "carve-out and cache preference exclude each other",
+            place="carveout",
+            found=f"carveout={carveout}, cache_config={config}",
+            expected="one of the two",
+            remedy="Leave cache_config at none.",
+        )
+    return carveout

@@ -1,0 +1,1 @@
+"""Policies that pick the number of blocks."""

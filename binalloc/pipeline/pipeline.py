@@ -1,0 +1,337 @@
+"""The whole path: binary -> allocation for a concurrency level -> rewrite -> schedule -> check -> run both -> speedup.
+
+`rewrite_kernel` is that path as one function; the command line and libraries call it. The steps it is made of are in
+`steps`, the searches for the best level in `search`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+
+from binalloc.errors import Hint, Refused, UsageError
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.budget import Budget, levels, shared_with_slots, slots_for_blocks
+from binalloc.pipeline.search import search_exhaustive, search_unified
+from binalloc.pipeline.steps import (
+    Request,
+    Tried,
+    Version,
+    baseline,
+    block_threads,
+    build_version,
+    find_kernel,
+    measure,
+    reachable,
+    same_results,
+    user_shared,
+)
+from binalloc.version import VERSION
+
+SCHEMA_VERSION = 1
+__all__ = [
+    "Outcome",
+    "Request",
+    "Tried",
+    "Version",
+    "add_provenance",
+    "build_version",
+    "explicit_budget",
+    "find_kernel",
+    "local_version",
+    "measure",
+    "reachable",
+    "rewrite_kernel",
+    "same_results",
+    "split_speedup",
+]
+
+
+@dataclass
+class Outcome:
+    """Result of `rewrite_kernel`. kept_original: automatic choice found nothing better. verified: checker passed and,
+    where both were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it.
+    rescheduling: cycles of the input as it came over those of `original`, its code under our control codes (1.0 where
+    they are the same; None where it was not run). local: allocator `local` at the same number of blocks."""
+
+    request: Request
+    original: Version
+    rewritten: Version
+    checked: bool
+    same_results: bool | None
+    kept_original: bool
+    reason: str
+    tried: list[Tried] = field(default_factory=list)
+    parts: dict[str, float] = field(default_factory=dict)
+    rescheduling: float | None = None
+    local: Version | None = None
+
+    @property
+    def verified(self) -> bool:
+        return self.checked and self.same_results is not False
+
+    @property
+    def speedup(self) -> float | None:
+        """Emulated cycles of the original over those of the rewritten; None where they were not run."""
+        if self.original.cycles is None or self.rewritten.cycles is None:
+            return None
+        return self.original.cycles / self.rewritten.cycles
+
+    def to_dict(self) -> dict[str, object]:
+        speedup = self.speedup
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kernel": self.request.kernel,
+            "machine": self.request.machine.name,
+            "allocator": self.request.allocator,
+            "policy": None if _explicit(self.request) else self.request.policy,
+            "verified": self.verified,
+            "checked": self.checked,
+            "same_results": self.same_results,
+            "kept_original": self.kept_original,
+            "reason": self.reason,
+            "speedup": None if speedup is None else round(speedup, 4),
+            "speedup_parts": {name: round(value, 4) for name, value in self.parts.items()},
+            "rescheduling": None if self.rescheduling is None else round(self.rescheduling, 4),
+            "original": self.original.to_dict(),
+            "rewritten": self.rewritten.to_dict(),
+            "local": self.local.to_dict() if self.local else None,
+            "levels": [_tried_to_dict(t) for t in self.tried],
+            "solver": self.rewritten.solver,
+        }
+
+
+def _tried_to_dict(t: Tried) -> dict[str, object]:
+    out: dict[str, object] = {"blocks": t.budget.blocks, "registers": t.budget.registers, "slots": t.budget.slots}
+    out["registers_used"] = t.version.registers if t.version else None
+    out["slots_used"] = t.version.slots if t.version else None
+    out["blocks_per_sm"] = t.version.blocks_per_sm if t.version else None
+    out["cycles"] = t.version.cycles if t.version else None
+    out["local_bytes"] = t.version.local_bytes if t.version else None
+    out["reason"] = t.reason
+    return out
+
+
+def _explicit(request: Request) -> bool:
+    return request.registers is not None or request.slots is not None or request.blocks is not None
+
+
+def rewrite_kernel(module: Module, request: Request) -> Outcome:
+    """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
+    from binalloc.transform.rewrite.rewrite import require_rewritable
+
+    named = request.kernel or (request.launch.kernel if request.launch else None)
+    request = replace(request, kernel=find_kernel(module, named).name)
+    require_rewritable(module, request.kernel)
+    original = baseline(module, request)
+    running = request.emulate and request.launch is not None
+    if running:
+        request.progress(f"{request.kernel}: original, {original.blocks_per_sm} blocks per SM")
+        original = measure(original, request)
+    if _explicit(request):
+        return _explicit_rewrite(module, request, original, running)
+    return _automatic_rewrite(module, request, original, running)
+
+
+def explicit_budget(module: Module, request: Request) -> Budget:
+    """Registers and slots as asked; registers not given follow from the blocks or are all the machine allows, slots not
+    given are as many as fit beside the blocks that the registers allow."""
+    kernel = module.function(request.kernel)
+    threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
+    machine = request.machine
+    limit = machine.limits.registers_per_thread
+    if request.registers is not None and not 1 <= request.registers <= limit:
+        raise UsageError(
+            f"{machine.name} cannot give a thread that many registers",
+            place=Hint("{registers}"),
+            found=request.registers,
+            expected=f"1 to {limit}",
+        )
+    budget = Budget(0, limit, 0)
+    if request.blocks is not None:
+        found = next((b for b in levels(machine, threads, shared) if b.blocks == request.blocks), None)
+        if found is None:
+            most = max((b.blocks for b in levels(machine, threads, shared)), default=0)
+            raise Refused(
+                f"{request.blocks} blocks of {threads} threads are not resident at once on {machine.name}",
+                place=Hint("{blocks}"),
+                found=request.blocks,
+                expected=f"1 to {most}",
+            )
+        budget = found
+    registers = budget.registers if request.registers is None else request.registers
+    slots = request.slots
+    if slots is None:
+        blocks = request.blocks or machine.occupancy(registers, shared, threads).blocks_per_sm
+        slots = slots_for_blocks(machine, threads, shared, registers, blocks) or 0
+    needed = shared_with_slots(shared, threads, slots)
+    if needed > machine.limits.shared_per_block:
+        raise Refused(
+            "the slots do not fit a block's shared memory",
+            place=Hint("{slots}"),
+            found=f"{slots} slots, {needed} bytes with the kernel's own {shared}",
+            expected=f"at most {machine.limits.shared_per_block} bytes",
+            remedy="Ask for fewer slots.",
+        )
+    return Budget(budget.blocks, registers, slots)
+
+
+def _explicit_rewrite(module: Module, request: Request, original: Version, running: bool) -> Outcome:
+    from binalloc.transform.allocate.registers import Infeasible
+
+    budget = explicit_budget(module, request)
+    try:
+        version = build_version(module, request, budget.registers, budget.slots)
+    except Infeasible as e:
+        raise Refused(
+            f"{request.kernel} cannot do with so few registers ({e.message})",
+            file=module.path or None,
+            found=f"{budget.registers} registers per thread",
+            remedy=Hint("{minimum_registers} tells the fewest."),
+        ) from e
+    _require_blocks(module, request, version)
+    same = None
+    if running:
+        request.progress(f"{request.kernel}: rewritten, {version.blocks_per_sm} blocks per SM")
+        version = measure(version, request)
+        same = same_results(request, original, version)
+    outcome = Outcome(
+        request, original, version, True, same, False, _as_asked(request, version), [Tried(budget, version)]
+    )
+    if running:
+        outcome.local = local_version(module, request, budget.registers, version)
+        _explain(module, outcome)
+    return outcome
+
+
+def _require_blocks(module: Module, request: Request, version: Version) -> None:
+    """The blocks asked for beside registers or slots are resident, or it is refused."""
+    if request.blocks is None or version.blocks_per_sm >= request.blocks:
+        return
+    most = explicit_budget(module, replace(request, registers=None, slots=None))
+    raise Refused(
+        f"{request.blocks} blocks are not resident with that many registers and slots",
+        file=module.path or None,
+        found=f"{version.registers} registers and {version.slots} slots, with which {version.blocks_per_sm} are",
+        expected=f"at most {most.registers} registers, and {most.slots} slots beside so many",
+        remedy=Hint("Leave out {registers} and {slots}, or ask for fewer {blocks}."),
+    )
+
+
+def _as_asked(request: Request, version: Version) -> str:
+    """ "as asked", with what came out otherwise than its words suggest."""
+    notes = []
+    if request.blocks is not None and version.blocks_per_sm > request.blocks:
+        notes.append(f"{version.blocks_per_sm} blocks are resident with what {request.blocks} leave")
+    if request.registers is not None and version.registers < request.registers:
+        notes.append(f"{version.registers} of {request.registers} registers suffice")
+    if request.slots and version.slots < request.slots:
+        notes.append(f"{version.slots} of {request.slots} slots are needed")
+    return "; ".join(["as asked", *notes])
+
+
+def _automatic_rewrite(module: Module, request: Request, original: Version, running: bool) -> Outcome:
+    if request.policy == "exhaustive" and not running:
+        raise UsageError(
+            "the exhaustive policy measures every level in the emulator",
+            place=Hint("{policy}"),
+            expected="a launch file",
+            remedy=Hint("Give {launch}, or choose {policy} unified."),
+        )
+    if request.policy == "exhaustive":
+        tried, best, reason = search_exhaustive(module, request, original)
+    elif request.policy == "unified":
+        tried, best, reason = search_unified(module, request, original)
+        if best is not None and running:
+            best = measure(best, request)
+    else:
+        expected = "exhaustive or unified"
+        raise UsageError("no such policy", place=Hint("{policy}"), found=request.policy, expected=expected)
+    if best is None:
+        return Outcome(request, original, original, True, True if running else None, True, reason, tried)
+    budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)
+    local = local_version(module, request, budget.registers, best) if running else None
+    if request.policy == "exhaustive" and local is not None and _fewer(local, best):
+        best, reason = local, f"{reason}; slots do not pay here"
+        tried.append(Tried(Budget(budget.blocks, budget.registers, 0), local, "without slots"))
+    same = same_results(request, original, best) if running else None
+    outcome = Outcome(request, original, best, True, same, False, reason, tried, local=local)
+    if running:
+        _explain(module, outcome)
+    return outcome
+
+
+def _fewer(a: Version, b: Version) -> bool:
+    return a.cycles is not None and b.cycles is not None and a.cycles < b.cycles
+
+
+def _explain(module: Module, outcome: Outcome) -> None:
+    """Fill in what the speedup is made of."""
+    request, original = outcome.request, outcome.original
+    outcome.parts = split_speedup(request, original, outcome.rewritten, outcome.local)
+    ours = [fn.instrs for fn in reachable(original.module, request.kernel)]
+    given = reachable(module, request.kernel)
+    if original.allocated:
+        return
+    if [fn.instrs for fn in given] == ours:
+        outcome.rescheduling = 1.0
+    elif all(fn.info.machine == request.machine.name for fn in given):
+        as_given = measure(replace(original, module=module), request)
+        if as_given.cycles is not None and original.cycles:
+            outcome.rescheduling = as_given.cycles / original.cycles
+
+
+def split_speedup(request: Request, original: Version, final: Version, local: Version | None) -> dict[str, float]:
+    """The speedup's factors; their product is original.cycles / final.cycles.
+
+    occupancy: the original run with as many blocks resident as the final version, as if registers were free.
+    local_traffic: what spilling to local memory alone (`local`, same number of blocks) costs against that ideal.
+    slots: what keeping values in slots wins back. Without `local` the last two are one factor, `spills`.
+    """
+    assert original.cycles is not None
+    assert final.cycles is not None
+    ideal = original
+    if final.blocks_per_sm != original.blocks_per_sm:
+        request.progress(f"{request.kernel}: the original at {final.blocks_per_sm} blocks, as if registers were free")
+        ideal = measure(original, request, ideal_blocks=final.blocks_per_sm)
+    assert ideal.cycles is not None
+    parts = {"occupancy": original.cycles / ideal.cycles}
+    if local is None or local.cycles is None:
+        parts["spills"] = ideal.cycles / final.cycles
+        return parts
+    parts["local_traffic"] = ideal.cycles / local.cycles
+    parts["slots"] = local.cycles / final.cycles
+    return parts
+
+
+def local_version(module: Module, request: Request, registers: int, final: Version) -> Version | None:
+    """The baseline allocator `local` with the registers that `final` was given, measured; None if infeasible.
+
+    A version without slots is its own baseline.
+    """
+    if final.slots == 0:
+        return final
+    request.progress(f"{request.kernel}: allocator local, {registers} registers")
+    try:
+        return measure(build_version(module, request, registers, 0, "local"), request)
+    except Refused:
+        return None
+
+
+def add_provenance(outcome: Outcome, source: bytes) -> Module:
+    """The rewritten module with a record of what was done to which input."""
+    request = outcome.request
+    record: dict[str, object] = {
+        "tool": "binalloc",
+        "version": VERSION,
+        "input_sha256": hashlib.sha256(source).hexdigest(),
+        "kernel": request.kernel,
+        "machine": request.machine.name,
+        "allocator": request.allocator,
+        "registers": outcome.rewritten.registers,
+        "slots": outcome.rewritten.slots,
+        "policy": None if _explicit(request) else request.policy,
+    }
+    module = outcome.rewritten.module
+    module.provenance = [*module.provenance, record]
+    return module

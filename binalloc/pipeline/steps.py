@@ -1,0 +1,355 @@
+"""The single steps of the pipeline: rewrite for a budget, schedule, prove, measure; and what they pass on.
+
+`Request` says what is wanted, `Version` is one scheduled form of a kernel with its resources, `Tried` a level a search
+looked at. `binalloc.pipeline.pipeline` puts the steps together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
+from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.recognise import special_register
+from binalloc.isa.interface.view import view
+from binalloc.models.machines.budget import Budget, shared_with_slots
+from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.models.machines.reader import DEFAULT_MACHINE, Machine, load_machine
+from binalloc.names.kernels import choose_kernel
+
+if TYPE_CHECKING:
+    from binalloc.launch.file import Launch
+    from binalloc.verify.report import Finding
+
+OFF_CHIP = frozenset(("global", "local", "generic", "texture"))
+Progress = Callable[[str], None]
+
+
+def _silent(_: str) -> None:
+    """Progress nobody asked for."""
+
+
+class _MachineField:
+    """A machine, given as one, by name or by the path of its file."""
+
+    def __get__(self, request: object, owner: type | None = None) -> Machine:
+        if request is None:
+            return DEFAULT_MACHINE  # type: ignore[return-value]  # the field's default, which __set__ is handed
+        found: Machine = vars(request)["_machine"]
+        return found
+
+    def __set__(self, request: object, given: Machine | str | Path) -> None:
+        vars(request)["_machine"] = given if isinstance(given, Machine) else load_machine(given)
+
+
+class _LaunchField:
+    """A launch, given as one, by the path of its file, or not at all."""
+
+    def __get__(self, request: object, owner: type | None = None) -> Launch | None:
+        found: Launch | None = None if request is None else vars(request)["_launch"]
+        return found
+
+    def __set__(self, request: object, given: Launch | str | Path | None) -> None:
+        if isinstance(given, str | Path):
+            from binalloc.launch.file import load_launch
+
+            given = load_launch(given)
+        vars(request)["_launch"] = given
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to do with a kernel.
+
+    kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path of
+    its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
+    explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
+    `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
+    engine: numba or python. max_cycles: limit of each emulated run; None: no limit.
+    """
+
+    kernel: str = ""
+    machine: _MachineField = _MachineField()
+    launch: _LaunchField = _LaunchField()
+    registers: int | None = None
+    slots: int | None = None
+    blocks: int | None = None
+    policy: str = "exhaustive"
+    allocator: str = "best"
+    emulate: bool = True
+    engine: str = "numba"
+    max_cycles: int | None = DEFAULT_MAX_CYCLES
+    progress: Progress = _silent
+
+
+@dataclass(frozen=True)
+class Version:
+    """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
+    and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
+    name of the allocator where a baseline is not the original itself."""
+
+    module: Module
+    kernel: str
+    registers: int
+    slots: int
+    local_bytes: int
+    shared_bytes: int
+    blocks_per_sm: int
+    occupancy: float
+    instructions: int
+    limiters: tuple[str, ...]
+    cycles: int | None = None
+    stats: dict[str, Any] = field(default_factory=dict)
+    buffers: dict[str, Any] = field(default_factory=dict)
+    globals: dict[str, Any] = field(default_factory=dict)
+    solver: list[dict[str, object]] = field(default_factory=list)
+    allocated: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "registers": self.registers,
+            "slots": self.slots,
+            "local_bytes": self.local_bytes,
+            "shared_bytes": self.shared_bytes,
+            "blocks_per_sm": self.blocks_per_sm,
+            "occupancy": round(self.occupancy, 6),
+            "limiters": list(self.limiters),
+            "instructions": self.instructions,
+            "cycles": self.cycles,
+            "allocated": self.allocated or None,
+        }
+
+
+@dataclass
+class Tried:
+    """A level the search looked at: its budget, the version or the reason there is none."""
+
+    budget: Budget
+    version: Version | None
+    reason: str = ""
+
+
+def reachable(module: Module, kernel: str) -> list[Function]:
+    """The kernel and every function it may call, kernel first."""
+    from binalloc.analysis.callgraph import build_callgraph
+
+    names = {kernel, *build_callgraph(module, kernel).bottom_up}
+    return sorted((fn for fn in module if fn.name in names), key=lambda fn: fn.name != kernel)
+
+
+def find_kernel(module: Module, name: str | None) -> Function:
+    """The kernel that `name` means (`names.kernels`), or the only one. UsageError if it means none or several."""
+    kernels = module.kernels()
+    if name is None:
+        if len(kernels) != 1:
+            raise UsageError(
+                "the binary has several kernels" if kernels else "the binary has no kernel",
+                file=module.path or None,
+                found=", ".join(k.name for k in kernels) or "none",
+                remedy=Hint("Name one: {kernel}.") if kernels else None,
+            )
+        return kernels[0]
+    return module.function(choose_kernel(name, [k.name for k in kernels], module.path or None))
+
+
+def block_threads(kernel: Function, launch: Launch | None) -> int:
+    """Threads per block: the launch's, else the binary's required block size, else its launch bound."""
+    if launch is not None:
+        return launch.threads_per_block
+    if any(kernel.info.block):
+        x, y, z = (b or 1 for b in kernel.info.block)
+        return x * y * z
+    if kernel.info.max_threads:
+        return kernel.info.max_threads
+    raise UsageError(
+        "the block size is unknown",
+        place=f"kernel {kernel.name}",
+        expected="a launch file, or .block in the binary",
+        remedy=Hint("Give {launch}; or write `.block` into the source, or import PTX with {block_dim}."),
+    )
+
+
+def user_shared(kernel: Function, launch: Launch | None) -> int:
+    return kernel.info.shared_bytes + (launch.dynamic_shared if launch is not None else 0)
+
+
+def make_version(module: Module, request: Request) -> Version:
+    """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it."""
+    kernel = module.function(request.kernel)
+    threads = block_threads(kernel, request.launch)
+    slots = kernel.info.slot_bytes // 128
+    shared = shared_with_slots(user_shared(kernel, request.launch), threads, slots)
+    occupancy = request.machine.occupancy(kernel.info.registers, shared, threads)
+    if occupancy.blocks_per_sm == 0:
+        raise Refused(
+            f"no block of {kernel.name} fits on an SM of {request.machine.name}",
+            found=f"{kernel.info.registers} registers, {shared} shared bytes, {threads} threads",
+            expected=f"within the limits of {', '.join(occupancy.limiters)}",
+            remedy="Rewrite it with fewer registers or choose another machine.",
+        )
+    return Version(
+        module=module,
+        kernel=request.kernel,
+        registers=kernel.info.registers,
+        slots=slots,
+        local_bytes=kernel.info.local_bytes + kernel.info.spill_local,
+        shared_bytes=shared,
+        blocks_per_sm=occupancy.blocks_per_sm,
+        occupancy=occupancy.occupancy,
+        instructions=sum(len(fn) for fn in reachable(module, request.kernel)),
+        limiters=occupancy.limiters,
+    )
+
+
+def baseline(module: Module, request: Request) -> Version:
+    """What speedups are measured against: the original, its control codes set by the same pass as the rewritten ones.
+
+    A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
+    as it is: its baseline is allocator `local` with the most registers that do.
+    """
+    from binalloc.transform.schedule.schedule import schedule
+
+    try:
+        return make_version(schedule(module, request.machine), request)
+    except Refused:
+        kernel = module.function(request.kernel)
+        threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
+        most = registers_for_blocks(request.machine, threads, shared, 1)
+        if most is None or most < 1 or most >= kernel.info.registers:
+            raise
+        return replace(build_version(module, request, most, 0, "local"), allocated="local")
+
+
+def build_version(
+    module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
+) -> Version:
+    """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
+    from binalloc.isa.container.files import read_module, write_module
+    from binalloc.transform.rewrite.rewrite import rewrite_kernel as rewrite
+    from binalloc.transform.schedule.schedule import schedule
+    from binalloc.verify.checker import check
+
+    result = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
+    # What is proven is what will be written: the bytes, as a reader finds them.
+    rewritten = read_module(write_module(schedule(result.module, request.machine)), module.path)
+    report = check(module, rewritten, request.kernel)
+    if not report.ok:
+        raise _unproven(module, request, report.errors)
+    require_no_hazard(rewritten, request.machine)
+    return replace(make_version(rewritten, request), solver=[found.to_dict() for found in result.solver])
+
+
+def require_no_hazard(module: Module, machine: Machine) -> None:
+    """Refused where control codes scheduled for `machine` leave a hazard on some way through the code."""
+    from binalloc.verify.hazards.check import find_hazards
+
+    hazards = find_hazards(module, machine.unit_latencies)
+    if hazards:
+        raise Refused(
+            f"the control codes of the rewrite are wrong for {machine.name} ({len(hazards)} hazards)",
+            place=str(hazards[0]),
+            remedy="This is a defect of binalloc; nothing was written.",
+        )
+
+
+def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> BinallocError:
+    """Why no proof was found: the binary is beyond the checker's limits, the original depends on what was in a register
+    at launch or on where slots lie, or a defect of ours."""
+    from binalloc.analysis.dump import summary_dict
+    from binalloc.analysis.program import analyse
+
+    limit = next((f for f in findings if f.kind == "limit"), None)
+    if limit is not None:
+        return LimitHit(f"{request.kernel} is beyond what the checker follows", place=str(limit))
+    deep = next((f for f in findings if f.kind == "stack"), None)
+    if deep is not None:
+        return Refused(
+            f"{request.kernel} nests guarded calls so deep that, rewritten, its reconvergence stack may overflow",
+            file=module.path or None,
+            found=deep.found,
+            expected=deep.expected,
+            remedy="Make the calls unguarded (branch around them), or leave this kernel as it is.",
+        )
+    for name, fn in analyse(module, request.kernel, lift=True).functions.items():
+        for read in summary_dict(fn)["uninitialised"]:
+            return Refused(
+                f"{request.kernel} may read a value that nothing wrote; what it does then cannot be preserved",
+                file=module.path or None,
+                place=f".text.{name} word {read['index']}",
+                found=f"a read of {read['place']}",
+                remedy="Initialise it in the source.",
+            )
+    for function in reachable(module, request.kernel):
+        for index, instr in enumerate(function.instrs):
+            if (asked := special_register(instr)) in ("SR_SLOTBASE", "SR_TOTAL_SMEM"):
+                return Refused(
+                    f"{request.kernel} reads {asked}, which is another with slots",
+                    file=module.path or None,
+                    place=f".text.{function.name} word {index}",
+                    remedy=Hint("Ask for {slots} 0."),
+                )
+    return Refused(
+        f"the rewrite of {request.kernel} could not be proven right ({len(findings)} findings)",
+        place=str(findings[0]),
+        remedy="This is a defect of binalloc; nothing was written.",
+    )
+
+
+def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
+    """A `progress` for emulated runs that tells `show` in words how far the run of `what` is."""
+
+    def tell(cycles: int, ended: int, blocks: int) -> None:
+        show(f"{what}: {cycles:,} cycles, {ended} of {blocks} blocks ended")
+
+    return tell
+
+
+def measure(
+    version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
+) -> Version:
+    """The version with cycles, statistics and output buffers of an emulated run. Needs a launch."""
+    from binalloc.emulator.host.run import run
+
+    assert request.launch is not None
+    result = run(
+        version.module,
+        request.kernel,
+        request.launch,
+        request.machine,
+        engine=request.engine,
+        max_cycles=request.max_cycles,
+        blocks_per_sm=blocks,
+        ideal_blocks=ideal_blocks,
+        progress=run_progress(request.kernel, request.progress),
+    )
+    return replace(
+        version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals
+    )
+
+
+def same_results(request: Request, a: Version, b: Version) -> bool:
+    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer, and the same bits
+    in the module's global variables."""
+    from binalloc.launch.file import compare, compare_globals
+
+    assert request.launch is not None
+    launch = request.launch
+    return not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
+
+
+def static_counts(version: Version) -> tuple[int, int, int]:
+    """(instructions that are not off-chip accesses, off-chip accesses, spill accesses among those), static, over the
+    call graph."""
+    off = spills = total = 0
+    for fn in reachable(version.module, version.kernel):
+        for instr in fn.instrs:
+            total += 1
+            memory = view(instr).memory
+            if memory is not None and memory.space in OFF_CHIP:
+                off += 1
+                spills += memory.spill
+    return total - off, off, spills

@@ -1,0 +1,1 @@
+"""Values to registers, or to spill code."""

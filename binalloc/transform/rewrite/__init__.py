@@ -1,0 +1,1 @@
+"""The rewritten binary, from allocated code."""

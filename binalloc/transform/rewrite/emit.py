@@ -1,0 +1,241 @@
+"""From coloured virtual code with placed memory values back to a Loom function.
+
+Needs: a register for every value, a place (slot or local word) for every memory value, and per call the slot pointer's
+shift with the moves that pack live slots below it. Leaves: instructions with relinked branches and the instruction map;
+control codes are still to be set, call offsets are fixed once all functions have addresses.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from binalloc.bitset import bits
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Function, Instr, Origin
+from binalloc.isa.interface import build
+from binalloc.isa.interface.view import links, relink, rename
+from binalloc.isa.postdom import unusual_points
+from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.rewrite.normalise import Normalised
+from binalloc.transform.virtual.code import COPY, ENTRY, KEEP, RELOAD, STORE, Item, Operand, VCode, mask_of
+from binalloc.transform.virtual.liveness import liveness
+
+
+@dataclass
+class CallPlan:
+    """shift: slots the callee's stack starts above ours. moves: (from, to) slots, made before and undone after."""
+
+    shift: int = 0
+    moves: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass
+class MemoryPlan:
+    """slot_of: memory value -> slot relative to the slot pointer. local_of: memory value -> byte in local memory.
+
+    calls: one plan per call item, in code order. pointer: the slot pointer register, or -1 where the function and all
+    it calls use no slots.
+    """
+
+    slot_of: dict[int, int] = field(default_factory=dict)
+    local_of: dict[int, int] = field(default_factory=dict)
+    calls: list[CallPlan] = field(default_factory=list)
+    pointer: int = -1
+    is_kernel: bool = False
+
+
+@dataclass
+class Emitted:
+    """A finished function body. calls: word index -> callee name, to be linked when addresses are known."""
+
+    function: Function
+    calls: dict[int, str]
+
+
+def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
+    """Per call item (a register free just before it, one free just after it); -1 where none is."""
+    code = alloc.code
+    live = liveness(code)
+    out = []
+    for item, before, after in zip(code.items(), live.live_before, live.live_after, strict=True):
+        if item.callee:
+            busy_before = _registers(alloc, before | mask_of(item.uses))
+            busy_after = _registers(alloc, after | mask_of(item.defs))
+            out.append((_lowest(available & ~busy_before), _lowest(available & ~busy_after)))
+    return out
+
+
+def _registers(alloc: RegisterAllocation, values: int) -> int:
+    mask = 0
+    for v in bits(values):
+        mask |= 1 << alloc.colour[v]
+    return mask
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+class _Emitter:
+    def __init__(
+        self, alloc: RegisterAllocation, source: Normalised, plan: MemoryPlan, scratch: list[tuple[int, int]]
+    ) -> None:
+        self.code: VCode = alloc.code
+        self.colour = alloc.colour
+        self.source = source
+        self.plan = plan
+        self.scratch = scratch
+        self.instrs: list[Instr] = []
+        self.origin: list[int] = []
+        self.calls: dict[int, str] = {}
+        self.branches: list[tuple[int, int]] = []
+        self.call_number = 0
+
+    def run(self) -> Emitted:
+        start_of: dict[int, int] = {}
+        if self.plan.is_kernel and self.plan.pointer >= 0:
+            self._insert(build.slot_pointer(self.plan.pointer))
+        points = self._points()
+        for block in self.code.blocks:
+            if block.leader >= 0:
+                start_of[block.leader] = len(self.instrs)
+            start = len(self.instrs)
+            for item in block.items:
+                self._item(item)
+            if block.leader in points and start == len(self.instrs):
+                self._insert(build.nothing())
+            if self._only_a_call(block.leader, start):
+                start_of[block.leader] = self._guard_call(start)
+        self._link(start_of)
+        fn = self.source.function
+        to_original = self.source.origin
+        origin = [to_original[o] if o >= 0 else -1 for o in self.origin]
+        out = Function(fn.name, self.instrs, fn.info, list(fn.shared), self._labels(start_of), self._lines())
+        out.origin = Origin(fn.name, origin)
+        return Emitted(out, self.calls)
+
+    def _points(self) -> set[int]:
+        """Words of the source that are reconvergence points and must stay words of their own: else lanes that never
+        came to the point, or waited for another, would come to it with the word behind it. Empty where all are the
+        immediate post-dominators of their branches: lanes then come to both words anyway."""
+        return set(unusual_points(self.source.function).values())
+
+    def _only_a_call(self, leader: int, start: int) -> bool:
+        """Is the block just emitted from `start` nothing but the call of a detour that `normalise` made?"""
+        return (
+            start + 1 == len(self.instrs)
+            and start in self.calls
+            and self.source.origin[leader - 1] < 0
+            and self.branches[-1:] == [(start - 1, leader - 1)]
+        )
+
+    def _guard_call(self, at: int) -> int:
+        """Make one guarded call of the branch before `at` and the call there, as it was: a word and an entry of the
+        reconvergence stack less. Answers where it is."""
+        branch, call = self.instrs[at - 1], self.instrs[at]
+        self.instrs[at - 1 :] = [call.replace(guard=(branch.guard, not branch.guard_neg))]
+        del self.origin[at - 1]
+        self.branches.pop()
+        self.calls[at - 1] = self.calls.pop(at)
+        return at - 1
+
+    def _insert(self, instr: Instr, origin: int = -1) -> None:
+        self.instrs.append(instr)
+        self.origin.append(origin)
+
+    def _register(self, operand: Operand) -> int:
+        return self.colour[operand.values[0]]
+
+    def _item(self, item: Item) -> None:
+        guard = item.guard or build.ALWAYS
+        if item.kind == ENTRY:
+            return
+        if item.kind == COPY:
+            target, source = self._register(item.defs[0]), self._register(item.uses[0])
+            if target != source:
+                self._insert(build.copy(target, source, guard), item.origin)
+        elif item.kind == RELOAD:
+            self._insert(self._reload(self._register(item.defs[0]), item.memory, guard))
+        elif item.kind == STORE:
+            self._insert(self._store(self._register(item.uses[0]), item.memory, guard))
+        elif item.callee:
+            self._call(item)
+        else:
+            self._plain(item)
+
+    def _plain(self, item: Item) -> None:
+        assert item.instr is not None
+        fields = {o.field: self._register(o) for o in (*item.uses, *item.defs) if o.field not in ("", KEEP)}
+        if links(item.instr):
+            self.branches.append((len(self.instrs), item.origin))
+        instr = rename(item.instr, fields)
+        if item.guard is not None and not instr.guarded:  # an inserted instruction under its original's guard
+            instr = instr.replace(guard=item.guard)
+        self._insert(instr, item.origin)
+
+    def _reload(self, target: int, value: int, guard: build.Guard) -> Instr:
+        if value in self.plan.slot_of:
+            return build.load_slot(target, self.plan.pointer, self.plan.slot_of[value], guard)
+        return build.load_local(target, self.plan.local_of[value], guard)
+
+    def _store(self, source: int, value: int, guard: build.Guard) -> Instr:
+        if value in self.plan.slot_of:
+            return build.store_slot(source, self.plan.pointer, self.plan.slot_of[value], guard)
+        return build.store_local(source, self.plan.local_of[value], guard)
+
+    def _call(self, item: Item) -> None:
+        assert item.instr is not None
+        call = self.plan.calls[self.call_number] if self.plan.calls else CallPlan()
+        before, after = self.scratch[self.call_number]
+        self.call_number += 1
+        pointer = self.plan.pointer
+        for source, target in call.moves:
+            self._insert(build.load_slot(before, pointer, source))
+            self._insert(build.store_slot(before, pointer, target))
+        if call.shift:
+            self._insert(build.shift_pointer(pointer, call.shift))
+        self.calls[len(self.instrs)] = item.callee
+        self._insert(item.instr, item.origin)
+        if call.shift:
+            self._insert(build.shift_pointer(pointer, -call.shift))
+        for source, target in call.moves:
+            self._insert(build.load_slot(after, pointer, target))
+            self._insert(build.store_slot(after, pointer, source))
+
+    def _link(self, start_of: dict[int, int]) -> None:
+        """Point every branch at the first word of its target's block."""
+        for index, old in self.branches:
+            offsets = {}
+            for name, offset in links(self.source.function.instrs[old]).items():
+                leader = old + 1 + offset
+                if leader not in start_of:
+                    raise Refused("branch into code that was dropped", place=f"{self.source.function.name}+{old}")
+                offsets[name] = start_of[leader] - index - 1
+            self.instrs[index] = relink(self.instrs[index], offsets)
+
+    def _labels(self, start_of: dict[int, int]) -> dict[int, str]:
+        return {start_of[i]: name for i, name in sorted(self.source.function.labels.items()) if i in start_of}
+
+    def _lines(self) -> dict[int, tuple[str, int]]:
+        """Line table of the new code: a word has the line its original had, inserted words that of the word before."""
+        old_lines = self.source.function.lines
+        if not old_lines:
+            return {}
+        starts = sorted(old_lines)
+        out: dict[int, tuple[str, int]] = {}
+        last: tuple[str, int] | None = None
+        for index, old in enumerate(self.origin):
+            if old < 0:
+                continue
+            position = bisect_right(starts, old)
+            line = old_lines[starts[position - 1]] if position else None
+            if line is not None and line != last:
+                out[index] = line
+                last = line
+        return out
+
+
+def emit(alloc: RegisterAllocation, source: Normalised, plan: MemoryPlan, scratch: list[tuple[int, int]]) -> Emitted:
+    """The function `alloc` describes, as Loom instructions; see the module docstring."""
+    return _Emitter(alloc, source, plan, scratch).run()

@@ -1,0 +1,66 @@
+"""Guarded calls made plain: `@P CALL f` becomes `@!P BRA skip, skip; CALL f; skip:`, which means the same.
+
+(`emit` makes a guarded call of it again where nothing has come to stand beside the call.)
+
+Afterwards every call is executed by all lanes that reach it, so that its argument and result copies and the slot
+pointer's shifts need no guard of their own. A call that never executes (`@!PT`) becomes a NOP. Leaves the original
+untouched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.isa.instruction import Function, Instr
+from binalloc.isa.interface.build import branch, nothing
+from binalloc.isa.interface.view import links, relink
+from binalloc.isa.table.fields import NEVER, PT
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """function: the rewritten function; origin: per word the original's word, -1 where a branch was inserted."""
+
+    function: Function
+    origin: list[int]
+
+
+def expand_guarded_calls(fn: Function) -> Normalised:
+    """`fn` with its guarded direct calls expanded; other instructions keep their order."""
+    new_index: list[int] = []
+    count = 0
+    for instr in fn.instrs:
+        new_index.append(count)
+        count += 2 if _guarded_call(instr) and not _never_called(instr) else 1
+    new_index.append(count)
+    instrs: list[Instr] = []
+    origin: list[int] = []
+    for index, instr in enumerate(fn.instrs):
+        if _never_called(instr):
+            instrs.append(nothing())
+            origin.append(-1)
+            continue
+        if _guarded_call(instr):
+            instrs.append(branch(guard=(instr.guard, not instr.guard_neg), target=1, reconvergence=1))
+            origin.append(-1)
+            instr = instr.replace(guard=(PT, False))
+        here = len(instrs)
+        moved = {
+            name: new_index[index + 1 + offset] - here - 1
+            for name, offset in links(instr).items()
+            if 0 <= index + 1 + offset <= len(fn.instrs)
+        }
+        instrs.append(relink(instr, moved))
+        origin.append(index)
+    lines = {new_index[i]: line for i, line in fn.lines.items()}
+    labels = {new_index[i]: name for i, name in fn.labels.items()}
+    return Normalised(Function(fn.name, instrs, fn.info, fn.shared, labels, lines, fn.address), origin)
+
+
+def _never_called(instr: Instr) -> bool:
+    """`@!PT CALL`, direct or by address: no lane ever executes it."""
+    return (instr.guard, instr.guard_neg) == NEVER and instr.op.control in ("call", "call_indirect")
+
+
+def _guarded_call(instr: Instr) -> bool:
+    return instr.guarded and instr.op.control == "call"

@@ -1,0 +1,67 @@
+"""What the machine model says about one instruction, as the scheduler needs it: bit masks, latency, pairing.
+
+Needs instruction views and a machine model; leaves a `Timing` per node. Registers and predicates are numbered together
+(`R5` is place 5, `P2` is place 258), and sets of places are integers with one bit per place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from binalloc.isa.interface.view import PRED, Ref, View
+from binalloc.isa.timing import by_scoreboard
+
+if TYPE_CHECKING:
+    from binalloc.models.machines.reader import Machine
+
+SCOREBOARDS = 6
+FIRST_PREDICATE = 256
+ALL_PLACES = (1 << (FIRST_PREDICATE + 8)) - 1
+
+
+class Timing(NamedTuple):
+    """Places an instruction reads (`late`: those a scoreboard-guarded one reads after its issue) and writes.
+
+    latency: cycles from issue to result, 0 where the result is guarded by a scoreboard (`guarded`) instead. unit: the
+    unit's cycles in either case, the least after which a guarded result can be there.
+    """
+
+    reads: int
+    late: int
+    writes: int
+    latency: int
+    unit: int
+    guarded: bool
+
+
+def places(refs: Iterable[Ref]) -> int:
+    """The set of places that `refs` cover."""
+    mask = 0
+    for ref in refs:
+        first = ref.index + FIRST_PREDICATE if ref.file == PRED else ref.index
+        mask |= ((1 << ref.units) - 1) << first
+    return mask
+
+
+def timing(v: View, machine: Machine) -> Timing:
+    """The timing of an instruction on `machine`. Its unit decides: variable, or slower than a stall count can say."""
+    latency = machine.units[v.unit].latency
+    guarded = by_scoreboard(v.variable, latency)
+    uses = places(v.uses)
+    reads = uses if v.guard is None else uses | 1 << (FIRST_PREDICATE + v.guard[0])
+    return Timing(reads, uses if guarded else 0, places(v.defs), 0 if guarded else latency, latency, guarded)
+
+
+def may_pair(first: View, second: View, machine: Machine) -> bool:
+    """Whether the machine can start both in one cycle, dependences apart.
+
+    The rule: the schedulers issue two instructions of a warp, neither transfers control nor synchronises, they are not
+    both load/store, and their unit class and port group have ports for both.
+    """
+    if machine.schedulers.issue_width < 2 or first.control or second.control:
+        return False
+    if first.unit == second.unit and (first.unit == "lsu" or machine.units[first.unit].ports < 2):
+        return False
+    a, b = machine.units[first.unit].port_group, machine.units[second.unit].port_group
+    return a != b or all(group.ports >= 2 for group in machine.port_groups if group.name == a)

@@ -1,0 +1,1 @@
+"""Code on unlimited values, and its liveness."""

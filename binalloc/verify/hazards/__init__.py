@@ -1,0 +1,1 @@
+"""Static check of control codes."""

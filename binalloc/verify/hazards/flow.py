@@ -1,0 +1,183 @@
+"""What is in flight at each block: a forward data-flow problem over the hazard graph.
+
+Leaves per block, before it (`before`) and behind it (`behind`), what may be in flight on some way: an `InFlight`.
+
+Each block's effect is known in closed form: what it puts in flight, by how many cycles it ages what it found, which
+planes its waits leave. Calls are precise: a block knows what was put in flight since its function was entered and,
+apart from that, what happens to whatever was in flight at entry, so what one caller leaves in flight does not flow to
+others. A function's effect is that of the ways to its RETs. Planes only grow and ages only shrink, so the iteration
+ends.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from binalloc.isa.timing import LONGEST_STALL
+from binalloc.verify.hazards.graph import HazardGraph
+
+AGED = LONGEST_STALL
+"""An age at which no fixed result is in flight any more."""
+
+
+class InFlight(NamedTuple):
+    """Planes of `code`: the running thread's fixed results; variable results and late reads of the running
+    thread (`own`) and of lanes that parted from it at a branch (`others`)."""
+
+    fixed: int
+    own: int
+    others: int
+
+
+class Effect(NamedTuple):
+    """What a piece of code does: puts fixed results in flight and ages those there before by at least `age` cycles
+    (at most AGED); puts accesses in flight, of the running thread (`own`) and of others; leaves the planes in `kept`
+    of what it found, and those in `switched` of what was the running thread's, which is now others'."""
+
+    fixed: int
+    age: int
+    own: int
+    others: int
+    kept: int
+    switched: int
+
+    def join(self, other: Effect) -> Effect:
+        """Either of the two."""
+        return Effect(
+            self.fixed | other.fixed,
+            min(self.age, other.age),
+            self.own | other.own,
+            self.others | other.others,
+            self.kept | other.kept,
+            self.switched | other.switched,
+        )
+
+    def then(self, next_: Effect, width: int) -> Effect:
+        """First this, then the other."""
+        return Effect(
+            next_.fixed | self.fixed >> next_.age * width,
+            min(self.age + next_.age, AGED),
+            next_.own | self.own & next_.kept,
+            next_.others | self.others & next_.kept | self.own & next_.switched,
+            self.kept & next_.kept,
+            self.switched & next_.kept | self.kept & next_.switched,
+        )
+
+    def on(self, found: InFlight, width: int) -> InFlight:
+        """What is in flight behind the code if `found` is before it."""
+        return InFlight(
+            self.fixed | found.fixed >> self.age * width,
+            self.own | found.own & self.kept,
+            self.others | found.others & self.kept | found.own & self.switched,
+        )
+
+
+NOTHING = InFlight(0, 0, 0)
+
+
+class Flow:
+    """Solves for `graph`; see the module. `since[n]`: the effect of all ways from its function's entry to block n, None
+    where there is none; `summary[f]`: that of function f as a whole, None where it never returns."""
+
+    def __init__(self, graph: HazardGraph) -> None:
+        self.graph, self.code = graph, graph.code
+        n = len(graph.blocks)
+        self.width = self.code.width
+        self.effect = [self._effect(k) for k in range(n)]
+        self.over: list[list[int]] = [[] for _ in range(n)]
+        self._switches()
+        self.since: list[Effect | None] = [None] * n
+        self.summary: list[Effect | None] = [None] * len(self.code.functions)
+        self._solve()
+        self.entry = [NOTHING] * len(self.code.functions)
+        self._enter()
+        self.before = [self._before(k) for k in range(n)]
+        self.behind = [self.effect[k].on(self.before[k], self.width) for k in range(n)]
+
+    def _effect(self, number: int) -> Effect:
+        block, code = self.graph.blocks[number], self.code
+        kept = code.keep[0]
+        if block.drains:
+            return Effect(0, AGED, 0, 0, 0, 0)
+        fixed = pending = age = 0
+        for n in range(block.start, block.end):
+            if code.wait[n]:
+                kept &= code.keep[code.wait[n]]
+                pending &= code.keep[code.wait[n]]
+            fixed |= code.fixed[n]
+            pending |= code.pending[n]
+            if code.stall[n]:
+                fixed >>= code.stall[n] * self.width
+                age += code.stall[n]
+        return Effect(fixed, min(age, AGED), pending, 0, kept, 0)
+
+    def _switches(self) -> None:
+        """over[n]: blocks where other lanes may go on when those that ran block n are through."""
+        for split in self.graph.splits:
+            for side, other in (split.sides, split.sides[::-1]):
+                if side.start == split.point:
+                    continue
+                if other.start != split.point:
+                    for n in side.arrive:
+                        self.over[n].append(other.start)
+                for n in side.leave:
+                    self.over[n] += [other.start, split.point]
+        self.over = [sorted(set(blocks)) for blocks in self.over]
+
+    def _solve(self) -> None:
+        blocks, width = self.graph.blocks, self.width
+        dirty = bytearray(len(blocks))
+        for start in self.graph.entry:
+            if start >= 0:
+                self._flow(start, Effect(0, 0, 0, 0, self.code.keep[0], 0), dirty)
+        at = dirty.find(1)
+        while at >= 0:
+            dirty[at] = 0
+            block, since = blocks[at], self.since[at]
+            assert since is not None
+            out = since.then(self.effect[at], width)
+            for after in block.succ:
+                self._flow(after, out, dirty)
+            if block.callee >= 0 and (summary := self.summary[block.callee]) is not None:
+                self._flow(block.back, out.then(summary, width), dirty)
+            for after in self.over[at]:
+                self._flow(after, Effect(0, AGED, 0, out.own, 0, out.kept), dirty)
+            if block.returns:
+                self._return(block.function, out, dirty)
+            following = dirty.find(1, at + 1)
+            at = following if following >= 0 else dirty.find(1)
+
+    def _flow(self, at: int, effect: Effect, dirty: bytearray) -> None:
+        old = self.since[at]
+        joined = effect if old is None else old.join(effect)
+        if joined != old:
+            self.since[at] = joined
+            dirty[at] = 1
+
+    def _return(self, function: int, out: Effect, dirty: bytearray) -> None:
+        old = self.summary[function]
+        joined = out if old is None else old.join(out)
+        if joined != old:
+            self.summary[function] = joined
+            for site in self.graph.sites[function]:
+                if self.since[site] is not None:
+                    dirty[site] = 1
+
+    def _enter(self) -> None:
+        """What may be in flight where each function is entered; callers have the higher block numbers."""
+        calls = [b for b in reversed(self.graph.blocks) if b.callee >= 0 and self.since[b.number] is not None]
+        changed = True
+        while changed:
+            changed = False
+            for block in calls:
+                arriving = self.effect[block.number].on(self._before(block.number), self.width)
+                old = self.entry[block.callee]
+                joined = InFlight(old.fixed | arriving.fixed, old.own | arriving.own, old.others | arriving.others)
+                if joined != old:
+                    self.entry[block.callee] = joined
+                    changed = True
+
+    def _before(self, at: int) -> InFlight:
+        """What is in flight before a block: the effect of all ways to it on what is at its function's entry."""
+        since = self.since[at]
+        return NOTHING if since is None else since.on(self.entry[self.graph.blocks[at].function], self.width)

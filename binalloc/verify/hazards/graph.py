@@ -1,0 +1,305 @@
+"""Blocks of the checked code, the ways of a thread through them, and where the warp may go on with other lanes.
+
+A *thread's* way is the control flow graph with its calls and returns. A lane that waits while others run only gains
+time and waits for scoreboards, so for two instructions of one lane the ways on which it never waits are enough.
+
+Scoreboards are the warp's, so *other lanes* come in, where a warp splits at a divergent branch: when those that went
+one way have all come to the reconvergence point or have left (EXIT, RET), those that went the other way go on at that
+side's first word; when these leave, those that wait at the reconvergence point go on there. Either side may be first
+here, though ISA.md says which is. Between an instruction of one lane and a later one of another lie at least the first
+lane's way to an end of its side and the second lane's from where it waits; lanes that run between the two only add
+waits. Hence one such *switch* between the two is enough, and `Split` lists them.
+
+Where every reconvergence point is the immediate post-dominator, lanes cannot pass the point of an outer branch while
+they wait for that of an inner one. Elsewhere the branches that may be passed are found out (`passed`), and their sides
+end only where lanes leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.errors import MalformedInput
+from binalloc.isa.interface.view import successors
+from binalloc.isa.postdom import immediate_postdominators
+from binalloc.verify.hazards.code import HazardCode
+
+
+@dataclass(slots=True)
+class Block:
+    """Words `start` to `end` (not included) of the code; empty where a call returns to.
+
+    succ: next blocks on a thread's way, calls apart. callee: function called by the last word, or -1; `back`: where it
+    returns to. returns: ends in RET; leaves: in RET or EXIT. drains: code nobody can see may run next, so that
+    nothing may be in flight behind it.
+    """
+
+    number: int
+    function: int
+    start: int
+    end: int
+    succ: list[int] = field(default_factory=list)
+    callee: int = -1
+    back: int = -1
+    returns: bool = False
+    leaves: bool = False
+    drains: bool = False
+
+    @property
+    def inside(self) -> list[int]:
+        """Next blocks of the same function, calls passed over."""
+        return self.succ if self.callee < 0 else [*self.succ, self.back]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a divergent branch: its first block, and the blocks behind which its lanes may be through:
+    `arrive` steps to the reconvergence point, `leave` is an EXIT or RET."""
+
+    start: int
+    arrive: tuple[int, ...]
+    leave: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A divergent branch, the last word of `block`, with reconvergence point `point` (a block)."""
+
+    block: int
+    point: int
+    sides: tuple[Side, Side]
+
+
+class HazardGraph:
+    """blocks: numbered callees first, by address inside a function; entry[f]: the first of function f. sites[f]: the
+    blocks that call f. roots: functions that the launch or unseen code enters. strangers: words that call a function
+    that is not scheduled for this machine."""
+
+    def __init__(self, code: HazardCode) -> None:
+        self.code = code
+        self.blocks: list[Block] = []
+        self.entry = [-1] * len(code.functions)
+        self.sites: list[list[int]] = [[] for _ in code.functions]
+        self.strangers: list[int] = []
+        self.splits: list[Split] = []
+        self.starts: dict[int, int] = {}
+        numbers = {fn.address: n for n, fn in enumerate(code.functions) if fn.instrs}
+        self.callees: dict[int, int] = {}
+        for n, v in enumerate(code.views):
+            if v.control == "call":
+                callee = numbers.get(self._word(n) + 1 + v.instr.f["target"])
+                if callee is None:
+                    self.strangers.append(n)
+                else:
+                    self.callees[n] = callee
+        for f in self._callees_first():
+            self._cut(f)
+        self.preds: list[list[int]] = [[] for _ in self.blocks]
+        for block in self.blocks:
+            for after in block.inside:
+                self.preds[after].append(block.number)
+        self._drains()
+        for f in range(len(code.functions)):
+            self._splits(f)
+
+    def _word(self, node: int) -> int:
+        f = self.code.owner[node]
+        return self.code.functions[f].address + node - self.code.base[f]
+
+    def _callees_first(self) -> list[int]:
+        calls: list[list[int]] = [[] for _ in self.code.functions]
+        for node, callee in sorted(self.callees.items()):
+            calls[self.code.owner[node]].append(callee)
+        done: dict[int, None] = {}
+        entered: set[int] = set()
+        for root in range(len(calls)):
+            stack = [(root, iter(calls[root]))] if root not in entered else []
+            entered.add(root)
+            while stack:
+                f, rest = stack[-1]
+                step = next((c for c in rest if c not in entered), None)
+                if step is None:
+                    done[f] = None
+                    stack.pop()
+                else:
+                    entered.add(step)
+                    stack.append((step, iter(calls[step])))
+        return list(done)
+
+    # -- blocks
+
+    def _cut(self, f: int) -> None:
+        """The blocks of function f and the ways between them."""
+        code, base = self.code, self.code.base[f]
+        fn = code.functions[f]
+        size = len(fn.instrs)
+        leaders = {0} if size else set()
+        for i in range(size):
+            v = code.views[base + i]
+            if v.control in ("branch", "call", "call_indirect", "return", "exit"):
+                leaders.add(i + 1)
+            if v.control == "branch":
+                leaders.add(self._inside(f, i, fn.target(i)))
+                point = fn.reconvergence(i)
+                if point is not None:
+                    leaders.add(self._inside(f, i, point))
+        cuts = sorted(leaders - {size})
+        first = len(self.blocks)
+        for start, end in zip(cuts, [*cuts[1:], size], strict=True):
+            block = Block(len(self.blocks), f, base + start, base + end)
+            self.starts[block.start] = block.number
+            self.blocks.append(block)
+            if base + end - 1 in self.callees:
+                self.blocks.append(Block(block.number + 1, f, block.end, block.end))
+                block.callee, block.back = self.callees[block.end - 1], block.number + 1
+        if size:
+            self.entry[f] = first
+        for block in self.blocks[first:]:
+            self._link(block, f)
+
+    def _inside(self, f: int, index: int, target: int) -> int:
+        fn = self.code.functions[f]
+        if not 0 <= target < len(fn.instrs):
+            raise MalformedInput(
+                "a branch leaves its function",
+                file=self.code.path or None,
+                place=f"{fn.name}+{index}",
+                found=f"word {target}",
+                expected=f"a word from 0 to {len(fn.instrs) - 1}",
+            )
+        return target
+
+    def _link(self, block: Block, f: int) -> None:
+        code = self.code
+        last = block.end - 1
+        following = self.starts.get(block.end)
+        if following is not None and code.owner[block.end] != f:
+            following = None  # code that runs off its function's end
+        after = [] if following is None else [following]
+        if block.start == block.end:
+            block.succ = after
+            return
+        v = code.views[last]
+        if block.callee >= 0:
+            self.sites[block.callee].append(block.number)
+            block.succ = [block.back] if v.guard is not None else []
+            return
+        falls, jumps = successors(v.control, v.guard is not None)
+        out = set(after) if falls else set()
+        if jumps:
+            fn = code.functions[f]
+            out.add(self.starts[code.base[f] + fn.target(last - code.base[f])])
+        block.succ = sorted(out)
+        block.returns = v.control == "return"
+        block.leaves = v.control in ("return", "exit")
+
+    def _drains(self) -> None:
+        """Behind an indirect call, a RET to callers nobody can name, or an EXIT that takes lanes away from a caller,
+        unseen code may run."""
+        code = self.code
+        indirect = any(v.control == "call_indirect" for v in code.views)
+        self.roots = [f for f, fn in enumerate(code.functions) if fn.info.is_kernel or indirect or not self.sites[f]]
+        unseen = {f for f in self.roots if not code.functions[f].info.is_kernel}
+        for block in self.blocks:
+            control = code.views[block.end - 1].control if block.start < block.end else ""
+            device = not code.functions[block.function].info.is_kernel
+            block.drains = (
+                control == "call_indirect"
+                or (control == "return" and block.function in unseen)
+                or (control == "exit" and device)
+                or (control == "call" and block.callee < 0)
+            )
+
+    # -- where other lanes go on
+
+    def _splits(self, f: int) -> None:
+        """The divergent branches of function f."""
+        code, base = self.code, self.code.base[f]
+        fn = code.functions[f]
+        found: list[tuple[int, int, int, int]] = []  # block of the branch, both sides, point
+        targets: dict[int, int] = {}
+        for index in range(len(fn.instrs)):
+            v = code.views[base + index]
+            if v.control != "branch":
+                continue
+            targets[index] = fn.target(index)
+            point = fn.reconvergence(index)
+            sides = (index + 1, targets[index])
+            if v.guard is None or point is None or sides[0] >= len(fn.instrs):
+                continue
+            at = [self.starts[base + word] for word in (*sides, point)]
+            found.append((self._block_of(base + index), at[0], at[1], at[2]))
+        if not found:
+            return
+        passed = self._passed(f, found, targets)
+        groups: dict[tuple[int, bool], list[tuple[int, int, int, int]]] = {}
+        for branch in found:
+            groups.setdefault((branch[3], branch[0] in passed), []).append(branch)
+        for (point, through), branches in groups.items():
+            sides_of = self._sides({s for b in branches for s in b[1:3]}, point, through)
+            self.splits += [Split(b[0], point, (sides_of[b[1]], sides_of[b[2]])) for b in branches]
+
+    def _block_of(self, node: int) -> int:
+        """The block whose last word is `node`, a branch."""
+        start = node
+        while start not in self.starts:
+            start -= 1
+        return self.starts[start]
+
+    def region(self, starts: set[int], point: int) -> set[int]:
+        """Blocks reached from `starts` inside their function without entering `point` (-1: stop nowhere)."""
+        seen = starts - {point}
+        todo = sorted(seen)
+        while todo:
+            for after in self.blocks[todo.pop()].inside:
+                if after != point and after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+        return seen
+
+    def _sides(self, starts: set[int], point: int, through: bool) -> dict[int, Side]:
+        """The side from each of `starts`. All at once: which ends each block reaches, against the flow until nothing
+        changes."""
+        region = self.region(starts, -1 if through else point)
+        ordered = sorted(region, reverse=True)
+        ends = [n for n in ordered if self.blocks[n].leaves or point in self.blocks[n].succ]
+        reach = dict.fromkeys(ordered, 0)
+        for k, n in enumerate(ends):
+            reach[n] = 1 << k
+        changed = True
+        while changed:
+            changed = False
+            for n in ordered:
+                mask = reach[n]
+                for after in self.blocks[n].inside:
+                    mask |= reach[after] if through or after != point else 0
+                if mask != reach[n]:
+                    reach[n], changed = mask, True
+        out = {}
+        for start in sorted(starts):
+            mask = reach.get(start, 0) if through or start != point else 0
+            mine = [n for k, n in enumerate(ends) if mask >> k & 1]
+            arrive = tuple(n for n in mine if point in self.blocks[n].succ)
+            out[start] = Side(start, arrive, tuple(n for n in mine if self.blocks[n].leaves))
+        return out
+
+    def _passed(self, f: int, found: list[tuple[int, int, int, int]], targets: dict[int, int]) -> set[int]:
+        """Branches whose lanes may pass their reconvergence point while they wait for that of another branch."""
+        fn, base = self.code.functions[f], self.code.base[f]
+        nearest = immediate_postdominators(fn.instrs, targets)
+        size = len(fn.instrs)
+        words = {self.blocks[b[0]].end - 1 - base: self.blocks[b[3]].start - base for b in found}
+        if all(point == min(nearest[word], size - 1) for word, point in words.items()):
+            return set()
+        passed: set[int] = set()
+        regions = {b[0]: self.region({b[1], b[2]}, b[3]) for b in found}
+        changed = True
+        while changed:
+            changed = False
+            for block, one, two, point in found:
+                inner = [b for b in found if b[0] in regions[block] and b[3] != point]
+                if block not in passed and any(point in regions[b[0]] for b in inner):
+                    passed.add(block)
+                    regions[block] = self.region({one, two}, -1)
+                    changed = True
+        return passed
