@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import PRED0, Names, State, meet, pred_key, reg_key, shift_slots, slot_key, slot_of
-from binalloc.verify.product import Block, Edge, Node, Position, Product
+from binalloc.verify.lockstep import Block, Edge, Node, Position
+from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 from binalloc.verify.transfer import SLOT_ROW, Effects, Steps
 

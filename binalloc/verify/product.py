@@ -17,62 +17,21 @@ What cannot be shown becomes a `Finding`; a product with findings is incomplete 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from binalloc.verify.code import Code, text
 from binalloc.verify.lattice import Cond
+from binalloc.verify.lockstep import Block, Edge, Lockstep, Node, Position
 from binalloc.verify.reconvergence import Disagreement, compare
 from binalloc.verify.report import Finding
 
-Position = tuple[int, int]
 
-
-@dataclass(frozen=True)
-class Edge:
-    """To a node. passed: original positions executed alone on the way; condition: holds in the threads that go here."""
-
-    target: Position
-    passed: tuple[int, ...] = ()
-    condition: Cond | None = None
-
-    def open(self, known: frozenset[Cond]) -> bool:
-        """Can threads in which `known` holds go here?"""
-        return self.condition is None or (self.condition[0], not self.condition[1]) not in known
-
-
-@dataclass
-class Node:
-    """A step of the lockstep.
-
-    kind: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values), "match"
-    (the same operation), "branch", "call", "end" (RET or EXIT, guarded or not). passed: original positions executed
-    alone before the step.
-    """
-
-    kind: str
-    n: int
-    m: int
-    passed: tuple[int, ...] = ()
-    edges: list[Edge] = field(default_factory=list)
-
-
-@dataclass
-class Block:
-    """Nodes executed one after the other; the last one's edges leave the block."""
-
-    nodes: list[Node]
-
-
-class Product:
+class Product(Lockstep):
     """The lockstep graph of (old, new); `origin` is the hint. Read `findings` before using the blocks."""
 
     def __init__(self, old: Code, new: Code, origin: list[int]) -> None:
-        self.old, self.new, self.origin = old, new, origin
+        super().__init__(old, new)
+        self.origin = origin
         self.findings: list[Finding] = []
-        self.nodes: dict[Position, Node] = {}
         self.image = set(origin)
-        self.reconvergence: list[tuple[int, int]] = []
-        self.entry: Edge | None = None
         self.silent_locals: set[int] = set()
         self.matched: set[int] = set()
         self.calls: list[Node] = []

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from binalloc.verify.product import Edge, Node, Position, Product
+from binalloc.verify.lockstep import Edge, Lockstep, Node, Position
 
 Pair = tuple[int, int]
 Stack = tuple[Pair, ...]
@@ -43,7 +41,7 @@ class Disagreement(Exception):
         self.node, self.message, self.expected, self.found = node, message, expected, found
 
 
-def compare(product: Product) -> None:
+def compare(product: Lockstep) -> None:
     """Raises Disagreement unless the stacks of both programs agree at every step."""
     points_new = {rn for rn, _ in product.reconvergence}
     points_old = {ro for _, ro in product.reconvergence}
@@ -57,7 +55,7 @@ def compare(product: Product) -> None:
         _enumerate(product, ways)
 
 
-def _ways(product: Product, source: Position | None, edge: Edge, new: set[int], old: set[int]) -> Iterator[Way]:
+def _ways(product: Lockstep, source: Position | None, edge: Edge, new: set[int], old: set[int]) -> Iterator[Way]:
     work: list[tuple[Edge, tuple[int, ...], tuple[int, ...], int]] = [(edge, (), (), 0)]
     while work:
         e, seen_new, seen_old, length = work.pop()
@@ -75,7 +73,7 @@ def _ways(product: Product, source: Position | None, edge: Edge, new: set[int], 
             work.extend((x, seen_new, seen_old, length + 1) for x in node.edges)
 
 
-def _same_order(product: Product, ways: dict[Position | None, list[Way]]) -> bool:
+def _same_order(product: Lockstep, ways: dict[Position | None, list[Way]]) -> bool:
     to_new: dict[int, int] = {}
     to_old: dict[int, int] = {}
     for rn, ro in product.reconvergence:
@@ -84,7 +82,7 @@ def _same_order(product: Product, ways: dict[Position | None, list[Way]]) -> boo
     return all(tuple(to_new[p] for p in w.old) == w.new for group in ways.values() for w in group)
 
 
-def _enumerate(product: Product, ways: dict[Position | None, list[Way]]) -> None:
+def _enumerate(product: Lockstep, ways: dict[Position | None, list[Way]]) -> None:
     reached: dict[Position, set[Stack]] = {}
     work: list[tuple[Position | None, Stack]] = [(None, ())]
     while work:
@@ -108,7 +106,7 @@ def _enumerate(product: Product, ways: dict[Position | None, list[Way]]) -> None
                 work.append((way.target, left))
 
 
-def _pushed(product: Product, at: Position | None, stack: Stack) -> list[Stack]:
+def _pushed(product: Lockstep, at: Position | None, stack: Stack) -> list[Stack]:
     """The stacks after the step: a branch that names a point may push it."""
     node = None if at is None else product.nodes[at]
     if node is None or node.kind != "branch":

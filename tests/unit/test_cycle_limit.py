@@ -13,7 +13,8 @@ import pytest
 from binalloc.cli.common import progress
 from binalloc.cli.main import main
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.host.run import Device, run
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.run import run
 from binalloc.emulator.state.layout import CLOCK_END
 from binalloc.errors import LimitHit
 from binalloc.models.machines.reader import load_machine

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import engine
-from binalloc.emulator.host.run import Device, Resources
+from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.sm.issue import begin_cycle
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.load import check_registers

@@ -8,14 +8,12 @@ nothing."""
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from binalloc.emulator.host.device import Device
 from binalloc.emulator.state import layout as L
-
-if TYPE_CHECKING:
-    from binalloc.emulator.host.run import Device
 
 APART = 100_000  # cycles between the two moments: longer than any single wait
 STEPS = 2_048  # cycles with events over which the state is looked for again

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import engine as find_engine
-from binalloc.emulator.host.run import QUANTUM, Device, Resources
+from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.host.run import QUANTUM, drive
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.load import check_registers, reachable
 from binalloc.errors import KernelFault, LimitHit
@@ -88,7 +90,7 @@ class _Watched:
             return False, None
         device.bound(spans)
         try:
-            device.drive(None)
+            drive(device, None)
         except KernelFault:
             return True, _stopped(device)
         except LimitHit:

@@ -1,0 +1,248 @@
+"""One launch on one device: its records and memories set up, stepped, read back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from binalloc.emulator.checks.races import MAX_BLOCK_WARPS
+from binalloc.emulator.host.engine import Engine
+from binalloc.emulator.host.placing import BUFFER_ALIGN, Array, Symbols, place_buffers, place_textures, texture_row
+from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.load import Constants, Program
+from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE, Memories
+from binalloc.errors import Hint, LimitHit, Refused, UsageError
+from binalloc.isa.instruction import Function, Module
+from binalloc.launch.file import variable_name
+from binalloc.launch.types import Launch
+from binalloc.models.machines.model import Machine
+
+LOCAL_LIMIT = 512 << 20
+"""Bytes of local memory of all resident threads together that the emulator holds."""
+
+
+class Device:
+    """One launch on one device: staged program, records, memories."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        module: Module,
+        kernel: Function,
+        launch: Launch,
+        machine: Machine,
+        need: Resources,
+        resident: int,
+        sms: int,
+        buffers: dict[str, Array],
+        textures: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
+        self.kernel = kernel
+        self.need, self.host, self.sms_count = need, buffers, sms
+        if not 1 <= sms <= machine.chip.sms:
+            raise UsageError(
+                "number of SMs out of range", place=Hint("{sms}"), found=sms, expected=f"1 to {machine.chip.sms}"
+            )
+        self.g = engine.records(GLOBAL_DTYPE, 1)
+        self.sms = engine.records(SM_DTYPE, sms)
+        self.symbols = Symbols.of(launch, module, buffers)
+        self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
+        self.addresses |= self.symbols.addresses
+        self.images = textures if textures is not None else launch.make_textures()
+        handles = {name: i for i, name in enumerate(self.images, 1)}
+        listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
+        params = launch.parameters(listed, self.addresses | handles)
+        constants = Constants.build(({0: params} if params else {}) | self.symbols.constants)
+        self.program = Program(module, machine, constants)
+        self.memories = Memories(self.program.table)
+        self.memories.const = constants.words
+        self.memories.global_ = self._global_words(total)
+        self._put_launch(kernel, resident)
+        self._put_machine()
+        for name in ("start", "size"):
+            self.put(f"const_{name}", getattr(constants, name))
+        self._allocate(resident)
+
+    def put(self, name: str, value: Any) -> None:
+        """Set a field of the device record."""
+        self.engine.put(self.g, 0, name, value)
+
+    def _global_words(self, total: int) -> Array:
+        """Variables and buffers in one array; pages of it that nothing lies on cost no memory."""
+        self.base = L.VARIABLE_BASE if self.module.globals else L.GLOBAL_BASE
+        self.put("global_base", self.base)
+        images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
+        places, end = place_textures(self.images, images)
+        words = np.zeros(-(-end // 4), "<u4")
+        raw = words.view(np.uint8)
+        for v in self.module.globals:
+            at = v.address - self.base
+            raw[at : at + len(v.data)] = np.frombuffer(v.data, np.uint8)
+        for name, address in self.addresses.items():
+            data = self.host[name]
+            at = address - self.base
+            raw[at : at + data.nbytes] = data.reshape(-1).view(np.uint8)
+        for name, data in self.images.items():
+            raw[places[name] : places[name] + data.nbytes] = data.reshape(-1).view(np.uint8)
+        self.bound([(start, end) for _, start, end in self.places()])
+        self._put_textures(places)
+        return words
+
+    def _put_textures(self, places: dict[str, int]) -> None:
+        """The table of textures; a handle is a row's number, counted from 1."""
+        if len(places) > L.MAX_TEXTURES:
+            raise UsageError("too many textures", found=len(places), expected=f"at most {L.MAX_TEXTURES}")
+        rows = [texture_row(self.launch.argument(name), at) for name, at in places.items()]
+        table = np.zeros((L.MAX_TEXTURES, L.TX_COLUMNS), np.int64)
+        table[: len(rows)] = np.array(rows, np.int64).reshape(-1, L.TX_COLUMNS)
+        self.put("textures", len(rows))
+        self.put("texture", table)
+
+    def places(self) -> list[tuple[str, int, int]]:
+        """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""
+        out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
+        buffers = {k: v for k, v in self.host.items() if k not in self.symbols.names}
+        return out + [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
+
+    def bound(self, spans: list[tuple[int, int]]) -> None:
+        """Accesses to global memory must stay within one of `spans`."""
+        spans = sorted(spans)
+        if len(spans) > L.MAX_BUFFERS:
+            raise UsageError("too many buffers and variables", found=len(spans), expected=f"at most {L.MAX_BUFFERS}")
+        self.put("buffers", len(spans))
+        self.put("buffer_start", [a for a, _ in spans])
+        self.put("buffer_end", [b for _, b in spans])
+
+    def _put_launch(self, kernel: Function, resident: int) -> None:
+        need, info = self.need, kernel.info
+        values = {
+            "threads": need.threads, "warps_per_block": need.warps, "blocks": math.prod(self.launch.grid),
+            "entry": kernel.address, "code_words": len(self.program.table) - 1, "registers": need.registers,
+            "dynamic_shared": self.launch.dynamic_shared, "user_shared": need.user_shared, "slot_base": need.slot_base,
+            "slot_bytes": info.slot_bytes, "shared_total": need.shared, "local_user": need.local_user,
+            "local_total": need.local_total, "resident_limit": resident, "warp_limit": resident * need.warps,
+        }  # fmt: skip
+        for name, value in values.items():
+            self.put(name, value)
+        for axis, n, m in zip("xyz", self.launch.block, self.launch.grid, strict=True):
+            self.put(f"ntid_{axis}", n)
+            self.put(f"nctaid_{axis}", m)
+
+    def _put_machine(self) -> None:
+        m = self.machine
+        share = m.bytes_per_cycle_per_sm * self.sms_count
+        line = m.l1.line_bytes
+        values = {
+            "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count, "schedulers": m.schedulers.count,
+            "issue_width": m.schedulers.issue_width, "shared_latency": m.shared.latency,
+            "shared_atomic_latency": m.shared.atomic_latency, "shared_banks": m.shared.banks,
+            "l1_latency": m.l1.latency, "l1_sets": m.l1.sets, "l1_ways": m.l1.ways, "l1_local": m.l1.caches_local,
+            "l1_global": m.l1.caches_global, "memory_latency": m.memory.latency,
+            "memory_atomic_latency": m.memory.atomic_latency, "const_latency": m.constant.latency,
+            "sector_bytes": m.memory.sector_bytes, "line_bytes": line,
+            "sector_cost": max(1, round(m.memory.sector_bytes / share * (1 << L.FRACTION))),
+            "sector_shift": m.memory.sector_bytes.bit_length() - 1, "line_shift": line.bit_length() - 1,
+            "line_sectors": line // m.memory.sector_bytes,
+        }  # fmt: skip
+        for name, value in values.items():
+            self.put(name, int(value))
+        self._check_shapes()
+        groups = {group.name: i for i, group in enumerate(m.port_groups)}
+        for field_name in ("ports", "interval", "latency"):
+            self.put(f"unit_{field_name}", [getattr(m.units[u], field_name) for u in L.UNIT_NAMES])
+        self.put("unit_group", [groups[m.units[u].port_group] for u in L.UNIT_NAMES])
+        self.put("group_ports", [group.ports for group in m.port_groups])
+        clear = [sum(1 << (i * 8 + j) for i in range(8) for j in range(8) if (k >> i | k >> j) & 1) for k in range(64)]
+        self.put("clear_read", clear)
+
+    def _check_shapes(self) -> None:
+        """Machines larger than the record's arrays are refused, not run wrongly."""
+        m = self.machine
+        warps = self.need.warps * self.engine.get(self.g, 0, "resident_limit")
+        bounds = (
+            ("threads per block", self.need.threads, L.LANES * MAX_BLOCK_WARPS),
+            ("warps per SM", warps, L.MAX_WARPS),
+            ("warps per scheduler", -(-warps // m.schedulers.count), 61),
+            ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),
+            ("port groups", len(m.port_groups), L.MAX_GROUPS),
+            ("shared banks", m.shared.banks, L.MAX_BANKS),
+        )
+        for what, found, most in bounds:
+            if found > most:
+                raise Refused(
+                    f"{m.name} is larger than the emulator", place=what, found=found, expected=f"at most {most}"
+                )
+
+    def _allocate(self, resident: int) -> None:
+        need, mem = self.need, self.memories
+        warps = resident * need.warps * self.sms_count
+        mem.regs = np.zeros((warps, 256, L.LANES), np.uint32)
+        mem.hazard = np.zeros((warps, L.ROWS, 8), np.int64)
+        mem.shared = np.zeros((resident * self.sms_count, need.shared // 4 + 4), np.uint32)
+        _require_local(warps * L.LANES * need.local_total, need.local_total)
+        mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
+        for i in range(self.sms_count):
+            self.engine.put(self.sms, i, "id", i)
+            self.engine.put(self.sms, i, "warp_base", i * resident * need.warps)
+            self.engine.put(self.sms, i, "block_base", i * resident)
+            self.engine.put(self.sms, i, "last_time", -1)
+            self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
+            self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)
+
+    def watch(self, check: bool, race: bool) -> None:
+        """Switch poison and race detection on, with the memory they need."""
+        mem, info = self.memories, self.kernel.info
+        self.put("check", int(check))
+        self.put("race", int(race))
+        self.put("local_stack", info.local_stack)
+        if check:
+            mem.shadow = np.zeros(mem.shared.shape, np.int64)
+            mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
+        if race:
+            table = mem.program
+            narrow = (table[:, L.C_SPACE] == L.SPACE_SHARED) | (table[:, L.C_SPACE] == L.SPACE_GENERIC)
+            narrow &= (table[:, L.C_GROUP] == L.G_MEM) & (table[:, L.C_SIZE] < 4)
+            shift = 0 if narrow.any() else 2
+            self.put("race_shift", shift)
+            mem.races = np.zeros((mem.shared.shape[0], mem.shared.shape[1] * 4 >> shift, 40), np.int64)
+
+    def step(self, steps: int, limit: int) -> int:
+        """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
+        return self.engine.run_quantum(self.g, self.sms, *self.memories.arguments(), steps, limit)
+
+    def get(self, name: str) -> Any:
+        """A field of the device record."""
+        return self.engine.get(self.g, 0, name)
+
+    def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """What the launch left in its buffers and in the module's global variables."""
+        raw = self.memories.global_.view(np.uint8)
+        buffers = {}
+        for name, data in self.host.items():
+            if name not in self.addresses:  # in constant memory, which no kernel changes
+                buffers[name] = data.copy()
+                continue
+            at = self.addresses[name] - self.base
+            buffers[name] = raw[at : at + data.nbytes].copy().view(data.dtype).reshape(data.shape)
+        variables = {}
+        for v in self.module.globals:
+            at = v.address - self.base
+            kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
+            variables[v.name] = raw[at : at + v.size].copy().view(kind)
+        return buffers, variables
+
+
+def _require_local(total: int, each: int) -> None:
+    """LimitHit where the resident threads' local memory is more than the emulator will hold."""
+    if total > LOCAL_LIMIT:
+        raise LimitHit(
+            "the local memory of the resident threads is too large to emulate",
+            found=f"{each:,} bytes per thread, {total:,} together",
+            expected=f"at most {LOCAL_LIMIT:,} together",
+            remedy="Use less local memory per thread, or smaller blocks.",
+        )

@@ -1,0 +1,93 @@
+"""Where buffers, textures and the launch's contents of variables lie in the memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from binalloc.emulator.state import layout as L
+from binalloc.errors import UsageError
+from binalloc.isa.instruction import Module
+from binalloc.launch.types import Argument, Launch
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BUFFER_ALIGN = 256
+BUFFER_GAP = 4096
+
+
+@dataclass
+class Symbols:
+    """Variables of the binary that the launch fills. names: of its symbol arguments. addresses: of those in global
+    memory. constants: the binary's constant banks with the others' contents in place."""
+
+    names: set[str]
+    addresses: dict[str, int]
+    constants: dict[int, bytes]
+
+    @staticmethod
+    def of(launch: Launch, module: Module, contents: Mapping[str, Array]) -> Symbols:
+        """Raises UsageError for a variable that the binary has not or that is smaller than its contents."""
+        found = Symbols(set(), {}, dict(module.constants))
+        in_global = {v.name: v for v in module.globals}
+        in_bank = {c.name: c for c in module.constant_vars}
+        for a in launch.arguments:
+            if a.kind != "symbol":
+                continue
+            variable = in_global.get(a.name) or in_bank.get(a.name)
+            if variable is None or a.bytes > variable.size:
+                raise UsageError(
+                    "the binary has no such variable" if variable is None else "the variable is smaller",
+                    file=launch.path or None,
+                    place=f"argument {a.name}",
+                    found=f"{a.name}, {a.bytes} bytes",
+                    expected=(", ".join([*in_global, *in_bank]) or "a binary with variables")
+                    if variable is None
+                    else f"at most {variable.size} bytes",
+                )
+            found.names.add(a.name)
+            if a.name in in_global:
+                found.addresses[a.name] = in_global[a.name].address
+            else:
+                at = in_bank[a.name]
+                bank = found.constants[at.bank]
+                data = contents[a.name].tobytes()
+                found.constants[at.bank] = bank[: at.offset] + data + bank[at.offset + len(data) :]
+        return found
+
+
+def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:
+    """Offsets of the textures behind offset `at`, which is aligned, and the end of the last."""
+    places = {}
+    for name, data in images.items():
+        places[name] = at
+        at += -(-data.nbytes // BUFFER_ALIGN) * BUFFER_ALIGN
+    return places, at
+
+
+def texture_row(a: Argument, start: int) -> list[int]:
+    """One row of the table of textures, see the columns in `layout`."""
+    t = a.texture
+    assert t is not None
+    depth, height, width = (1, 1, *t.sides)[-3:]
+    modes = [L.ADDRESS_MODES.index(m) for m in (*t.address, "clamp", "clamp")[:3]]
+    kind, size = a.numpy_dtype.kind, a.numpy_dtype.itemsize
+    as_float = kind == "f" or t.read != "element"
+    return [
+        start, len(t.sides), width, height, depth, t.channels, size, L.TEXEL_KINDS.index(kind), int(as_float),
+        int(t.filter == "linear"), int(t.normalized), *modes,
+    ]  # fmt: skip
+
+
+def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:
+    """Addresses of the buffers, in their order, aligned and with unmapped gaps between them; bytes of the whole
+    span."""
+    addresses = {}
+    at = L.GLOBAL_BASE
+    for name, data in buffers.items():
+        addresses[name] = at
+        at += -(-(data.nbytes + BUFFER_GAP) // BUFFER_ALIGN) * BUFFER_ALIGN
+    return addresses, at - L.GLOBAL_BASE + 16
