@@ -15,11 +15,11 @@ demo: $(STAMP)
 	$(BIN)/python -m binalloc demo
 
 test: $(STAMP)
-	$(BIN)/python -m tests.warm
+	$(BIN)/python -m tests.support.kits.warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not full'
 
 test-full: $(STAMP)
-	$(BIN)/python -m tests.warm
+	$(BIN)/python -m tests.support.kits.warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # FUZZ_COUNT cases from FUZZ_SEED on; each target has its own number where none is given.
@@ -28,14 +28,14 @@ fuzz: FUZZ_COUNT ?= 10000
 fuzz: FUZZ_SEED ?= 0
 fuzz: FUZZ_JOBS ?= 2
 fuzz: $(STAMP)
-	$(BIN)/python -m tests.fuzz_programs --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
+	$(BIN)/python -m tests.fuzz.programs --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --jobs $(FUZZ_JOBS)
 
 # Damaged files and options through every command, in the bounds-checked build of the compiled engine.
 fuzz-inputs: FUZZ_COUNT ?= 200000
 fuzz-inputs: FUZZ_SEED ?= 1
 fuzz-inputs: FUZZ_JOBS ?= 2
 fuzz-inputs: $(STAMP)
-	$(BIN)/python -m tests.fuzz_inputs --bounds-checked --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) \
+	$(BIN)/python -m tests.fuzz.inputs --bounds-checked --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) \
 		--jobs $(FUZZ_JOBS)
 
 check: $(STAMP)
@@ -45,7 +45,7 @@ check: $(STAMP)
 
 # Hostile programs in the emulator, for five minutes; with BINALLOC_BOUNDSCHECK=1 every index is checked.
 fuzz-run: $(STAMP)
-	$(BIN)/python -m tests.fuzz_run --count 100000 --seconds 300 --modes
+	$(BIN)/python -m tests.fuzz.run --count 100000 --seconds 300 --modes
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.bench_path

@@ -22,7 +22,7 @@ from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import analyse
 from binalloc.analysis.webs import build_webs
 from binalloc.isa.instruction import Function
-from tests.analysis_programs import Line, add, bra, const, dadd, function, leave, load, module, mov, setp, store
+from tests.support.programs.analysis import Line, add, bra, const, dadd, function, leave, load, module, mov, setp, store
 
 T = TypeVar("T")
 

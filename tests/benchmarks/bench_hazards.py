@@ -15,7 +15,7 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import find_hazards
-from tests.program_builder import Code, module_of
+from tests.support.programs.builder import Code, module_of
 
 SIZES = (1_000, 10_000, 100_000)
 

@@ -17,9 +17,8 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
-from tests.generators import random_program, roomy_machine
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
+from tests.support.programs.random_programs import random_program, roomy_machine
 
 
 def process(label: str, *arguments: str) -> None:

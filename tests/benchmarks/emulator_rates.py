@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from tests.unit.emulator_kit import Module, go, module, op
+from tests.support.kits.emulator import Module, go, module, op
 
 
 def loop(body: list[object], rounds: int, prologue: list[object]) -> list[object]:

@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from binalloc.frontend.importer import import_ptx
+from tests.support.paths import SAMPLES
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 SUM_LIMIT, EACH_LIMIT = 1.15, 1.40
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from binalloc.isa.container import elf
 from binalloc.isa.container.files import read_module
-from tests.cli_kit import NAMES, SAMPLES, call, launch, loom, refused
+from tests.support.kits.cli import NAMES, SAMPLES, call, launch, loom, refused
 
 CALLCHAIN = (SAMPLES / "callchain.loom").read_bytes()
 READERS = (["disasm"], ["inspect"], ["schedule"], ["rewrite", "--registers", "8"], ["run"])

@@ -19,7 +19,7 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.container.files import read_module
 from binalloc.isa.container.write import write_elf
 from binalloc.launch.file import parse_launch
-from tests.cli_kit import ROOT, SAMPLES, call, launch, loom, refused
+from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom, refused
 
 KERNEL = ".kernel k\n.param {name} 8\n.block 32\n    MOV R1, 7\n    EXIT\n.end\n"
 LAUNCH = """kernel = "k"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,10 +19,10 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
-from tests.generators import random_program
-from tests.pair_text import module
+from tests.support.pairs.text import module
+from tests.support.paths import ROOT
+from tests.support.programs.random_programs import random_program
 
-ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 GTX680 = load_machine("gtx680")
@@ -182,7 +181,7 @@ from binalloc.isa.container.files import load, write_module
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
-from tests.generators import random_program
+from tests.support.programs.random_programs import random_program
 machine = load_machine("gtx680")
 for name, registers in (("callchain", 8), ("nbody", 32)):
     m = load(f"samples/{name}.loom")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,8 +23,8 @@ from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
+from tests.support.paths import SAMPLES
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 NAMES = tuple(sorted(p.stem for p in SAMPLES.glob("*.ptx")))
 GTX680 = load_machine("gtx680")
 REGISTERS = (20, 24, 32, 40)

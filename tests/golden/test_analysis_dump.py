@@ -19,7 +19,7 @@ from binalloc.analysis.dump import (
 )
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.instruction import Function, FunctionInfo, make
-from tests.analysis_programs import (
+from tests.support.programs.analysis import (
     add,
     bra,
     call,

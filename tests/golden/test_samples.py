@@ -4,7 +4,6 @@ references say what their formulas say."""
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,8 +14,8 @@ from binalloc.analysis.locations import REG_MASK
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.container.files import load
 from binalloc.launch.file import Launch, check_against, load_launch, reference_outputs
+from tests.support.paths import SAMPLES
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 REGISTER_ALIGNMENT = 8  # GTX680 reserves 256 registers at a time for a warp
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,8 @@ from binalloc.emulator.host.run import run
 from binalloc.isa.container.files import load
 from binalloc.launch.file import compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine
+from tests.support.paths import SAMPLES
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 
 

@@ -21,7 +21,19 @@ from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.webs import CALL, MEMORY, RETURN
 from binalloc.isa.instruction import Function
-from tests.analysis_programs import Line, bra, call, const, function, leave, module, mov, random_function, ret, setp
+from tests.support.programs.analysis import (
+    Line,
+    bra,
+    call,
+    const,
+    function,
+    leave,
+    module,
+    mov,
+    random_function,
+    ret,
+    setp,
+)
 
 
 def random_program(seed: int, guards: bool = True) -> ProgramAnalysis:

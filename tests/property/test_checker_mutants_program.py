@@ -1,4 +1,4 @@
-"""The checker against defects of whole programs: `tests.mutants_program` and `tests.mutants_flow` on real rewrites of
+"""The checker against defects of whole programs: `mutants_program` and `mutants_flow` on real rewrites of
 wide programs.
 
 A mutant must be rejected, or be equivalent: its kind stands in `HARMLESS`, with the way in which such a change can mean
@@ -26,12 +26,12 @@ from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
-from tests.generator_wide import wide_program
-from tests.mutants import Mutant
-from tests.mutants_flow import flow_mutants
-from tests.mutants_program import program_mutants
-from tests.pair_text import identity
-from tests.wide_cases import MACHINE, Buffers, emulate
+from tests.support.kits.wide_cases import MACHINE, Buffers, emulate
+from tests.support.pairs.mutants import Mutant
+from tests.support.pairs.mutants_flow import flow_mutants
+from tests.support.pairs.mutants_program import program_mutants
+from tests.support.pairs.text import identity
+from tests.support.programs.wide import wide_program
 
 PER_KIND = 2
 INPUTS = 4

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,10 +28,10 @@ from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
-from tests.generators import random_program, roomy_machine
-from tests.mutants import ALWAYS_WRONG, Mutant, mutants
+from tests.support.pairs.mutants import ALWAYS_WRONG, Mutant, mutants
+from tests.support.paths import SAMPLES
+from tests.support.programs.random_programs import random_program, roomy_machine
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 NAMES = ("callchain", "stencil3d")
 MORE = ("matmul", "nbody", "stencil2d")
 SEEDS = range(16)

@@ -1,6 +1,6 @@
-"""20,000 random corruptions of the samples: no traceback, no hang, no memory above 1 GiB. See tests/fuzz.py.
+"""20,000 random corruptions of the samples: no traceback, no hang, no memory above 1 GiB. See tests/fuzz.
 
-Another seed: `python -m tests.fuzz --seed 7`.
+Another seed: `python -m tests.fuzz.corruptions --seed 7`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
+
+from tests.support.paths import ROOT
 
 COUNT = 20_000
 
 
 def test_corrupted_samples_give_one_error_or_another_valid_program() -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz", "--count", str(COUNT), "--seed", "1"],
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-m", "tests.fuzz.corruptions", "--count", str(COUNT), "--seed", "1"],
+        cwd=ROOT,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""A short run of the fuzzing of every command; `make fuzz-inputs` is the long one. See tests/fuzz_inputs.py."""
+"""A short run of the fuzzing of every command; `make fuzz-inputs` is the long one. See tests/fuzz/inputs.py."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.paths import ROOT
+
 COUNT = 400
 
 
 def test_no_damaged_input_and_no_option_meets_a_defect(tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz_inputs", "--count", str(COUNT), "--seed", "short", "--keep", str(tmp_path)],
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-m", "tests.fuzz.inputs", "--count", str(COUNT), "--seed", "short", "--keep", str(tmp_path)],
+        cwd=ROOT,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

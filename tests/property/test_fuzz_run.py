@@ -1,4 +1,4 @@
-"""Hostile programs and launches in the compiled engine: faults and refusals, never a crash. See tests/fuzz_run.py."""
+"""Hostile programs and launches in the compiled engine: faults and refusals, never a crash. See tests/fuzz/run.py."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+
+from tests.support.paths import ROOT
 
 
 def fuzz_run(*options: str, **environment: str) -> dict[str, int]:
     """What a run in a process of its own counted."""
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz_run", "--seed", "1", *options],
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.run", "--seed", "1", *options],
+        cwd=ROOT,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,

@@ -16,12 +16,13 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import list_machines, load_machine
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import find_hazards
-from tests.control_mutants import KINDS, control_mutants
-from tests.generators import random_program, roomy_machine
 from tests.property.test_schedule_legality import machines, random_shape
-from tests.schedule_oracle import Oracle
+from tests.support.oracles.schedule import Oracle
+from tests.support.pairs.control_mutants import KINDS, control_mutants
+from tests.support.paths import SAMPLES
+from tests.support.programs.random_programs import random_program, roomy_machine
 
-SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.loom"))
+SAMPLES = sorted(SAMPLES.glob("*.loom"))
 ROOMY = roomy_machine()
 
 

@@ -6,7 +6,6 @@ import dataclasses
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,9 +15,10 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import Module, Place
 from binalloc.frontend.ptx.dump import format_module
 from binalloc.frontend.ptx.parser import parse
-from tests.ptx_generator import large_module
+from tests.support.paths import DATA
+from tests.support.ptx.text_generator import large_module
 
-DATA = sorted((Path(__file__).parent.parent / "data" / "ptx").glob("*.ptx"))
+DATA = sorted((DATA / "ptx").glob("*.ptx"))
 TEXTS = {p.stem: p.read_text() for p in DATA}
 TOKEN = re.compile(r"[\w$%.]+|\s+|.", re.DOTALL)
 ODD = [

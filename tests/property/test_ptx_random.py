@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ptx.differential import differences, emulated, interpreted
-from tests.ptx.generator import Options
-from tests.ptx.programs import generate
+from tests.support.ptx.differential import differences, emulated, interpreted
+from tests.support.ptx.generator import Options
+from tests.support.ptx.programs import generate
 
 SMALL = {"statements": 12, "functions": 1}
 SHAPES = {

@@ -13,7 +13,7 @@ from binalloc.isa.encoding.bulk import decode_words, encode_words
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.view import view
 from binalloc.transform.schedule.schedule import schedule
-from tests.generators import random_program, roomy_machine
+from tests.support.programs.random_programs import random_program, roomy_machine
 
 MACHINE = roomy_machine()
 SEEDS = 60

@@ -10,8 +10,8 @@ import pytest
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.reader import Machine, load_machine
 from binalloc.transform.schedule.schedule import schedule
-from tests.program_builder import ALWAYS, Code, Guard, module_of
-from tests.schedule_oracle import Oracle
+from tests.support.oracles.schedule import Oracle
+from tests.support.programs.builder import ALWAYS, Code, Guard, module_of
 
 REGISTERS = 8
 

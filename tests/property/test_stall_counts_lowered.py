@@ -13,8 +13,8 @@ from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.types import Launch
 from binalloc.transform.schedule.schedule import schedule
-from tests.generators import random_program, roomy_machine
-from tests.schedule_oracle import Oracle
+from tests.support.oracles.schedule import Oracle
+from tests.support.programs.random_programs import random_program, roomy_machine
 
 MACHINE = roomy_machine()
 

@@ -18,8 +18,8 @@ from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from binalloc.verify.hazards.check import find_hazards
-from tests.generator_unstructured import unstructured_program
-from tests.generators import roomy_machine
+from tests.support.programs.random_programs import roomy_machine
+from tests.support.programs.unstructured import unstructured_program
 
 MACHINE = roomy_machine()
 MAX_CYCLES = 6000

@@ -16,8 +16,8 @@ from binalloc.isa.instruction import Function
 from binalloc.isa.interface.view import view
 from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
-from tests.generator_wide import wide_program
-from tests.wide_cases import ALLOCATORS, MACHINE, MAX_CYCLES, judge
+from tests.support.kits.wide_cases import ALLOCATORS, MACHINE, MAX_CYCLES, judge
+from tests.support.programs.wide import wide_program
 
 PROGRAMS = 500
 PARTS = 20

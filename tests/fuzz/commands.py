@@ -1,0 +1,193 @@
+"""The command lines of the fuzzing: every command, its options at random, with files damaged or not.
+
+Needs `material`. `commands` writes the files a case needs into its folder and gives the arguments and stdin.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from binalloc.cli.common import CYCLES_LIMIT
+from tests.fuzz.material import STRINGS, Material, damaged
+
+INTEGERS = (
+    "0", "-1", "1", "3", "8", "40", "63", "64", "255", "256", "1024", "65536", "2147483648", "9223372036854775807",
+    "9223372036854775808", "18446744073709551616", "9" * 5000, "nan", "1e3", "0x10", "\u0661", " 7", "1_000", "",
+)  # fmt: skip
+RUN_CYCLES = "3000"
+ENGINES = (*["numba"] * 40, "python")
+OUTPUTS = (*["out.loom"] * 40, "-", "-", ".", "..", "", "missing/out", "/", "out\n.loom", "a" * 300)
+
+Case = tuple[list[str], bytes]
+
+
+class Making:
+    """One case in the making."""
+
+    def __init__(self, rng: random.Random, material: Material, folder: Path) -> None:
+        self.rng = rng
+        self.material = material
+        self.folder = folder
+        self.stdin = b""
+        self.kernel = ""
+
+    def file(self, kind: str, name: str) -> str:
+        """A file of that kind, mostly damaged; its path, or - with the bytes on stdin. Some paths lead nowhere."""
+        rng = self.rng
+        data, kernel = self.material.damaged(rng, self.material.pick(rng, kind))
+        self.kernel = kernel or self.kernel
+        return self.put(data, name)
+
+    def put(self, data: bytes, name: str) -> str:
+        odd = self.rng.random()
+        if odd < 0.02:
+            return self.rng.choice((".", "", "nothing", *(s for s in STRINGS if "\0" not in s)))
+        if odd < 0.08 and not self.stdin:
+            self.stdin = data
+            return "-"
+        if odd < 0.12:
+            name = self.rng.choice(("\x1b[31m.", "two\nlines.", "\u202e.", "-o.", "\udcff.")) + name
+        (self.folder / name).write_bytes(data)
+        return name if not name.startswith("-") else f"./{name}"
+
+    def maybe(self, share: float, *args: str) -> list[str]:
+        return list(args) if self.rng.random() < share else []
+
+    def integer(self) -> str:
+        return self.rng.choice(INTEGERS)
+
+    def output(self, share: float) -> list[str]:
+        return self.maybe(share, "-o", self.rng.choice(OUTPUTS))
+
+    def machine(self, share: float) -> list[str]:
+        if self.rng.random() > share:
+            return []
+        odd = self.rng.random()
+        named = self.rng.choice(("gtx680", "c2075", "gpgpusim-sharing", self.rng.choice(STRINGS)))
+        return ["--machine", named if odd < 0.3 else self.file("machine", "machine.toml")]
+
+    def kernel_name(self, share: float) -> list[str]:
+        return self.maybe(share, "--kernel", self.rng.choice((self.kernel, "B", *STRINGS)))
+
+    def launch(self, share: float) -> list[str]:
+        """The launch file of the kernel, or another, with limits that keep a run short."""
+        rng = self.rng
+        if rng.random() > share:
+            return []
+        npy = self.material.files["npy"][0]
+        npy = npy.data if rng.random() < 0.6 else damaged(rng, self.material.pick(rng, "npy"))
+        (self.folder / "x.npy").write_bytes(npy)
+        files = [f for f in self.material.files["launch"] if f.kernel == self.kernel] or self.material.files["launch"]
+        file = rng.choice(files)
+        data = file.data if rng.random() < 0.75 else damaged(rng, file)
+        size = rng.choice(("full", *STRINGS[:4])) if rng.random() < 0.03 else "test"
+        out = ["--launch", self.put(data, "launch.toml"), "--size", size]
+        out += ["--engine", rng.choice(ENGINES)]
+        cycles = self.integer() if rng.random() < 0.05 else RUN_CYCLES
+        number = cycles.isascii() and cycles.strip().isdigit()
+        return [*out, "--max-cycles", RUN_CYCLES if number and 3000 < int(cycles[:30]) < CYCLES_LIMIT else cycles]
+
+
+def _asm(m: Making) -> list[str]:
+    return ["asm", m.file("lasm", "x.lasm"), *m.output(0.8), *m.maybe(0.2, "--schedule", m.rng.choice(("gtx680", "x")))]
+
+
+def _disasm(m: Making) -> list[str]:
+    return ["disasm", m.file("loom", "x.loom"), *m.output(0.2)]
+
+
+def _inspect(m: Making) -> list[str]:
+    views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
+    chosen = m.rng.sample(views, m.rng.choice((0, 1, 1, 2))) + m.maybe(0.01, "--minimum")
+    return ["inspect", m.file("loom", "x.loom"), *chosen, *m.kernel_name(0.1), *m.machine(0.1)]
+
+
+def _schedule(m: Making) -> list[str]:
+    return ["schedule", m.file("loom", "x.loom"), *m.output(0.9), *m.machine(0.5)]
+
+
+def _run(m: Making) -> list[str]:
+    out = ["run", m.file("loom", "x.loom"), *m.launch(0.97), *m.kernel_name(0.05), *m.machine(0.1)]
+    # The checking build of the compiled engine is another to compile; the code is the same.
+    out += m.maybe(0.02, "--check", "--race", "--engine", "python") + m.maybe(0.2, "--reference")
+    out += m.maybe(0.2, "--save", m.rng.choice(("saved", "out\x1b", "reference.py", "x.loom", "a/b/c")))
+    return out + m.maybe(0.05, "--sms", m.integer())
+
+
+def _rewrite(m: Making) -> list[str]:
+    out = ["rewrite", m.file("loom", "x.loom"), *m.launch(0.8), *m.output(0.7), *m.machine(0.1), *m.kernel_name(0.05)]
+    out += m.maybe(0.85, "--registers", m.rng.choice(("6", "8", "16", "40", m.integer())))
+    out += m.maybe(0.5, "--slots", m.rng.choice(("0", "2", "4", m.integer()))) + m.maybe(0.1, "--blocks", m.integer())
+    out += m.maybe(0.05, "--policy", "unified") + m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate")
+    return out + m.maybe(0.3, "--allocator", m.rng.choice(("local", "unified", "best", m.rng.choice(STRINGS))))
+
+
+def _pair(m: Making) -> list[str]:
+    """Original and rewritten, one of them damaged."""
+    rng = m.rng
+    first = m.material.files["loom"][0]
+    pair = [first.data, m.material.rewritten.data]
+    at = rng.randrange(2)
+    pair[at] = damaged(rng, (first, m.material.rewritten)[at])
+    m.kernel = first.kernel
+    names = [m.put(data, name) for data, name in zip(pair, ("old.loom", "new.loom"), strict=True)]
+    return names if rng.random() < 0.9 else names[::-1]
+
+
+def _verify(m: Making) -> list[str]:
+    return ["verify", *_pair(m), *m.kernel_name(0.05), *m.machine(0.05), *m.launch(0.3)]
+
+
+def _diff(m: Making) -> list[str]:
+    return ["diff", *_pair(m), *m.kernel_name(0.1)]
+
+
+def _machines(m: Making) -> list[str]:
+    out = ["machines", *m.maybe(0.7, m.file("machine", "machine.toml")), *m.maybe(0.5, "--occupancy"), *m.machine(0.2)]
+    for name in ("--registers", "--shared", "--threads", "--carveout"):
+        out += m.maybe(0.15, name, m.integer())
+    return out + m.maybe(0.15, "--cc", m.rng.choice(("3.0", "7.0", *STRINGS)))
+
+
+def _import_ptx(m: Making) -> list[str]:
+    out = ["import-ptx", m.file("ptx", "x.ptx"), *m.output(0.5), *m.machine(0.05), *m.kernel_name(0.1)]
+    return out + m.maybe(0.2, "--block-dim", ",".join(m.integer() for _ in range(m.rng.choice((1, 2, 3, 4)))))
+
+
+def _demo(m: Making) -> list[str]:
+    """Mostly of a sample that does not read; good ones take seconds."""
+    samples = m.folder / "samples"
+    samples.mkdir()
+    (samples / "k.loom").write_bytes(damaged(m.rng, m.material.rewritten))
+    (samples / "k.toml").write_bytes(damaged(m.rng, m.material.files["launch"][0]))
+    return ["demo", "--samples", m.rng.choice(("samples", ".", "nowhere")), "--size", "test", *m.machine(0.2)]
+
+
+def _wild(m: Making) -> list[str]:
+    """A command line of words put together at random."""
+    words = ["asm", "run", "rewrite", "x.loom", "--json", "-o", "--launch", "--help", "-V", *STRINGS, *INTEGERS]
+    return [m.rng.choice(words) for _ in range(m.rng.randrange(5))]
+
+
+COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
+    "asm": (14, _asm), "disasm": (14, _disasm), "inspect": (14, _inspect), "schedule": (8, _schedule),
+    "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
+    "machines": (8, _machines), "import-ptx": (8, _import_ptx), "anything": (3, _wild),
+}  # fmt: skip
+
+
+RUNNERS = {"run", "rewrite", "verify", "demo"}
+"""The commands that may run the emulator."""
+
+
+def commands(rng: random.Random, material: Material, folder: Path, only: list[str]) -> Case:
+    """The arguments of one case, and what it gets on stdin. only: of these commands, where there are any."""
+    making = Making(rng, material, folder)
+    names = only or list(COMMANDS)
+    name = rng.choices(names, [COMMANDS[name][0] for name in names])[0]
+    args = COMMANDS[name][1](making)
+    if rng.random() < 0.3:
+        args.append("--json")
+    return [a.replace("\0", "") for a in args], making.stdin

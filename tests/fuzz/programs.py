@@ -1,0 +1,127 @@
+"""Long runs of wide programs: `python -m tests.fuzz.programs --count 10000` (`make fuzz`).
+
+Each seed's program is rewritten by every allocator (by the exact one on a part of them), checked and emulated; see
+`wide_cases`. Progress goes to stderr, failures and the summary to stdout. A run is resumed by `--seed`, a failure
+repeated by `--seed N --count 1`; `--shrink` looks for a smaller program that fails in the same way. Exit status 1 if
+anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.support.kits.wide_cases import ALLOCATORS, EXACT, Report, judge
+from tests.support.programs.wide import wide_options
+
+EXACT_EVERY = 20
+CASE_SECONDS = 300
+PROGRESS_SECONDS = 10.0
+SIMPLER: tuple[dict[str, object], ...] = (
+    {"kernels": 1, "addresses": False}, {"chain": 0}, {"callees": 0}, {"callees": 1}, {"depth": 0}, {"depth": 1},
+    {"size": 4}, {"size": 8}, {"size": 15}, {"registers": 8}, {"registers": 12}, {"registers": 16}, {"block": 32},
+    {"grid": 1}, {"shared": False}, {"local": False}, {"wide": False}, {"floats": False}, {"atomics": False},
+    {"guards": 0.1}, {"aliases": False}, {"hops": False}, {"odd_points": 0.0}, {"uniform": 0.0}, {"arrays": False},
+    {"generic": False}, {"dynamic": 0}, {"barriers": False}, {"leaving": False}, {"ends": False}, {"stack": ""},
+    {"flags": False}, {"addresses": False},
+)  # fmt: skip
+
+
+def allocators(seed: int) -> tuple[str, ...]:
+    """All heuristic ones; the exact one for one small program in so many."""
+    small = wide_options(seed).registers <= 24
+    return (*ALLOCATORS, EXACT) if seed % EXACT_EVERY == 0 and small else ALLOCATORS
+
+
+def one(seed: int) -> Report:
+    """The report of one seed; a case that takes too long is a failure."""
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(CASE_SECONDS)
+    try:
+        return judge(seed, allocators(seed))
+    except TimeoutError:
+        return Report(seed, [("too long", f"more than {CASE_SECONDS} seconds")])
+    finally:
+        signal.alarm(0)
+
+
+def warm() -> None:
+    """Compile the emulator, which may take minutes, before any case is timed."""
+    judge(0, ())
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError
+
+
+def shrink(seed: int, kind: str) -> dict[str, object]:
+    """Options that leave out what a failure of that kind does not need."""
+    options: dict[str, object] = {}
+    for simpler in SIMPLER:
+        given = {**options, **simpler}
+        drawn = wide_options(seed)
+        if replace(drawn, **given) == replace(drawn, **options):  # type: ignore[arg-type]
+            continue
+        try:
+            report = judge(seed, allocators(seed), given)
+        except Exception:
+            continue
+        if any(k == kind for k, _ in report.failures):
+            options = given
+    return options
+
+
+def reports(seeds: range, jobs: int) -> Iterator[Report]:
+    """Of all seeds, in their order."""
+    if jobs == 1:
+        yield from map(one, seeds)
+        return
+    with multiprocessing.Pool(jobs, maxtasksperchild=200) as pool:
+        yield from pool.imap(one, seeds, chunksize=4)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=10000)
+    parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further program after these")
+    parser.add_argument("--shrink", action="store_true", help="look for smaller programs that fail in the same way")
+    a = parser.parse_args()
+    warm()
+    total: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    started = told = time.monotonic()
+    following = a.seed
+    for report in reports(range(a.seed, a.seed + a.count), a.jobs):
+        following = report.seed + 1
+        total.update(report.counts)
+        for kind, text in report.failures:
+            failed[kind] += 1
+            print(f"seed {report.seed}: {kind}: {text}", flush=True)
+            if a.shrink:
+                print(f"    fails too with {shrink(report.seed, kind)}", flush=True)
+        now = time.monotonic()
+        if now - told > PROGRESS_SECONDS:
+            told = now
+            print(f"{following - a.seed} of {a.count} programs, {failed.total()} failures", file=sys.stderr, flush=True)
+        if now - started > a.seconds:
+            break
+    print(f"{following - a.seed} programs of seeds {a.seed} to {following - 1} in {time.monotonic() - started:.0f} s:")
+    for name, n in sorted(total.items()):
+        print(f"  {n:8} {name}")
+    for kind, n in sorted(failed.items()):
+        print(f"  {n:8} FAILED: {kind}")
+    print(f"go on with --seed {following}" if following < a.seed + a.count else "all done")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Runs the command line in-process and holds what every command must keep: streams, exit codes, no traceback."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from click.testing import CliRunner
+
+from binalloc.cli.main import main
+from tests.support.paths import ROOT
+
+SAMPLES = ROOT / "samples"
+NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
+
+
+@dataclass
+class Answer:
+    """Exit code and both streams of one command."""
+
+    code: int
+    out: str
+    err: str
+    raw: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def loom(name: str) -> str:
+    return str(SAMPLES / f"{name}.loom")
+
+
+def launch(name: str) -> list[str]:
+    """Options for the small launch of a sample on the engine that needs no compilation."""
+    return ["--launch", str(SAMPLES / f"{name}.toml"), "--size", "test", "--engine", "python"]
+
+
+def call(*args: str, stdin: bytes | None = None) -> Answer:
+    """Run one command; fails if anything but SystemExit came out of it, or if it met a defect."""
+    result = CliRunner().invoke(main, list(args), input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code != 70, result.stderr
+    assert "Traceback" not in result.output
+    return Answer(result.exit_code, result.stdout, result.stderr, result.stdout_bytes)
+
+
+def refused(code: int, *args: str, stdin: bytes | None = None) -> str:
+    """Run a command that must fail with `code`: one line on stderr, nothing on stdout; with --json an error object
+    that says the same. Returns the line."""
+    answer = call(*args, stdin=stdin)
+    assert answer.code == code, (answer.code, answer.err)
+    assert answer.out == ""
+    assert answer.err.startswith("binalloc: error: ")
+    assert answer.err.count("\n") == 1, answer.err
+    again = call(*args, "--json", stdin=stdin)
+    assert again.code == code
+    assert again.json["error"]["exit_code"] == code
+    assert again.json["schema_version"] == 1
+    return answer.err

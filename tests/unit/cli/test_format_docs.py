@@ -1,0 +1,43 @@
+"""The pages on launch and machine files name every key and choice the readers know, and their examples are valid."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from binalloc.launch import arguments, schema
+from binalloc.launch.types import DTYPES
+from binalloc.models.machines.model import RULES
+from binalloc.models.machines.reader import load_machine
+from tests.support.kits.cli import ROOT
+
+LAUNCH = (ROOT / "binalloc/launch/LAUNCH.md").read_text()
+MACHINES = (ROOT / "binalloc/models/MACHINES.md").read_text()
+
+
+def test_the_launch_page_names_every_key_and_choice() -> None:
+    keys = {*schema._TOP, *schema._SIZE, *arguments._COMPARES, *DTYPES, *arguments._FIELD_KEYS}
+    for group in (arguments._KEYS, arguments._INIT_KEYS, arguments._DISTRIBUTIONS):
+        keys |= {*group}
+        keys |= {key for entries in group.values() for key in entries}
+    words = set(re.findall(r"\w+", LAUNCH))
+    assert keys - words == set()
+
+
+def test_the_launch_example_is_a_launch_file() -> None:
+    lines = LAUNCH.split("\n\n## Top level")[0].splitlines()
+    example = "\n".join(line[4:] for line in lines if line.startswith("    ") or not line)
+    launch = schema.parse_launch(tomllib.loads(example), path=str(Path("saxpy.toml")), size="test")
+    assert (launch.grid, launch.argument("y").shape, launch.values["n"]) == ((2, 1, 1), (512,), 512)
+    assert launch.argument("y").compare.rtol == 1e-5
+
+
+def test_the_machine_page_names_every_figure_and_its_unit() -> None:
+    words = set(re.findall(r"[\w/]+", MACHINES))
+    for key, figure in load_machine("gtx680").figures:
+        section, _, name = key.rpartition(".")
+        section, _, unit_class = section.partition(".")
+        assert {section, unit_class or section, *([name] if section != "port_groups" else [])} <= words, key
+        assert figure.unit in MACHINES, key
+    assert all(f'"{rule}"' in MACHINES for rule in RULES)

@@ -1,0 +1,142 @@
+"""The page on `--json` and what the commands print have the same fields, in both directions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
+from tests.unit.ptx.test_ptx_refused import MIXED
+
+PAGE = (ROOT / "binalloc/report/JSON.md").read_text()
+_ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")
+_PART = re.compile(r"a?n? ?\[\w+\]\(#(\w+)\)")
+
+
+@cache
+def documented(section: str) -> frozenset[str]:
+    """Paths of the fields of a section of the page; those of a part that a row refers to are behind that row's."""
+    body = re.split(r"^#+ ", PAGE, flags=re.MULTILINE)
+    found: set[str] = set()
+    for path, meaning in _ROW.findall(next(text for text in body if text.split("\n")[0] == section)):
+        part = _PART.match(meaning)
+        found |= {f"{path}.{inner}" for inner in documented(part[1])} if part else {path}
+    return frozenset(found)
+
+
+def fields(value: object, at: str = "") -> Iterator[tuple[str, object]]:
+    """Path and value of everything in `value` that is no object and no list of objects."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from fields(inner, f"{at}.{key}" if at else str(key))
+    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
+        for inner in value:
+            yield from fields(inner, f"{at}[]")
+    else:
+        yield at, value
+
+
+def pattern(path: str) -> re.Pattern[str]:
+    """What matches a documented path; `<name>` stands for any key."""
+    return re.compile(re.sub(r"<\w+>", r".+?", re.escape(path).replace(r"\<", "<").replace(r"\>", ">")) + r"\Z")
+
+
+GLOBALS = """.const 3 {
+    .word 1, 2
+}
+.constant table 3 0 8
+.global total 8 8 0 {
+    .word 5
+}
+.kernel k
+.block 64
+    MOV R1, 1
+    IADD3 R1, R1, R2, RZ
+    CALL.IND R1
+    EXIT
+.end
+"""
+
+
+UNINITIALISED = """.kernel k
+    IADD3 R1, R2, R2, RZ
+    EXIT
+.end
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """Every command with --json, often enough that every field that can be there is there once."""
+    t = tmp_path_factory.mktemp("json")
+    sample, rewritten = loom("callchain"), str(t / "rewritten.loom")
+    run = launch("callchain")
+    (t / "g.lasm").write_text(GLOBALS)
+    (t / "m.ptx").write_text(MIXED)
+    (t / "u.loom").write_bytes(call("asm", "-", stdin=UNINITIALISED.encode()).raw)
+    views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
+    bad = call("disasm", sample).out.replace("FMUL R4, R2, R3", "FMUL R4, R2, R2")
+    (t / "bad.loom").write_bytes(call("asm", "-", stdin=bad.encode()).raw)
+    hasty = re.sub(r"stall:\d+", "stall:1", call("disasm", str(t / "bad.loom")).out)
+    (t / "hasty.loom").write_bytes(call("asm", "-", stdin=hasty.encode()).raw)
+    lines: dict[str, list[list[str]]] = {
+        "asm": [["asm", str(t / "g.lasm")]],
+        "disasm": [["disasm", sample, "-o", str(t / "text")]],
+        "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
+        "import-ptx": [["import-ptx", str(SAMPLES / "RD.ptx"), "-o", str(t / "rd.loom")],
+                       ["import-ptx", str(t / "m.ptx"), "--skip-unsupported", "-o", str(t / "m.loom")]],
+        "rewrite": [
+            ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o", rewritten],
+            ["rewrite", sample, *run, "--policy", "unified"],
+            ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat"],
+        ],
+        "inspect": [
+            ["inspect", rewritten, *views],
+            ["inspect", sample, *views, "--minimum"],
+            ["inspect", str(t / "g.loom"), "--sections", "--cfg"],
+            ["inspect", str(t / "u.loom"), "--webs"],
+            ["inspect", str(t / "rd.loom"), *views],
+            ["inspect", loom("nbody"), *views],
+        ],
+        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved")]],
+        "verify": [["verify", sample, str(t / "bad.loom"), *run], ["verify", rewritten, sample],
+                   ["verify", sample, str(t / "hasty.loom")]],
+        "diff": [["diff", sample, rewritten]],
+        "machines": [["machines"], ["machines", "gtx680", "c2075"], ["machines", "--cc", "12.0", "--occupancy"],
+                     ["machines", "--cc", "8.0", "--occupancy", "--carveout", "50"]],
+        "demo": [["demo", "callchain", "--size", "test", "--engine", "python", "--samples", str(SAMPLES)],
+                 ["demo", "nbody", "--size", "test", "--samples", str(SAMPLES)]],
+        "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
+                  ["rewrite", sample, "--registers", "1", *run]],
+    }  # fmt: skip
+    return {name: [call(*args, "--json").json for args in several] for name, several in lines.items()}
+
+
+def test_the_page_has_every_command(answers: dict[str, list[Any]]) -> None:
+    from binalloc.cli.main import main
+
+    assert set(answers) == {*main.commands, "error"}
+    for name in answers:
+        assert documented(name), name
+
+
+def test_what_is_printed_is_on_the_page(answers: dict[str, list[Any]]) -> None:
+    """Objects that are null and lists of objects that are empty have no path of their own there."""
+    missing = []
+    for name, found in answers.items():
+        known = [pattern(path) for path in documented(name)]
+        shown = {path for answer in found for path, value in fields(answer) if value not in (None, [])}
+        missing += [f"{name}: {path}" for path in sorted(shown) if not any(p.match(path) for p in known)]
+    assert missing == []
+
+
+def test_what_is_on_the_page_is_printed(answers: dict[str, list[Any]]) -> None:
+    idle = []
+    for name, found in answers.items():
+        shown = {path for answer in found for path, _ in fields(answer)}
+        idle += [f"{name}: {path}" for path in sorted(documented(name)) if not any(map(pattern(path).match, shown))]
+    assert idle == []

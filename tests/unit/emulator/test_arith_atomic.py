@@ -1,0 +1,130 @@
+"""What atomics store, and that the map of semantics names real functions for every opcode it must."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.arithmetic import atomic as arith_atomic
+from binalloc.emulator.host.semantics import TABLE
+from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BY_NAME, MODIFIERS
+from tests.support.kits.compiled import compiled
+from tests.support.oracles.rational import F32, F64, add
+
+M = 0xFFFFFFFF
+CORNERS = (0, 1, 2, 0x7FFFFFFF, 0x80000000, M - 1, M)
+
+
+@pytest.fixture(params=["plain", "compiled"])
+def ops(request: pytest.FixtureRequest) -> Callable[[str], Callable[..., Any]]:
+    if request.param == "plain":
+        return lambda name: getattr(arith_atomic, name)
+    return lambda name: compiled()[name]
+
+
+def oracle(op: str, kind: str, width: int, old: int, b: int, c: int) -> int:
+    def key(v: int) -> int:
+        return v - (v >> width - 1 << width) if kind.startswith("S") else v
+
+    if op == "ADD" and kind.startswith("F"):
+        fmt = F32 if width == 32 else F64
+        return fmt.encode(add(fmt.decode(old), fmt.decode(b), 0), 0)
+    return {
+        "ADD": (old + b) % (1 << width),
+        "MIN": min(old, b, key=key),
+        "MAX": max(old, b, key=key),
+        "INC": 0 if old >= b else old + 1,
+        "DEC": b if old == 0 or old > b else old - 1,
+        "AND": old & b,
+        "OR": old | b,
+        "XOR": old ^ b,
+        "EXCH": b,
+        "CAS": c if old == b else old,
+    }[op]
+
+
+def test_every_legal_operation_and_type(ops: Any) -> None:
+    rng = random.Random(1)
+    legal = set()
+    for aop, op in enumerate(ATOMIC_OPS):
+        for atyp, kind in enumerate(ATOMIC_TYPES):
+            if not ops("atomic_legal")(aop, atyp):
+                continue
+            legal.add((op, kind))
+            for _ in range(150):
+                w = [rng.choice(CORNERS) if rng.randrange(2) else rng.getrandbits(32) for _ in range(6)]
+                if rng.randrange(3) == 0:
+                    w[2:4] = w[0:2]
+                if kind in ("U64", "S64", "F64"):
+                    lo, hi = ops("atomic64")(aop, atyp, *w)
+                    longs = [w[i] | w[i + 1] << 32 for i in (0, 2, 4)]
+                    assert hi << 32 | lo == oracle(op, kind, 64, *longs), (op, kind)
+                else:
+                    assert ops("atomic32")(aop, atyp, w[0], w[2], w[4]) == oracle(op, kind, 32, w[0], w[2], w[4])
+    assert {op for op, kind in legal if kind == "F32"} == {"ADD", "EXCH", "CAS"}
+    assert {kind for op, kind in legal if op in ("INC", "DEC")} == {""}
+    assert {kind for op, kind in legal if op == "MIN"} == {"", "S32", "U64", "S64"}
+
+
+def test_inc_and_dec_wrap_at_the_operand(ops: Any) -> None:
+    f = ops("atomic32")
+    assert [f(3, 0, v, 5, 0) for v in (0, 4, 5, 6, M)] == [1, 5, 0, 0, 0]
+    assert [f(4, 0, v, 5, 0) for v in (0, 1, 5, 6, M)] == [5, 0, 4, 5, 5]
+
+
+def test_map_names_functions_with_as_many_arguments_as_it_lists() -> None:
+    for name, entry in TABLE.items():
+        assert name in BY_NAME
+        module = importlib.import_module(f"binalloc.emulator.arithmetic.{entry.module}")
+        parameters = inspect.signature(getattr(module, entry.function)).parameters
+        assert len(parameters) == len(entry.arguments.split()), name
+
+
+def test_map_covers_every_arithmetic_opcode() -> None:
+    arithmetic = {
+        n for n, s in BY_NAME.items() if s.group in ("integer", "float32", "float64", "conversion", "predicate")
+    }
+    assert arithmetic <= set(TABLE)
+
+
+def test_map_mentions_every_modifier_of_an_arithmetic_opcode() -> None:
+    for name, entry in TABLE.items():
+        for modifier in BY_NAME[name].modifiers:
+            named = f" {entry.arguments} {entry.result.replace(',', ' ').replace(')', ' ')} "
+            if name in ("IMAD",) and modifier == "u32":
+                continue  # the low word is the same
+            if name in ("ATOMG", "ATOM", "ATOMS", "RED"):
+                continue
+            assert f" {modifier} " in named, (name, modifier)
+
+
+def test_plain_functions_take_numpy_integers_without_overflow_warnings() -> None:
+    """The emulator's uncompiled engine reads its operands from int64 arrays."""
+    rng = random.Random(2)
+    for name, entry in TABLE.items():
+        function = getattr(importlib.import_module(f"binalloc.emulator.arithmetic.{entry.module}"), entry.function)
+        for _ in range(60):
+            arguments = [_argument(token, rng) for token in entry.arguments.split()]
+            with np.errstate(all="raise"):
+                got = function(*map(np.int64, arguments))
+            assert got == function(*arguments), (name, arguments)
+
+
+def _argument(token: str, rng: random.Random) -> int:
+    field = FIELDS.get(token)
+    if token in MODIFIERS:
+        return rng.randrange(len(MODIFIERS[token].values))
+    if field is not None and token[:2] not in ("ps", "pd") and token != "lane":
+        return rng.getrandbits(field.width)
+    if token in ("preds", "laneid"):
+        return rng.getrandbits(5)
+    if token.startswith("ps"):
+        return rng.getrandbits(1)
+    return rng.choice((rng.getrandbits(32), rng.choice(CORNERS), 0x80000000, M))

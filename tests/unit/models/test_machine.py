@@ -1,0 +1,224 @@
+"""Machine files: the figures the papers state, what follows from them, and one clear refusal for every bad file."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from binalloc.errors import MalformedInput, UsageError
+from binalloc.isa.table.opcodes import BY_NAME
+from binalloc.models.machines.limits import LIMITS
+from binalloc.models.machines.reader import UNIT_CLASSES, list_machines, load_machine, machine_to_dict
+from tests.support.paths import MACHINES as SHIPPED
+
+GTX680 = (SHIPPED / "gtx680.toml").read_text()
+
+
+def _without(start: str) -> Callable[[str], str]:
+    def edit(text: str) -> str:
+        kept = [line for line in text.splitlines(keepends=True) if not line.startswith(start)]
+        assert len(kept) == len(text.splitlines()) - 1, start
+        return "".join(kept)
+
+    return edit
+
+
+def _swap(old: str, new: str) -> Callable[[str], str]:
+    def edit(text: str) -> str:
+        assert old in text
+        return text.replace(old, new, 1)
+
+    return edit
+
+
+def _write(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_the_shipped_machines_by_name() -> None:
+    assert list_machines() == ["c2075", "gpgpusim-sharing", "gtx680"]
+    for name in list_machines():
+        assert load_machine(name).name == name
+
+
+def test_machines_name_exactly_the_unit_classes_of_the_instruction_set() -> None:
+    assert {opcode.unit for opcode in BY_NAME.values()} == set(UNIT_CLASSES)
+
+
+def test_gtx680_is_what_the_unified_paper_measured_on() -> None:
+    m = load_machine("gtx680")
+    assert (m.chip.sms, m.chip.cores_per_sm, m.schedulers.count, m.schedulers.issue_width) == (8, 192, 4, 2)
+    assert (m.sm.registers_per_sm, m.sm.shared_per_sm, m.sm.threads_per_sm) == (65536, 48 * 1024, 2048)
+    assert (m.sm.registers_per_thread, m.units.alu.latency, m.search.max_cmratio) == (63, 9, 200)
+    assert 300 <= m.memory.latency <= 400
+    assert (m.l1.caches_local, m.l1.caches_global) == (True, False)
+    ports = {group.name: group.ports for group in m.port_groups}
+    assert ports["cores"] * 32 == m.chip.cores_per_sm
+    assert {m.units[name].port_group for name in ("alu", "fma", "imad")} == {"cores"}
+    assert m.bytes_per_cycle_per_sm == pytest.approx(192.256e9 / 1006e6 / 8)
+    assert m.issue_slots_per_cycle == 8
+
+
+def test_c2075_is_what_the_unified_paper_measured_on() -> None:
+    m = load_machine("c2075")
+    assert (m.chip.sms, m.chip.cores_per_sm, m.schedulers.count, m.schedulers.issue_width) == (14, 32, 2, 1)
+    assert (m.sm.registers_per_sm, m.sm.shared_per_sm, m.sm.threads_per_sm) == (32768, 48 * 1024, 1536)
+    assert (m.sm.registers_per_thread, m.units.alu.latency, m.l1.caches_global) == (63, 9, True)
+    # 1.03 Tflop/s is the board's peak: ports * 32 lanes * 2 operations * SMs * clock
+    assert m.units.fma.ports * 32 * 2 * m.chip.sms * m.clock.core_mhz == pytest.approx(1.03e6, rel=0.01)
+
+
+def test_gpgpusim_sharing_is_table_ii_of_the_sharing_paper() -> None:
+    m = load_machine("gpgpusim-sharing")
+    assert (m.chip.sms, m.clock.core_mhz, m.sm.shared_per_sm, m.sm.registers_per_sm) == (14, 732, 16384, 65536)
+    assert (m.sm.blocks_per_sm, m.sm.threads_per_sm, m.schedulers.count) == (16, 3072, 4)
+    assert m.l1.bytes == 16384
+    assert m.occupancy_rule.rule == "gpgpusim"
+
+
+@pytest.mark.parametrize("name", ["gtx680", "c2075"])
+def test_nvidia_machines_state_the_limits_of_their_capability(name: str) -> None:
+    assert load_machine(name).limits == LIMITS[load_machine(name).cc]
+
+
+def test_a_machine_answers_occupancy_like_its_capability() -> None:
+    assert load_machine("gtx680").occupancy(40, 4096, 256).blocks_per_sm == 6
+    assert load_machine("gtx680").occupancy(40, 4096, 256, cache_config="l1").blocks_per_sm == 4
+    assert load_machine("c2075").occupancy(22, 0, 256).registers_per_block == 8 * 768
+
+
+@pytest.mark.parametrize("name", list_machines())
+def test_every_figure_has_a_unit_and_a_source(name: str) -> None:
+    entry = json.loads(json.dumps(machine_to_dict(load_machine(name))))
+    sections = entry["figures"]
+    assert {f"units.{unit}" for unit in UNIT_CLASSES} < set(sections)
+    count = 0
+    for section in sections.values():
+        for key, figure in section.items():
+            if key == "port_group":
+                continue
+            count += 1
+            assert figure["unit"]
+            assert len(figure["source"]) > 10
+            for other in figure.get("alternatives", []):
+                assert other["source"]
+                assert other["value"] != figure["value"]
+    assert count >= 70
+    assert entry["derived"]["bytes_per_cycle_per_sm"]["value"] > 0
+
+
+def test_machines_are_immutable_hashable_and_travel_between_processes() -> None:
+    m = load_machine("gtx680")
+    assert m == load_machine("gtx680")
+    assert hash(m) == hash(load_machine("gtx680"))
+    assert pickle.loads(pickle.dumps(m)) == m
+    with pytest.raises(AttributeError):
+        m.chip.sms = 9  # type: ignore[misc]
+    with pytest.raises(KeyError):
+        m.units["items"]
+
+
+def test_a_users_machine_file_works_by_path_and_its_figures_count(tmp_path: Path) -> None:
+    text = GTX680.replace('name = "gtx680"', 'name = "mine"').replace("value = 65536", "value = 32768")
+    m = load_machine(_write(tmp_path, text))
+    assert (m.name, m.sm.registers_per_sm) == ("mine", 32768)
+    assert m.occupancy(40, 4096, 256).blocks_per_sm == 3
+    assert m.digest != load_machine("gtx680").digest
+
+
+def test_the_digest_follows_values_and_not_sources(tmp_path: Path) -> None:
+    reworded = load_machine(_write(tmp_path, GTX680.replace("unified paper", "somebody's paper")))
+    assert reworded.digest == load_machine("gtx680").digest
+    regrouped = load_machine(_write(tmp_path, _swap('port_group = "conv"', 'port_group = "sfu"')(
+        _without("conv = ")(GTX680))))
+    assert regrouped.digest != load_machine("gtx680").digest
+
+
+@pytest.mark.parametrize(
+    ("edit", "place", "found", "expected"),
+    [
+        (_swap("schema = 1", "schema = 2"), "schema", "2", "1"),
+        (_swap("schema = 1", 'schema = "1"'), "schema", "'1'", "an integer"),
+        (_without("description = "), "description", "nothing", "description"),
+        (_swap('name = "gtx680"', 'name = "a b"'), "name", "'a b'", "letters"),
+        (_swap("[chip]", "[chipp]"), "chipp", "'chipp'", "chip"),
+        (_swap("sms = {", "smss = {"), "chip.smss", "'smss'", "sms"),
+        (_without("core_mhz"), "clock.core_mhz", "nothing", "core_mhz"),
+        (_swap("core_mhz = {", "core_mhz = 3 #"), "clock.core_mhz", "3", "a table"),
+        (_swap("value = 8,", 'value = "8",'), "chip.sms.value", "'8'", "an integer"),
+        (_swap("value = 8,", "value = 8.0,"), "chip.sms.value", "8.0", "an integer"),
+        (_swap("value = 8,", "value = true,"), "chip.sms.value", "True", "an integer"),
+        (_swap("value = 8,", "value = 0,"), "chip.sms.value", "0", "1 to"),
+        (_swap("value = 8,", "value = -8,"), "chip.sms.value", "-8", "1 to"),
+        (_swap("value = 8,", "value = 99999999999999999999,"), "chip.sms.value", "99999999999999999999", "1 to"),
+        (_swap("value = 1006", "value = nan"), "clock.core_mhz.value", "nan", "1 to"),
+        (_swap("value = 1006", "value = inf"), "clock.core_mhz.value", "inf", "1 to"),
+        (_swap('unit = "SMs"', 'unit = "MHz"'), "chip.sms.unit", "'MHz'", "'SMs'"),
+        (_swap('value = 8, unit = "SMs"', "value = 8"), "chip.sms.unit", "nothing", "unit"),
+        (_swap('"SMs", source = "unified paper, section 5"', '"SMs"'), "chip.sms.source", "nothing", "source"),
+        (_swap('"SMs", source = "unified paper, section 5"', '"SMs", source = " "'),
+         "chip.sms.source", "' '", "comes from"),
+        (_swap('"SMs", source', '"SMs", note = "x", source'), "chip.sms.note", "'note'", "source"),
+        (_swap("alternatives = [{ value = 255,", "alternatives = [{ value = 2.5,"),
+         "sm.registers_per_thread.alternatives[0].value", "2.5", "an integer"),
+        (_swap("alternatives = [{ value = 255,", "alternatives = [{ unit = 1, value = 255,"),
+         "sm.registers_per_thread.alternatives[0].unit", "'unit'", "value"),
+        (_swap('value = "3.0"', 'value = "3.1"'), "chip.cc", "'3.1'", "3.0"),
+        (_swap('rule = "nvidia"', 'rule = "amd"'), "occupancy.rule", "'amd'", "nvidia"),
+        (_swap("[units.tex]", "[units.texture]"), "units.texture", "'texture'", "tex"),
+        (_swap('port_group = "cores"', 'port_group = "core"'), "units.alu.port_group", "'core'", "cores"),
+        (_swap('port_group = "conv"', 'port_group = "sfu"'), "port_groups.conv", "'conv'", "sfu"),
+        (_swap("ports = { value = 5", "ports = { value = 7"), "units.alu.ports", "7", "6"),
+        (_swap("value = 64, unit = \"warps\"", "value = 32, unit = \"warps\""), "sm.threads_per_sm", "2048", "1024"),
+        (_swap("ways = { value = 32", "ways = { value = 16"), "l1.bytes", "16384", "8192"),
+        (_swap("shared_per_block = { value = 49152", "shared_per_block = { value = 65536"),
+         "sm.shared_per_block", "65536", "49152"),
+        (_swap("shared_per_block = { value = 49152", "shared_per_block = { value = 49000"),
+         "sm.shared_per_block", "49000", "256"),
+        (_swap("banks = { value = 32", "banks = { value = 31"), "shared.banks", "31", "power of two"),
+        (_swap("warp_size = { value = 32", "warp_size = { value = 64"), "chip.warp_size.value", "64", "32"),
+        (_swap("caches_global = { value = false", "caches_global = { value = 0"),
+         "l1.caches_global.value", "0", "true or false"),
+    ],
+)  # fmt: skip
+def test_bad_machine_files_are_refused_with_key_found_and_expected(
+    tmp_path: Path, edit: Callable[[str], str], place: str, found: str, expected: str
+) -> None:
+    path = _write(tmp_path, edit(GTX680))
+    with pytest.raises(MalformedInput) as caught:
+        load_machine(path)
+    error = caught.value
+    assert (error.file, error.place) == (str(path), place)
+    assert found in str(error.found)
+    assert expected in str(error.expected)
+    assert error.exit_code == 3
+
+
+def test_a_split_the_capability_lacks_is_refused(tmp_path: Path) -> None:
+    text = GTX680.replace('value = "3.0"', 'value = "8.0"')
+    with pytest.raises(MalformedInput) as caught:
+        load_machine(_write(tmp_path, text))
+    assert caught.value.place == "sm.shared_per_sm"
+    whole = text.replace("value = 49152", "value = 65536")
+    machine = load_machine(_write(tmp_path, whole))
+    assert machine.occupancy(32, 1024, 64, carveout=100).limit_shared == 65536 // 2048
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"name = ", b"a = [" * 100_000, b"", b"x" * (1 << 21)])
+def test_files_that_are_no_machine_files_are_malformed(tmp_path: Path, text: bytes) -> None:
+    path = _write(tmp_path, text)
+    with pytest.raises(MalformedInput) as caught:
+        load_machine(path)
+    assert caught.value.file == str(path)
+
+
+@pytest.mark.parametrize("name", ["gtx999", "", ".", "no/such/file.toml", "a\0b"])
+def test_an_unknown_machine_names_the_known_ones(name: str) -> None:
+    with pytest.raises(UsageError, match="gtx680"):
+        load_machine(name)

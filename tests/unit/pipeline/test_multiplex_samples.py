@@ -1,0 +1,100 @@
+"""The multiplex paper's ten kernels: Table 1's numbers, PTX against references, marching cubes' tables."""
+
+from __future__ import annotations
+
+import math
+import runpy
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from binalloc.frontend.ptx.parser import parse
+from binalloc.launch.file import compare, load_launch, reference_outputs
+from tests.support.paths import SAMPLES
+from tests.support.ptx.interpreter import interpret
+
+# Multiplex paper, Table 1: bytes of shared memory and threads per block.
+TABLE_1 = {
+    "MV": (4268, 32),
+    "FFT": (8736, 64),
+    "MC": (9324, 32),
+    "STO": (16304, 128),
+    "SP": (4144, 64),
+    "HG": (8224, 64),
+    "CV": (8300, 128),
+    "MM": (2084, 256),
+    "TP": (4260, 128),
+    "RD": (540, 128),
+}
+
+
+@pytest.mark.parametrize("name", TABLE_1)
+def test_shared_bytes_and_threads_are_those_of_table_1(name: str) -> None:
+    kernel = parse((SAMPLES / f"{name}.ptx").read_text()).functions[name]
+    total = 0
+    for variable in kernel.variables.values():
+        if variable.space == "shared":
+            total = -(-total // variable.align) * variable.align + variable.size
+    assert (total, kernel.max_threads) == TABLE_1[name]
+    launch = load_launch(SAMPLES / f"{name}.toml")
+    assert math.prod(launch.block) == kernel.max_threads
+    assert math.prod(load_launch(SAMPLES / f"{name}.toml", "test").block) == kernel.max_threads
+    assert len(launch.arguments) == len(kernel.parameters)
+
+
+@pytest.mark.parametrize("name", TABLE_1)
+def test_full_size_fills_eight_sms_twice(name: str) -> None:
+    launch = load_launch(SAMPLES / f"{name}.toml")
+    resident = 2048 // math.prod(launch.block)
+    assert math.prod(launch.grid) >= 2 * 8 * min(resident, 32)
+
+
+@pytest.mark.parametrize("name", TABLE_1)
+def test_ptx_leaves_what_the_reference_says(name: str) -> None:
+    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    buffers = launch.make_buffers()
+    expected = reference_outputs(launch, buffers)
+    assert any(not np.array_equal(expected[b], buffers[b]) for b in expected)
+    arguments = [
+        buffers[a.name] if a.kind == "buffer" else np.array(launch.values[a.name], a.numpy_dtype)[()]
+        for a in launch.arguments
+    ]
+    interpret((SAMPLES / f"{name}.ptx").read_text(), name, launch.grid, launch.block, arguments)
+    assert [str(d) for d in compare(launch, expected, buffers)] == []
+
+
+def test_marching_cubes_tables_are_what_their_script_makes() -> None:
+    made = runpy.run_path(str(SAMPLES / "MC_tables.py"))["text"]()
+    assert (SAMPLES / "MC_tables.cuh").read_text() == made
+
+
+def test_marching_cubes_tables_give_closed_surfaces_around_the_inside() -> None:
+    """Every side of a triangle meets one other side, in the opposite direction, and the enclosed volume is positive."""
+    tables = runpy.run_path(str(SAMPLES / "MC_tables.py"))
+    corners, edges, triangles = tables["CORNERS"], tables["EDGES"], tables["triangles"]()
+    size = 10
+    field = np.full((size,) * 3, -1.0)
+    field[1:-1, 1:-1, 1:-1] = np.random.default_rng(1).uniform(-1, 1, (size - 2,) * 3)
+    sides: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+    cases, volume = set(), 0.0
+    for cell in product(range(size - 1), repeat=3):
+        values = [field[tuple(np.add(cell, corner))] for corner in corners]
+        case = sum((value > 0) << corner for corner, value in enumerate(values))
+        cases.add(case)
+        for first in range(0, len(triangles[case]), 3):
+            names, points = [], []
+            for edge in triangles[case][first : first + 3]:
+                start, stop = edges[edge]
+                part = -values[start] / (values[stop] - values[start])
+                assert 0 <= part <= 1
+                at = np.add(cell, corners[start])
+                names.append((*at.tolist(), edge // 4))
+                points.append(at + part * np.subtract(corners[stop], corners[start]))
+            volume += np.linalg.det(points) / 6
+            sides.update((names[i], names[(i + 1) % 3]) for i in range(3))
+    assert len(cases) > 200
+    assert set(sides.values()) == {1}
+    assert all((b, a) in sides for a, b in sides)
+    assert 0 < volume < (size - 2) ** 3

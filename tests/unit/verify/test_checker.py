@@ -1,0 +1,164 @@
+"""The symbolic checker accepts right rewrites of every kind a rewriter makes, made by hand."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from binalloc.isa.instruction import Module, make
+from binalloc.verify.checker import check
+from tests.support.pairs.hand_made import PAIRS, pair
+from tests.support.pairs.text import identity, module
+from tests.support.programs.tiny import link, random_original, random_rewrite
+
+
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_accepts_right_rewrite(name: str) -> None:
+    original, rewritten = pair(name)
+    report = check(original, rewritten, "k")
+    assert report.ok, str(report)
+    assert not report.notes
+    assert report.stats["words"] > 0
+
+
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_accepts_identity(name: str) -> None:
+    original, _ = pair(name)
+    report = check(original, identity(original), "k")
+    assert report.ok, str(report)
+
+
+def test_hint_is_not_trusted() -> None:
+    original, rewritten = pair("loop")
+    fn = rewritten.functions[0]
+    assert fn.origin is not None
+    for index in ([], [-1] * len(fn.instrs), [10**9] * len(fn.instrs), [0] * len(fn.instrs), fn.origin.index[::-1]):
+        fn.origin.index = index
+        assert not check(original, rewritten, "k").ok
+    fn.origin = None
+    assert not check(original, rewritten, "k").ok
+
+
+def test_names_place_operand_and_values() -> None:
+    original, rewritten = pair("renamed")
+    fn = rewritten.functions[0]
+    fn.instrs[4] = fn.instrs[4].replace(rb=3)
+    (error,) = check(original, rewritten, "k").errors
+    assert (error.function, error.index, error.origin_function, error.origin_index) == ("k", 4, "k", 4)
+    assert error.operand == "rb = R3"
+    assert error.expected == "the value of R1"
+    assert error.found.startswith("R0")
+
+
+def test_finding_reads_as_one_line() -> None:
+    original, rewritten = pair("renamed")
+    fn = rewritten.functions[0]
+    fn.instrs[4] = fn.instrs[4].replace(rb=3)
+    assert str(check(original, rewritten, "k")) == (
+        "k+4: does not hold the value the original reads in `FADD R5, R3, R3`, rb = R3; expected the value of R1; "
+        "found R0 (original k+4)"
+    )
+
+
+OTHERS = """
+.kernel other registers=4
+MOV rd=0 form=1 imm=1
+CALL ->h
+EXIT
+.function h
+MOV rd=1 rb=0
+RET
+"""
+
+
+def test_functions_of_other_kernels_must_stay_as_they_are() -> None:
+    text, rewritten_text = PAIRS["renamed"]
+    original = module(text + OTHERS)
+    rewritten = module(rewritten_text, rewritten=True)
+    rewritten.functions += module(OTHERS).functions
+    link(rewritten, {"k": [], "other": [(1, "h")], "h": []})
+    assert check(original, rewritten, "k").ok
+    fn = rewritten.function("other")
+    fn.instrs[0] = fn.instrs[0].replace(imm=2)
+    assert [e.function for e in check(original, rewritten, "k").errors] == ["other"]
+    rewritten.functions.remove(fn)
+    assert [e.kind for e in check(original, rewritten, "k").errors] == ["kernel"]
+
+
+def test_recursion_and_indirect_calls_are_refused() -> None:
+    original = module(".kernel k\nCALL ->f\nEXIT\n.function f\nCALL ->g\nRET\n.function g\nCALL ->f\nRET")
+    report = check(original, identity(original), "k")
+    assert "recursion" in str(report)
+    original = module(".kernel k\nCALL.IND ra=2\nEXIT")
+    assert "indirect" in str(check(original, identity(original), "k"))
+
+
+def test_undefined_reads_are_noted_and_may_read_anything() -> None:
+    original = module(".kernel k\nMOV rd=2 form=1 imm=1\nMOV rd=3 form=1 imm=1\nSTG ra=2 rb=0 width=4\nEXIT")
+    rewritten = identity(original)
+    fn = rewritten.functions[0]
+    fn.instrs[2] = fn.instrs[2].replace(rb=7)
+    report = check(original, rewritten, "k")
+    assert report.ok
+    assert [n.origin_index for n in report.notes] == [2]
+
+
+def test_never_executed_guard_is_no_undefined_predicate() -> None:
+    original = module(".kernel k\nMOV rd=2 form=1 imm=1\nMOV rd=3 form=1 imm=1\n@!P7 STG ra=2 rb=2 width=4\nEXIT")
+    assert check(original, identity(original), "k").ok
+    rewritten = identity(original)
+    fn = rewritten.functions[0]
+    fn.instrs[2] = fn.instrs[2].replace(guard=(0, True))
+    assert not check(original, rewritten, "k").ok
+
+
+def test_registers_that_slots_change_may_not_be_read() -> None:
+    original = module(".kernel k\nS2R rd=2 sreg=25\nMOV rd=3 form=1 imm=0\nSTG ra=2 rb=2 width=4\nEXIT")
+    rewritten = identity(original)
+    assert check(original, rewritten, "k").ok
+    fn = rewritten.functions[0]
+    fn.info = replace(fn.info, slot_bytes=128)
+    assert not check(original, rewritten, "k").ok
+
+
+def test_lifting_is_refused_where_a_computed_address_may_reach_the_word() -> None:
+    text, rewritten_text = PAIRS["lifted_locals"]
+    extra = "LDL rd=10 ra=4 width=4\nEXIT\n.function"
+    original = module(text.replace("EXIT\n.function", extra))
+    changed = rewritten_text.replace("12| EXIT", "12| LDL rd=2 ra=5 width=4\n13| EXIT")
+    report = check(original, module(changed, rewritten=True), "k")
+    assert {e.kind for e in report.errors} == {"local"}
+    assert check(original, identity(original), "k").ok
+
+
+def test_endless_loops_of_added_or_left_out_jumps_are_refused() -> None:
+    original = module(".kernel k\nNOP\nEXIT")
+    looping = module(".kernel k\n0| NOP\n-| BRA target=-1\n1| EXIT", rewritten=True)
+    assert not check(original, looping, "k").ok
+    original = module(".kernel k\nNOP\nBRA target=-1\nEXIT")
+    assert not check(original, module(".kernel k\n0| NOP\n2| EXIT", rewritten=True), "k").ok
+
+
+def test_many_call_sites_of_one_function_stay_cheap() -> None:
+    original = random_original(1, size=30)
+    rng = random.Random(1)
+    kernel = original.function("k")
+    body = kernel.instrs[:-1]
+    for _ in range(60):
+        body += [make("MOV", rd=rng.randrange(8), rb=rng.randrange(8)), make("CALL")]
+    kernel.instrs = [*body, make("EXIT")]
+    sites = [(i, "f0") for i in range(len(body)) if body[i].op.control == "call"]
+    calls = {f.name: _calls(original, f.name) for f in original.functions}
+    link(original, {**calls, "k": sites})
+    rewritten = random_rewrite(original, 2)
+    report = check(original, rewritten, "k")
+    assert report.ok, str(report)
+    assert report.stats["steps"] < 12 * report.stats["words"]
+
+
+def _calls(module_: Module, name: str) -> list[tuple[int, str]]:
+    fn = module_.function(name)
+    found = [(i, module_.callee(fn, i)) for i, x in enumerate(fn.instrs) if x.op.control == "call"]
+    return [(i, callee.name) for i, callee in found if callee is not None]

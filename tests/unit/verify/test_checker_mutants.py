@@ -1,0 +1,88 @@
+"""The checker rejects defects: every mutant of the hand-made pairs, and samples of mutants of random rewrites.
+
+A mutant that is accepted must be equivalent: a run on hashed values, which shares nothing with the checker, leaves the
+same trace of effects for every seed. Kinds in `ALWAYS_WRONG` are never accepted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from binalloc.isa.instruction import Module
+from binalloc.verify.checker import check
+from tests.support.oracles.hash_machine import same_traces
+from tests.support.pairs.hand_made import PAIRS, pair
+from tests.support.pairs.mutants import ALWAYS_WRONG, Mutant, mutants
+from tests.support.pairs.text import identity
+from tests.support.programs.tiny import random_original, random_rewrite
+
+SEEDS = range(12)
+PLENTIFUL = ("clobbered register", "clobbered slot", "killed predicate", "wrong register definition")
+
+
+def judge(original: Module, mutant: Mutant) -> str:
+    """ "" if the checker's answer is right, else what is wrong with it."""
+    report = check(original, mutant.module, "k")
+    if any(e.kind == "internal" for e in report.errors):
+        return f"{mutant.kind} at {mutant.place}: {report}"
+    if not report.ok or report.notes:
+        return ""
+    if mutant.kind in ALWAYS_WRONG or not same_traces(original, mutant.module, "k", SEEDS):
+        return f"{mutant.kind} at {mutant.place} was accepted"
+    return ""
+
+
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_every_mutant_of_a_hand_made_pair(name: str) -> None:
+    original, rewritten = pair(name)
+    assert same_traces(original, rewritten, "k", SEEDS)
+    rng = random.Random(name)
+    wrong = [
+        judge(original, m)
+        for m in mutants(rewritten, "k")
+        if m.kind not in PLENTIFUL or rng.random() < 0.1
+    ]
+    assert len(wrong) > 100
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+def test_mutation_library_reaches_its_kinds() -> None:
+    kinds = Counter(m.kind for name in PAIRS for m in mutants(pair(name)[1], "k"))
+    assert len(kinds) >= 50
+    assert ALWAYS_WRONG - set(kinds) == {"constants changed", "variables changed"}  # no pair has either
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_programs(seed: int) -> None:
+    original = random_original(seed)
+    assert check(original, identity(original), "k").ok
+    rewritten = random_rewrite(original, seed)
+    report = check(original, rewritten, "k")
+    assert report.ok, str(report)
+    assert not report.notes
+    assert same_traces(original, rewritten, "k", range(2))
+
+
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_sampled_mutants_of_random_rewrites(seed: int) -> None:
+    original = random_original(seed, size=5)
+    rewritten = random_rewrite(original, seed)
+    everything = list(mutants(rewritten, "k"))
+    by_kind: dict[str, list[Mutant]] = {}
+    for m in everything:
+        by_kind.setdefault(m.kind, []).append(m)
+    rng = random.Random(seed)
+    wrong = [judge(original, rng.choice(ms)) for _, ms in sorted(by_kind.items())]
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+def test_changed_constant_bank_is_rejected_and_an_appended_one_is_not() -> None:
+    original, rewritten = pair("renamed")
+    original.constants = {3: b"abcd"}
+    rewritten.constants = {3: b"abcdefgh", 4: b"new"}
+    assert check(original, rewritten, "k").ok
+    rewritten.constants = {3: b"abce"}
+    assert not check(original, rewritten, "k").ok
