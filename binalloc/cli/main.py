@@ -37,6 +37,7 @@ from binalloc.cli.common import (
     write_output,
 )
 from binalloc.cli.load import load_or_import
+from binalloc.cli.tables import allocator_option, policy_option
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -238,8 +239,8 @@ def _required_launch(launch: str | None, size: str | None) -> Launch:
 @click.option("--slots", type=integer(0), metavar="S", help="Shared-memory slots per thread.")
 @click.option("--blocks", type=integer(1), metavar="N", help="Blocks per SM; R and S follow from occupancy.")
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
-@click.option("--policy", type=click.Choice(["exhaustive", "unified"]), help="How to choose.  [default: exhaustive]")
-@click.option("--allocator", default="best", show_default=True, metavar="NAME", help="local, unified, best or cpsat.")
+@policy_option
+@allocator_option
 @click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
 def rewrite(
     file: str,
@@ -264,11 +265,10 @@ def rewrite(
     The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
     """
     from binalloc.isa.container.files import write_module
-    from binalloc.models.registry import allocator as known_allocator
     from binalloc.pipeline.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
+    from binalloc.pipeline.policies.table import DEFAULT as DEFAULT_POLICY
     from binalloc.report.rewrite import render_outcome
 
-    known_allocator(allocator)
     check_output(output, as_json)
     not_over(output, file)
     if (automatic or policy) and not (registers is slots is blocks is None):
@@ -294,7 +294,7 @@ def rewrite(
             registers=registers,
             slots=slots,
             blocks=blocks,
-            policy=policy or "exhaustive",
+            policy=policy or DEFAULT_POLICY,
             allocator=allocator,
             emulate=loaded is not None if emulate is None else emulate,
             engine=engine,

@@ -1,7 +1,7 @@
 """The whole path: binary -> allocation for a concurrency level -> rewrite -> schedule -> check -> run both -> speedup.
 
 `rewrite_kernel` is that path as one function; the command line and libraries call it. The steps it is made of are in
-`steps`, the searches for the best level in `search`.
+`steps`, the policies that choose the level in `policies`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget, levels, shared_with_slots, slots_for_blocks
-from binalloc.pipeline.search import search_exhaustive, search_unified
+from binalloc.pipeline.policies.table import POLICIES, find_policy
 from binalloc.pipeline.steps import (
     Request,
     Tried,
@@ -231,27 +231,24 @@ def _as_asked(request: Request, version: Version) -> str:
 
 
 def _automatic_rewrite(module: Module, request: Request, original: Version, running: bool) -> Outcome:
-    if request.policy == "exhaustive" and not running:
+    policy = find_policy(request.policy)
+    if policy.measures and not running:
+        static = [p.name for p in POLICIES.values() if not p.measures]
         raise UsageError(
-            "the exhaustive policy measures every level in the emulator",
+            f"the {policy.name} policy measures levels in the emulator",
             place=Hint("{policy}"),
             expected="a launch file",
-            remedy=Hint("Give {launch}, or choose {policy} unified."),
+            remedy=Hint(f"Give {{launch}}, or choose {{policy}} {' or '.join(static)}."),
         )
-    if request.policy == "exhaustive":
-        tried, best, reason = search_exhaustive(module, request, original)
-    elif request.policy == "unified":
-        tried, best, reason = search_unified(module, request, original)
-        if best is not None and running:
-            best = measure(best, request)
-    else:
-        expected = "exhaustive or unified"
-        raise UsageError("no such policy", place=Hint("{policy}"), found=request.policy, expected=expected)
+    choice = policy.search(module, request, original)
+    tried, best, reason = choice.tried, choice.best, choice.reason
+    if best is not None and running and best.cycles is None:
+        best = measure(best, request)
     if best is None:
         return Outcome(request, original, original, True, True if running else None, True, reason, tried)
     budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)
     local = local_version(module, request, budget.registers, best) if running else None
-    if request.policy == "exhaustive" and local is not None and _fewer(local, best):
+    if policy.measures and local is not None and _fewer(local, best):
         best, reason = local, f"{reason}; slots do not pay here"
         tried.append(Tried(Budget(budget.blocks, budget.registers, 0), local, "without slots"))
     same = same_results(request, original, best) if running else None

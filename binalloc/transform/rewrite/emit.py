@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from binalloc.bitset import bits
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Instr, Origin
 from binalloc.isa.interface import build
@@ -18,8 +17,7 @@ from binalloc.isa.interface.view import links, relink, rename
 from binalloc.isa.postdom import unusual_points
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised
-from binalloc.transform.virtual.code import COPY, ENTRY, KEEP, RELOAD, STORE, Item, Operand, VCode, mask_of
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.code import COPY, ENTRY, KEEP, RELOAD, STORE, Item, Operand, VCode
 
 
 @dataclass
@@ -51,30 +49,6 @@ class Emitted:
 
     function: Function
     calls: dict[int, str]
-
-
-def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
-    """Per call item (a register free just before it, one free just after it); -1 where none is."""
-    code = alloc.code
-    live = liveness(code)
-    out = []
-    for item, before, after in zip(code.items(), live.live_before, live.live_after, strict=True):
-        if item.callee:
-            busy_before = _registers(alloc, before | mask_of(item.uses))
-            busy_after = _registers(alloc, after | mask_of(item.defs))
-            out.append((_lowest(available & ~busy_before), _lowest(available & ~busy_after)))
-    return out
-
-
-def _registers(alloc: RegisterAllocation, values: int) -> int:
-    mask = 0
-    for v in bits(values):
-        mask |= 1 << alloc.colour[v]
-    return mask
-
-
-def _lowest(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
 
 
 class _Emitter:

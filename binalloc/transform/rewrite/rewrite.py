@@ -2,9 +2,9 @@
 
 Numbered steps, callees before callers where it matters:
  1. guarded calls are made plain (`normalise`), the call graph is analysed (webs, liveness);
- 2. each function is lowered to virtual code and coloured; what does not fit gets spill code (`registers`);
- 3. memory values of the whole call graph are divided between slots and local memory (`models.allocation.slots`, the
-    unified paper's section 3.2.2), with the moving stack's shifts and moves at calls;
+ 2. the allocator gives each function's values registers (`allocate.callgraph`); what does not fit gets spill code;
+ 3. memory values of the whole call graph are divided between slots and local memory (`allocate.memory`, the unified
+    paper's section 3.2.2), with the moving stack's shifts and moves at calls;
  4. instructions are emitted, branches relinked, the functions take the place of the originals (`place`).
 
 If nothing has to leave the registers, no register is set aside for the slot pointer. Functions shared with other
@@ -17,50 +17,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.callgraph import build_callgraph, require_static
-from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.bitset import bits
+from binalloc.analysis.program import analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface.build import SLOT_ROW
 from binalloc.isa.interface.view import rename, view
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.validate import NAME_LIMIT, highest_register
-from binalloc.models.allocation.slots import CallSite, Procedure, SlotPlan, plan_slots
-from binalloc.models.registry import allocator as find_allocator
-from binalloc.transform.allocate.exact import ExactReport, improve
-from binalloc.transform.allocate.registers import Infeasible, NeedsMemory, RegisterAllocation, allocate_registers
+from binalloc.transform.allocate.callgraph import Attempt
+from binalloc.transform.allocate.exact import ExactReport
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocators.allocator import Plan, Problem
+from binalloc.transform.allocators.table import DEFAULT, find_allocator
 from binalloc.transform.rewrite.code_space import by_address, place
-from binalloc.transform.rewrite.emit import CallPlan, Emitted, MemoryPlan, emit, scratch_registers
+from binalloc.transform.rewrite.emit import CallPlan, Emitted, MemoryPlan, emit
 from binalloc.transform.rewrite.normalise import Normalised, expand_guarded_calls
-from binalloc.transform.virtual.code import RELOAD, STORE
-from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import liveness
-from binalloc.transform.virtual.virtualise import lower
 
 MAX_REGISTERS = 255
-MORE_THAN_BEFORE = 4
 WORD = 4
 
 
-@dataclass
-class _Work:
-    """State of one attempt. pointer: the slot pointer register, -1 for none. exact_slots: slots that the exact model
-    may use, -1 to do without it; solver_limit: its deterministic time per function."""
+@dataclass(frozen=True)
+class _Rewriting:
+    """What assembling goes by: the functions with plain calls, and the plan for them."""
 
-    program: ProgramAnalysis
     normalised: dict[str, Normalised]
-    available: int
-    pointer: int
-    contracts: dict[str, Contract] = field(default_factory=dict)
-    allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
-    scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    exact_slots: int = -1
-    solver_limit: float = 0.0
-    reports: list[ExactReport] = field(default_factory=list)
-
-    @property
-    def spilled(self) -> bool:
-        return any(a.memory for a in self.allocations.values())
+    plan: Plan
 
 
 @dataclass
@@ -71,7 +53,7 @@ class Rewrite:
     solver: list[ExactReport] = field(default_factory=list)
 
 
-def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: str = "best") -> Module:
+def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT) -> Module:
     """`module` with `kernel` and what it calls allocated to `registers` registers and at most `slots` slots per thread.
 
     The input is left untouched. Every rewritten function carries its instruction map (`Function.origin`). Raises
@@ -82,48 +64,18 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
 
 
 def rewrite_kernel(
-    module: Module, kernel: str, registers: int, slots: int, allocator: str = "best", *, solver_limit: float = 4.0
+    module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT, *, solver_limit: float = 4.0
 ) -> Rewrite:
     """As `rewrite`, with what the solver said. solver_limit: deterministic solver time per function."""
     chosen = find_allocator(allocator)
     _check(module, kernel, registers, slots)
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
-    plain = _module_of(module, normalised)
-    work = _allocate(analyse(plain, kernel, lift=True), normalised, registers, slots if chosen.slots else 0)
-    if chosen.exact and work.spilled:
-        work = replace(work, contracts={}, allocations={}, scratch={}, solver_limit=solver_limit)
-        work.exact_slots = slots if work.pointer >= 0 else 0
-        _colour(work)
-    plan = _plan(work, kernel, slots if work.pointer >= 0 else 0, chosen.priority)
-    return Rewrite(_assemble(module, kernel, work, plan), work.reports)
+    program = analyse(_module_of(module, normalised), kernel, lift=True)
+    plan = chosen.allocate(Problem(program, kernel, registers, slots, solver_limit))
+    return Rewrite(_assemble(module, kernel, _Rewriting(normalised, plan)), plan.solver)
 
 
-def _allocate(program: ProgramAnalysis, normalised: dict[str, Normalised], registers: int, slots: int) -> _Work:
-    """Colour the call graph without memory values if that can be, else with the slot pointer set aside."""
-    demand = max(highest_register(normalised[name].function.instrs) + 1 for name in program.functions)
-    # what it had is enough: more registers than that would only cost occupancy
-    counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
-    for count in sorted(counts):
-        work = _Work(program, normalised, (1 << count) - 1, -1)
-        try:
-            _colour(work, may_spill=False)
-        except NeedsMemory:
-            continue
-        return work
-    if slots and registers > 1:
-        work = _Work(program, normalised, (1 << (registers - 1)) - 1, registers - 1)
-        try:
-            _colour(work)
-        except Infeasible:
-            pass  # the pointer's register may be the one that is missing
-        else:
-            return work
-    work = _Work(program, normalised, (1 << registers) - 1, -1)
-    _colour(work)
-    return work
-
-
-def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = "best") -> int:
+def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = DEFAULT) -> int:
     """The fewest registers for which `rewrite` succeeds (with what it spills going to slots or local memory)."""
     low, high = 0, MAX_REGISTERS
     while high - low > 1:
@@ -194,82 +146,11 @@ def _link_calls(module: Module, calls: dict[str, dict[int, str]]) -> None:
             fn.instrs[index] = rename(fn.instrs[index], {"target": address[callee] - fn.address - index - 1})
 
 
-def _colour(work: _Work, *, may_spill: bool = True) -> None:
-    """Registers for every function, callees first. Raises NeedsMemory where that takes spilling and it may not."""
-    for name in work.program.graph.bottom_up:
-        code = lower(work.program, name, work.contracts)
-        allocation = allocate_registers(code, work.available, work.contracts, may_spill=may_spill)
-        if work.exact_slots >= 0 and allocation.memory:
-            fresh = lower(work.program, name, work.contracts)
-            allocation, report = improve(
-                fresh, allocation, work.available, work.contracts, work.exact_slots, work.solver_limit
-            )
-            work.reports.append(report)
-        work.allocations[name] = allocation
-        work.scratch[name] = scratch_registers(allocation, work.available)
-        for pair in work.scratch[name]:
-            for register in pair:
-                if register >= 0:
-                    allocation.contract.clobbers |= 1 << register
-        work.contracts[name] = allocation.contract
-
-
-def _plan(work: _Work, kernel: str, slots: int, priority: str) -> SlotPlan:
-    """Slots or local words for the memory values of the whole call graph."""
-    frequency = _frequencies(work)
-    procedures = {name: _procedure(work, name, frequency[name]) for name in work.program.graph.top_down}
-    return plan_slots(procedures, kernel, slots, priority)
-
-
-def _frequencies(work: _Work) -> dict[str, float]:
-    """Estimated runs of each function per run of the kernel."""
-    graph = work.program.graph
-    out = dict.fromkeys(graph.top_down, 0.0)
-    out[graph.kernel] = 1.0
-    for name in graph.top_down:
-        analysis = work.program[name]
-        for site in graph.sites[name]:
-            weight = analysis.loops.weight[analysis.cfg.block_of[site.index]]
-            out[site.callee] += out[name] * weight
-    return out
-
-
-def _procedure(work: _Work, name: str, frequency: float) -> Procedure:
-    allocation = work.allocations[name]
-    number = {value: k for k, value in enumerate(allocation.memory)}
-    live = liveness(allocation.code, memory=True)
-
-    def dense(mask: int) -> int:
-        out = 0
-        for value in bits(mask):
-            out |= 1 << number[value]
-        return out
-
-    exits = [dense(mask) for mask in live.live_after]
-    adjacency = [0] * len(number)
-    cost = [0.0] * len(number)
-    calls = []
-    scratch = iter(work.scratch[name])
-    for item, after in zip(allocation.code.items(), exits, strict=True):
-        if item.kind in (RELOAD, STORE):
-            cost[number[item.memory]] += item.weight
-        if item.kind == STORE:
-            v = number[item.memory]
-            adjacency[v] |= after & ~(1 << v)
-        if item.callee:
-            before, behind = next(scratch)
-            calls.append(CallSite(item.callee, after, before >= 0 and behind >= 0, item.weight))
-    for v, mask in enumerate(adjacency):
-        for n in bits(mask):
-            adjacency[n] |= 1 << v
-    return Procedure(name, len(number), exits, adjacency, calls, cost, frequency)
-
-
-def _assemble(module: Module, kernel: str, work: _Work, plan: SlotPlan) -> Module:
+def _assemble(module: Module, kernel: str, work: _Rewriting) -> Module:
     """Emit the functions, put them in place of the originals and record the kernel's resources."""
-    base = _user_local_bytes(work, kernel)
-    _require_reach(module, kernel, base, WORD * plan.local_words)
-    emitted = {name: _emit(work, plan, name, kernel, base) for name in work.program.graph.top_down}
+    base = _user_local_bytes(work.plan.attempt, kernel)
+    _require_reach(module, kernel, base, WORD * work.plan.memory.local_words)
+    emitted = {name: _emit(work, name, kernel, base) for name in work.plan.attempt.program.graph.top_down}
     names, shared = _final_names(module, kernel, set(emitted))
     functions: list[Function] = []
     calls: dict[str, dict[int, str]] = {}
@@ -289,7 +170,7 @@ def _assemble(module: Module, kernel: str, work: _Work, plan: SlotPlan) -> Modul
     )
     place(module, out, kept)
     _link_calls(out, calls)
-    _record(out, kernel, names, work, plan, base)
+    _record(out, kernel, names, work.plan, base)
     return out
 
 
@@ -307,27 +188,28 @@ def _require_reach(module: Module, kernel: str, base: int, spilled: int) -> None
         )
 
 
-def _user_local_bytes(work: _Work, kernel: str) -> int:
+def _user_local_bytes(attempt: Attempt, kernel: str) -> int:
     """The kernel's local frame bytes, or 0 where every access to them was lifted to values."""
-    for allocation in work.allocations.values():
+    for allocation in attempt.allocations.values():
         for item in allocation.code.items():
             memory = view(item.instr).memory if item.instr is not None else None
             if memory is not None and memory.space in ("local", "generic"):
-                return work.program[kernel].fn.info.local_bytes
+                return attempt.program[kernel].fn.info.local_bytes
     return 0
 
 
-def _emit(work: _Work, plan: SlotPlan, name: str, kernel: str, base: int) -> Emitted:
+def _emit(work: _Rewriting, name: str, kernel: str, base: int) -> Emitted:
+    attempt, plan = work.plan.attempt, work.plan.memory
     mine = plan.procedures[name]
-    values = work.allocations[name].memory
-    memory = MemoryPlan(pointer=work.pointer if plan.need else -1, is_kernel=name == kernel)
+    values = attempt.allocations[name].memory
+    memory = MemoryPlan(pointer=attempt.pointer if plan.need else -1, is_kernel=name == kernel)
     memory.slot_of = {values[v]: slot for v, slot in mine.slot_of.items()}
     memory.local_of = {values[v]: base + WORD * (mine.local_offset + word) for v, word in mine.local_of.items()}
     for site in mine.sites:
         needed = plan.procedures[site.callee].need > 0
         moves = [(m.source, m.target) for m in site.moves] if needed else []
         memory.calls.append(CallPlan(site.shift if needed else 0, moves))
-    return emit(work.allocations[name], work.normalised[name], memory, work.scratch[name])
+    return emit(attempt.allocations[name], work.normalised[name], memory, attempt.scratch[name])
 
 
 def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str, str], set[str]]:
@@ -373,14 +255,14 @@ def _callees(module: Module, fn: Function) -> dict[int, str]:
     return out
 
 
-def _record(out: Module, kernel: str, names: dict[str, str], work: _Work, plan: SlotPlan, local_bytes: int) -> None:
+def _record(out: Module, kernel: str, names: dict[str, str], plan: Plan, local_bytes: int) -> None:
     """Registers, slots and local bytes in every rewritten function's info; the kernel's cover the call graph."""
     used = {old: highest_register(out.function(new).instrs) + 1 for old, new in names.items()}
     for old, new in names.items():
         fn = out.function(new)
         fn.info = replace(fn.info, registers=used[old], machine="")
         if new == kernel:
-            stack = work.contracts[kernel].arguments.get(fn.info.local_stack, NO_REGISTER)
+            stack = plan.attempt.contracts[kernel].arguments.get(fn.info.local_stack, NO_REGISTER)
             needed = max(used.values())
             if stack != NO_REGISTER:
                 needed = max(needed, stack + 1)
@@ -390,7 +272,7 @@ def _record(out: Module, kernel: str, names: dict[str, str], work: _Work, plan: 
                 local_bytes=local_bytes,
                 local_frame=fn.info.local_frame if local_bytes else 0,
                 local_stack=stack,
-                spill_local=WORD * plan.local_words,
-                slot_bytes=SLOT_ROW * plan.need,
-                slot_pointer=work.pointer if plan.need else NO_REGISTER,
+                spill_local=WORD * plan.memory.local_words,
+                slot_bytes=SLOT_ROW * plan.memory.need,
+                slot_pointer=plan.attempt.pointer if plan.memory.need else NO_REGISTER,
             )

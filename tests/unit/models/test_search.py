@@ -7,15 +7,11 @@ from fractions import Fraction
 
 import pytest
 
-from binalloc.errors import UsageError
-from binalloc.models.allocation.slots import PRIORITIES
-from binalloc.models.registry import ALLOCATORS, POLICIES, allocator, policy
-from binalloc.models.search.policies import (
+from binalloc.models.search.unified import (
     Level,
     SearchProblem,
     SearchResult,
     ci_pred,
-    exhaustive_search,
     is_concurrency_bound,
     unified_search,
 )
@@ -161,24 +157,3 @@ def test_every_level_is_evaluated_once_and_reported() -> None:
 def test_a_block_that_cannot_run_is_an_error() -> None:
     with pytest.raises(ValueError, match="block size 256"):
         search(good_up_to(0), maximum=255)
-
-
-def test_exhaustive_search_prefers_the_original_then_fewer_blocks() -> None:
-    cycles = {1: 90, 2: 70, 3: None, 4: 70, 5: 80}
-    assert exhaustive_search([5, 4, 3, 2, 1], cycles.__getitem__).best == 2
-    assert exhaustive_search([1, 2, 4], cycles.__getitem__, original_cycles=71).best == 2
-    kept = exhaustive_search([1, 2, 4], cycles.__getitem__, original_cycles=70)
-    assert (kept.best, kept.cycles, kept.measured) == (None, 70, ((1, 90), (2, 70), (4, 70)))
-    assert exhaustive_search([3], cycles.__getitem__).best is None
-
-
-def test_registry_names_what_exists() -> None:
-    assert list(ALLOCATORS) == ["local", "unified", "best", "cpsat"]
-    assert list(POLICIES) == ["exhaustive", "unified"]
-    assert {a.priority for a in ALLOCATORS.values()} <= set(PRIORITIES)
-    assert allocator("unified").priority == "frequency"
-    assert policy("exhaustive").measures
-    with pytest.raises(UsageError, match="expected one of local, unified, best, cpsat"):
-        allocator("bset")
-    with pytest.raises(UsageError, match="unknown policy"):
-        policy("auto")

@@ -1,6 +1,6 @@
-"""How many threads should run at once: the unified paper's Fig. 5 (section 4.2), and exhaustive search.
+"""How many threads should run at once: the unified paper's Fig. 5 (section 4.2).
 
-Needs: a function that evaluates a concurrency level (threads per SM), or measures a number of blocks. Leaves: the
+Needs: a function that evaluates a concurrency level (threads per SM). Leaves: the
 level chosen, every level looked at, and the path of decisions. Levels are multiples of the block size.
 
 The listing in the paper leaves some things open. Decided here:
@@ -21,7 +21,7 @@ The listing in the paper leaves some things open. Decided here:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -232,29 +232,3 @@ class _Search:
             tuple(self.seen[t] for t in sorted(self.seen)),
             tuple(self.path),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Exhaustive:
-    """best: blocks per SM, None if the original is kept. cycles: of the best. measured: (blocks, cycles or None for
-    infeasible), ascending."""
-
-    best: int | None
-    cycles: int | None
-    measured: tuple[tuple[int, int | None], ...]
-
-
-def exhaustive_search(
-    levels: Sequence[int], measure: Callable[[int], int | None], original_cycles: int | None = None
-) -> Exhaustive:
-    """Measure every number of blocks in `levels` and take the fewest cycles.
-
-    measure: cycles, or None where a level is not feasible. Ties: the original first, then fewer blocks.
-    """
-    measured = tuple((blocks, measure(blocks)) for blocks in sorted(set(levels)))
-    best: int | None = None
-    fewest = original_cycles
-    for blocks, cycles in measured:
-        if cycles is not None and (fewest is None or cycles < fewest):
-            best, fewest = blocks, cycles
-    return Exhaustive(best, fewest, measured)

@@ -1,0 +1,63 @@
+"""Options whose values are the rows of a table of the library: names, help and errors come from there.
+
+The table's module is imported when a value or the help is asked for, not when the command line is built.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+
+class Row(click.types.StringParamType):
+    """The name of a row of `table` in `module`, a mapping of names to objects with a `summary`."""
+
+    name = "name"
+
+    def __init__(self, module: str, table: str) -> None:
+        self.module, self.table = module, table
+
+    def rows(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = getattr(importlib.import_module(self.module), self.table)
+        return found
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(self.rows())}]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        rows = self.rows()
+        if value not in rows:
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, rows))}.", param, ctx)
+        return str(value)
+
+
+class RowOption(click.Option):
+    """An option of type `Row`; its help lists the rows with their summaries."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        found = super().get_help_record(ctx)
+        if found is None or not isinstance(self.type, Row):
+            return found
+        rows = "; ".join(f"{name}: {row.summary}" for name, row in self.type.rows().items())
+        return found[0], f"{found[1]}  {rows}."
+
+
+def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:
+    """A click option whose value names a row of that table."""
+    return click.option(flag, cls=RowOption, type=Row(module, table), **settings)
+
+
+def policy_option(command: Any) -> Any:
+    return row_option(
+        "--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.  [default: exhaustive]"
+    )(command)
+
+
+def allocator_option(command: Any) -> Any:
+    return row_option(
+        "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", default="best", show_default=True,
+        help="Who allocates.",
+    )(command)  # fmt: skip

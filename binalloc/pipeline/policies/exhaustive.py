@@ -1,0 +1,73 @@
+"""Every number of blocks measured in the emulator."""
+
+from __future__ import annotations
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.budget import Budget, levels
+from binalloc.pipeline.policies.policy import Choice
+from binalloc.pipeline.steps import (
+    Request,
+    Tried,
+    Version,
+    block_threads,
+    build_version,
+    measure,
+    same_results,
+    user_shared,
+)
+
+
+class Exhaustive:
+    """Below the original's level there is nothing to gain, and at it only where the original has values in local memory
+    that registers or slots could take: levels are looked at from there up."""
+
+    name = "exhaustive"
+    summary = "every feasible number of blocks in the emulator, the fastest kept"
+    measures = True
+
+    def search(self, module: Module, request: Request, original: Version) -> Choice:
+        """The version of the fewest cycles, if they are fewer than the original's."""
+        tried: list[Tried] = []
+        for budget in _worth_a_look(module, request, original):
+            tried.append(_tried_before(budget, tried) or _build(module, request, budget, original))
+        measured = [t.version for t in tried if t.version is not None]
+        best = min(measured, key=_cycles, default=None)
+        if best is None or _cycles(best) >= _cycles(original):
+            none = "no level beats the original" if tried else "the original already has the highest level"
+            return Choice(tried, None, none)
+        distinct = len({(t.budget.registers, t.budget.slots) for t in tried})
+        reason = f"fewest cycles of {distinct} level{'s' * (distinct > 1)} above the original's"
+        return Choice(tried, best, reason)
+
+
+def _worth_a_look(module: Module, request: Request, original: Version) -> list[Budget]:
+    kernel = module.function(request.kernel)
+    every = levels(request.machine, block_threads(kernel, request.launch), user_shared(kernel, request.launch))
+    lowest = original.blocks_per_sm + (original.local_bytes == 0)
+    return [b for b in every if b.blocks >= lowest]
+
+
+def _tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
+    """Another number of blocks with the same registers and slots is the same program."""
+    for t in tried:
+        if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
+            return Tried(budget, t.version, t.reason or f"as {t.budget.blocks} blocks")
+    return None
+
+
+def _build(module: Module, request: Request, budget: Budget, original: Version) -> Tried:
+    request.progress(f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots")
+    try:
+        version = build_version(module, request, budget.registers, budget.slots)
+    except Refused as e:
+        return Tried(budget, None, str(e))
+    version = measure(version, request)
+    if not same_results(request, original, version):
+        raise Refused(f"{request.kernel}: results differ at {budget.blocks} blocks", remedy="Nothing was written.")
+    return Tried(budget, version)
+
+
+def _cycles(version: Version) -> int:
+    assert version.cycles is not None
+    return version.cycles

@@ -1,0 +1,33 @@
+"""What a policy is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from binalloc.isa.instruction import Module
+from binalloc.pipeline.steps import Request, Tried, Version
+
+
+@dataclass(frozen=True)
+class Choice:
+    """tried: the levels looked at. best: the version chosen, None to keep the original. reason: one sentence."""
+
+    tried: list[Tried]
+    best: Version | None
+    reason: str
+
+
+class Policy(Protocol):
+    """Chooses registers, slots and the number of blocks. One object of each is in `table`.
+
+    name: as on the command line. summary: for its help. measures: levels are run in the emulator, so that a launch is
+    needed; otherwise they are judged by static counts.
+    """
+
+    name: str
+    summary: str
+    measures: bool
+
+    def search(self, module: Module, request: Request, original: Version) -> Choice:
+        """The level to take. `original` was run if the policy measures. Raises Refused."""

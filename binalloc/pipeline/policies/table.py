@@ -1,0 +1,18 @@
+"""All policies. A new one is a file beside this one and a row here."""
+
+from __future__ import annotations
+
+from binalloc.errors import Hint, UsageError
+from binalloc.pipeline.policies.exhaustive import Exhaustive
+from binalloc.pipeline.policies.policy import Policy
+from binalloc.pipeline.policies.unified import Unified
+
+POLICIES: dict[str, Policy] = {p.name: p for p in (Exhaustive(), Unified())}
+DEFAULT = "exhaustive"
+
+
+def find_policy(name: str) -> Policy:
+    """The policy called `name`. Raises UsageError with the known names."""
+    if name not in POLICIES:
+        raise UsageError("no such policy", place=Hint("{policy}"), found=repr(name), expected=" or ".join(POLICIES))
+    return POLICIES[name]

@@ -1,0 +1,81 @@
+"""The unified paper's static search (section 4.2, Fig. 5) over versions built by the pipeline."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.budget import Budget, levels
+from binalloc.models.search.unified import Level, SearchProblem, unified_search
+from binalloc.pipeline.policies.policy import Choice
+from binalloc.pipeline.steps import (
+    Request,
+    Tried,
+    Version,
+    block_threads,
+    build_version,
+    reachable,
+    static_counts,
+    user_shared,
+)
+
+
+class Unified:
+    """Levels judged by static counts alone; nothing is run."""
+
+    name = "unified"
+    summary = "the unified paper's Fig. 5, from static counts alone"
+    measures = False
+
+    def search(self, module: Module, request: Request, original: Version) -> Choice:
+        """The level that the paper's listing ends at; the reason is its path of decisions."""
+        kernel = module.function(request.kernel)
+        threads = block_threads(kernel, request.launch)
+        budgets = {b.blocks: b for b in levels(request.machine, threads, user_shared(kernel, request.launch))}
+        built: dict[int, Tried] = {}
+
+        def evaluate(active_threads: int) -> Level:
+            blocks = active_threads // threads
+            if blocks not in built:
+                built[blocks] = _try(module, request, budgets.get(blocks), blocks, original)
+            return _level(built[blocks].version, request)
+
+        result = unified_search(
+            SearchProblem(
+                evaluate=evaluate,
+                cores=request.machine.chip.cores_per_sm,
+                block_size=threads,
+                max_threads=request.machine.sm.threads_per_sm,
+                max_cmratio=Fraction(request.machine.search.max_cmratio),
+                original_threads=original.blocks_per_sm * threads,
+                ad_interval=_interval(original, request),
+            )
+        )
+        chosen = built.get(result.threads // threads)
+        best = None if result.kept_original or chosen is None or chosen.version is original else chosen.version
+        return Choice([built[b] for b in sorted(built)], best, "; ".join(result.path))
+
+
+def _try(module: Module, request: Request, budget: Budget | None, blocks: int, original: Version) -> Tried:
+    if budget is None:
+        return Tried(Budget(blocks, 0, 0), None, "not resident on this machine")
+    if blocks == original.blocks_per_sm:
+        return Tried(budget, original)
+    try:
+        return Tried(budget, build_version(module, request, budget.registers, budget.slots))
+    except Refused as e:
+        return Tried(budget, None, str(e))
+
+
+def _level(version: Version | None, request: Request) -> Level:
+    if version is None:
+        return Level(0, 0, Fraction(0), 0, False)
+    compute, memory, spills = static_counts(version)
+    return Level(compute, memory, _interval(version, request), spills)
+
+
+def _interval(version: Version, request: Request) -> Fraction:
+    from binalloc.transform.schedule.schedule import average_dispatch_interval
+
+    return average_dispatch_interval([i for fn in reachable(version.module, request.kernel) for i in fn.instrs])

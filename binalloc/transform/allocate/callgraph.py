@@ -1,0 +1,79 @@
+"""Registers for every function of a call graph, callees first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from binalloc.analysis.program import ProgramAnalysis
+from binalloc.isa.validate import highest_register
+from binalloc.transform.allocate.registers import Infeasible, NeedsMemory, RegisterAllocation, allocate_registers
+from binalloc.transform.allocate.scratch import scratch_registers
+from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.virtualise import lower
+
+MORE_THAN_BEFORE = 4
+
+Improve = Callable[["Attempt", str, RegisterAllocation], RegisterAllocation]
+"""Told of a function's allocation, before its callers see it; gives the one to take."""
+
+
+@dataclass
+class Attempt:
+    """Registers for all functions of `program`, as far as they are allocated.
+
+    available: registers as bits. pointer: the slot pointer's register, -1 for none. By function: contracts (what
+    callers see), allocations, scratch (registers free around each call).
+    """
+
+    program: ProgramAnalysis
+    available: int
+    pointer: int
+    contracts: dict[str, Contract] = field(default_factory=dict)
+    allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
+    scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+
+    @property
+    def spilled(self) -> bool:
+        return any(a.memory for a in self.allocations.values())
+
+
+def colour(attempt: Attempt, *, may_spill: bool = True, improve: Improve | None = None) -> None:
+    """Registers for every function, callees first. Raises NeedsMemory where that takes spilling and it may not."""
+    for name in attempt.program.graph.bottom_up:
+        code = lower(attempt.program, name, attempt.contracts)
+        allocation = allocate_registers(code, attempt.available, attempt.contracts, may_spill=may_spill)
+        if improve is not None and allocation.memory:
+            allocation = improve(attempt, name, allocation)
+        attempt.allocations[name] = allocation
+        attempt.scratch[name] = scratch_registers(allocation, attempt.available)
+        for pair in attempt.scratch[name]:
+            for register in pair:
+                if register >= 0:
+                    allocation.contract.clobbers |= 1 << register
+        attempt.contracts[name] = allocation.contract
+
+
+def allocate(program: ProgramAnalysis, registers: int, slots: int) -> Attempt:
+    """Colour the call graph without memory values if that can be, else with the slot pointer set aside."""
+    demand = max(highest_register(program[name].fn.instrs) + 1 for name in program.functions)
+    # what it had is enough: more registers than that would only cost occupancy
+    counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
+    for count in sorted(counts):
+        attempt = Attempt(program, (1 << count) - 1, -1)
+        try:
+            colour(attempt, may_spill=False)
+        except NeedsMemory:
+            continue
+        return attempt
+    if slots and registers > 1:
+        attempt = Attempt(program, (1 << (registers - 1)) - 1, registers - 1)
+        try:
+            colour(attempt)
+        except Infeasible:
+            pass  # the pointer's register may be the one that is missing
+        else:
+            return attempt
+    attempt = Attempt(program, (1 << registers) - 1, -1)
+    colour(attempt)
+    return attempt

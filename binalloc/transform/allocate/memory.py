@@ -1,0 +1,60 @@
+"""Slots or local words for the values that spill code keeps in memory, over the whole call graph."""
+
+from __future__ import annotations
+
+from binalloc.bitset import bits
+from binalloc.models.allocation.slots import CallSite, Procedure, SlotPlan, plan_slots
+from binalloc.transform.allocate.callgraph import Attempt
+from binalloc.transform.virtual.code import RELOAD, STORE
+from binalloc.transform.virtual.liveness import liveness
+
+
+def plan_memory(attempt: Attempt, kernel: str, slots: int, priority: str) -> SlotPlan:
+    """Slots or local words for the memory values of the whole call graph."""
+    frequency = _frequencies(attempt)
+    procedures = {name: _procedure(attempt, name, frequency[name]) for name in attempt.program.graph.top_down}
+    return plan_slots(procedures, kernel, slots, priority)
+
+
+def _frequencies(attempt: Attempt) -> dict[str, float]:
+    """Estimated runs of each function per run of the kernel."""
+    graph = attempt.program.graph
+    out = dict.fromkeys(graph.top_down, 0.0)
+    out[graph.kernel] = 1.0
+    for name in graph.top_down:
+        analysis = attempt.program[name]
+        for site in graph.sites[name]:
+            weight = analysis.loops.weight[analysis.cfg.block_of[site.index]]
+            out[site.callee] += out[name] * weight
+    return out
+
+
+def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
+    allocation = attempt.allocations[name]
+    number = {value: k for k, value in enumerate(allocation.memory)}
+    live = liveness(allocation.code, memory=True)
+
+    def dense(mask: int) -> int:
+        out = 0
+        for value in bits(mask):
+            out |= 1 << number[value]
+        return out
+
+    exits = [dense(mask) for mask in live.live_after]
+    adjacency = [0] * len(number)
+    cost = [0.0] * len(number)
+    calls = []
+    scratch = iter(attempt.scratch[name])
+    for item, after in zip(allocation.code.items(), exits, strict=True):
+        if item.kind in (RELOAD, STORE):
+            cost[number[item.memory]] += item.weight
+        if item.kind == STORE:
+            v = number[item.memory]
+            adjacency[v] |= after & ~(1 << v)
+        if item.callee:
+            before, behind = next(scratch)
+            calls.append(CallSite(item.callee, after, before >= 0 and behind >= 0, item.weight))
+    for v, mask in enumerate(adjacency):
+        for n in bits(mask):
+            adjacency[n] |= 1 << v
+    return Procedure(name, len(number), exits, adjacency, calls, cost, frequency)

@@ -1,0 +1,32 @@
+"""Registers free around calls, for the moves of the moving stack."""
+
+from __future__ import annotations
+
+from binalloc.bitset import bits
+from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.virtual.code import mask_of
+from binalloc.transform.virtual.liveness import liveness
+
+
+def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
+    """Per call item (a register free just before it, one free just after it); -1 where none is."""
+    code = alloc.code
+    live = liveness(code)
+    out = []
+    for item, before, after in zip(code.items(), live.live_before, live.live_after, strict=True):
+        if item.callee:
+            busy_before = _registers(alloc, before | mask_of(item.uses))
+            busy_after = _registers(alloc, after | mask_of(item.defs))
+            out.append((_lowest(available & ~busy_before), _lowest(available & ~busy_after)))
+    return out
+
+
+def _registers(alloc: RegisterAllocation, values: int) -> int:
+    mask = 0
+    for v in bits(values):
+        mask |= 1 << alloc.colour[v]
+    return mask
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1

@@ -1,0 +1,1 @@
+"""Allocators: a file each, and the table that finds them."""

@@ -1,0 +1,49 @@
+"""What an allocator is: from a call graph and a budget to registers, slots and local words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from binalloc.analysis.program import ProgramAnalysis
+from binalloc.models.allocation.slots import SlotPlan
+from binalloc.transform.allocate.callgraph import Attempt
+from binalloc.transform.allocate.exact import ExactReport
+
+
+@dataclass(frozen=True)
+class Problem:
+    """program: the kernel's call graph, guarded calls made plain. registers, slots: the budget per thread.
+
+    solver_limit: deterministic solver time per function, for allocators that have a solver.
+    """
+
+    program: ProgramAnalysis
+    kernel: str
+    registers: int
+    slots: int
+    solver_limit: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """attempt: registers and spill code of every function. memory: where what is spilled lies. solver: its reports."""
+
+    attempt: Attempt
+    memory: SlotPlan
+    solver: list[ExactReport] = field(default_factory=list)
+
+
+class Allocator(Protocol):
+    """One object of each is in `table`."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+
+    @property
+    def summary(self) -> str:
+        """For the command line's help."""
+
+    def allocate(self, problem: Problem) -> Plan:
+        """Raises Infeasible where the registers do not even hold one instruction's operands."""

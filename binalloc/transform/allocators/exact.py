@@ -1,0 +1,38 @@
+"""Allocator `cpsat`: where the heuristic spills, the values of each function are placed by CP-SAT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from binalloc.transform.allocate.callgraph import Attempt, colour
+from binalloc.transform.allocate.exact import ExactReport, improve
+from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.allocators.allocator import Plan, Problem
+from binalloc.transform.allocators.heuristic import BEST
+from binalloc.transform.virtual.virtualise import lower
+
+
+class Exact:
+    """As `best`, each function placed by CP-SAT, which the heuristic's placement starts."""
+
+    name = "cpsat"
+    summary = "as best, each function placed by CP-SAT"
+
+    def allocate(self, problem: Problem) -> Plan:
+        plan = BEST.allocate(problem)
+        if not plan.attempt.spilled:
+            return plan
+        reports: list[ExactReport] = []
+
+        def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
+            fresh = lower(attempt.program, name, attempt.contracts)
+            slots = problem.slots if attempt.pointer >= 0 else 0
+            better, report = improve(
+                fresh, found, attempt.available, attempt.contracts, slots, problem.solver_limit
+            )
+            reports.append(report)
+            return better
+
+        attempt = Attempt(problem.program, plan.attempt.available, plan.attempt.pointer)
+        colour(attempt, improve=place)
+        return replace(BEST.plan(attempt, problem), solver=reports)

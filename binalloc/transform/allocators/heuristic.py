@@ -1,0 +1,33 @@
+"""Allocators by graph colouring; what does not fit goes to slots by a priority, then to local memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.transform.allocate.callgraph import Attempt, allocate
+from binalloc.transform.allocate.memory import plan_memory
+from binalloc.transform.allocators.allocator import Plan, Problem
+
+
+@dataclass(frozen=True)
+class Heuristic:
+    """slots: whether values may go to shared-memory slots. priority: which ones do (`models.allocation.slots`)."""
+
+    name: str
+    summary: str
+    slots: bool
+    priority: str
+
+    def allocate(self, problem: Problem) -> Plan:
+        attempt = allocate(problem.program, problem.registers, problem.slots if self.slots else 0)
+        return self.plan(attempt, problem)
+
+    def plan(self, attempt: Attempt, problem: Problem) -> Plan:
+        """The registers of `attempt`, and a place in memory for what it spills."""
+        slots = problem.slots if attempt.pointer >= 0 else 0
+        return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority))
+
+
+LOCAL = Heuristic("local", "registers, then local memory; no slots (the baseline)", False, "cost")
+UNIFIED = Heuristic("unified", "slots by frequency and the moving stack: the unified paper's", True, "frequency")
+BEST = Heuristic("best", "slots by loop-weighted cost, moves only where slots are short", True, "cost")

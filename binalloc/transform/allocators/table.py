@@ -1,0 +1,20 @@
+"""All allocators. A new one is a file beside this one and a row here."""
+
+from __future__ import annotations
+
+from binalloc.errors import Hint, UsageError
+from binalloc.transform.allocators.allocator import Allocator
+from binalloc.transform.allocators.exact import Exact
+from binalloc.transform.allocators.heuristic import BEST, LOCAL, UNIFIED
+
+ALLOCATORS: dict[str, Allocator] = {a.name: a for a in (LOCAL, UNIFIED, BEST, Exact())}
+BASELINE = LOCAL.name
+DEFAULT = BEST.name
+
+
+def find_allocator(name: str) -> Allocator:
+    """The allocator called `name`. Raises UsageError with the known names."""
+    if name not in ALLOCATORS:
+        expected = "one of " + ", ".join(ALLOCATORS)
+        raise UsageError("unknown allocator", place=Hint("{allocator}"), found=repr(name), expected=expected)
+    return ALLOCATORS[name]

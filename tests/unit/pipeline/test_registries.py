@@ -1,0 +1,49 @@
+"""Allocators and policies: found by name, and the rules of the exhaustive one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from binalloc.errors import UsageError
+from binalloc.isa.instruction import Module
+from binalloc.models.allocation.slots import PRIORITIES
+from binalloc.models.machines.budget import Budget
+from binalloc.pipeline.policies import exhaustive
+from binalloc.pipeline.policies.table import POLICIES, find_policy
+from binalloc.transform.allocators.heuristic import Heuristic
+from binalloc.transform.allocators.table import ALLOCATORS, find_allocator
+
+
+def test_tables_name_what_exists() -> None:
+    assert list(ALLOCATORS) == ["local", "unified", "best", "cpsat"]
+    assert list(POLICIES) == ["exhaustive", "unified"]
+    assert {a.priority for a in ALLOCATORS.values() if isinstance(a, Heuristic)} <= set(PRIORITIES)
+    assert [name for name, p in POLICIES.items() if p.measures] == ["exhaustive"]
+    with pytest.raises(UsageError, match="expected one of local, unified, best, cpsat"):
+        find_allocator("bset")
+    with pytest.raises(UsageError, match="no such policy"):
+        find_policy("auto")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "original", "best"),
+    [((1, 2, 3, 4, 5), 200, 2), ((1, 2, 4), 71, 2), ((1, 2, 4), 70, None), ((3,), 200, None), ((), 200, None)],
+)
+def test_the_exhaustive_policy_prefers_the_original_then_fewer_blocks(
+    monkeypatch: pytest.MonkeyPatch, blocks: tuple[int, ...], original: int, best: int | None
+) -> None:
+    cycles = {1: 90, 2: 70, 3: None, 4: 70, 5: 80}
+
+    def build(_: Module, __: Any, budget: Budget, ___: Any) -> Any:
+        found = cycles[budget.blocks]
+        version = None if found is None else SimpleNamespace(cycles=found, blocks=budget.blocks)
+        return SimpleNamespace(budget=budget, version=version, reason="" if found else "infeasible")
+
+    monkeypatch.setattr(exhaustive, "_worth_a_look", lambda *_: [Budget(b, 40 - b, 0) for b in blocks])
+    monkeypatch.setattr(exhaustive, "_build", build)
+    choice = exhaustive.Exhaustive().search(Module(), SimpleNamespace(), SimpleNamespace(cycles=original))  # type: ignore[arg-type]
+    assert (choice.best.blocks if choice.best else None) == best  # type: ignore[attr-defined]
+    assert [t.budget.blocks for t in choice.tried] == list(blocks)
