@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from binalloc.isa.text.assembler import assemble
     from binalloc.isa.text.disassembler import disassemble
     from binalloc.launch.file import Launch, load_launch
+    from binalloc.models.machines.files import list_machines
+    from binalloc.models.machines.model import Machine
     from binalloc.models.machines.occupancy import occupancy
-    from binalloc.models.machines.reader import Machine, list_machines, load_machine
+    from binalloc.models.machines.reader import load_machine
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
@@ -68,7 +70,9 @@ _HOMES = {
     "isa.container.files": ("load", "read_module", "save", "write_module"),
     "isa.text.disassembler": ("disassemble",),
     "isa.instruction": ("Module",),
-    "models.machines.reader": ("Machine", "list_machines", "load_machine"),
+    "models.machines.files": ("list_machines",),
+    "models.machines.model": ("Machine",),
+    "models.machines.reader": ("load_machine",),
     "models.machines.occupancy": ("occupancy",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
     "transform.schedule.schedule": ("schedule",),

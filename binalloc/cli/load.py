@@ -1,17 +1,62 @@
-"""Input of the commands that take PTX as well as binaries: PTX is imported in memory."""
+"""Modules: from a binary, from PTX that is imported in memory, from assembly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from binalloc.cli.common import load_bytes, machine_model, note, read_file, shown
-from binalloc.errors import MalformedInput
+from binalloc.cli.files import decoded, read_file, shown
+from binalloc.cli.inputs import machine_model
+from binalloc.cli.terminal import note
+from binalloc.errors import MalformedInput, UsageError
+from binalloc.models.machines.files import DEFAULT_MACHINE
 
 if TYPE_CHECKING:
     from binalloc.frontend.importer import Imported
     from binalloc.isa.instruction import Module
-    from binalloc.models.machines.reader import Machine
+    from binalloc.models.machines.model import Machine
+
+
+def load_module(file: str) -> tuple[Module, bytes]:
+    """The module of a binary, and the file's bytes."""
+    data = read_file(file)
+    _not_ptx(data, file)
+    return load_bytes(data, file), data
+
+
+def load_bytes(data: bytes, file: str) -> Module:
+    """The module of a binary already read from `file`."""
+    from binalloc.isa.container.files import read_module
+
+    return read_module(data, path=shown(file))
+
+
+def _not_ptx(data: bytes, file: str) -> None:
+    from binalloc.frontend.ptx.recognise import is_ptx
+
+    if is_ptx(data, file):
+        raise MalformedInput(
+            "this is PTX", file=shown(file),
+            remedy="Import it first: binalloc import-ptx FILE.ptx -o FILE.loom.",
+        )  # fmt: skip
+
+
+def load_two(original: str, rewritten: str) -> tuple[Module, Module]:
+    if original == rewritten == "-":
+        raise UsageError("standard input holds one binary", remedy="Name a file for one of the two.")
+    return load_module(original)[0], load_module(rewritten)[0]
+
+
+def assemble_file(file: str) -> Module:
+    from binalloc.isa.text.assembler import assemble
+
+    data = read_file(file)
+    _not_ptx(data, file)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as e:
+        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
+    return assemble(text, path=shown(file))
 
 
 def load_or_import(file: str, machine: str | None, kernel: str | None = None) -> tuple[Module, bytes]:
@@ -20,7 +65,6 @@ def load_or_import(file: str, machine: str | None, kernel: str | None = None) ->
     kernel: the one that the command is about, if it is known; where others of a PTX file cannot be imported, it is
     imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text` do.
     """
-    from binalloc.cli.common import DEFAULT_MACHINE
     from binalloc.frontend.ptx.recognise import is_ptx
     from binalloc.isa.container.files import write_module
 
@@ -47,14 +91,6 @@ def _import(text: str, path: str, machine: Machine, kernel: str | None) -> tuple
         if kernel is None:
             raise
     return imported_text(text, path, machine, kernels=[kernel]), ", alone, as not all others can be"
-
-
-def decoded(data: bytes, file: str) -> str:
-    """The text of a PTX file."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as e:
-        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
 
 
 def imported_text(

@@ -13,12 +13,15 @@ import click
 
 
 class Row(click.types.StringParamType):
-    """The name of a row of `table` in `module`, a mapping of names to objects with a `summary`."""
+    """The name of a row of `table` in `module`, a mapping of names to objects with a `summary`.
+
+    find: the module's function that looks a name up, where its error is to speak for an unknown one.
+    """
 
     name = "name"
 
-    def __init__(self, module: str, table: str) -> None:
-        self.module, self.table = module, table
+    def __init__(self, module: str, table: str, find: str | None = None) -> None:
+        self.module, self.table, self.find = module, table, find
 
     def rows(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = getattr(importlib.import_module(self.module), self.table)
@@ -29,6 +32,8 @@ class Row(click.types.StringParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         rows = self.rows()
+        if self.find is not None:
+            getattr(importlib.import_module(self.module), self.find)(str(value))
         if value not in rows:
             self.fail(f"{value!r} is not one of {', '.join(map(repr, rows))}.", param, ctx)
         return str(value)
@@ -45,9 +50,11 @@ class RowOption(click.Option):
         return found[0], f"{found[1]}  {rows}."
 
 
-def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:
+def row_option(
+    flag: str, module: str, table: str, find: str | None = None, **settings: Any
+) -> Callable[[Any], Any]:
     """A click option whose value names a row of that table."""
-    return click.option(flag, cls=RowOption, type=Row(module, table), **settings)
+    return click.option(flag, cls=RowOption, type=Row(module, table, find), **settings)
 
 
 def policy_option(command: Any) -> Any:
@@ -58,6 +65,6 @@ def policy_option(command: Any) -> Any:
 
 def allocator_option(command: Any) -> Any:
     return row_option(
-        "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", default="best", show_default=True,
-        help="Who allocates.",
+        "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", "find_allocator",
+        default="best", show_default=True, help="Who allocates.",
     )(command)  # fmt: skip

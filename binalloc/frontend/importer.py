@@ -72,7 +72,8 @@ def import_ptx(
     kernels that can; with skip_unsupported only where none can); UsageError for a missing kernel.
     """
     from binalloc.frontend.ptx.parser import parse
-    from binalloc.models.machines.reader import DEFAULT_MACHINE, load_machine
+    from binalloc.models.machines.files import DEFAULT_MACHINE
+    from binalloc.models.machines.reader import load_machine
     from binalloc.transform.schedule.schedule import schedule
 
     parsed = parse(text, path)

@@ -17,8 +17,10 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.recognise import special_register
 from binalloc.isa.interface.view import view
 from binalloc.models.machines.budget import Budget, shared_with_slots
+from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
-from binalloc.models.machines.reader import DEFAULT_MACHINE, Machine, load_machine
+from binalloc.models.machines.reader import load_machine
 from binalloc.names.kernels import choose_kernel
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
-    from binalloc.models.machines.reader import Machine
+    from binalloc.models.machines.model import Machine
 
 SHOWN = 20
 
@@ -18,7 +18,8 @@ SHOWN = 20
 def check_control_codes(module: Module, given: Machine) -> dict[str, Any]:
     """ok: True where all functions were checked and no hazard found, False for a hazard, None where some could not be
     checked; `machines` checked for, `hazards`, `notes`. given: the model to take for the machine of its name."""
-    from binalloc.models.machines.reader import list_machines, load_machine
+    from binalloc.models.machines.files import list_machines
+    from binalloc.models.machines.reader import load_machine
     from binalloc.verify.hazards.check import find_hazards
 
     functions: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
-    from binalloc.models.machines.reader import Machine
+    from binalloc.models.machines.model import Machine
     from binalloc.pipeline.pipeline import Outcome, Request, Version
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from binalloc.errors import Refused
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.text.disassembler import format_instr
-from binalloc.models.machines.reader import Machine
+from binalloc.models.machines.model import Machine
 from binalloc.printable import one_line
 from binalloc.report.table import table
 

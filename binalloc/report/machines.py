@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.errors import Hint, UsageError
+from binalloc.models.machines.files import list_machines
+from binalloc.models.machines.model import machine_to_dict
 from binalloc.models.machines.occupancy import occupancy, occupancy_to_dict
-from binalloc.models.machines.reader import list_machines, load_machine, machine_to_dict
+from binalloc.models.machines.reader import load_machine
 from binalloc.printable import one_line
 from binalloc.report.table import table
 

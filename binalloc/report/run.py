@@ -14,7 +14,7 @@ from binalloc.report.table import table
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
-    from binalloc.models.machines.reader import Machine
+    from binalloc.models.machines.model import Machine
 
 
 def run_to_dict(

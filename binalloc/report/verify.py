@@ -12,7 +12,7 @@ from binalloc.report.control_codes import check_control_codes, render_control_co
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Function, Module, Origin
     from binalloc.launch.file import Difference, Launch
-    from binalloc.models.machines.reader import Machine
+    from binalloc.models.machines.model import Machine
 
 
 MOST_NOTES = 5

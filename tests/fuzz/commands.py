@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from binalloc.cli.common import CYCLES_LIMIT
+from binalloc.cli.options import CYCLES_LIMIT
 from tests.fuzz.material import STRINGS, Material, damaged
 
 INTEGERS = (

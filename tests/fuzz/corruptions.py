@@ -25,7 +25,8 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.text.assembler import assemble
 from binalloc.isa.text.disassembler import disassemble
 from binalloc.launch.file import load_launch
-from binalloc.models.machines.reader import Machine, load_machine
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
 from binalloc.report.inspect import inspect_module, render_inspection
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import MACHINES, SAMPLES

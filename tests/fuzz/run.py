@@ -28,7 +28,8 @@ from binalloc.isa.container.files import load, read_module, write_module
 from binalloc.isa.instruction import Instr, Module, make
 from binalloc.isa.interface.view import view
 from binalloc.launch.types import Argument, Init, Launch, Texture
-from binalloc.models.machines.reader import Machine, load_machine
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
 from tests.fuzz.corruptions import SAMPLES, SMALL, smash_code
 from tests.support.programs.random_instructions import random_module
 

@@ -13,7 +13,8 @@ from binalloc.errors import KernelFault
 from binalloc.isa.container.files import load, read_module, write_module
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
-from binalloc.models.machines.reader import list_machines, load_machine
+from binalloc.models.machines.files import list_machines
+from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import find_hazards
 from tests.property.test_schedule_legality import machines, random_shape

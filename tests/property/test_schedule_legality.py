@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.reader import Machine, load_machine
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.oracles.schedule import Oracle
 from tests.support.programs.builder import ALWAYS, Code, Guard, module_of

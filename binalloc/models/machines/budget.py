@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks, shared_bytes_for_blocks
-from binalloc.models.machines.reader import Machine
 
 SLOT_ROW = 128
 

@@ -17,29 +17,13 @@ from typing import Any, NoReturn, TypeVar, get_type_hints
 
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.models.machines import model
+from binalloc.models.machines.files import list_machines, machine_file
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
-from binalloc.models.machines.model import UNIT_CLASSES, Figure, Machine, PortGroup, Unit, Units, machine_to_dict
+from binalloc.models.machines.model import UNIT_CLASSES, Figure, Machine, PortGroup, Unit, Units
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
 
-__all__ = [
-    "DEFAULT_MACHINE",
-    "SCHEMA_VERSION",
-    "UNIT_CLASSES",
-    "Figure",
-    "Machine",
-    "PortGroup",
-    "Unit",
-    "Units",
-    "list_machines",
-    "load_machine",
-    "machine_to_dict",
-    "read_machine",
-]
-
 SCHEMA_VERSION = 1
-DEFAULT_MACHINE = "gtx680"
-_DIRECTORY = Path(__file__).parent
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("chip", "chip", model.Chip),
@@ -57,11 +41,6 @@ _TYPE_NAMES = {int: "an integer", float: "a number", bool: "true or false", str:
 _T = TypeVar("_T")
 
 
-def list_machines() -> list[str]:
-    """Names of the machines that come with the package, sorted."""
-    return sorted(path.stem for path in _DIRECTORY.glob("*.toml"))
-
-
 def load_machine(name_or_path: str | Path) -> Machine:
     """A machine by the name of one that comes with the package, or by the path of a machine file.
 
@@ -69,7 +48,7 @@ def load_machine(name_or_path: str | Path) -> Machine:
     """
     text = str(name_or_path)
     if text in list_machines():
-        return read_machine(_DIRECTORY / f"{text}.toml")
+        return read_machine(machine_file(text))
     path = Path(text)
     with contextlib.suppress(OSError):  # a name that no file can have
         if "\0" not in text and path.is_file():

@@ -26,7 +26,7 @@ from binalloc.transform.schedule.stalls import StallSolver
 from binalloc.transform.schedule.timing import may_pair, timing
 
 if TYPE_CHECKING:
-    from binalloc.models.machines.reader import Machine
+    from binalloc.models.machines.model import Machine
 
 
 def schedule(module: Module, machine: Machine) -> Module:

@@ -13,7 +13,7 @@ from binalloc.isa.interface.view import PRED, Ref, View
 from binalloc.isa.timing import by_scoreboard
 
 if TYPE_CHECKING:
-    from binalloc.models.machines.reader import Machine
+    from binalloc.models.machines.model import Machine
 
 SCOREBOARDS = 6
 FIRST_PREDICATE = 256

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.cli.common import progress
 from binalloc.cli.main import main
+from binalloc.cli.terminal import progress
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.run import run

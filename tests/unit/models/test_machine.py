@@ -11,8 +11,10 @@ import pytest
 
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.table.opcodes import BY_NAME
+from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.limits import LIMITS
-from binalloc.models.machines.reader import UNIT_CLASSES, list_machines, load_machine, machine_to_dict
+from binalloc.models.machines.model import UNIT_CLASSES, machine_to_dict
+from binalloc.models.machines.reader import load_machine
 from tests.support.paths import MACHINES as SHIPPED
 
 GTX680 = (SHIPPED / "gtx680.toml").read_text()

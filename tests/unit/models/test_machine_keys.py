@@ -19,9 +19,10 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.container.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines import model
+from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.limits import Limits
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.reader import list_machines, load_machine
+from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, rewrite_kernel
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.kits.cli import SAMPLES

@@ -10,7 +10,8 @@ import pytest
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Control, Module, make
 from binalloc.isa.text.assembler import assemble
-from binalloc.models.machines.reader import Machine, load_machine
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import average_dispatch_interval, schedule
 from tests.support.programs.builder import Code, module_of
 

@@ -8,34 +8,18 @@ import re
 
 import click
 
-from binalloc.cli.common import (
-    SCHEMA_VERSION,
-    check_output,
-    file_argument,
-    json_option,
-    machine_model,
-    machine_option,
-    main,
-    not_over,
-    note,
-    options,
-    output_option,
-    print_json,
-    progress,
-    read_file,
-    say,
-    shown,
-    write_output,
-)
-from binalloc.cli.load import decoded, imported_text
+from binalloc.cli.files import check_output, decoded, not_over, read_file, shown, write_output
+from binalloc.cli.inputs import machine_model
+from binalloc.cli.load import imported_text
+from binalloc.cli.options import file_argument, json_option, machine_option, options, output_option
+from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 
-TEXT_LIMIT = 1 << 28
 _DIMENSIONS = 3
 _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
-@main.command("import-ptx")
+@click.command("import-ptx")
 @options(file_argument, output_option, machine_option, json_option)
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")

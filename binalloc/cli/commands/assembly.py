@@ -1,0 +1,61 @@
+"""`binalloc asm` and `disasm`: assembly to a binary and back."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.inputs import machine_model
+from binalloc.cli.load import assemble_file, load_module
+from binalloc.cli.options import file_argument, json_option, options, output_option
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json
+from binalloc.errors import UsageError
+
+
+@click.command()
+@options(file_argument, output_option, json_option)
+@click.option("--schedule", "machine", metavar="NAME|FILE", help="Set control codes for that machine, too.")
+def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> None:
+    """Assemble FILE (.lasm) into a Loom binary; without -o into FILE with the suffix .loom."""
+    from binalloc.isa.container.files import write_module
+
+    check_output(output, as_json)
+    module = assemble_file(file)
+    if machine is not None:
+        from binalloc.transform.schedule.schedule import schedule
+
+        module = schedule(module, machine_model(machine))
+    data = write_module(module)
+    output = output or _default_output(file, ".loom", as_json)
+    not_over(output, file)
+    write_output(output, data)
+    if as_json:
+        functions = [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]
+        print_json({"schema_version": SCHEMA_VERSION, "output": output, "bytes": len(data), "functions": functions})
+
+
+def _default_output(file: str, suffix: str, as_json: bool) -> str:
+    if file == "-":
+        if as_json:
+            raise UsageError("with --json and standard input an output file must be named", remedy="Give -o FILE.")
+        return "-"
+    return os.path.splitext(file)[0] + suffix
+
+
+@click.command()
+@options(file_argument, output_option, json_option)
+def disasm(file: str, output: str | None, as_json: bool) -> None:
+    """Disassemble a binary; `binalloc asm` of the text gives the same bytes. The text goes to stdout without -o."""
+    from binalloc.isa.text.disassembler import disassemble
+
+    check_output(output, as_json)
+    not_over(output, file)
+    module, _ = load_module(file)
+    text = disassemble(module)
+    if output is not None or not as_json:
+        write_output(output or "-", text.encode())
+    if as_json:
+        functions = [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]
+        print_json({"schema_version": SCHEMA_VERSION, "output": output, "functions": functions, "text": text})

@@ -1,0 +1,50 @@
+"""`binalloc inspect` and `diff`: what is in a binary, and two side by side."""
+
+from __future__ import annotations
+
+import click
+
+from binalloc.cli.inputs import machine_of
+from binalloc.cli.load import load_or_import, load_two
+from binalloc.cli.options import file_argument, json_option, kernel_option, options, own_machine_option
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
+
+
+@click.command()
+@options(file_argument, kernel_option, own_machine_option, json_option)
+@click.option("--sections", is_flag=True, help="Sections and resources (the default view).")
+@click.option("--cfg", is_flag=True, help="Basic blocks, edges, loops, call graph.")
+@click.option("--webs", is_flag=True, help="Life-range table.")
+@click.option("--pressure", is_flag=True, help="Register pressure per instruction, Max-live over calls.")
+@click.option("--stack", is_flag=True, help="Stack layouts across calls: traditional, register stack, moving stack.")
+@click.option("--minimum", is_flag=True, help="Fewest registers any allocation can do with.")
+def inspect(file: str, kernel: str | None, machine: str | None, as_json: bool, **views: bool) -> None:
+    """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts.
+
+    PTX is imported in memory first.
+    """
+    from binalloc.report.inspect import inspect_module, render_inspection
+
+    chosen = [name for name, on in views.items() if on] or ["sections"]
+    module, data = load_or_import(file, machine, kernel)
+    found = inspect_module(module, data, kernel, chosen, machine_of(module, kernel, machine, runs=False))
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found})
+    else:
+        say(render_inspection(found))
+
+
+@click.command()
+@click.argument("original", type=click.Path(allow_dash=True))
+@click.argument("rewritten", type=click.Path(allow_dash=True))
+@options(kernel_option, json_option)
+def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> None:
+    """Old and new code side by side, by the instruction map."""
+    from binalloc.report.diff import diff_modules, render_diff
+
+    old, new = load_two(original, rewritten)
+    rows = diff_modules(old, new, kernel)
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, "functions": rows})
+    else:
+        say(render_diff(rows))

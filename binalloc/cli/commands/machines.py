@@ -1,0 +1,63 @@
+"""`binalloc machines`: machine models and occupancy questions."""
+
+from __future__ import annotations
+
+import click
+
+from binalloc.cli.options import integer, json_option
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
+from binalloc.errors import UsageError
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@json_option
+@click.option("--occupancy", "ask", is_flag=True, help="Answer an occupancy question instead of listing machines.")
+@click.option("--cc", help="Compute capability, e.g. 3.0 (or --machine).")
+@click.option("--machine", "machine", metavar="NAME|FILE", help="Machine whose limits and rule to use.")
+@click.option("--registers", type=integer(), default=32, show_default=True, help="Registers per thread.")
+@click.option("--shared", type=integer(), default=0, show_default=True, help="Shared bytes per block.")
+@click.option("--threads", type=integer(), default=256, show_default=True, help="Threads per block.")
+@click.option("--cache-config", type=click.Choice(["none", "shared", "l1", "equal"]), default="none", show_default=True)
+@click.option("--carveout", type=integer(), help="Shared-memory carve-out in per cent (cc 7.0 and up).")
+def machines(
+    names: tuple[str, ...],
+    as_json: bool,
+    ask: bool,
+    cc: str | None,
+    machine: str | None,
+    registers: int,
+    shared: int,
+    threads: int,
+    cache_config: str,
+    carveout: int | None,
+) -> None:
+    """List machine models, show NAMES with units and sources, or answer an occupancy question for one."""
+    from binalloc.report.machines import machines_to_dict, occupancy_answer, render_machines, render_occupancy
+
+    if ask:
+        if len(names) > 1 or (names and machine):
+            raise UsageError(
+                "an occupancy question is about one machine", found=", ".join(filter(None, [*names, machine]))
+            )
+        machine = names[0] if names else machine
+        question = {"registers": registers, "shared_bytes": shared, "threads": threads}
+        found = occupancy_answer(cc, machine, question, cache_config, carveout)
+        text = render_occupancy(found)
+    else:
+        _only_with_occupancy()
+        found = machines_to_dict(list(names) + ([machine] if machine else []))
+        text = render_machines(found)
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found})
+    else:
+        say(text)
+
+
+def _only_with_occupancy() -> None:
+    """Refuse the options of an occupancy question where none is asked."""
+    given = click.get_current_context().get_parameter_source
+    for name in ("cc", "registers", "shared", "threads", "cache_config", "carveout"):
+        if given(name) is click.core.ParameterSource.COMMANDLINE:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} is part of an occupancy question", remedy="Give --occupancy, too.")

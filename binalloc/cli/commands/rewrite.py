@@ -1,0 +1,116 @@
+"""`binalloc rewrite`: allocate, rewrite, prove, measure."""
+
+from __future__ import annotations
+
+import click
+
+from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.inputs import machine_model, optional_launch
+from binalloc.cli.load import load_or_import
+from binalloc.cli.options import (
+    engine_option,
+    file_argument,
+    integer,
+    json_option,
+    kernel_option,
+    launch_option,
+    machine_option,
+    max_cycles_option,
+    options,
+    output_option,
+    size_option,
+)
+from binalloc.cli.tables import allocator_option, policy_option
+from binalloc.cli.terminal import fail, print_json, progress, say
+from binalloc.errors import UsageError
+
+
+@click.command()
+@options(
+    file_argument,
+    kernel_option,
+    machine_option,
+    launch_option,
+    size_option,
+    engine_option,
+    max_cycles_option,
+    output_option,
+    json_option,
+)
+@click.option("--registers", type=integer(1), metavar="R", help="Registers per thread.")
+@click.option("--slots", type=integer(0), metavar="S", help="Shared-memory slots per thread.")
+@click.option("--blocks", type=integer(1), metavar="N", help="Blocks per SM; R and S follow from occupancy.")
+@click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
+@policy_option
+@allocator_option
+@click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
+def rewrite(
+    file: str,
+    kernel: str | None,
+    machine: str,
+    launch: str | None,
+    size: str | None,
+    engine: str,
+    max_cycles: int | None,
+    output: str | None,
+    as_json: bool,
+    registers: int | None,
+    slots: int | None,
+    blocks: int | None,
+    automatic: bool,
+    policy: str | None,
+    allocator: str,
+    emulate: bool | None,
+) -> None:
+    """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
+
+    The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
+    """
+    from binalloc.isa.container.files import write_module
+    from binalloc.pipeline.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
+    from binalloc.pipeline.policies.table import DEFAULT as DEFAULT_POLICY
+    from binalloc.report.rewrite import render_outcome
+
+    check_output(output, as_json)
+    not_over(output, file)
+    if (automatic or policy) and not (registers is slots is blocks is None):
+        raise UsageError(
+            f"--{'auto' if automatic else 'policy'} chooses registers, slots and blocks itself",
+            remedy="Leave out --registers, --slots and --blocks.",
+        )
+    if emulate and launch is None:
+        raise UsageError("--emulate needs something to run", expected="--launch FILE")
+    loaded = optional_launch(launch, size)
+    named = kernel or (loaded.kernel if loaded else None)
+    module, data = load_or_import(file, machine, named)
+    name = find_kernel(module, named).name
+    if loaded is not None:
+        from binalloc.launch.file import check_against
+
+        check_against(loaded, module.function(name).info, module.path)
+    with progress(as_json) as show:
+        request = Request(
+            kernel=name,
+            machine=machine_model(machine),
+            launch=loaded,
+            registers=registers,
+            slots=slots,
+            blocks=blocks,
+            policy=policy or DEFAULT_POLICY,
+            allocator=allocator,
+            emulate=loaded is not None if emulate is None else emulate,
+            engine=engine,
+            max_cycles=max_cycles,
+            progress=show,
+        )
+        outcome = rewrite_kernel(module, request)
+    if output is not None and outcome.verified:
+        write_output(output, write_module(add_provenance(outcome, data)))
+    if as_json:
+        print_json(outcome.to_dict())
+    elif output != "-":
+        say(render_outcome(outcome))
+        if output is None and outcome.verified:
+            say("No file was written (-o FILE).\n")
+    if not outcome.verified:
+        fail(f"{name}: the rewritten binary does not give the same results; nothing was written", 1)

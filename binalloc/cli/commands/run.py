@@ -1,0 +1,78 @@
+"""`binalloc run`: a kernel on the SM emulator."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from binalloc.cli.inputs import machine_of, required_launch
+from binalloc.cli.load import load_or_import
+from binalloc.cli.options import (
+    engine_option,
+    file_argument,
+    integer,
+    json_option,
+    kernel_option,
+    launch_option,
+    max_cycles_option,
+    options,
+    own_machine_option,
+    size_option,
+)
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+
+
+@click.command()
+@options(
+    file_argument,
+    kernel_option,
+    own_machine_option,
+    launch_option,
+    size_option,
+    engine_option,
+    max_cycles_option,
+    json_option,
+)
+@click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")
+@click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
+@click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
+@click.option("--reference", is_flag=True, help="Compare the buffers with the launch file's reference.")
+@click.option("--save", type=click.Path(file_okay=False), help="Folder for the final buffers as .npy files.")
+def run(
+    file: str,
+    kernel: str | None,
+    machine: str | None,
+    launch: str | None,
+    size: str | None,
+    engine: str,
+    max_cycles: int | None,
+    as_json: bool,
+    sms: int,
+    check: bool,
+    race: bool,
+    reference: bool,
+    save: str | None,
+) -> None:
+    """Run a kernel on the SM emulator. Writes no file but the buffers of --save. PTX is imported in memory first."""
+    from binalloc.report.run import render_run, run_to_dict
+
+    loaded = required_launch(launch, size)
+    module, _ = load_or_import(file, machine, kernel or loaded.kernel)
+    with progress(as_json) as show:
+        found = run_to_dict(
+            module,
+            kernel,
+            loaded,
+            machine_of(module, kernel or loaded.kernel, machine, runs=True),
+            {"engine": engine, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race},
+            reference=reference,
+            save=save,
+            progress=show,
+        )
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found})
+    else:
+        say(render_run(found))
+    if found.get("reference") == "differs":
+        sys.exit(1)

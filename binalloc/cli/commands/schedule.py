@@ -1,0 +1,42 @@
+"""`binalloc schedule`: control codes for a machine."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.inputs import machine_model
+from binalloc.cli.load import load_module
+from binalloc.cli.options import file_argument, json_option, machine_option, options, output_option
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json
+from binalloc.errors import UsageError
+
+
+@click.command()
+@options(file_argument, machine_option, output_option, json_option)
+def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None:
+    """Set the control codes of every instruction for a machine.
+
+    -o is needed, except where standard output is a pipe: the binary goes there.
+    """
+    from binalloc.isa.container.files import write_module
+    from binalloc.transform.schedule.schedule import average_dispatch_interval
+    from binalloc.transform.schedule.schedule import schedule as run_pass
+
+    check_output(output, as_json)
+    output = output or _required_output(as_json)
+    not_over(output, file)
+    module, _ = load_module(file)
+    module = run_pass(module, machine_model(machine))
+    write_output(output, write_module(module))
+    if as_json:
+        interval = {f.name: round(float(average_dispatch_interval(f)), 4) for f in module}
+        print_json({"schema_version": SCHEMA_VERSION, "output": output, "average_dispatch_interval": interval})
+
+
+def _required_output(as_json: bool) -> str:
+    if as_json or sys.stdout is None or sys.stdout.isatty():
+        raise UsageError("a binary is written: name the output", remedy="Give -o FILE (or -o - without --json).")
+    return "-"

@@ -1,0 +1,64 @@
+"""Bytes in and out: files of the command line, `-` for the standard streams."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from binalloc.cli.terminal import to_stdout
+from binalloc.errors import MalformedInput, UsageError
+
+
+def read_file(file: str) -> bytes:
+    from binalloc.isa.container.files import FILE_LIMIT
+
+    try:
+        if file == "-":
+            if sys.stdin is None:
+                raise UsageError("standard input is closed", remedy="Name a file.")
+            return sys.stdin.buffer.read(FILE_LIMIT + 1)
+        with open(file, "rb") as f:
+            return f.read(FILE_LIMIT + 1)
+    except OSError as e:
+        raise UsageError("cannot read the file", file=file, found=e.strerror) from e
+
+
+def shown(file: str) -> str:
+    return "<stdin>" if file == "-" else file
+
+
+def decoded(data: bytes, file: str) -> str:
+    """The text of a PTX file."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as e:
+        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
+
+
+def write_output(output: str, data: bytes) -> None:
+    """To stdout, or to a file by way of a temporary name: it appears whole or not at all."""
+    from binalloc.isa.container.files import write_atomically
+
+    if output == "-":
+        to_stdout(data)
+    else:
+        write_atomically(output, data)
+
+
+def check_output(output: str | None, as_json: bool) -> None:
+    """What can be known before the work is done: stdout holds one thing, and the file's folder is there."""
+    if output == "-" and as_json:
+        raise UsageError("--json and -o - both want standard output", remedy="Give -o FILE.")
+    if output == "" or (output is not None and os.path.isdir(output)):
+        raise UsageError("the output is no file's name", file=output or "''", remedy="Give -o FILE.")
+    folder = os.path.dirname(output or "") or "."
+    if output not in (None, "-") and not os.path.isdir(folder):
+        raise UsageError("the output's folder does not exist", file=output, found=folder)
+
+
+def not_over(output: str | None, *inputs: str) -> None:
+    """UsageError where the output would overwrite an input."""
+    for file in inputs:
+        both = output not in (None, "-") and file != "-" and os.path.exists(file) and os.path.exists(output or "")
+        if both and os.path.samefile(output or "", file):
+            raise UsageError("the output would overwrite its own input", file=output, remedy="Give another -o FILE.")

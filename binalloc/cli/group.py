@@ -1,0 +1,127 @@
+"""The command group: every error becomes one line and an exit code, and streams are made ready first."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import sys
+from typing import Any
+
+import click
+
+from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
+from binalloc.errors import BinallocError
+from binalloc.printable import one_line, plain, screen
+
+EXIT_DEFECT = 70
+EXIT_INTERRUPTED = 130
+
+SPELLINGS: dict[str, str] = {
+    "None": "none",
+    "allocator": "--allocator",
+    "block_dim": "--block-dim",
+    "blocks": "--blocks",
+    "carveout": "--carveout",
+    "cc": "--cc",
+    "kernel": "--kernel",
+    "launch": "--launch",
+    "list_machines": "`binalloc machines`",
+    "machine": "--machine",
+    "max_cycles": "--max-cycles",
+    "minimum_registers": "`binalloc inspect --minimum`",
+    "policy": "--policy",
+    "registers": "--registers",
+    "samples": "--samples",
+    "schedule": "`binalloc schedule`",
+    "slots": "--slots",
+    "sms": "--sms",
+}
+"""How the command line spells the library's parameters and functions that errors name (`errors.Hint`)."""
+
+
+class Group(click.Group):
+    """Turns every error into one line on stderr, with --json one object on stdout too, and its exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["standalone_mode"] = False
+        given = args[0] if args else kwargs.get("args")
+        given = sys.argv[1:] if given is None else list(given)
+        try:
+            _prepare_streams()
+            code = super().main(*args, **kwargs)
+            code = code if isinstance(code, int) else 0
+        except SystemExit:
+            raise
+        except BaseException as e:
+            code = _end(e, "--json" in given)
+        sys.exit(code)
+
+
+def _prepare_streams() -> None:
+    """Make stdout write what its encoding lacks as escapes, and keep files that are opened later off the descriptors
+    of streams that the caller closed."""
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(spare)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    package = logging.getLogger("binalloc")
+    package.setLevel(logging.INFO)
+    package.propagate = False
+    package.handlers = [_Notes()]
+
+
+class _Notes(logging.Handler):
+    """What the library has to say on its way, as lines on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
+def _end(error: BaseException, as_json: bool) -> int:
+    """Report an error of ours, of the command line, of the system, or a defect; its exit code. Raises nothing, whatever
+    the error's own text does, except where a developer asks for the traceback."""
+    if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):
+        raise error
+    try:
+        message, code = _describe(error)
+    except Exception:
+        message, code = f"internal error: {type(error).__name__}, which cannot be shown", EXIT_DEFECT
+    try:
+        if as_json:
+            details: dict[str, object] = {"message": message, "exit_code": code}
+            if isinstance(error, BinallocError):
+                details |= error.details(SPELLINGS)
+            print_json({"schema_version": SCHEMA_VERSION, "error": details})
+    except Exception:
+        code = code or EXIT_DEFECT  # stdout cannot take it; stderr still says what is wrong
+    note(f"error: {message}")
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        with contextlib.suppress(Exception):
+            click.echo(screen(error.format_message()), err=True)
+    return code
+
+
+def _describe(error: BaseException) -> tuple[str, int]:
+    """One line for a terminal, and the exit code."""
+    if isinstance(error, BinallocError):
+        return error.text(SPELLINGS), error.exit_code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return "a command is needed", 2
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "binalloc"
+        return f"{error.format_message()} See {command} --help.", 2
+    if isinstance(error, click.ClickException):
+        return error.format_message(), 2
+    if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
+        return "interrupted; nothing was written", EXIT_INTERRUPTED
+    if isinstance(error, RecursionError):
+        return "the input nests too deeply", 3
+    if isinstance(error, MemoryError):
+        return "out of memory", 4
+    if isinstance(error, OSError):
+        return f"{plain(error.filename or 'output')}: {error.strerror or error}", 2
+    text = f"internal error: {type(error).__name__}: {one_line(' '.join(plain(error).split()), 300)}. "
+    return f"{text}Please report it; BINALLOC_DEBUG=1 shows where", EXIT_DEFECT

@@ -1,0 +1,57 @@
+"""The machine and the launch that the options of a command name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.errors import UsageError
+from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
+
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
+    from binalloc.launch.types import Launch
+    from binalloc.models.machines.model import Machine
+
+
+def machine_model(name: str) -> Machine:
+    from binalloc.models.machines.reader import load_machine
+
+    return load_machine(name)
+
+
+def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: bool) -> Machine:
+    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model.
+
+    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known, and
+    where `kernel` means no kernel.
+    """
+    from binalloc.pipeline.steps import find_kernel
+
+    kernels = module.kernels() if kernel is None else [find_kernel(module, kernel)]
+    recorded = [fn.info.machine for fn in kernels]
+    known = [name for name in recorded if name in list_machines()]
+    if runs and not known and not given and any(recorded):
+        raise UsageError(
+            "the binary is scheduled for a machine that is no known model",
+            file=module.path or None, found=next(filter(None, recorded)), expected=", ".join(list_machines()),
+            remedy="Give its machine file, --machine FILE.",
+        )  # fmt: skip
+    return machine_model(given or (known[0] if known else DEFAULT_MACHINE))
+
+
+def optional_launch(launch: str | None, size: str | None) -> Launch | None:
+    if launch is not None:
+        from binalloc.launch.file import load_launch
+
+        return load_launch(launch, size)
+    if size is not None:
+        raise UsageError("--size chooses among a launch file's sizes", remedy="Give --launch FILE, too.")
+    return None
+
+
+def required_launch(launch: str | None, size: str | None) -> Launch:
+    if launch is None:
+        raise UsageError("a launch file is needed", expected="--launch FILE")
+    loaded = optional_launch(launch, size)
+    assert loaded is not None
+    return loaded

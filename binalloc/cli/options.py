@@ -1,0 +1,57 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.models.machines.files import DEFAULT_MACHINE
+
+F = TypeVar("F", bound=Callable[..., Any])
+INTEGER_LIMIT = 1 << 31
+CYCLES_LIMIT = 1 << 62
+
+
+def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRange:
+    """An integer option's type: far beyond whatever is sensible, and well within what 64 bits can compute with."""
+    return click.IntRange(low, high)
+
+
+def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
+    """The value of --max-cycles: a number, at least 1, or `none`, which becomes None."""
+    return None if value == "none" else integer(1, CYCLES_LIMIT)(value, param, ctx)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+kernel_option = click.option("--kernel", metavar="NAME", help="The kernel, where there are several; also by C++ name.")
+machine_option = click.option(
+    "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="NAME|FILE", help="Machine model."
+)
+own_machine_option = click.option(
+    "--machine", metavar="NAME|FILE", help=f"Machine model.  [default: the binary's own, else {DEFAULT_MACHINE}]"
+)
+launch_option = click.option("--launch", type=click.Path(dir_okay=False), help="Launch file (TOML).")
+size_option = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
+output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
+engine_option = click.option("--engine", type=click.Choice(["numba", "python"]), default="numba", show_default=True)
+max_cycles_option = click.option(
+    "--max-cycles",
+    callback=_cycle_limit,
+    default=str(DEFAULT_MAX_CYCLES),
+    show_default=True,
+    metavar="N|none",
+    help="Cycles after which an emulated run ends with exit code 4; none: no limit.",
+)
+file_argument = click.argument("file", type=click.Path(allow_dash=True))
+
+
+def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    def apply(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
