@@ -181,6 +181,8 @@ class ConstantVar:
 
 
 NO_REGISTER = 255
+SLOT_ROW = 128
+"""Shared bytes of one slot of a warp: a row of one word per lane."""
 
 
 @dataclass
@@ -211,6 +213,11 @@ class FunctionInfo:
     @property
     def is_kernel(self) -> bool:
         return self.kind == "kernel"
+
+    @property
+    def slots(self) -> int:
+        """Slots per thread."""
+        return self.slot_bytes // SLOT_ROW
 
 
 @dataclass

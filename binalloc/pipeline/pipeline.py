@@ -11,20 +11,19 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.budget import Budget, levels, shared_with_slots, slots_for_blocks
+from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.pipeline.policies.table import POLICIES, find_policy
 from binalloc.pipeline.steps import (
     Request,
     Tried,
     Version,
     baseline,
-    block_threads,
     build_version,
     find_kernel,
+    kernel_use,
     measure,
     reachable,
     same_results,
-    user_shared,
 )
 from binalloc.version import VERSION
 
@@ -136,8 +135,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
 def explicit_budget(module: Module, request: Request) -> Budget:
     """Registers and slots as asked; registers not given follow from the blocks or are all the machine allows, slots not
     given are as many as fit beside the blocks that the registers allow."""
-    kernel = module.function(request.kernel)
-    threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch)
     machine = request.machine
     limit = machine.limits.registers_per_thread
     if request.registers is not None and not 1 <= request.registers <= limit:
@@ -149,11 +147,11 @@ def explicit_budget(module: Module, request: Request) -> Budget:
         )
     budget = Budget(0, limit, 0)
     if request.blocks is not None:
-        found = next((b for b in levels(machine, threads, shared) if b.blocks == request.blocks), None)
+        found = next((b for b in levels(machine, use) if b.blocks == request.blocks), None)
         if found is None:
-            most = max((b.blocks for b in levels(machine, threads, shared)), default=0)
+            most = max((b.blocks for b in levels(machine, use)), default=0)
             raise Refused(
-                f"{request.blocks} blocks of {threads} threads are not resident at once on {machine.name}",
+                f"{request.blocks} blocks of {use.threads} threads are not resident at once on {machine.name}",
                 place=Hint("{blocks}"),
                 found=request.blocks,
                 expected=f"1 to {most}",
@@ -162,14 +160,14 @@ def explicit_budget(module: Module, request: Request) -> Budget:
     registers = budget.registers if request.registers is None else request.registers
     slots = request.slots
     if slots is None:
-        blocks = request.blocks or machine.occupancy(registers, shared, threads).blocks_per_sm
-        slots = slots_for_blocks(machine, threads, shared, registers, blocks) or 0
-    needed = shared_with_slots(shared, threads, slots)
+        given = use.given(registers)
+        slots = slots_for_blocks(machine, given, request.blocks or machine.occupancy(given).blocks_per_sm) or 0
+    needed = use.given(registers, slots).block_shared
     if needed > machine.limits.shared_per_block:
         raise Refused(
             "the slots do not fit a block's shared memory",
             place=Hint("{slots}"),
-            found=f"{slots} slots, {needed} bytes with the kernel's own {shared}",
+            found=f"{slots} slots, {needed} bytes with the kernel's own {use.shared_bytes}",
             expected=f"at most {machine.limits.shared_per_block} bytes",
             remedy="Ask for fewer slots.",
         )

@@ -16,8 +16,9 @@ from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.recognise import special_register
 from binalloc.isa.interface.view import view
-from binalloc.models.machines.budget import Budget, shared_with_slots
+from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import load_machine
@@ -175,31 +176,31 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
     )
 
 
-def user_shared(kernel: Function, launch: Launch | None) -> int:
-    return kernel.info.shared_bytes + (launch.dynamic_shared if launch is not None else 0)
+def kernel_use(kernel: Function, launch: Launch | None) -> KernelUse:
+    """What the kernel takes of an SM, as its record and the launch say."""
+    dynamic = launch.dynamic_shared if launch is not None else 0
+    return KernelUse.of(kernel.info, block_threads(kernel, launch), dynamic)
 
 
 def make_version(module: Module, request: Request) -> Version:
     """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it."""
     kernel = module.function(request.kernel)
-    threads = block_threads(kernel, request.launch)
-    slots = kernel.info.slot_bytes // 128
-    shared = shared_with_slots(user_shared(kernel, request.launch), threads, slots)
-    occupancy = request.machine.occupancy(kernel.info.registers, shared, threads)
+    use = kernel_use(kernel, request.launch)
+    occupancy = request.machine.occupancy(use)
     if occupancy.blocks_per_sm == 0:
         raise Refused(
             f"no block of {kernel.name} fits on an SM of {request.machine.name}",
-            found=f"{kernel.info.registers} registers, {shared} shared bytes, {threads} threads",
+            found=f"{use.registers} registers, {use.block_shared} shared bytes, {use.threads} threads",
             expected=f"within the limits of {', '.join(occupancy.limiters)}",
             remedy="Rewrite it with fewer registers or choose another machine.",
         )
     return Version(
         module=module,
         kernel=request.kernel,
-        registers=kernel.info.registers,
-        slots=slots,
+        registers=use.registers,
+        slots=use.slots,
         local_bytes=kernel.info.local_bytes + kernel.info.spill_local,
-        shared_bytes=shared,
+        shared_bytes=use.block_shared,
         blocks_per_sm=occupancy.blocks_per_sm,
         occupancy=occupancy.occupancy,
         instructions=sum(len(fn) for fn in reachable(module, request.kernel)),
@@ -218,10 +219,9 @@ def baseline(module: Module, request: Request) -> Version:
     try:
         return make_version(schedule(module, request.machine), request)
     except Refused:
-        kernel = module.function(request.kernel)
-        threads, shared = block_threads(kernel, request.launch), user_shared(kernel, request.launch)
-        most = registers_for_blocks(request.machine, threads, shared, 1)
-        if most is None or most < 1 or most >= kernel.info.registers:
+        use = kernel_use(module.function(request.kernel), request.launch)
+        most = registers_for_blocks(request.machine, use.given(0), 1)
+        if most is None or most < 1 or most >= use.registers:
             raise
         return replace(build_version(module, request, most, 0, "local"), allocated="local")
 

@@ -98,7 +98,7 @@ def _resources(fn: Function, machine: Machine) -> Json:
         "local_bytes": info.local_bytes,
         "spill_local": info.spill_local,
         "shared_bytes": info.shared_bytes,
-        "slots": info.slot_bytes // 128,
+        "slots": info.slots,
         "slot_pointer": _register(info.slot_pointer),
         "local_stack": _register(info.local_stack),
         "block": list(info.block) if any(info.block) else None,
@@ -118,11 +118,10 @@ def _register(number: int) -> str | None:
 
 def _occupancy(fn: Function, machine: Machine) -> Json | None:
     """Blocks per SM where the binary itself says the block size; dynamic shared memory is taken as 0."""
-    from binalloc.models.machines.budget import shared_with_slots
+    from binalloc.models.machines.kernel_use import KernelUse
 
     x, y, z = (n or 1 for n in fn.info.block)
-    shared = shared_with_slots(fn.info.shared_bytes, x * y * z, fn.info.slot_bytes // 128)
-    answer = machine.occupancy(fn.info.registers, shared, x * y * z)
+    answer = machine.occupancy(KernelUse.of(fn.info, x * y * z))
     return {"machine": machine.name, "blocks_per_sm": answer.blocks_per_sm, "occupancy": answer.occupancy}
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from binalloc.errors import Hint, UsageError
 from binalloc.models.machines.files import list_machines
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import machine_to_dict
-from binalloc.models.machines.occupancy import occupancy, occupancy_to_dict
+from binalloc.models.machines.occupancy import model_of, occupancy_to_dict
 from binalloc.models.machines.reader import load_machine
 from binalloc.printable import one_line
 from binalloc.report.table import table
@@ -58,25 +59,12 @@ def _tree(value: object, depth: int) -> str:
     return "".join(lines)
 
 
-def occupancy_answer(
-    cc: str | None, machine: str | None, question: dict[str, int], cache_config: str, carveout: int | None
-) -> dict[str, Any]:
+def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> dict[str, Any]:
     """Blocks per SM and the limits for one kernel's resources, by capability or by machine."""
     if (cc is None) == (machine is None):
         raise UsageError("ask for a capability or for a machine", expected=Hint("one of {cc} and {machine}"))
-    if machine is not None:
-        result = load_machine(machine).occupancy(**question, cache_config=cache_config, carveout=carveout)
-    else:
-        assert cc is not None
-        result = occupancy(
-            cc,
-            question["registers"],
-            question["shared_bytes"],
-            question["threads"],
-            cache_config=cache_config,
-            carveout=carveout,
-        )
-    return occupancy_to_dict(result)
+    target = model_of(cc) if cc is not None else load_machine(str(machine))
+    return occupancy_to_dict(target.occupancy(use))
 
 
 def render_occupancy(found: dict[str, Any]) -> str:

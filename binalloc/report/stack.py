@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module
 from binalloc.isa.interface.view import view
 from binalloc.models.allocation.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
 from binalloc.report.table import table
 
 Json = dict[str, Any]
-ROW = 128
 
 
 def stack_of(module: Module, kernel: str) -> Json:
@@ -88,7 +87,7 @@ def _slots(program: ProgramAnalysis) -> Json | None:
     functions = []
     for name in program.graph.functions:
         fn = program[name].fn
-        rows = sorted({offset // ROW for offset in _spill_offsets(fn, "shared")})
+        rows = sorted({offset // SLOT_ROW for offset in _spill_offsets(fn, "shared")})
         shifts = [
             {"index": s.index, "callee": s.callee, "slots": _shift(fn, s.index, info.slot_pointer)}
             for s in program.graph.sites[name]
@@ -96,7 +95,7 @@ def _slots(program: ProgramAnalysis) -> Json | None:
         functions.append({"function": name, "rows": rows, "calls": shifts})
     return {
         "bytes_per_warp": info.slot_bytes,
-        "slots": info.slot_bytes // ROW,
+        "slots": info.slots,
         "pointer": None if info.slot_pointer == NO_REGISTER else f"R{info.slot_pointer}",
         "functions": functions,
     }
@@ -117,7 +116,7 @@ def _shift(fn: Function, call: int, pointer: int) -> int:
         if any(d.file == "R" and pointer in d.registers() for d in v.defs):
             amount = fn.instrs[index].f.get("imm", 0)
             signed = amount - (1 << 32) if amount >> 31 else amount
-            return max(0, signed) // ROW
+            return max(0, signed) // SLOT_ROW
     return 0
 
 

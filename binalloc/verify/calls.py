@@ -20,13 +20,14 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
+from binalloc.isa.instruction import SLOT_ROW
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import PRED0, Names, State, meet, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.lockstep import Block, Edge, Node, Position
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
-from binalloc.verify.transfer import SLOT_ROW, Effects, Steps
+from binalloc.verify.transfer import Effects, Steps
 
 PT_PLACE = PRED0 + 7
 MAX_VISITS = 400

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
+from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module, Origin
 from binalloc.isa.interface.view import REG, STACK_ENTRIES, View, view
 from binalloc.isa.validate import reachable
 from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
@@ -61,7 +61,6 @@ from binalloc.verify.resources import (
     check_reserved,
 )
 from binalloc.verify.surroundings import check_surroundings
-from binalloc.verify.transfer import SLOT_ROW
 
 MAX_CHAIN = 64
 STEPS_PER_WORD = 300

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from binalloc.isa.instruction import Function, FunctionInfo, Module
+from binalloc.isa.instruction import SLOT_ROW, Function, FunctionInfo, Module
 from binalloc.isa.interface.view import REG, View
 from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 
 NO_REGISTER = 255
-SLOT_ROW = 128
 REGISTER_UNIT = 8
 """Registers may be rounded up to what machines hand out at a time."""
 _OF_A_CALLEE = ("registers", "machine", "local_frame", "slot_pointer")

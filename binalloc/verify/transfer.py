@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from binalloc.isa.instruction import SLOT_ROW
 from binalloc.isa.interface.view import Ref
 from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
 from binalloc.verify.lattice import (
@@ -40,7 +41,6 @@ from binalloc.verify.lattice import (
 )
 from binalloc.verify.report import Finding
 
-SLOT_ROW = 128
 NO_REGISTER = 255
 
 

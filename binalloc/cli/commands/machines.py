@@ -33,6 +33,7 @@ def machines(
     carveout: int | None,
 ) -> None:
     """List machine models, show NAMES with units and sources, or answer an occupancy question for one."""
+    from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.report.machines import machines_to_dict, occupancy_answer, render_machines, render_occupancy
 
     if ask:
@@ -41,8 +42,8 @@ def machines(
                 "an occupancy question is about one machine", found=", ".join(filter(None, [*names, machine]))
             )
         machine = names[0] if names else machine
-        question = {"registers": registers, "shared_bytes": shared, "threads": threads}
-        found = occupancy_answer(cc, machine, question, cache_config, carveout)
+        use = KernelUse(registers, shared, threads, cache_config=cache_config, carveout=carveout)
+        found = occupancy_answer(cc, machine, use)
         text = render_occupancy(found)
     else:
         _only_with_occupancy()

@@ -121,11 +121,12 @@ class Device:
     def _put_launch(self, kernel: Function, resident: int) -> None:
         need, info = self.need, kernel.info
         values = {
-            "threads": need.threads, "warps_per_block": need.warps, "blocks": math.prod(self.launch.grid),
-            "entry": kernel.address, "code_words": len(self.program.table) - 1, "registers": need.registers,
-            "dynamic_shared": self.launch.dynamic_shared, "user_shared": need.user_shared, "slot_base": need.slot_base,
-            "slot_bytes": info.slot_bytes, "shared_total": need.shared, "local_user": need.local_user,
-            "local_total": need.local_total, "resident_limit": resident, "warp_limit": resident * need.warps,
+            "threads": need.use.threads, "warps_per_block": need.use.warps, "blocks": math.prod(self.launch.grid),
+            "entry": kernel.address, "code_words": len(self.program.table) - 1, "registers": need.use.registers,
+            "dynamic_shared": self.launch.dynamic_shared, "user_shared": need.use.shared_bytes,
+            "slot_base": need.use.slot_region,
+            "slot_bytes": info.slot_bytes, "shared_total": need.use.block_shared, "local_user": need.local_user,
+            "local_total": need.local_total, "resident_limit": resident, "warp_limit": resident * need.use.warps,
         }  # fmt: skip
         for name, value in values.items():
             self.put(name, value)
@@ -163,9 +164,9 @@ class Device:
     def _check_shapes(self) -> None:
         """Machines larger than the record's arrays are refused, not run wrongly."""
         m = self.machine
-        warps = self.need.warps * self.engine.get(self.g, 0, "resident_limit")
+        warps = self.need.use.warps * self.engine.get(self.g, 0, "resident_limit")
         bounds = (
-            ("threads per block", self.need.threads, L.LANES * MAX_BLOCK_WARPS),
+            ("threads per block", self.need.use.threads, L.LANES * MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
             ("warps per scheduler", -(-warps // m.schedulers.count), 61),
             ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),
@@ -180,15 +181,15 @@ class Device:
 
     def _allocate(self, resident: int) -> None:
         need, mem = self.need, self.memories
-        warps = resident * need.warps * self.sms_count
+        warps = resident * need.use.warps * self.sms_count
         mem.regs = np.zeros((warps, 256, L.LANES), np.uint32)
         mem.hazard = np.zeros((warps, L.ROWS, 8), np.int64)
-        mem.shared = np.zeros((resident * self.sms_count, need.shared // 4 + 4), np.uint32)
+        mem.shared = np.zeros((resident * self.sms_count, need.use.block_shared // 4 + 4), np.uint32)
         _require_local(warps * L.LANES * need.local_total, need.local_total)
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
         for i in range(self.sms_count):
             self.engine.put(self.sms, i, "id", i)
-            self.engine.put(self.sms, i, "warp_base", i * resident * need.warps)
+            self.engine.put(self.sms, i, "warp_base", i * resident * need.use.warps)
             self.engine.put(self.sms, i, "block_base", i * resident)
             self.engine.put(self.sms, i, "last_time", -1)
             self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))

@@ -72,7 +72,7 @@ class _Watched:
         fn = self.module.function(self.kernel)
         functions = reachable(self.module, fn)
         need = Resources.of(fn, self.launch, check_registers(functions, fn, self.module.path))
-        resident = self.machine.occupancy(need.registers, need.shared, need.threads).blocks_per_sm
+        resident = self.machine.occupancy(need.use).blocks_per_sm
         resident = min(resident, math.prod(self.launch.grid))
         buffers, engine = self.launch.make_buffers(), find_engine(self.engine)
         device = Device(engine, self.module, fn, self.launch, self.machine, need, resident, 1, buffers)

@@ -5,14 +5,13 @@ Together with `interface.py` this is what another ISA has to provide.
 
 from __future__ import annotations
 
-from binalloc.isa.instruction import Instr, make
+from binalloc.isa.instruction import SLOT_ROW, Instr, make
 from binalloc.isa.table.fields import PT
 from binalloc.isa.table.opcodes import FORM_IMM, SPECIAL_REGISTERS, WIDTHS
 
 RZ = 255
 _WORD = WIDTHS.index("32")
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
-SLOT_ROW = 128
 Guard = tuple[int, bool]
 ALWAYS: Guard = (PT, False)
 

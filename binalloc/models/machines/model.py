@@ -15,6 +15,7 @@ from typing import Any
 
 from binalloc.errors import UsageError
 from binalloc.isa.timing import UnitLatencies
+from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, gpgpusim_occupancy, nvidia_occupancy
 
@@ -262,29 +263,22 @@ class Machine:
         values["rule"] = self.occupancy_rule.rule
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
-    def occupancy(
-        self,
-        registers: int,
-        shared_bytes: int,
-        threads: int,
-        cache_config: str = "none",
-        carveout: int | None = None,
-    ) -> Occupancy:
-        """Resident blocks per SM of a kernel by this machine's rule; arguments and errors as in `occupancy`.
+    def occupancy(self, use: KernelUse) -> Occupancy:
+        """Resident blocks per SM of a kernel by this machine's rule; errors as those of `occupancy`.
 
         GPGPU-Sim's rule knows no cache preference: UsageError for one.
         """
         if self.occupancy_rule.rule == "nvidia":
-            return nvidia_occupancy(self.limits, registers, shared_bytes, threads, cache_config, carveout)
-        if cache_config != "none" or carveout is not None:
+            return nvidia_occupancy(self.limits, use)
+        if use.cache_config != CacheConfig.NONE or use.carveout is not None:
             raise UsageError(
                 f"machine {self.name} has a fixed split of shared memory and L1",
-                place="cache_config" if carveout is None else "carveout",
-                found=cache_config if carveout is None else carveout,
+                place="cache_config" if use.carveout is None else "carveout",
+                found=use.cache_config if use.carveout is None else use.carveout,
                 expected="none",
                 remedy="Leave the preference out.",
             )
-        return gpgpusim_occupancy(self.limits, registers, shared_bytes, threads)
+        return gpgpusim_occupancy(self.limits, use)
 
 
 def machine_to_dict(machine: Machine) -> dict[str, object]:

@@ -8,18 +8,20 @@ Everything is integer arithmetic; nothing here knows a timing figure.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from binalloc.errors import UsageError
+from binalloc.models.machines.kernel_use import WARP, CacheConfig, KernelUse
 from binalloc.models.machines.limits import KIB, LIMITS, REGISTER_FIELD_LIMIT, SHARED_STEPS, Limits
 
-WARP = 32
-CACHE_CONFIGS = ("none", "shared", "l1", "equal")
 LIMIT_BITS = {"warps": 1, "registers": 2, "shared": 4, "blocks": 8, "barriers": 16}
 _WIDE_UNIT_REGISTERS = frozenset((21, 22, 29, 30, 37, 38, 45, 46))
-_L1_SHARE = {2: {"l1": 32 * KIB}, 3: {"l1": 32 * KIB, "equal": 16 * KIB}}
-_PREFERENCE = {"shared": 100, "l1": 0, "equal": 50}
+_L1_SHARE: dict[int, dict[str, int]] = {
+    2: {CacheConfig.L1: 32 * KIB},
+    3: {CacheConfig.L1: 32 * KIB, CacheConfig.EQUAL: 16 * KIB},
+}
+_PREFERENCE: dict[str, int] = {CacheConfig.SHARED: 100, CacheConfig.L1: 0, CacheConfig.EQUAL: 50}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,7 @@ class Occupancy:
 
     rule: str
     cc: str
-    registers: int
-    shared_bytes: int
-    threads: int
-    cache_config: str
-    carveout: int | None
+    use: KernelUse
     blocks_per_sm: int
     limit_warps: int
     limit_registers: int | None
@@ -72,7 +70,7 @@ class Occupancy:
     @property
     def active_threads(self) -> int:
         """Threads resident on the SM."""
-        return self.blocks_per_sm * self.threads
+        return self.blocks_per_sm * self.use.threads
 
     @property
     def occupancy(self) -> float:
@@ -87,14 +85,7 @@ class OccupancyModel(Protocol):
     def limits(self) -> Limits:
         """The SM's limits."""
 
-    def occupancy(
-        self,
-        registers: int,
-        shared_bytes: int,
-        threads: int,
-        cache_config: str = "none",
-        carveout: int | None = None,
-    ) -> Occupancy:
+    def occupancy(self, use: KernelUse) -> Occupancy:
         """Resident blocks of a kernel."""
 
 
@@ -104,16 +95,9 @@ class CapabilityModel:
 
     limits: Limits
 
-    def occupancy(
-        self,
-        registers: int,
-        shared_bytes: int,
-        threads: int,
-        cache_config: str = "none",
-        carveout: int | None = None,
-    ) -> Occupancy:
+    def occupancy(self, use: KernelUse) -> Occupancy:
         """See the module's `occupancy`."""
-        return nvidia_occupancy(self.limits, registers, shared_bytes, threads, cache_config, carveout)
+        return nvidia_occupancy(self.limits, use)
 
 
 def occupancy(
@@ -143,10 +127,9 @@ def occupancy(
         UsageError: unknown capability or preference, a number out of range or not an integer, a carve-out on a
             capability below 7.0 or together with a preference.
     """
-    return nvidia_occupancy(
-        limits_of(cc), registers, shared_bytes, threads, cache_config, carveout,
-        enforce_register_limit=enforce_register_limit,
-    )
+    limits = limits_of(cc)
+    use = KernelUse(registers, shared_bytes, threads, 0, cache_config, carveout)
+    return nvidia_occupancy(limits, use, enforce_register_limit=enforce_register_limit)
 
 
 def limits_of(cc: str) -> Limits:
@@ -168,32 +151,21 @@ def model_of(target: str | OccupancyModel) -> OccupancyModel:
     return CapabilityModel(limits_of(target)) if isinstance(target, str) else target
 
 
-def nvidia_occupancy(
-    limits: Limits,
-    registers: int,
-    shared_bytes: int,
-    threads: int,
-    cache_config: str = "none",
-    carveout: int | None = None,
-    *,
-    enforce_register_limit: bool = True,
-) -> Occupancy:
+def nvidia_occupancy(limits: Limits, use: KernelUse, *, enforce_register_limit: bool = True) -> Occupancy:
     """`occupancy` for explicit limits (a machine file may differ from the published row of its capability)."""
-    registers, shared_bytes, threads = _check_kernel(registers, shared_bytes, threads)
-    carveout = _check_preference(limits, cache_config, carveout)
-    warps = -(-threads // WARP)
-    allocated_registers, by_registers = _register_limit(limits, registers, warps)
-    if registers > (limits.registers_per_thread if enforce_register_limit else REGISTER_FIELD_LIMIT):
+    use = _check_preference(limits, _check_kernel(use))
+    allocated_registers, by_registers = _register_limit(limits, use)
+    if use.registers > (limits.registers_per_thread if enforce_register_limit else REGISTER_FIELD_LIMIT):
         by_registers = 0
-    allocated_shared, by_shared = _shared_limit(limits, shared_bytes, cache_config, carveout)
+    allocated_shared, by_shared = _shared_limit(limits, use)
     return _result(
-        "nvidia", limits, (registers, shared_bytes, threads), (cache_config, carveout),
-        (_warp_limit(limits, threads, warps), by_registers, by_shared, limits.blocks_per_sm, limits.barriers_per_sm),
+        "nvidia", limits, use,
+        (_warp_limit(limits, use), by_registers, by_shared, limits.blocks_per_sm, limits.barriers_per_sm),
         (allocated_registers, allocated_shared),
     )
 
 
-def gpgpusim_occupancy(limits: Limits, registers: int, shared_bytes: int, threads: int) -> Occupancy:
+def gpgpusim_occupancy(limits: Limits, use: KernelUse) -> Occupancy:
     """Resident blocks by GPGPU-Sim's rule (the simulator of the sharing paper, its Table II).
 
     Threads are padded to the warp size, registers per thread rounded up to a multiple of 4, shared memory not rounded.
@@ -201,59 +173,46 @@ def gpgpusim_occupancy(limits: Limits, registers: int, shared_bytes: int, thread
 
     Raises UsageError as `occupancy` does.
     """
-    registers, shared_bytes, threads = _check_kernel(registers, shared_bytes, threads)
-    warps = -(-threads // WARP)
-    allocated = _round_up(registers, 4) * warps * WARP
+    use = _check_kernel(use)
+    shared = use.block_shared
+    allocated = _round_up(use.registers, 4) * use.warps * WARP
     by_registers = limits.registers_per_sm // allocated if allocated else None
-    if registers > limits.registers_per_thread:
+    if use.registers > limits.registers_per_thread:
         by_registers = 0
-    by_shared = limits.shared_per_sm // shared_bytes if shared_bytes else None
-    if shared_bytes > limits.shared_per_block:
+    by_shared = limits.shared_per_sm // shared if shared else None
+    if shared > limits.shared_per_block:
         by_shared = 0
-    by_warps = 0 if threads > limits.threads_per_block else limits.threads_per_sm // (warps * WARP)
+    by_warps = 0 if use.threads > limits.threads_per_block else limits.threads_per_sm // (use.warps * WARP)
     return _result(
-        "gpgpusim", limits, (registers, shared_bytes, threads), ("none", None),
-        (by_warps, by_registers, by_shared, limits.blocks_per_sm, None), (allocated, shared_bytes),
+        "gpgpusim", limits, use, (by_warps, by_registers, by_shared, limits.blocks_per_sm, None), (allocated, shared)
     )
 
 
-def registers_for_blocks(
-    target: str | OccupancyModel,
-    threads: int,
-    shared_bytes: int,
-    blocks: int,
-    cache_config: str = "none",
-    carveout: int | None = None,
-) -> int | None:
+def registers_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks: int) -> int | None:
     """The most registers per thread with which at least `blocks` blocks are resident; None where no number does.
 
-    Never more than the capability's (machine's) limit per thread. Raises UsageError as `occupancy` does.
+    `use`'s own registers count for nothing. Never more than the capability's (machine's) limit per thread. Raises
+    UsageError as `occupancy` does.
     """
     model = model_of(target)
     blocks = _count("blocks", blocks, 1, None)
     for registers in range(model.limits.registers_per_thread, -1, -1):
-        if model.occupancy(registers, shared_bytes, threads, cache_config, carveout).blocks_per_sm >= blocks:
+        if model.occupancy(replace(use, registers=registers)).blocks_per_sm >= blocks:
             return registers
     return None
 
 
-def shared_bytes_for_blocks(
-    target: str | OccupancyModel,
-    threads: int,
-    registers: int,
-    blocks: int,
-    cache_config: str = "none",
-    carveout: int | None = None,
-) -> int | None:
+def shared_bytes_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks: int) -> int | None:
     """The most shared bytes per block with which at least `blocks` blocks are resident; None where no amount does.
 
-    With a cache preference more bytes may hold *more* blocks (the SM then switches to a larger split), so the answer
-    is the largest amount, and smaller ones need not hold as many. Raises UsageError as `occupancy` does.
+    `use`'s own shared bytes and slots count for nothing. With a cache preference more bytes may hold *more* blocks (the
+    SM then switches to a larger split), so the answer is the largest amount, and smaller ones need not hold as many.
+    Raises UsageError as `occupancy` does.
     """
     model = model_of(target)
     blocks = _count("blocks", blocks, 1, None)
     limits = model.limits
-    if model.occupancy(registers, 0, threads).blocks_per_sm < blocks:
+    if model.occupancy(KernelUse(use.registers, 0, use.threads)).blocks_per_sm < blocks:
         return None  # what binds is not shared memory
     # Every amount between two of these is handed out like the upper one, so the largest sits among them; the
     # quotients serve rules that do not round.
@@ -262,26 +221,17 @@ def shared_bytes_for_blocks(
     candidates = {top, limits.shared_per_sm // blocks}
     candidates.update(range(0, top + 1, unit))
     for amount in sorted((c for c in candidates if c <= top), reverse=True):
-        if model.occupancy(registers, amount, threads, cache_config, carveout).blocks_per_sm >= blocks:
+        if model.occupancy(replace(use, shared_bytes=amount, slots=0)).blocks_per_sm >= blocks:
             return amount
     return None
 
 
-def feasible_blocks(
-    target: str | OccupancyModel,
-    threads: int,
-    shared_bytes: int = 0,
-    registers: int = 0,
-    cache_config: str = "none",
-    carveout: int | None = None,
-) -> list[int]:
+def feasible_blocks(target: str | OccupancyModel, use: KernelUse) -> list[int]:
     """Every number of resident blocks (ascending, from 1) open to a kernel that cannot do with fewer resources.
 
-    `shared_bytes` is what the user's code takes and `registers` the fewest with which the kernel can be compiled.
     Empty where not even one block fits. Raises UsageError as `occupancy` does.
     """
-    most = model_of(target).occupancy(registers, shared_bytes, threads, cache_config, carveout).blocks_per_sm
-    return list(range(1, most + 1))
+    return list(range(1, model_of(target).occupancy(use).blocks_per_sm + 1))
 
 
 def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
@@ -289,11 +239,11 @@ def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
     return {
         "rule": result.rule,
         "cc": result.cc,
-        "registers": result.registers,
-        "shared_bytes": result.shared_bytes,
-        "threads": result.threads,
-        "cache_config": result.cache_config,
-        "carveout": result.carveout,
+        "registers": result.use.registers,
+        "shared_bytes": result.use.block_shared,
+        "threads": result.use.threads,
+        "cache_config": str(result.use.cache_config),
+        "carveout": result.use.carveout,
         "blocks_per_sm": result.blocks_per_sm,
         "limits": dict(result.limits),
         "limiters": list(result.limiters),
@@ -311,22 +261,16 @@ def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
 def _result(
     rule: str,
     limits: Limits,
-    kernel: tuple[int, int, int],
-    preference: tuple[str, int | None],
+    use: KernelUse,
     by: tuple[int, int | None, int | None, int, int | None],
     allocated: tuple[int, int],
 ) -> Occupancy:
     blocks = min(limit for limit in by if limit is not None)
     names = tuple(LIMIT_BITS)
-    warps = -(-kernel[2] // WARP)
     return Occupancy(
         rule=rule,
         cc=limits.cc,
-        registers=kernel[0],
-        shared_bytes=kernel[1],
-        threads=kernel[2],
-        cache_config=preference[0],
-        carveout=preference[1],
+        use=use,
         blocks_per_sm=blocks,
         limit_warps=by[0],
         limit_registers=by[1],
@@ -336,8 +280,8 @@ def _result(
         limiters=tuple(sorted(name for name, limit in zip(names, by, strict=True) if limit == blocks)),
         registers_per_block=allocated[0],
         shared_per_block=allocated[1],
-        warps_per_block=warps,
-        active_warps=blocks * warps,
+        warps_per_block=use.warps,
+        active_warps=blocks * use.warps,
         max_warps=limits.warps_per_sm,
     )
 
@@ -346,15 +290,17 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def _warp_limit(limits: Limits, threads: int, warps: int) -> int:
+def _warp_limit(limits: Limits, use: KernelUse) -> int:
     """Rule 1; 1.x hands out warps in pairs."""
-    if threads > limits.threads_per_block:
+    if use.threads > limits.threads_per_block:
         return 0
-    return limits.threads_per_sm // WARP // (_round_up(warps, limits.warp_unit) if limits.major == 1 else warps)
+    warps = _round_up(use.warps, limits.warp_unit) if limits.major == 1 else use.warps
+    return limits.threads_per_sm // WARP // warps
 
 
-def _register_limit(limits: Limits, registers: int, warps: int) -> tuple[int, int | None]:
+def _register_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
     """Rules 2 to 6: registers a block is handed, and blocks that many registers allow."""
+    registers, warps = use.registers, use.warps
     if limits.register_granularity == "block":
         per_block = _round_up(_round_up(warps, limits.warp_unit) * registers * WARP, limits.register_unit)
         return per_block, limits.registers_per_sm // per_block if per_block else None
@@ -371,23 +317,23 @@ def _register_limit(limits: Limits, registers: int, warps: int) -> tuple[int, in
     return per_warp * warps, limits.registers_per_sm // parts // per_warp * parts // warps
 
 
-def _shared_limit(limits: Limits, shared_bytes: int, config: str, carveout: int | None) -> tuple[int, int | None]:
+def _shared_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
     """Rules 8 and 9: shared bytes a block is handed, and blocks that many bytes allow."""
-    allocated = _round_up(shared_bytes + limits.shared_reserved, limits.shared_unit)
+    allocated = _round_up(use.block_shared + limits.shared_reserved, limits.shared_unit)
     if allocated > limits.shared_per_block + limits.shared_reserved:
         return allocated, 0
     if allocated == 0:
         return 0, None
-    return allocated, _shared_of_sm(limits, allocated, config, carveout) // allocated
+    return allocated, _shared_of_sm(limits, allocated, use) // allocated
 
 
-def _shared_of_sm(limits: Limits, allocated: int, config: str, carveout: int | None) -> int:
+def _shared_of_sm(limits: Limits, allocated: int, use: KernelUse) -> int:
     """Rule 9: bytes of the SM set aside as shared memory for blocks of `allocated` bytes.
 
     A preference for L1 that leaves too little for the block is ignored, on 2.x as on 3.x: NVIDIA's answers say so.
     """
-    whole = limits.shared_per_sm
-    if config == "none" and carveout is None:
+    whole, config, carveout = limits.shared_per_sm, use.cache_config, use.carveout
+    if config == CacheConfig.NONE and carveout is None:
         return whole
     if limits.major >= 7:
         per_cent = _PREFERENCE[config] if carveout is None else carveout
@@ -397,11 +343,14 @@ def _shared_of_sm(limits: Limits, allocated: int, config: str, carveout: int | N
     return split if split >= allocated else whole
 
 
-def _check_kernel(registers: int, shared_bytes: int, threads: int) -> tuple[int, int, int]:
-    return (
-        _count("registers", registers, 0, None),
-        _count("shared_bytes", shared_bytes, 0, None),
-        _count("threads", threads, 1, 1024),
+def _check_kernel(use: KernelUse) -> KernelUse:
+    """`use` with its numbers as Python integers; UsageError for one out of range."""
+    return replace(
+        use,
+        registers=_count("registers", use.registers, 0, None),
+        shared_bytes=_count("shared_bytes", use.shared_bytes, 0, None),
+        threads=_count("threads", use.threads, 1, 1024),
+        slots=_count("slots", use.slots, 0, None),
     )
 
 
@@ -419,18 +368,20 @@ def _count(name: str, value: int, low: int, high: int | None) -> int:
     )
 
 
-def _check_preference(limits: Limits, config: str, carveout: int | None) -> int | None:
-    if config not in CACHE_CONFIGS:
+def _check_preference(limits: Limits, use: KernelUse) -> KernelUse:
+    """`use` with its carve-out as a Python integer; UsageError for a preference that the capability does not know."""
+    config = use.cache_config
+    if config not in tuple(CacheConfig):
         raise UsageError(
             "unknown cache preference",
             place="cache_config",
             found=repr(config),
-            expected="one of " + ", ".join(CACHE_CONFIGS),
+            expected="one of " + ", ".join(CacheConfig),
             remedy="Give one of the four preferences.",
         )
-    if carveout is None:
-        return None
-    carveout = _count("carveout", carveout, 0, 100)
+    if use.carveout is None:
+        return use
+    carveout = _count("carveout", use.carveout, 0, 100)
     if limits.major < 7:
         raise UsageError(
             f"capability {limits.cc} has no carve-out",
@@ -439,7 +390,7 @@ def _check_preference(limits: Limits, config: str, carveout: int | None) -> int 
             expected="none below capability 7.0",
             remedy="Use cache_config instead.",
         )
-    if config != "none":
+    if config != CacheConfig.NONE:
         raise UsageError(
             "carve-out and cache preference exclude each other",
             place="carveout",
@@ -447,4 +398,4 @@ def _check_preference(limits: Limits, config: str, carveout: int | None) -> int 
             expected="one of the two",
             remedy="Leave cache_config at none.",
         )
-    return carveout
+    return replace(use, carveout=carveout)

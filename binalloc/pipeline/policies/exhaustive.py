@@ -10,11 +10,10 @@ from binalloc.pipeline.steps import (
     Request,
     Tried,
     Version,
-    block_threads,
     build_version,
+    kernel_use,
     measure,
     same_results,
-    user_shared,
 )
 
 
@@ -42,8 +41,7 @@ class Exhaustive:
 
 
 def _worth_a_look(module: Module, request: Request, original: Version) -> list[Budget]:
-    kernel = module.function(request.kernel)
-    every = levels(request.machine, block_threads(kernel, request.launch), user_shared(kernel, request.launch))
+    every = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
     lowest = original.blocks_per_sm + (original.local_bytes == 0)
     return [b for b in every if b.blocks >= lowest]
 

@@ -13,11 +13,10 @@ from binalloc.pipeline.steps import (
     Request,
     Tried,
     Version,
-    block_threads,
     build_version,
+    kernel_use,
     reachable,
     static_counts,
-    user_shared,
 )
 
 
@@ -30,9 +29,9 @@ class Unified:
 
     def search(self, module: Module, request: Request, original: Version) -> Choice:
         """The level that the paper's listing ends at; the reason is its path of decisions."""
-        kernel = module.function(request.kernel)
-        threads = block_threads(kernel, request.launch)
-        budgets = {b.blocks: b for b in levels(request.machine, threads, user_shared(kernel, request.launch))}
+        use = kernel_use(module.function(request.kernel), request.launch)
+        threads = use.threads
+        budgets = {b.blocks: b for b in levels(request.machine, use)}
         built: dict[int, Tried] = {}
 
         def evaluate(active_threads: int) -> Level:

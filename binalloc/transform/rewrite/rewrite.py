@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import analyse
 from binalloc.errors import Refused, UsageError
-from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.interface.build import SLOT_ROW
+from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module
 from binalloc.isa.interface.view import rename, view
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.validate import NAME_LIMIT, highest_register
@@ -105,7 +104,7 @@ def require_rewritable(module: Module, kernel: str) -> None:
         raise Refused(
             f"{kernel} has been rewritten before: its spill code is placed for another budget",
             file=module.path or None,
-            found=f"{info.slot_bytes // SLOT_ROW} slots, {info.spill_local} spill bytes",
+            found=f"{info.slots} slots, {info.spill_local} spill bytes",
             remedy="Rewrite the original binary (its hash is in the provenance note).",
         )
     for name in sorted(_closure(module, module.function(kernel))):

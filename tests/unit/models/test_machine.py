@@ -12,6 +12,7 @@ import pytest
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.table.opcodes import BY_NAME
 from binalloc.models.machines.files import list_machines
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import LIMITS
 from binalloc.models.machines.model import UNIT_CLASSES, machine_to_dict
 from binalloc.models.machines.reader import load_machine
@@ -90,9 +91,9 @@ def test_nvidia_machines_state_the_limits_of_their_capability(name: str) -> None
 
 
 def test_a_machine_answers_occupancy_like_its_capability() -> None:
-    assert load_machine("gtx680").occupancy(40, 4096, 256).blocks_per_sm == 6
-    assert load_machine("gtx680").occupancy(40, 4096, 256, cache_config="l1").blocks_per_sm == 4
-    assert load_machine("c2075").occupancy(22, 0, 256).registers_per_block == 8 * 768
+    assert load_machine("gtx680").occupancy(KernelUse(40, 4096, 256)).blocks_per_sm == 6
+    assert load_machine("gtx680").occupancy(KernelUse(40, 4096, 256, cache_config="l1")).blocks_per_sm == 4
+    assert load_machine("c2075").occupancy(KernelUse(22, 0, 256)).registers_per_block == 8 * 768
 
 
 @pytest.mark.parametrize("name", list_machines())
@@ -130,7 +131,7 @@ def test_a_users_machine_file_works_by_path_and_its_figures_count(tmp_path: Path
     text = GTX680.replace('name = "gtx680"', 'name = "mine"').replace("value = 65536", "value = 32768")
     m = load_machine(_write(tmp_path, text))
     assert (m.name, m.sm.registers_per_sm) == ("mine", 32768)
-    assert m.occupancy(40, 4096, 256).blocks_per_sm == 3
+    assert m.occupancy(KernelUse(40, 4096, 256)).blocks_per_sm == 3
     assert m.digest != load_machine("gtx680").digest
 
 
@@ -209,7 +210,7 @@ def test_a_split_the_capability_lacks_is_refused(tmp_path: Path) -> None:
     assert caught.value.place == "sm.shared_per_sm"
     whole = text.replace("value = 49152", "value = 65536")
     machine = load_machine(_write(tmp_path, whole))
-    assert machine.occupancy(32, 1024, 64, carveout=100).limit_shared == 65536 // 2048
+    assert machine.occupancy(KernelUse(32, 1024, 64, carveout=100)).limit_shared == 65536 // 2048
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"name = ", b"a = [" * 100_000, b"", b"x" * (1 << 21)])

@@ -20,6 +20,7 @@ from binalloc.isa.container.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines import model
 from binalloc.models.machines.files import list_machines
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import Limits
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -71,7 +72,7 @@ def work(machine: Machine) -> None:
     """Everything a machine is for."""
     for registers, shared in ((40, 4096), (255, 0), (16, 49152)):
         if registers <= load_machine("gtx680").sm.registers_per_thread:
-            machine.occupancy(registers, shared, 256)
+            machine.occupancy(KernelUse(registers, shared, 256))
     module = schedule(load(SAMPLES / "callchain.loom"), machine)
     launch = load_launch(SAMPLES / "callchain.toml", "test")
     run(module, launch.kernel, launch, machine, engine="python")

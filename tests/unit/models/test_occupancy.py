@@ -10,9 +10,9 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from binalloc.errors import UsageError
+from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.occupancy import (
-    CACHE_CONFIGS,
     feasible_blocks,
     model_of,
     occupancy,
@@ -43,7 +43,7 @@ def test_every_vector_agrees_in_every_column() -> None:
             registers=row["regs_per_thread"],
             shared_bytes=row["smem_per_block"],
             threads=row["threads_per_block"],
-            cache_config=CACHE_CONFIGS[config] if config < 1000 else "none",
+            cache_config=tuple(CacheConfig)[config] if config < 1000 else "none",
             carveout=config - 1000 if config >= 1000 else None,
         )
         got = {
@@ -132,7 +132,7 @@ def test_multiplex_paper_table_1_on_gtx285(
     ],
 )  # fmt: skip
 def test_sharing_paper_figure_13_unshared(kernel: str, shared: int, threads: int, blocks: int) -> None:
-    result = load_machine("gpgpusim-sharing").occupancy(16, shared, threads)
+    result = load_machine("gpgpusim-sharing").occupancy(KernelUse(16, shared, threads))
     assert (result.blocks_per_sm, result.limiters) == (blocks, ("shared",)), kernel
     assert result.shared_per_block == shared
     assert result.rule == "gpgpusim"
@@ -140,17 +140,17 @@ def test_sharing_paper_figure_13_unshared(kernel: str, shared: int, threads: int
 
 def test_gpgpusim_rule_rounds_registers_to_four_pads_threads_and_leaves_shared_bytes() -> None:
     machine = load_machine("gpgpusim-sharing")
-    registers = machine.occupancy(42, 0, 256)
+    registers = machine.occupancy(KernelUse(42, 0, 256))
     assert (registers.limit_registers, registers.registers_per_block) == (65536 // (44 * 256), 44 * 256)
-    assert machine.occupancy(4, 0, 193).limit_warps == 3072 // 224
-    assert machine.occupancy(4, 1820, 32).limit_shared == 9  # 8 if rounded up to any power-of-two unit from 16
-    assert machine.occupancy(4, 0, 32).limits == {
+    assert machine.occupancy(KernelUse(4, 0, 193)).limit_warps == 3072 // 224
+    assert machine.occupancy(KernelUse(4, 1820, 32)).limit_shared == 9  # 8 if rounded up to a power-of-two unit from 16
+    assert machine.occupancy(KernelUse(4, 0, 32)).limits == {
         "warps": 96, "registers": 512, "shared": None, "blocks": 16, "barriers": None
     }  # fmt: skip
-    assert machine.occupancy(64, 0, 32).blocks_per_sm == 0
-    assert machine.occupancy(4, 16385, 32).limiters == ("shared",)
+    assert machine.occupancy(KernelUse(64, 0, 32)).blocks_per_sm == 0
+    assert machine.occupancy(KernelUse(4, 16385, 32)).limiters == ("shared",)
     with pytest.raises(UsageError, match="fixed split"):
-        machine.occupancy(4, 0, 32, cache_config="l1")
+        machine.occupancy(KernelUse(4, 0, 32, cache_config="l1"))
 
 
 def test_preferring_l1_is_ignored_where_the_block_would_not_fit() -> None:
@@ -236,13 +236,14 @@ def test_registers_for_blocks_is_the_exact_inverse() -> None:
     for name, threads, _, shared in _cases(1, 60):
         target = _target(name)
         model = model_of(target)
-        held = [model.occupancy(r, shared, threads).blocks_per_sm for r in range(256)]
+        held = [model.occupancy(KernelUse(r, shared, threads)).blocks_per_sm for r in range(256)]
         for blocks in (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 33):
             expected = max((r for r, count in enumerate(held) if count >= blocks), default=None)
-            assert registers_for_blocks(target, threads, shared, blocks) == expected, (name, threads, shared, blocks)
+            answer = registers_for_blocks(target, KernelUse(0, shared, threads), blocks)
+            assert answer == expected, (name, threads, shared, blocks)
 
 
-@pytest.mark.parametrize("config", CACHE_CONFIGS)
+@pytest.mark.parametrize("config", tuple(CacheConfig))
 def test_shared_bytes_for_blocks_is_the_exact_inverse_to_the_byte(config: str) -> None:
     """Brute force over all bytes near every rounding step; between them the allocation cannot change."""
     answers = 0
@@ -257,10 +258,11 @@ def test_shared_bytes_for_blocks_is_the_exact_inverse_to_the_byte(config: str) -
             near.update((edge, edge + 1))
         if name not in LIMITS:
             near.update(range(top))
-        held = [(n, model.occupancy(registers, n, threads, config).blocks_per_sm) for n in sorted(near)]
+        uses = [KernelUse(registers, n, threads, cache_config=config) for n in sorted(near)]
+        held = [(use.shared_bytes, model.occupancy(use).blocks_per_sm) for use in uses]
         for blocks in range(1, 18):
             expected = max((n for n, count in held if count >= blocks), default=None)
-            answer = shared_bytes_for_blocks(target, threads, registers, blocks, config)
+            answer = shared_bytes_for_blocks(target, KernelUse(registers, 0, threads, cache_config=config), blocks)
             assert answer == expected, (name, threads, registers, blocks, config)
             answers += answer is not None
     assert answers > 100
@@ -272,28 +274,28 @@ def test_shared_bytes_for_blocks_against_every_single_byte() -> None:
         held = [occupancy(cc, 16, n, 96, config).blocks_per_sm for n in range(most + 2)]
         for blocks in (1, 2, 3, 5, 8):
             expected = max((n for n, count in enumerate(held) if count >= blocks), default=None)
-            assert shared_bytes_for_blocks(cc, 96, 16, blocks, config) == expected
+            assert shared_bytes_for_blocks(cc, KernelUse(16, 0, 96, cache_config=config), blocks) == expected
 
 
 def test_what_the_inverse_gives_respects_the_register_limit_and_what_binds_elsewhere() -> None:
-    assert registers_for_blocks("3.0", 64, 0, 1) == 63
-    assert registers_for_blocks("3.0", 256, 0, 8) == 32
-    assert registers_for_blocks("3.0", 256, 0, 9) is None
-    assert shared_bytes_for_blocks("3.0", 256, 32, 8) == 6144
-    assert shared_bytes_for_blocks("3.0", 256, 33, 8) is None
+    assert registers_for_blocks("3.0", KernelUse(0, 0, 64), 1) == 63
+    assert registers_for_blocks("3.0", KernelUse(0, 0, 256), 8) == 32
+    assert registers_for_blocks("3.0", KernelUse(0, 0, 256), 9) is None
+    assert shared_bytes_for_blocks("3.0", KernelUse(32, 0, 256), 8) == 6144
+    assert shared_bytes_for_blocks("3.0", KernelUse(33, 0, 256), 8) is None
     sharing = load_machine("gpgpusim-sharing")
-    assert shared_bytes_for_blocks(sharing, 64, 16, 3) == 16384 // 3  # not rounded to any unit
-    assert registers_for_blocks(sharing, 256, 0, 5) == 48
+    assert shared_bytes_for_blocks(sharing, KernelUse(16, 0, 64), 3) == 16384 // 3  # not rounded to any unit
+    assert registers_for_blocks(sharing, KernelUse(0, 0, 256), 5) == 48
     with pytest.raises(UsageError):
-        registers_for_blocks("3.0", 256, 0, 0)
+        registers_for_blocks("3.0", KernelUse(0, 0, 256), 0)
     with pytest.raises(UsageError):
-        shared_bytes_for_blocks("4.0", 256, 0, 1)
+        shared_bytes_for_blocks("4.0", KernelUse(0, 0, 256), 1)
 
 
 def test_feasible_blocks_ends_at_the_occupancy_of_the_least_resources() -> None:
-    assert feasible_blocks("3.0", 256, shared_bytes=4096, registers=20) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert feasible_blocks(load_machine("c2075"), 256, shared_bytes=20000, registers=20) == [1, 2]
-    assert feasible_blocks("3.0", 256, shared_bytes=50000) == []
+    assert feasible_blocks("3.0", KernelUse(20, 4096, 256)) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert feasible_blocks(load_machine("c2075"), KernelUse(20, 20000, 256)) == [1, 2]
+    assert feasible_blocks("3.0", KernelUse(0, 50000, 256)) == []
 
 
 def test_limits_are_consistent_and_carry_sources() -> None:
