@@ -11,18 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from binalloc.launch.types import DTYPES, POINTER_BYTES, Argument, Compare, Field, Init, Texture
-from binalloc.launch.values import (
-    At,
-    a_name,
-    a_number,
-    a_path,
-    a_value,
-    an_integer,
-    as_table,
-    one_of,
-    only_keys,
-    required,
-)
+from binalloc.launch.values import At, a_name, a_number, a_path, a_value
 from binalloc.printable import plain, quoted
 
 MAX_BUFFER_BYTES = 1 << 28
@@ -63,18 +52,18 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
     entries = table.get("argument", [])
     if not isinstance(entries, list):
         at.sub("argument").fail("not an array of tables", type(entries).__name__, "[[argument]] entries")
-    changes = dict(as_table(override.get("argument", {}), over_at.sub("argument")))
+    changes = dict(over_at.sub("argument").table(override.get("argument", {})))
     names = [e.get("name") for e in entries if isinstance(e, dict)]
-    only_keys(changes, tuple(n for n in names if isinstance(n, str)), over_at.sub("argument"))
+    over_at.sub("argument").only_keys(changes, tuple(n for n in names if isinstance(n, str)))
     out: list[Argument] = []
     for i, entry in enumerate(entries):
         where = at.sub(f"argument[{i}]")
-        entry = dict(as_table(entry, where))
+        entry = dict(where.table(entry))
         name = entry.get("name")
         if isinstance(name, str) and name in changes:
             where = over_at.sub("argument").sub(name)
-            change = as_table(changes[name], where)
-            only_keys(change, _OF_A_SIZE.get(plain(entry.get("kind")), ()), where)
+            change = where.table(changes[name])
+            where.only_keys(change, _OF_A_SIZE.get(plain(entry.get("kind")), ()))
             entry |= change
         out.append(_argument(entry, i, where))
         if out[-1].name in [a.name for a in out[:-1]]:
@@ -90,15 +79,15 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
 
 
 def _argument(entry: dict[str, Any], index: int, at: At) -> Argument:
-    kind = one_of(required(entry, "kind", at), tuple(_KEYS), at.sub("kind"))
-    only_keys(entry, _KEYS[kind], at)
-    name = a_name(required(entry, "name", at), at.sub("name"))
+    kind = at.sub("kind").one_of(at.required(entry, "kind"), tuple(_KEYS))
+    at.only_keys(entry, _KEYS[kind])
+    name = a_name(at.required(entry, "name"), at.sub("name"))
     if kind == "struct":
         return _struct(name, entry, at)
-    dtype = one_of(required(entry, "dtype", at), tuple(DTYPES), at.sub("dtype"))
+    dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), tuple(DTYPES))
     if kind == "scalar":
-        return Argument(name, kind, dtype, value=a_value(required(entry, "value", at), dtype, at.sub("value")))
-    shape = _shape(required(entry, "shape", at), dtype, at.sub("shape"))
+        return Argument(name, kind, dtype, value=a_value(at.required(entry, "value"), dtype, at.sub("value")))
+    shape = _shape(at.required(entry, "shape"), dtype, at.sub("shape"))
     init = _init(entry.get("init", "zeros"), dtype, math.prod(shape), index, at.sub("init"))
     if kind == "texture":
         return Argument(name, kind, dtype, shape, init=init, texture=_texture(entry, dtype, shape, at))
@@ -107,14 +96,14 @@ def _argument(entry: dict[str, Any], index: int, at: At) -> Argument:
 
 def _struct(name: str, entry: dict[str, Any], at: At) -> Argument:
     """A struct passed by value: fields one behind the other, each aligned to its element, or where `offset` says."""
-    items = required(entry, "fields", at)
+    items = at.required(entry, "fields")
     if not isinstance(items, list) or not items:
         at.sub("fields").fail("not fields", quoted(items), "a list of tables { dtype, value }")
     fields: list[Field] = []
     end, align = 0, 1
     for i, item in enumerate(items):
         where = at.sub(f"fields[{i}]")
-        field = _field(as_table(item, where), end, where)
+        field = _field(where.table(item), end, where)
         for other in fields:
             if field.offset < other.offset + other.bytes and other.offset < field.offset + field.bytes:
                 where.sub("offset").fail("overlaps another field", field.offset, f"{end} or more")
@@ -125,21 +114,21 @@ def _struct(name: str, entry: dict[str, Any], at: At) -> Argument:
         at.sub("fields").fail("two fields have the same name", ", ".join(named), "distinct names")
     size = -(-end // align) * align
     if "bytes" in entry:
-        size = an_integer(entry["bytes"], at.sub("bytes"), end, MAX_PARAMETER_BYTES)
+        size = at.sub("bytes").integer(entry["bytes"], end, MAX_PARAMETER_BYTES)
     return Argument(name, "struct", "u8", size=size, fields=tuple(fields))
 
 
 def _field(entry: dict[str, Any], end: int, at: At) -> Field:
     """One member, by default behind the first `end` bytes."""
-    only_keys(entry, _FIELD_KEYS, at)
+    at.only_keys(entry, _FIELD_KEYS)
     name = a_name(entry["name"], at.sub("name")) if "name" in entry else ""
     if "argument" in entry:
-        only_keys(entry, ("name", "argument", "offset"), at)
+        at.only_keys(entry, ("name", "argument", "offset"))
         other = a_name(entry["argument"], at.sub("argument"))
         field = Field(-(-end // POINTER_BYTES) * POINTER_BYTES, argument=other, name=name)
     else:
-        dtype = one_of(required(entry, "dtype", at), tuple(DTYPES), at.sub("dtype"))
-        given = required(entry, "value", at)
+        dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), tuple(DTYPES))
+        given = at.required(entry, "value")
         items = given if isinstance(given, list) else [given]
         if not items:
             at.sub("value").fail("no values", "[]", "a value or a list of values")
@@ -147,7 +136,7 @@ def _field(entry: dict[str, Any], end: int, at: At) -> Field:
         size = DTYPES[dtype].itemsize
         field = Field(-(-end // size) * size, dtype, values, name=name, listed=isinstance(given, list))
     if "offset" in entry:
-        field = replace(field, offset=an_integer(entry["offset"], at.sub("offset"), 0, MAX_PARAMETER_BYTES))
+        field = replace(field, offset=at.sub("offset").integer(entry["offset"], 0, MAX_PARAMETER_BYTES))
     return field
 
 
@@ -163,8 +152,8 @@ def _check_references(arguments: list[Argument], at: At) -> None:
 
 def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) -> Texture:
     """How a texture is read: the attributes of a CUDA texture object, with CUDA's rules on which go together."""
-    one_of(dtype, _TEXTURE_DTYPES, at.sub("dtype"))
-    channels = an_integer(entry.get("channels", 1), at.sub("channels"), 1, 4)
+    at.sub("dtype").one_of(dtype, _TEXTURE_DTYPES)
+    channels = at.sub("channels").integer(entry.get("channels", 1), 1, 4)
     if channels == 3:
         at.sub("channels").fail("no texture has three channels", 3, "1, 2 or 4")
     sides = shape if channels == 1 else shape[:-1]
@@ -173,13 +162,11 @@ def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) 
         at.sub("shape").fail("not a texture's shape", list(shape), expected)
     if max(sides) > _SIDES[len(sides) - 1]:
         at.sub("shape").fail("a side is too long", max(sides), f"at most {_SIDES[len(sides) - 1]}")
-    normalized = entry.get("normalized", False)
-    if not isinstance(normalized, bool):
-        at.sub("normalized").fail("not a truth value", quoted(normalized), "true or false")
-    read = one_of(entry.get("read", "element"), ("element", "normalized_float"), at.sub("read"))
+    normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
+    read = at.sub("read").one_of(entry.get("read", "element"), ("element", "normalized_float"))
     if read != "element" and DTYPES[dtype].itemsize > 2:
         at.sub("read").fail("only 8- and 16-bit elements are read as normalized floats", dtype, "element")
-    filter_ = one_of(entry.get("filter", "point"), ("point", "linear"), at.sub("filter"))
+    filter_ = at.sub("filter").one_of(entry.get("filter", "point"), ("point", "linear"))
     if filter_ == "linear" and dtype != "f32" and read == "element":
         at.sub("filter").fail(
             "only floats can be interpolated", f"linear, {dtype}", 'point, or read "normalized_float"'
@@ -188,7 +175,7 @@ def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) 
     modes = given if isinstance(given, list) else [given] * len(sides)
     if len(modes) != len(sides):
         at.sub("address").fail("not one mode per axis", len(modes), f"{len(sides)}, in the order x, y, z")
-    address = [one_of(m, ("clamp", "border", "wrap", "mirror"), at.sub("address")) for m in modes]
+    address = [at.sub("address").one_of(m, ("clamp", "border", "wrap", "mirror")) for m in modes]
     if not normalized and {"wrap", "mirror"} & set(address):
         at.sub("address").fail("wrap and mirror need normalized coordinates", given, "normalized = true")
     return Texture(sides, channels, filter_, tuple(address), normalized, read)
@@ -198,7 +185,7 @@ def _shape(value: object, dtype: str, at: At) -> tuple[int, ...]:
     items = value if isinstance(value, list) else [value]
     if not 1 <= len(items) <= 4:
         at.fail("wrong rank", f"{len(items)} dimensions", "1 to 4")
-    shape = tuple(an_integer(v, at, 1, MAX_BUFFER_BYTES) for v in items)
+    shape = tuple(at.integer(v, 1, MAX_BUFFER_BYTES) for v in items)
     size = math.prod(shape) * DTYPES[dtype].itemsize
     if size > MAX_BUFFER_BYTES:
         at.fail("the buffer is too large", f"{size} bytes", f"at most {MAX_BUFFER_BYTES}")
@@ -208,21 +195,21 @@ def _shape(value: object, dtype: str, at: At) -> tuple[int, ...]:
 def _init(value: object, dtype: str, count: int, index: int, at: At) -> Init:
     if isinstance(value, str):
         value = {"kind": value}
-    table = as_table(value, at)
+    table = at.table(value)
     if "file" in table:
-        only_keys(table, ("file",), at)
+        at.only_keys(table, ("file",))
         return Init("file", file=str(a_path(table["file"], at.sub("file"))))
-    kind = one_of(required(table, "kind", at), tuple(_INIT_KEYS), at.sub("kind"))
+    kind = at.sub("kind").one_of(at.required(table, "kind"), tuple(_INIT_KEYS))
     if kind == "random":
         return _random(table, dtype, index, at)
-    only_keys(table, ("kind", *_INIT_KEYS[kind]), at)
+    at.only_keys(table, ("kind", *_INIT_KEYS[kind]))
     if kind == "constant":
-        return Init(kind, low=a_value(required(table, "value", at), dtype, at.sub("value")))
+        return Init(kind, low=a_value(at.required(table, "value"), dtype, at.sub("value")))
     if kind == "arange":
         start = a_value(table.get("start", 0), dtype, at.sub("start"))
         step = table.get("step", 1)
         if isinstance(start, int):
-            step = an_integer(step, at.sub("step"), -(2**63), 2**63 - 1)
+            step = at.sub("step").integer(step, -(2**63), 2**63 - 1)
             a_value(start + step * (count - 1), dtype, at.sub("step"))
         else:
             step = a_number(step, at.sub("step"))
@@ -231,9 +218,9 @@ def _init(value: object, dtype: str, count: int, index: int, at: At) -> Init:
 
 
 def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
-    choice = one_of(table.get("distribution", "uniform"), tuple(_DISTRIBUTIONS), at.sub("distribution"))
-    only_keys(table, ("kind", "distribution", "seed", *_DISTRIBUTIONS[choice]), at)
-    seed = an_integer(table.get("seed", index), at.sub("seed"), 0, 2**63 - 1)
+    choice = at.sub("distribution").one_of(table.get("distribution", "uniform"), tuple(_DISTRIBUTIONS))
+    at.only_keys(table, ("kind", "distribution", "seed", *_DISTRIBUTIONS[choice]))
+    seed = at.sub("seed").integer(table.get("seed", index), 0, 2**63 - 1)
     if choice != "integers" and DTYPES[dtype].kind != "f":
         at.sub("distribution").fail("real numbers for an integer buffer", choice, "integers")
     if choice == "normal":
@@ -243,8 +230,8 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
         return Init("random", choice, mean=a_number(table.get("mean", 0.0), at.sub("mean")), std=std, seed=seed)
     if choice == "integers":
         bounds = (-(2**63), 2**63 - 1) if DTYPES[dtype].kind != "u" else (0, 2**64 - 1)
-        low: float = an_integer(table.get("low", 0), at.sub("low"), *bounds)
-        high: float = an_integer(required(table, "high", at), at.sub("high"), *bounds)
+        low: float = at.sub("low").integer(table.get("low", 0), *bounds)
+        high: float = at.sub("high").integer(at.required(table, "high"), *bounds)
         a_value(int(low), dtype, at.sub("low"))
         a_value(int(high) - 1, dtype, at.sub("high"))
     else:
@@ -257,10 +244,10 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
 
 def _compare(value: object, at: At) -> Compare:
     if isinstance(value, dict):
-        only_keys(value, ("rtol", "atol"), at)
+        at.only_keys(value, ("rtol", "atol"))
         bounds = {k: a_number(value.get(k, 0.0), at.sub(k)) for k in ("rtol", "atol")}
         for key, number in bounds.items():
             if number < 0:
                 at.sub(key).fail("negative tolerance", number, "at least 0")
         return Compare("tolerance", **bounds)
-    return Compare(one_of(value, _COMPARES, at))
+    return Compare(at.one_of(value, _COMPARES))

@@ -13,7 +13,7 @@ from typing import Any
 from binalloc.errors import UsageError
 from binalloc.launch.arguments import parse_arguments
 from binalloc.launch.types import Launch, Reference
-from binalloc.launch.values import At, a_name, a_path, a_spelling, an_integer, as_table, only_keys, required
+from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
 
 MAX_THREADS_PER_BLOCK = 1024
@@ -32,13 +32,13 @@ def parse_launch(data: object, *, path: str = "", size: str | None = None) -> La
     same where the file defines no `[sizes.full]`. Raises MalformedInput, and UsageError for a size the file lacks.
     """
     at = At(path, "")
-    table = as_table(data, At(path, "launch file"))
-    only_keys(table, _TOP, at)
-    sizes = as_table(table.get("sizes", {}), at.sub("sizes"))
+    table = At(path, "launch file").table(data)
+    at.only_keys(table, _TOP)
+    sizes = at.sub("sizes").table(table.get("sizes", {}))
     launches = {"": _build(table, {}, "", at)}
     for name in sizes:
         where = at.sub("sizes").sub(name)
-        launches[name] = _build(table, as_table(sizes[name], where), name, at)
+        launches[name] = _build(table, where.table(sizes[name]), name, at)
     launches.setdefault("full", launches[""])
     if (size is not None and size not in launches) or size == "":
         raise UsageError(
@@ -54,18 +54,18 @@ def parse_launch(data: object, *, path: str = "", size: str | None = None) -> La
 def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -> Launch:
     over_at = at.sub("sizes").sub(size) if size else at
     if size:
-        only_keys(override, _SIZE, over_at)
+        over_at.only_keys(override, _SIZE)
 
     def source(key: str) -> tuple[dict[str, Any], At]:
         return (override, over_at) if key in override and key != "argument" else (table, at)
 
-    kernel = a_spelling(required(table, "kernel", at), at.sub("kernel"))
+    kernel = a_spelling(at.required(table, "kernel"), at.sub("kernel"))
     dims = {}
     for key, limits in (("grid", GRID_LIMITS), ("block", BLOCK_LIMITS)):
         where, where_at = source(key)
-        dims[key] = _dimensions(required(where, key, where_at), limits, where_at.sub(key))
+        dims[key] = _dimensions(where_at.required(where, key), limits, where_at.sub(key))
     where, where_at = source("dynamic_shared")
-    dynamic = an_integer(where.get("dynamic_shared", 0), where_at.sub("dynamic_shared"), 0, MAX_DYNAMIC_SHARED)
+    dynamic = where_at.sub("dynamic_shared").integer(where.get("dynamic_shared", 0), 0, MAX_DYNAMIC_SHARED)
     threads = math.prod(dims["block"])
     if threads > MAX_THREADS_PER_BLOCK:
         source("block")[1].sub("block").fail("too many threads in a block", threads, f"at most {MAX_THREADS_PER_BLOCK}")
@@ -79,15 +79,15 @@ def _reference(table: dict[str, Any], at: At) -> Reference | None:
     if "reference" not in table:
         return None
     at = at.sub("reference")
-    entry = as_table(table["reference"], at)
-    only_keys(entry, ("file", "function"), at)
-    path = a_path(required(entry, "file", at), at.sub("file"))
-    return Reference(str(path), a_name(required(entry, "function", at), at.sub("function")))
+    entry = at.table(table["reference"])
+    at.only_keys(entry, ("file", "function"))
+    path = a_path(at.required(entry, "file"), at.sub("file"))
+    return Reference(str(path), a_name(at.required(entry, "function"), at.sub("function")))
 
 
 def _dimensions(value: object, limits: tuple[int, int, int], at: At) -> tuple[int, int, int]:
     items = value if isinstance(value, list) else [value]
     if not 1 <= len(items) <= 3:
         at.fail("wrong rank", f"{len(items)} dimensions", "an integer or a list of up to 3")
-    x, y, z = [an_integer(v, at, 1, limits[i]) for i, v in enumerate(items)] + [1] * (3 - len(items))
+    x, y, z = [at.integer(v, 1, limits[i]) for i, v in enumerate(items)] + [1] * (3 - len(items))
     return x, y, z

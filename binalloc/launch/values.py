@@ -7,73 +7,52 @@ from __future__ import annotations
 
 import difflib
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
-from binalloc.errors import MalformedInput
 from binalloc.isa.validate import NAME
 from binalloc.launch.types import DTYPES
 from binalloc.printable import quoted
+from binalloc.toml_values import Place
 
 _F32_LIMIT = 2.0**128 - 2.0**103  # from here on a number rounds to infinity in f32
 _SPELLING_LIMIT = 4096
 HUGE = 2.0**1023  # bounds whose difference is still a finite f64
 
 
-@dataclass(frozen=True)
-class At:
-    """A place in the file, for messages."""
+class At(Place):
+    """A place in a launch file; the nearest known key or value is the remedy."""
 
-    file: str
-    place: str
+    def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
+        key = unknown[0]
+        self.sub(key).fail("unknown key", quoted(key), ", ".join(allowed) or "no keys", _nearest(key, allowed))
 
-    def sub(self, key: str) -> At:
-        return At(self.file, f"{self.place}.{key}" if self.place else key)
+    def missing_key(self, name: str, table: dict[str, Any]) -> NoReturn:
+        self.fail(f"missing key {name!r}", ", ".join(table) or "no keys", quoted(name))
 
-    def fail(self, message: str, found: object = None, expected: object = None, remedy: str | None = None) -> NoReturn:
-        raise MalformedInput(
-            message, file=self.file or None, place=self.place, found=found, expected=expected, remedy=remedy
-        )
+    def wrong_type(self, value: object, kind: type, bounds: str = "") -> NoReturn:
+        message, expected = _KINDS[kind]
+        self.fail(message, quoted(value), f"{expected} from {bounds}" if bounds else expected)
 
+    def out_of_range(self, value: float, bounds: str) -> NoReturn:
+        self.fail("out of range", quoted(value), f"an integer from {bounds}")
 
-def as_table(value: object, at: At) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        at.fail("not a table", quoted(value), "a table of keys and values")
-    return value
-
-
-def only_keys(table: dict[str, Any], keys: tuple[str, ...], at: At) -> None:
-    for key in table:
-        if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, 1)
-            at.sub(str(key)).fail(
-                "unknown key",
-                quoted(key),
-                ", ".join(keys) if keys else "no keys",
-                f"Did you mean {near[0]!r}?" if near else None,
-            )
+    def unknown_choice(self, value: object, choices: Collection[str]) -> NoReturn:
+        near = _nearest(value, choices) if isinstance(value, str) else None
+        self.fail("not a known value", quoted(value), ", ".join(choices), near)
 
 
-def required(table: dict[str, Any], key: str, at: At) -> Any:
-    if key not in table:
-        at.fail(f"missing key {key!r}", ", ".join(table) or "no keys", quoted(key))
-    return table[key]
+_KINDS = {
+    dict: ("not a table", "a table of keys and values"),
+    int: ("not an integer", "an integer"),
+    bool: ("not a truth value", "true or false"),
+}
 
 
-def one_of(value: object, choices: tuple[str, ...], at: At) -> str:
-    if not isinstance(value, str) or value not in choices:
-        near = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
-        at.fail("not a known value", quoted(value), ", ".join(choices), f"Did you mean {near[0]!r}?" if near else None)
-    return value
-
-
-def an_integer(value: object, at: At, low: int, high: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        at.fail("not an integer", quoted(value), f"an integer from {low} to {high}")
-    if not low <= value <= high:
-        at.fail("out of range", quoted(value), f"an integer from {low} to {high}")
-    return value
+def _nearest(word: str, known: Collection[str]) -> str | None:
+    near = difflib.get_close_matches(word, known, 1)
+    return f"Did you mean {near[0]!r}?" if near else None
 
 
 def a_number(value: object, at: At) -> float:
@@ -116,4 +95,4 @@ def a_value(value: object, dtype: str, at: At) -> int | float:
         if (isinstance(value, int) and abs(value) >= limit) or limit <= abs(value) < math.inf:
             at.fail("does not fit its type", quoted(value), f"an {dtype}")
         return float(value)
-    return an_integer(value, at, -(1 << bits - 1) if kind == "i" else 0, (1 << bits - (kind == "i")) - 1)
+    return at.integer(value, -(1 << bits - 1) if kind == "i" else 0, (1 << bits - (kind == "i")) - 1)

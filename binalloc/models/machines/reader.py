@@ -10,18 +10,19 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
-from binalloc.errors import Hint, MalformedInput, UsageError
+from binalloc.errors import Hint, UsageError
 from binalloc.models.machines import model
 from binalloc.models.machines.files import list_machines, machine_file
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.model import UNIT_CLASSES, Figure, Machine, PortGroup, Unit, Units
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
+from binalloc.toml_values import Place
 
 SCHEMA_VERSION = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
@@ -37,7 +38,9 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("constant", "constant", model.ConstantCache),
     ("search", "search", model.Search),
 )
-_TYPE_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table"}
+_TYPE_NAMES = {
+    int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table", list: "a list",
+}  # fmt: skip
 _T = TypeVar("_T")
 
 
@@ -67,30 +70,63 @@ def read_machine(path: Path) -> Machine:
     return _Reader(str(path)).machine(read_toml(path, "machine file"))
 
 
+class _At(Place):
+    """A place in a machine file."""
+
+    def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
+        name = min(unknown)
+        self.sub(name).fail("unknown key", quoted(name), "one of " + ", ".join(sorted(allowed)))
+
+    def missing_key(self, name: str, table: dict[str, Any]) -> NoReturn:
+        self.sub(name).fail("missing key", "nothing", f"{name} in {self.key or 'the file'}")
+
+    def wrong_type(self, value: object, kind: type, bounds: str = "") -> NoReturn:
+        plain = f"{quoted(value)} ({type(value).__name__})"
+        found = "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else plain
+        self.fail("wrong type", found, _TYPE_NAMES[kind])
+
+    def out_of_range(self, value: float, bounds: str) -> NoReturn:
+        self.fail("out of range", value, bounds)
+
+    def unknown_choice(self, value: object, choices: Collection[str]) -> NoReturn:
+        self.fail("unknown choice", quoted(value), "one of " + ", ".join(choices))
+
+    def fail(self, message: str, found: object = None, expected: object = None, remedy: str | None = None) -> NoReturn:
+        super().fail(message, found, expected, remedy or "Mend the machine file.")
+
+    def whole(self, table: object, keys: Collection[str], optional: Collection[str] = ()) -> dict[str, Any]:
+        """The table, which has all of `keys` and no others but `optional` ones."""
+        content = self.table(table)
+        self.only_keys(content, {*keys, *optional})
+        for name in sorted(keys):
+            self.required(content, name)
+        return content
+
+
 class _Reader:
     """Checks one document; collects the figures by dotted key on the way."""
 
     def __init__(self, file: str) -> None:
-        self.file = file
+        self.root = _At(file)
         self.figures: dict[str, Figure] = {}
 
     def machine(self, document: dict[str, Any]) -> Machine:
-        keys = {"schema", "name", "description", "units", "port_groups", *(key for key, _, _ in _SECTIONS)}
-        self.keys("", document, keys)
-        version = self.typed("schema", document["schema"], int)
+        root = self.root
+        keys = ("schema", "name", "description", "units", "port_groups", *(key for key, _, _ in _SECTIONS))
+        root.whole(document, keys)
+        version = root.sub("schema").typed(document["schema"], int)
         if version != SCHEMA_VERSION:
-            self.refuse("schema", "unknown version of the machine file", version, SCHEMA_VERSION)
-        name = self.typed("name", document["name"], str)
+            root.sub("schema").fail("unknown version of the machine file", version, SCHEMA_VERSION)
+        name = root.sub("name").typed(document["name"], str)
         if not _NAME.match(name):
-            self.refuse("name", "not a machine's name", quoted(name), "small letters, digits, '.', '_' and '-'")
-        description = self.typed("description", document["description"], str)
+            root.sub("name").fail("not a machine's name", quoted(name), "small letters, digits, '.', '_' and '-'")
+        description = root.sub("description").typed(document["description"], str)
         parts: dict[str, Any] = {
-            attribute: self.section(key, document[key], cls) for key, attribute, cls in _SECTIONS
+            attribute: self.section(root.sub(key), document[key], cls) for key, attribute, cls in _SECTIONS
         }
-        groups = self.port_groups(self.typed("port_groups", document["port_groups"], dict))
-        units = self.typed("units", document["units"], dict)
-        self.keys("units", units, set(UNIT_CLASSES))
-        built = {name: self.section(f"units.{name}", units[name], Unit) for name in UNIT_CLASSES}
+        groups = self.port_groups(root.sub("port_groups"), document["port_groups"])
+        units = root.sub("units").whole(document["units"], UNIT_CLASSES)
+        built = {name: self.section(root.sub("units").sub(name), units[name], Unit) for name in UNIT_CLASSES}
         machine = Machine(
             name=name, description=description, units=Units(**built), port_groups=groups,
             figures=tuple(self.figures.items()), **parts,
@@ -98,76 +134,66 @@ class _Reader:
         self.consistent(machine)
         return machine
 
-    def section(self, key: str, table: object, cls: type[_T]) -> _T:
-        """The table at `key` as `cls`, whose fields say what it must hold."""
-        content = self.typed(key, table, dict)
+    def section(self, at: _At, table: object, cls: type[_T]) -> _T:
+        """The table at `at` as `cls`, whose fields say what it must hold."""
         members: tuple[Field[Any], ...] = fields(cls)  # type: ignore[arg-type]
-        self.keys(key, content, {member.name for member in members})
+        content = at.whole(table, [member.name for member in members])
         types = get_type_hints(cls)
         values = {
-            member.name: self.value(f"{key}.{member.name}", content[member.name], types[member.name], member.metadata)
+            member.name: self.value(at.sub(member.name), content[member.name], types[member.name], member.metadata)
             for member in members
         }
         return cls(**values)
 
-    def value(self, key: str, entry: object, kind: type, meta: Mapping[str, Any]) -> object:
+    def value(self, at: _At, entry: object, kind: type, meta: Mapping[str, Any]) -> object:
         if "unit" in meta:
-            return self.figure(key, entry, kind, meta["unit"], meta["low"], meta["high"])
-        name: str = self.typed(key, entry, str)
-        choices = meta["choices"]
-        if choices and name not in choices:
-            self.refuse(key, "unknown choice", quoted(name), "one of " + ", ".join(choices))
-        return name
+            return self.figure(at, entry, kind, meta["unit"], meta["low"], meta["high"])
+        name = at.typed(entry, str)
+        return at.one_of(name, meta["choices"]) if meta["choices"] else name
 
-    def figure(self, key: str, entry: object, kind: type, unit: str, low: float, high: float) -> object:
-        table = self.typed(key, entry, dict)
-        self.keys(key, table, {"value", "unit", "source"}, {"alternatives"})
-        value = self.number(f"{key}.value", table["value"], kind, low, high)
-        found = self.typed(f"{key}.unit", table["unit"], str)
+    def figure(self, at: _At, entry: object, kind: type, unit: str, low: float, high: float) -> Any:
+        table = at.whole(entry, ("value", "unit", "source"), ("alternatives",))
+        value = self.number(at.sub("value"), table["value"], kind, low, high)
+        found = at.sub("unit").typed(table["unit"], str)
         if found != unit:
-            self.refuse(f"{key}.unit", "wrong unit", quoted(found), repr(unit))
-        source = self.source(f"{key}.source", table["source"])
+            at.sub("unit").fail("wrong unit", quoted(found), repr(unit))
+        source = self.source(at.sub("source"), table["source"])
         others = []
-        for index, other in enumerate(self.typed(f"{key}.alternatives", table.get("alternatives", []), list)):
-            place = f"{key}.alternatives[{index}]"
-            content = self.typed(place, other, dict)
-            self.keys(place, content, {"value", "source"})
+        for index, other in enumerate(at.sub("alternatives").typed(table.get("alternatives", []), list)):
+            place = at.sub(f"alternatives[{index}]")
+            content = place.whole(other, ("value", "source"))
             others.append((
-                self.number(f"{place}.value", content["value"], kind, low, high),
-                self.source(f"{place}.source", content["source"]),
+                self.number(place.sub("value"), content["value"], kind, low, high),
+                self.source(place.sub("source"), content["source"]),
             ))
-        self.figures[key] = Figure(value, unit, source, tuple(others))
+        self.figures[at.key] = Figure(value, unit, source, tuple(others))
         return value
 
-    def source(self, key: str, entry: object) -> str:
-        text: str = self.typed(key, entry, str)
+    def source(self, at: _At, entry: object) -> str:
+        text = at.typed(entry, str)
         if not text.strip():
-            self.refuse(key, "a figure without a source", quoted(text), "where the figure comes from")
+            at.fail("a figure without a source", quoted(text), "where the figure comes from")
         return text
 
-    def number(self, key: str, entry: object, kind: type, low: float, high: float) -> Any:
+    def number(self, at: _At, entry: object, kind: type, low: float, high: float) -> Any:
         value = entry
         if kind is float and type(entry) is int:
             value = float(entry) if abs(entry) <= high else math.inf  # the integers beyond have no float
-        value = self.typed(key, value, kind)
+        value = at.typed(value, kind)
         if kind in (int, float) and not low <= value <= high:
-            self.refuse(key, "out of range", value, f"{low} to {high}" if low != high else low)
+            at.out_of_range(value, f"{low} to {high}" if low != high else str(low))
         return value
 
-    def port_groups(self, table: dict[str, Any]) -> tuple[PortGroup, ...]:
+    def port_groups(self, at: _At, table: object) -> tuple[PortGroup, ...]:
         return tuple(
-            PortGroup(name, self.number_of_ports(f"port_groups.{name}", entry)) for name, entry in sorted(table.items())
+            PortGroup(name, self.figure(at.sub(name), entry, int, "warp instructions", 1, 64))
+            for name, entry in sorted(at.table(table).items())
         )
-
-    def number_of_ports(self, key: str, entry: object) -> int:
-        ports = self.figure(key, entry, int, "warp instructions", 1, 64)
-        assert isinstance(ports, int)
-        return ports
 
     def consistent(self, m: Machine) -> None:
         """Refuses figures that cannot hold together."""
         if m.cc not in LIMITS:
-            self.refuse("chip.cc", "unknown compute capability", quoted(m.cc), "one of " + ", ".join(LIMITS))
+            self.root.sub("chip.cc").fail("unknown compute capability", quoted(m.cc), "one of " + ", ".join(LIMITS))
         sm, l1 = m.sm, m.l1
         self.equal("sm.threads_per_sm", sm.threads_per_sm, "sm.warps_per_sm * 32", sm.warps_per_sm * m.chip.warp_size)
         self.equal("l1.bytes", l1.bytes, "l1.sets * l1.ways * l1.line_bytes", l1.sets * l1.ways * l1.line_bytes)
@@ -180,57 +206,38 @@ class _Reader:
             ("shared.banks", m.shared.banks), ("memory.sector_bytes", m.memory.sector_bytes),
         ):
             if size & (size - 1):
-                self.refuse(key, "not a power of two", size, "a power of two")
+                self.root.sub(key).fail("not a power of two", size, "a power of two")
         unit = LIMITS[m.cc].shared_unit
         if m.occupancy_rule.rule == "nvidia" and sm.shared_per_block % unit:
-            self.refuse("sm.shared_per_block", "not a whole number of allocation units", sm.shared_per_block,
-                        f"a multiple of {unit} bytes on capability {m.cc}")
+            self.root.sub("sm.shared_per_block").fail(
+                "not a whole number of allocation units", sm.shared_per_block,
+                f"a multiple of {unit} bytes on capability {m.cc}",
+            )  # fmt: skip
         steps = SHARED_STEPS.get(m.cc)
         if m.occupancy_rule.rule == "nvidia" and steps and sm.shared_per_sm not in steps:
-            self.refuse("sm.shared_per_sm", f"not a split capability {m.cc} has", sm.shared_per_sm,
-                        "one of " + ", ".join(map(str, steps)))
+            self.root.sub("sm.shared_per_sm").fail(
+                f"not a split capability {m.cc} has", sm.shared_per_sm, "one of " + ", ".join(map(str, steps))
+            )
         self.consistent_ports(m)
 
     def consistent_ports(self, m: Machine) -> None:
         ports = {group.name: group.ports for group in m.port_groups}
         for name, unit in m.units.items():
             if unit.port_group not in ports:
-                self.refuse(f"units.{name}.port_group", "unknown port group", quoted(unit.port_group),
-                            "one of " + ", ".join(sorted(ports)))
+                self.root.sub(f"units.{name}.port_group").fail(
+                    "unknown port group", quoted(unit.port_group), "one of " + ", ".join(sorted(ports))
+                )
             self.at_most(f"units.{name}.ports", unit.ports, f"port_groups.{unit.port_group}", ports[unit.port_group])
         used = {unit.port_group for _, unit in m.units.items()}
         for name in sorted(set(ports) - used):
-            self.refuse(f"port_groups.{name}", "a port group no unit names", quoted(name),
-                        "one of " + ", ".join(sorted(used)))
+            self.root.sub(f"port_groups.{name}").fail(
+                "a port group no unit names", quoted(name), "one of " + ", ".join(sorted(used))
+            )
 
     def equal(self, key: str, value: int, other: str, expected: int) -> None:
         if value != expected:
-            self.refuse(key, f"contradicts {other}", value, expected)
+            self.root.sub(key).fail(f"contradicts {other}", value, expected)
 
     def at_most(self, key: str, value: int, other: str, bound: int) -> None:
         if value > bound:
-            self.refuse(key, f"exceeds {other}", value, f"at most {bound}")
-
-    def keys(self, key: str, table: dict[str, Any], required: set[str], optional: set[str] | None = None) -> None:
-        prefix = f"{key}." if key else ""
-        allowed = required | (optional or set())
-        for name in sorted(set(table) - allowed):
-            self.refuse(f"{prefix}{name}", "unknown key", quoted(name), "one of " + ", ".join(sorted(allowed)))
-        for name in sorted(required - set(table)):
-            self.refuse(f"{prefix}{name}", "missing key", "nothing", f"{name} in {key or 'the file'}")
-
-    def typed(self, key: str, value: object, kind: type) -> Any:
-        if type(value) is not kind:
-            plain_value = not isinstance(value, (dict, list))
-            found = f"{quoted(value)} ({type(value).__name__})" if plain_value else _describe(value)
-            self.refuse(key, "wrong type", found, _TYPE_NAMES.get(kind, "a list"))
-        return value
-
-    def refuse(self, key: str, message: str, found: object, expected: object) -> NoReturn:
-        raise MalformedInput(
-            message, file=self.file, place=key, found=found, expected=expected, remedy="Mend the machine file."
-        )
-
-
-def _describe(value: object) -> str:
-    return "a table" if isinstance(value, dict) else "a list"
+            self.root.sub(key).fail(f"exceeds {other}", value, f"at most {bound}")
