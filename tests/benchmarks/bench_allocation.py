@@ -14,7 +14,7 @@ from collections.abc import Callable
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.transform.allocate import registers
-from binalloc.transform.allocate.exact import realised_cost
+from binalloc.transform.allocate.solver import realised_cost
 from binalloc.transform.rewrite import rewrite
 from tests.benchmarks.bench_import import crowded_kernel
 from tests.support.programs.random_programs import random_program

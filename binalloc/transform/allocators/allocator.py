@@ -8,7 +8,7 @@ from typing import Protocol
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.models.allocation.slots import SlotPlan
 from binalloc.transform.allocate.callgraph import Attempt
-from binalloc.transform.allocate.exact import ExactReport
+from binalloc.transform.allocate.solver import SolverReport
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Plan:
 
     attempt: Attempt
     memory: SlotPlan
-    solver: list[ExactReport] = field(default_factory=list)
+    solver: list[SolverReport] = field(default_factory=list)
 
 
 class Allocator(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from binalloc.transform.allocate.callgraph import Attempt, colour
-from binalloc.transform.allocate.exact import ExactReport, improve
 from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.allocate.solver import SolverReport, improve
 from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.heuristic import BEST
 from binalloc.transform.virtual.virtualise import lower
@@ -22,7 +22,7 @@ class Exact:
         plan = BEST.allocate(problem)
         if not plan.attempt.spilled:
             return plan
-        reports: list[ExactReport] = []
+        reports: list[SolverReport] = []
 
         def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
             fresh = lower(attempt.program, name, attempt.contracts)

@@ -24,8 +24,8 @@ from binalloc.isa.interface.view import rename, view
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.validate import NAME_LIMIT, highest_register
 from binalloc.transform.allocate.callgraph import Attempt
-from binalloc.transform.allocate.exact import ExactReport
 from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.solver import SolverReport
 from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.table import DEFAULT, find_allocator
 from binalloc.transform.rewrite.code_space import by_address, place
@@ -49,7 +49,7 @@ class Rewrite:
     """module: the rewritten binary. solver: what the exact model said of each function (allocator cpsat)."""
 
     module: Module
-    solver: list[ExactReport] = field(default_factory=list)
+    solver: list[SolverReport] = field(default_factory=list)
 
 
 def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT) -> Module:

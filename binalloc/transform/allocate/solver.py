@@ -24,7 +24,7 @@ LOCAL_COST = 4.0
 
 
 @dataclass(frozen=True)
-class ExactReport:
+class SolverReport:
     """What the solver said of one function. value, bound: loop-weighted cost; source: whose placement it is.
 
     used: whether the program was built from the solver's placement (else from the heuristic's).
@@ -57,7 +57,7 @@ def improve(
     contracts: Mapping[str, Contract],
     slots: int,
     limit: float,
-) -> tuple[RegisterAllocation, ExactReport]:
+) -> tuple[RegisterAllocation, SolverReport]:
     """The better of the heuristic's allocation and the exact model's; `fresh` is consumed.
 
     limit: deterministic solver time. The original placement of every value stays numbered as in `fresh`.
@@ -76,7 +76,7 @@ def improve(
             candidate = None
         if candidate is not None and realised_cost(candidate) <= realised_cost(heuristic):
             result, used = candidate, True
-    report = ExactReport(
+    report = SolverReport(
         fresh.function.name, solution.value, solution.bound, solution.gap, solution.status, solution.source, used
     )
     return result, report
