@@ -18,7 +18,7 @@ from binalloc.models.allocation.colouring import MUST_STAY, Colouring, Group, Pr
 from binalloc.models.allocation.pressure import choose_spills, to_bits
 from binalloc.transform.allocate.deadspill import drop_dead_spill_code
 from binalloc.transform.allocate.overlap import overlap
-from binalloc.transform.allocate.points import access_cost, live_points, point_masks, spill_candidates
+from binalloc.transform.allocate.program_points import access_cost, live_points, point_masks, spill_candidates
 from binalloc.transform.allocate.spill import Room, Spiller
 from binalloc.transform.virtual.code import COPY, ENTRY, Operand, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract

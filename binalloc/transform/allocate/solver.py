@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from binalloc.bitset import bits
 from binalloc.models.allocation.placement import Placement, PlacementGroup, PlacementProblem
-from binalloc.transform.allocate.points import access_cost, point_masks
+from binalloc.transform.allocate.program_points import access_cost, point_masks
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, allocate_registers
 from binalloc.transform.virtual.code import RELOAD, STORE, VCode
 from binalloc.transform.virtual.contract import Contract
