@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binalloc.bitset import bits
 from binalloc.models.allocation.slots import CallSite, Procedure, SlotPlan, plan_slots
-from binalloc.transform.allocate.callgraph import Attempt
+from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.virtual.code import RELOAD, STORE
 from binalloc.transform.virtual.liveness import liveness
 

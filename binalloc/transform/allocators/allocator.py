@@ -7,7 +7,7 @@ from typing import Protocol
 
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.models.allocation.slots import SlotPlan
-from binalloc.transform.allocate.callgraph import Attempt
+from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.solver import SolverReport
 
 

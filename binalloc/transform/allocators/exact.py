@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from binalloc.transform.allocate.callgraph import Attempt, colour
+from binalloc.transform.allocate.attempt import Attempt, colour
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.allocate.solver import SolverReport, improve
 from binalloc.transform.allocators.allocator import Plan, Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.transform.allocate.callgraph import Attempt, allocate
+from binalloc.transform.allocate.attempt import Attempt, allocate
 from binalloc.transform.allocate.memory import plan_memory
 from binalloc.transform.allocators.allocator import Plan, Problem
 

@@ -23,7 +23,7 @@ from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module
 from binalloc.isa.interface.view import rename, view
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.validate import NAME_LIMIT, highest_register
-from binalloc.transform.allocate.callgraph import Attempt
+from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
 from binalloc.transform.allocators.allocator import Plan, Problem
