@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.transform.allocate.attempt import Attempt, allocate
-from binalloc.transform.allocate.memory import plan_memory
+from binalloc.transform.allocate.memory_values import plan_memory
 from binalloc.transform.allocators.allocator import Plan, Problem
 
 
