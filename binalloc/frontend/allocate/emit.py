@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.frontend.allocate.assign import Registered
+from binalloc.frontend.allocate.block_order import Layout, layout
 from binalloc.frontend.allocate.calls import Contract, parallel_copy
-from binalloc.frontend.allocate.layout import Layout, layout
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.isa.instruction import Function, Instr, make
 from binalloc.isa.interface.view import rename

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from binalloc.frontend.allocate.assign import build_groups, coalesce, copies
+from binalloc.frontend.allocate.block_order import meeting_points
 from binalloc.frontend.allocate.calls import parallel_copy
-from binalloc.frontend.allocate.layout import meeting_points
 from binalloc.frontend.allocate.liveness import live_ranges
 from binalloc.frontend.allocate.program import Allocated, allocate
 from binalloc.frontend.builder import Builder, Const, imm
