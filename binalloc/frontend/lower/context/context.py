@@ -19,8 +19,8 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.builder import Builder, Const, Guard, Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ, Registers
 from binalloc.frontend.lower.context import special
-from binalloc.frontend.lower.context.layout import DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
 from binalloc.frontend.lower.context.modifiers import Modifiers, refusal
+from binalloc.frontend.lower.context.variable_places import DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 from binalloc.frontend.unsupported import BY_KEY, of_special

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from binalloc.frontend.builder import Imm, Source
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
-from binalloc.frontend.lower.context.layout import CONST_BANK
 from binalloc.frontend.lower.context.modifiers import Modifiers
+from binalloc.frontend.lower.context.variable_places import CONST_BANK
 from binalloc.frontend.lower.memory import address, parameters
 from binalloc.frontend.lower.memory.parameters import Element
 from binalloc.frontend.ptx import ast

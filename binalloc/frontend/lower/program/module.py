@@ -9,7 +9,14 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ir import Program, Routine
 from binalloc.frontend.lower.arithmetic.library import library_modules
 from binalloc.frontend.lower.context.context import Context
-from binalloc.frontend.lower.context.layout import CONST_BANK, DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
+from binalloc.frontend.lower.context.variable_places import (
+    CONST_BANK,
+    DOUBLE_BANK,
+    Doubles,
+    KernelLayout,
+    Layout,
+    Place,
+)
 from binalloc.frontend.lower.program.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
