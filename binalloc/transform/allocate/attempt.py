@@ -10,7 +10,7 @@ from binalloc.isa.validate import highest_register
 from binalloc.transform.allocate.registers import Infeasible, NeedsMemory, RegisterAllocation, allocate_registers
 from binalloc.transform.allocate.scratch import scratch_registers
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.virtualise import lower
+from binalloc.transform.virtual.virtualise import virtualise
 
 MORE_THAN_BEFORE = 4
 
@@ -41,7 +41,7 @@ class Attempt:
 def colour(attempt: Attempt, *, may_spill: bool = True, improve: Improve | None = None) -> None:
     """Registers for every function, callees first. Raises NeedsMemory where that takes spilling and it may not."""
     for name in attempt.program.graph.bottom_up:
-        code = lower(attempt.program, name, attempt.contracts)
+        code = virtualise(attempt.program, name, attempt.contracts)
         allocation = allocate_registers(code, attempt.available, attempt.contracts, may_spill=may_spill)
         if improve is not None and allocation.memory:
             allocation = improve(attempt, name, allocation)

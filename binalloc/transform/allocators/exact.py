@@ -9,7 +9,7 @@ from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.allocate.solver import SolverReport, improve
 from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.heuristic import BEST
-from binalloc.transform.virtual.virtualise import lower
+from binalloc.transform.virtual.virtualise import virtualise
 
 
 class Exact:
@@ -25,7 +25,7 @@ class Exact:
         reports: list[SolverReport] = []
 
         def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
-            fresh = lower(attempt.program, name, attempt.contracts)
+            fresh = virtualise(attempt.program, name, attempt.contracts)
             slots = problem.slots if attempt.pointer >= 0 else 0
             better, report = improve(
                 fresh, found, attempt.available, attempt.contracts, slots, problem.solver_limit

@@ -19,7 +19,7 @@ from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, Block, Ite
 from binalloc.transform.virtual.contract import Contract
 
 
-def lower(program: ProgramAnalysis, name: str, contracts: Mapping[str, Contract]) -> VCode:
+def virtualise(program: ProgramAnalysis, name: str, contracts: Mapping[str, Contract]) -> VCode:
     """Virtual code of function `name`; `contracts` by callee name."""
     return _Lowering(program, name, contracts).run()
 

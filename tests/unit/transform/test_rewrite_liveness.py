@@ -10,7 +10,7 @@ from binalloc.transform.allocate.registers import build_problem
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.liveness import liveness
-from binalloc.transform.virtual.virtualise import lower
+from binalloc.transform.virtual.virtualise import virtualise
 from binalloc.verify.checker import check
 from tests.support.programs.random_programs import random_program
 
@@ -106,7 +106,7 @@ def test_webs_of_one_register_never_meet_in_virtual_code(seed: int) -> None:
     everything = (1 << 255) - 1
     contracts: dict[str, Contract] = {}
     for name in program.graph.bottom_up:
-        code = lower(program, name, contracts)
+        code = virtualise(program, name, contracts)
         contracts[name] = Contract({r: r for r in range(255)}, {r: r for r in code.results}, everything)
         adjacency = build_problem(code, liveness(code), everything, contracts).adjacency
         for value, register in code.before.items():
