@@ -231,11 +231,11 @@ def build_version(
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
     from binalloc.isa.container.files import read_module, write_module
-    from binalloc.transform.rewrite.rewrite import rewrite_kernel as rewrite
+    from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
 
-    result = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
+    result = rewrite_to_budget(module, request.kernel, registers, slots, allocator or request.allocator)
     # What is proven is what will be written: the bytes, as a reader finds them.
     rewritten = read_module(write_module(schedule(result.module, request.machine)), module.path)
     report = check(module, rewritten, request.kernel)

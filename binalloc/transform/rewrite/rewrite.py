@@ -59,10 +59,10 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     Refused for recursion, indirect calls, a kernel that already has slots, and budgets that cannot hold one
     instruction's operands (Infeasible).
     """
-    return rewrite_kernel(module, kernel, registers, slots, allocator).module
+    return rewrite_to_budget(module, kernel, registers, slots, allocator).module
 
 
-def rewrite_kernel(
+def rewrite_to_budget(
     module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT, *, solver_limit: float = 4.0
 ) -> Rewrite:
     """As `rewrite`, with what the solver said. solver_limit: deterministic solver time per function."""

@@ -7,7 +7,7 @@ import pytest
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.text.assembler import assemble
 from binalloc.transform.allocate.registers import Infeasible
-from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite, rewrite_kernel
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite, rewrite_to_budget
 from binalloc.verify.checker import check
 from tests.support.programs.tiny import random_original
 
@@ -93,8 +93,8 @@ def test_nonsense_is_a_usage_error(registers, slots, allocator):
 def test_cpsat_is_never_worse_and_reports_its_gap():
     module = random_original(8)
     least = minimum_registers(module, "k")
-    best = rewrite_kernel(module, "k", least + 2, 2, "best").module
-    exact = rewrite_kernel(module, "k", least + 2, 2, "cpsat", solver_limit=0.5)
+    best = rewrite_to_budget(module, "k", least + 2, 2, "best").module
+    exact = rewrite_to_budget(module, "k", least + 2, 2, "cpsat", solver_limit=0.5)
     assert check(module, exact.module, "k").ok
     for report in exact.solver:
         assert report.bound <= report.value
