@@ -14,7 +14,7 @@ from binalloc.frontend.ir import Block, Routine
 
 
 @dataclass
-class Layout:
+class BlockOrder:
     """blocks: in code order. forward: removed block -> the one that stands for it. meeting: number of a block that ends
     in a guarded branch -> number of the block where its lanes meet, or -1: only at the end."""
 
@@ -29,11 +29,11 @@ class Layout:
         return number
 
 
-def layout(routine: Routine) -> Layout:
+def order_blocks(routine: Routine) -> BlockOrder:
     """Clean up `routine`'s blocks in place (unreachable and empty ones go, branches to the next block too)."""
     _drop_unreachable(routine)
     forward = _skip_empty(routine)
-    out = Layout(routine.blocks, forward, {})
+    out = BlockOrder(routine.blocks, forward, {})
     changed = True
     while changed:
         changed = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.frontend.allocate.assign import Registered
-from binalloc.frontend.allocate.block_order import Layout, layout
+from binalloc.frontend.allocate.block_order import BlockOrder, order_blocks
 from binalloc.frontend.allocate.calls import Contract, parallel_copy
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.isa.instruction import Function, Instr, make
@@ -42,7 +42,7 @@ class _Emitter:
         self.predicates = predicates
         self.contracts = contracts
         self.locations = locations
-        self.layout: Layout = layout(routine)
+        self.order = order_blocks(routine)
         self.instrs: list[Instr] = []
         self.locs: list[int] = []
         self.calls: dict[int, str] = {}
@@ -51,7 +51,7 @@ class _Emitter:
     def run(self) -> Emitted:
         starts: dict[int, int] = {}
         labels: dict[int, str] = {}
-        for block in self.layout.blocks:
+        for block in self.order.blocks:
             starts[block.number] = len(self.instrs)
             if block.label and len(self.instrs) not in labels:
                 labels[len(self.instrs)] = block.label
@@ -77,9 +77,9 @@ class _Emitter:
         if instr.op.name == "MOV" and instr.f.get("rb") == instr.f["rd"] and not instr.f.get("form"):
             return  # a copy of a register to itself
         if node.target >= 0:
-            self.branches.append((len(self.instrs), block, self.layout.target(node.target)))
+            self.branches.append((len(self.instrs), block, self.order.target(node.target)))
             if node.uniform:
-                self.branches[-1] = (len(self.instrs), -1, self.layout.target(node.target))
+                self.branches[-1] = (len(self.instrs), -1, self.order.target(node.target))
         self._append(instr, node.loc)
 
     def _physical(self, instr: Instr) -> Instr:
@@ -117,7 +117,7 @@ class _Emitter:
             instr = self.instrs[word]
             fields = {"target": starts[target] - word - 1}
             if instr.guarded and block >= 0:
-                meeting = self.layout.meeting.get(block, -1)
+                meeting = self.order.meeting.get(block, -1)
                 where = starts[meeting] if meeting >= 0 else end
                 fields |= {"diverges": 1, "reconv": where - word - 1}
             self.instrs[word] = rename(instr, fields)

@@ -20,7 +20,7 @@ from binalloc.frontend.builder import Builder, Const, Guard, Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ, Registers
 from binalloc.frontend.lower.context import special
 from binalloc.frontend.lower.context.modifiers import Modifiers, refusal
-from binalloc.frontend.lower.context.variable_places import DOUBLE_BANK, Doubles, KernelLayout, Layout, Place
+from binalloc.frontend.lower.context.variable_places import DOUBLE_BANK, Doubles, KernelPlaces, Place, VariablePlaces
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 from binalloc.frontend.unsupported import BY_KEY, of_special
@@ -46,9 +46,9 @@ class Context:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: VariablePlaces,
         function: ast.Function,
-        kernel: KernelLayout,
+        kernel: KernelPlaces,
         doubles: Doubles,
         block: tuple[int, int, int] | None = None,
         names: dict[str, str] | None = None,

@@ -57,7 +57,7 @@ class Doubles:
 
 
 @dataclass
-class KernelLayout:
+class KernelPlaces:
     """Of one kernel: places of what differs between kernels, the functions it reaches (itself first), static shared
     bytes with the variables in them, parameters, local bytes of the deepest chain of frames."""
 
@@ -70,7 +70,7 @@ class KernelLayout:
     local_bytes: int = 0
 
 
-class Layout:
+class VariablePlaces:
     """Places of all variables that the wanted kernels of `module` reach.
 
     scans: by function. kernels: by name. constants: bytes of bank 3. globals: in the order of their addresses, from
@@ -82,7 +82,7 @@ class Layout:
         self.scans: dict[str, Scan] = {}
         self.order: list[str] = []
         """Functions reached, callees before callers."""
-        self.kernels: dict[str, KernelLayout] = {}
+        self.kernels: dict[str, KernelPlaces] = {}
         self.recursive: dict[tuple[str, str], str] = {}
         """(caller, callee) -> the cycle that the call would close; left out of the call graph."""
         self.frames: dict[str, tuple[int, int]] = {}
@@ -105,14 +105,14 @@ class Layout:
         found = self.module.functions[function].variables.get(name)
         return found if found is not None else self.module.variables.get(name)
 
-    def place(self, function: str, name: str, kernel: KernelLayout) -> Place | None:
+    def place(self, function: str, name: str, kernel: KernelPlaces) -> Place | None:
         """Where a variable lies for `function` called under `kernel`, or None: not declared, or it has no address."""
         own = self._fixed.get((function, name)) or kernel.places.get(_key(function, name))
         if own is not None or name in self.module.functions[function].variables:
             return own
         return self._fixed.get(("", name)) or kernel.places.get(_key("", name))
 
-    def variant(self, function: str, kernel: KernelLayout) -> tuple[tuple[str, Place], ...]:
+    def variant(self, function: str, kernel: KernelPlaces) -> tuple[tuple[str, Place], ...]:
         """What the lowering of `function` takes from `kernel`: equal variants are one routine."""
         keys = sorted(key for name in self._closure[function] for key in self._kernel_keys(name))
         return tuple((key, kernel.places[key]) for key in dict.fromkeys(keys))
@@ -293,8 +293,8 @@ class Layout:
                 out.append(_key("", name))
         return out
 
-    def _kernel(self, name: str) -> KernelLayout:
-        kernel = KernelLayout(name, self._closure[name])
+    def _kernel(self, name: str) -> KernelPlaces:
+        kernel = KernelPlaces(name, self._closure[name])
         self._parameters(kernel)
         wanted = {key for function in kernel.reached for key in self._kernel_keys(function)}
         variables: list[tuple[str, ast.Variable]] = []
@@ -310,7 +310,7 @@ class Layout:
         kernel.local_bytes = max((base + size for base, size in frames if size), default=0)
         return kernel
 
-    def _parameters(self, kernel: KernelLayout) -> None:
+    def _parameters(self, kernel: KernelPlaces) -> None:
         end = 0
         for v in self.module.functions[kernel.name].parameters:
             end = align_up(end, v.align)
@@ -321,7 +321,7 @@ class Layout:
         if end > BANK_BYTES:
             raise self._too_large(v, f"the parameters of {kernel.name} take {end} bytes", f"at most {BANK_BYTES}")
 
-    def _shared(self, kernel: KernelLayout, variables: list[tuple[str, ast.Variable]]) -> None:
+    def _shared(self, kernel: KernelPlaces, variables: list[tuple[str, ast.Variable]]) -> None:
         """Static variables from 0, the strictest alignment first (no holes); dynamic memory begins behind them."""
         static = [(scope, v) for scope, v in variables if not v.external]
         names = {p.name for p in kernel.params}  # one name space in assembly
@@ -347,7 +347,7 @@ class Layout:
             )
         kernel.shared_bytes = end
 
-    def _textures(self, kernel: KernelLayout, variables: list[ast.Variable]) -> None:
+    def _textures(self, kernel: KernelPlaces, variables: list[ast.Variable]) -> None:
         """Texture references become parameters behind the kernel's own, named like them."""
         end = max((p.offset + p.size for p in kernel.params), default=0)
         for v in variables:

@@ -13,9 +13,9 @@ from binalloc.frontend.lower.context.variable_places import (
     CONST_BANK,
     DOUBLE_BANK,
     Doubles,
-    KernelLayout,
-    Layout,
+    KernelPlaces,
     Place,
+    VariablePlaces,
 )
 from binalloc.frontend.lower.program.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
@@ -77,25 +77,25 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     return [name for name in there if name in wanted]
 
 
-def _laid_out(module: ast.Module, wanted: list[str]) -> tuple[Layout, dict[str, LeftOut]]:
+def _laid_out(module: ast.Module, wanted: list[str]) -> tuple[VariablePlaces, dict[str, LeftOut]]:
     """Places for what the kernels reach; where they do not all fit, for as many of them as do, in the text's order."""
     try:
-        return Layout(module, wanted), {}
+        return VariablePlaces(module, wanted), {}
     except MalformedInput:
         pass
-    layout = Layout(module, [])
+    layout = VariablePlaces(module, [])
     left_out: dict[str, LeftOut] = {}
     for kernel in wanted:
         try:
-            layout = Layout(module, [*layout.kernels, kernel])
+            layout = VariablePlaces(module, [*layout.kernels, kernel])
         except MalformedInput as error:
             left_out[kernel] = LeftOut(kernel, (Refusal(kernel, error),))
     return layout, left_out
 
 
 def _lower_kernel(
-    layout: Layout,
-    kernel: KernelLayout,
+    layout: VariablePlaces,
+    kernel: KernelPlaces,
     block_dim: Block | None,
     names: dict[tuple[str, tuple[tuple[str, Place], ...]], str],
     state: _State,
@@ -152,7 +152,7 @@ def _add_library(state: _State) -> None:
         return
     found: dict[str, Routine] = {}
     for module, roots in library_modules(state.library):
-        layout = Layout(module, roots)
+        layout = VariablePlaces(module, roots)
         for function in layout.order:
             if function in found:
                 continue
