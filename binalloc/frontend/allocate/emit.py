@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.frontend.allocate.assign import Registered
-from binalloc.frontend.allocate.block_order import BlockOrder, order_blocks
+from binalloc.frontend.allocate.block_order import order_blocks
 from binalloc.frontend.allocate.calls import Contract, parallel_copy
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.isa.instruction import Function, Instr, make
