@@ -257,6 +257,11 @@ class Function:
         """Whether an indirect call may enter it: rewritten functions answer to their direct callers alone."""
         return not self.info.is_kernel and self.origin is None
 
+    @property
+    def calls_by_address(self) -> bool:
+        """Whether an indirect call is among its words."""
+        return any(instr.op.control == "call_indirect" for instr in self.instrs)
+
     def target(self, index: int) -> int:
         """Word index in this function that the BRA at `index` jumps to (the container refuses one outside)."""
         return index + 1 + self.instrs[index].f["target"]
@@ -315,6 +320,33 @@ class Module:
         """The function that the CALL at `index` of `fn` enters, or None where the offset hits no function's start."""
         return self.at(fn.address + index + 1 + fn.instrs[index].f["target"])
 
+    def callees(self, fn: Function) -> dict[int, Function]:
+        """The functions that the direct calls of `fn` enter, by the calls' indexes; one that enters none is no key."""
+        return _callees(fn, self._starts())
+
+    def reached(self, root: Function, *, indirect: bool = True) -> list[Function]:
+        """`root`, then in file order every other function that calls reach from any of its words.
+
+        indirect: calls by address reach all that are addressable. The call graph of `analysis` is the finer one: it
+        leaves out what stands in unreachable code.
+        """
+        starts = self._starts()
+        seen = {root.name}
+        work = [root]
+        while work:
+            fn = work.pop()
+            entered = list(_callees(fn, starts).values())
+            if indirect and fn.calls_by_address:
+                entered += [f for f in self.functions if f.addressable]
+            for callee in entered:
+                if callee.name not in seen:
+                    seen.add(callee.name)
+                    work.append(callee)
+        return [root, *(fn for fn in self.functions if fn.name in seen and fn.name != root.name)]
+
+    def _starts(self) -> dict[int, Function]:
+        return {fn.address: fn for fn in reversed(self.functions)}
+
     def layout(self, at: Mapping[str, int] | None = None) -> None:
         """Assign addresses: functions one after the other, each start a multiple of `LAYOUT_WORDS`. at: addresses of
         functions (by name) that have a place of their own; whether that is possible, `validate_module` tells."""
@@ -326,3 +358,14 @@ class Module:
 
     def __iter__(self) -> Iterator[Function]:
         return iter(self.functions)
+
+
+def _callees(fn: Function, starts: Mapping[int, Function]) -> dict[int, Function]:
+    """See `Module.callees`; starts: every function by its address."""
+    out = {}
+    for index, instr in enumerate(fn.instrs):
+        if instr.op.control == "call":
+            callee = starts.get(fn.address + index + 1 + instr.f["target"])
+            if callee is not None:
+                out[index] = callee
+    return out

@@ -44,7 +44,6 @@ from collections.abc import Collection, Mapping
 
 from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module, Origin
 from binalloc.isa.interface.view import REG, STACK_ENTRIES, View, view
-from binalloc.isa.validate import reachable
 from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
@@ -121,7 +120,7 @@ class _Checker:
             self.errors[finding] = None
         self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
         self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
-        views = [v for fn in reachable(self.original, old) for v in _views(fn)]
+        views = [v for fn in self.original.reached(old) for v in _views(fn)]
         self.follow = not _spills(views)
         self.stack = _never_written(old.info.local_stack, views)
         root = self._pair(old, new, ())

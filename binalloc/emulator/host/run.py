@@ -20,7 +20,7 @@ from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.stats import collect
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import check_registers, check_scheduled, reachable
+from binalloc.emulator.state.load import check_registers, check_scheduled
 from binalloc.errors import Hint, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.file import check_against
@@ -99,7 +99,7 @@ def run(
     """
     fn = _kernel(module, kernel)
     check_against(launch, fn.info, module.path or None)
-    functions = reachable(module, fn)
+    functions = module.reached(fn)
     if hazards:
         check_scheduled(functions, machine, module.path)
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))

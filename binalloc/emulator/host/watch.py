@@ -15,7 +15,7 @@ from binalloc.emulator.host.engine import engine as find_engine
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.run import QUANTUM, drive
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import check_registers, reachable
+from binalloc.emulator.state.load import check_registers
 from binalloc.errors import KernelFault, LimitHit
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.view import view
@@ -70,7 +70,7 @@ class _Watched:
     def device(self) -> Device:
         """The launch, not yet begun."""
         fn = self.module.function(self.kernel)
-        functions = reachable(self.module, fn)
+        functions = self.module.reached(fn)
         need = Resources.of(fn, self.launch, check_registers(functions, fn, self.module.path))
         resident = self.machine.occupancy(need.use).blocks_per_sm
         resident = min(resident, math.prod(self.launch.grid))

@@ -97,26 +97,6 @@ class Program:
         return None
 
 
-def reachable(module: Module, kernel: Function) -> list[Function]:
-    """The kernel and what it can call; every addressable function if an indirect call is among them."""
-    found = {kernel.name: kernel}
-    work = [kernel]
-    while work:
-        fn = work.pop()
-        for index, instr in enumerate(fn.instrs):
-            targets: list[Function] = []
-            if instr.op.control == "call":
-                callee = module.callee(fn, index)
-                targets = [callee] if callee is not None else []
-            elif instr.op.control == "call_indirect":
-                targets = [f for f in module.functions if f.addressable]
-            for target in targets:
-                if target.name not in found:
-                    found[target.name] = target
-                    work.append(target)
-    return list(found.values())
-
-
 def check_scheduled(functions: list[Function], machine: Machine, path: str) -> None:
     """Refused unless every function was scheduled for `machine`."""
     for fn in functions:

@@ -107,14 +107,15 @@ def require_rewritable(module: Module, kernel: str) -> None:
             found=f"{info.slots} slots, {info.spill_local} spill bytes",
             remedy="Rewrite the original binary (its hash is in the provenance note).",
         )
-    for name in sorted(_closure(module, module.function(kernel))):
-        for index, instr in enumerate(module.function(name).instrs):
+    reached = module.reached(module.function(kernel), indirect=False)
+    for fn in sorted(reached, key=lambda fn: fn.name):
+        for index, instr in enumerate(fn.instrs):
             memory = view(instr).memory
             if memory is not None and memory.spill:
                 raise Refused(
                     "a spill access in a binary that no rewrite made: its slots and spill area are nobody's",
                     file=module.path or None,
-                    place=f".text.{name} word {index}",
+                    place=f".text.{fn.name} word {index}",
                     remedy="Use plain local or shared accesses in sources.",
                 )
 
@@ -125,13 +126,9 @@ def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:
     plain = replace(module, functions=functions)
     calls: dict[str, dict[int, str]] = {}
     for fn in module:
-        found = {}
-        for index, old in enumerate(normalised[fn.name].origin):
-            if old >= 0 and fn.instrs[old].op.control == "call":
-                callee = module.callee(fn, old)
-                if callee is not None:
-                    found[index] = callee.name
-        calls[fn.name] = found
+        callees = module.callees(fn)
+        origin = normalised[fn.name].origin
+        calls[fn.name] = {index: callees[old].name for index, old in enumerate(origin) if old in callees}
     plain.layout()
     _link_calls(plain, calls)
     return plain
@@ -157,7 +154,7 @@ def _assemble(module: Module, kernel: str, work: _Rewriting) -> Module:
     for fn in module:
         if fn.name not in emitted or fn.name in shared:
             functions.append(replace(fn, instrs=list(fn.instrs)))
-            calls[fn.name] = _callees(module, fn)
+            calls[fn.name] = {index: callee.name for index, callee in module.callees(fn).items()}
             kept.add(fn.name)
         if fn.name in emitted:
             new = emitted[fn.name]
@@ -219,7 +216,7 @@ def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str,
     for fn in module:
         if fn.name == kernel or (fn.name in ours and not fn.info.is_kernel):
             continue
-        shared |= _closure(module, fn) & ours
+        shared |= {f.name for f in module.reached(fn, indirect=False)} & ours
     taken = {fn.name for fn in module}
     names = {}
     for name in sorted(ours):
@@ -231,27 +228,6 @@ def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str,
         names[name] = clone if name in shared else name
         taken.add(names[name])
     return names, shared
-
-
-def _closure(module: Module, fn: Function) -> set[str]:
-    seen = {fn.name}
-    work = [fn]
-    while work:
-        here = work.pop()
-        for callee in sorted(set(_callees(module, here).values()) - seen):
-            seen.add(callee)
-            work.append(module.function(callee))
-    return seen
-
-
-def _callees(module: Module, fn: Function) -> dict[int, str]:
-    out = {}
-    for index, instr in enumerate(fn.instrs):
-        if instr.op.control == "call":
-            callee = module.callee(fn, index)
-            if callee is not None:
-                out[index] = callee.name
-    return out
 
 
 def _record(out: Module, kernel: str, names: dict[str, str], plan: Plan, local_bytes: int) -> None:

@@ -65,21 +65,11 @@ Mutation = Callable[[Module, Function], Iterator[tuple[str, int, Module]]]
 
 def mutants(rewritten: Module, kernel: str) -> Iterator[Mutant]:
     """Every mutant of every function reachable from `kernel`, in a fixed order."""
-    for fn in reachable(rewritten, kernel):
+    for fn in rewritten.reached(rewritten.function(kernel)):
         for mutation in _MUTATIONS:
             for kind, index, module in mutation(rewritten, fn):
                 yield Mutant(kind, (fn.name, index), module)
     yield from _kernel_mutants(rewritten, kernel)
-
-
-def reachable(module: Module, kernel: str) -> list[Function]:
-    out = [module.function(kernel)]
-    for fn in out:
-        for i, instr in enumerate(fn.instrs):
-            callee = module.callee(fn, i) if instr.op.control == "call" else None
-            if callee is not None and callee not in out:
-                out.append(callee)
-    return out
 
 
 def rebuild(module: Module, fn: Function, pieces: list[Piece]) -> Module:
@@ -369,7 +359,7 @@ def _kernel_mutants(module: Module, kernel: str) -> Iterator[Mutant]:
     """Wrong declarations."""
     fn = module.function(kernel)
     info = fn.info
-    views = [v for f in reachable(module, kernel) for v in _views(f)]
+    views = [v for f in module.reached(module.function(kernel)) for v in _views(f)]
     changes: list[tuple[str, dict[str, object]]] = [
         ("shared bytes changed", {"shared_bytes": info.shared_bytes + 4}),
         ("block size changed", {"block": (64, 1, 1) if info.block != (64, 1, 1) else (32, 1, 1)}),

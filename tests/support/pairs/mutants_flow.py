@@ -12,7 +12,7 @@ from binalloc.isa.instruction import Function, Instr, Module, make
 from binalloc.isa.interface.recognise import add_immediate, register_copy, special_register
 from binalloc.isa.interface.view import view
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
-from tests.support.pairs.mutants import Mutant, Mutation, Piece, inserted, reachable, rebuild, replaced
+from tests.support.pairs.mutants import Mutant, Mutation, Piece, inserted, rebuild, replaced
 
 SR = {name: k for k, name in enumerate(SPECIAL_REGISTERS)}
 Found = Iterator[tuple[str, int, Module]]
@@ -20,7 +20,7 @@ Found = Iterator[tuple[str, int, Module]]
 
 def flow_mutants(rewritten: Module, kernel: str) -> Iterator[Mutant]:
     """Every mutant of every function reachable from `kernel`, in a fixed order."""
-    for fn in reachable(rewritten, kernel):
+    for fn in rewritten.reached(rewritten.function(kernel)):
         for mutation in _MUTATIONS:
             for kind, index, module in mutation(rewritten, fn):
                 if module.function(fn.name).instrs != fn.instrs:

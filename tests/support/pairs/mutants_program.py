@@ -14,7 +14,7 @@ from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, SharedVar, make
 from binalloc.isa.interface.view import view
-from tests.support.pairs.mutants import Mutant, inserted, reachable, rebuild, replaced
+from tests.support.pairs.mutants import Mutant, inserted, rebuild, replaced
 
 
 def program_mutants(rewritten: Module, kernel: str) -> Iterator[Mutant]:
@@ -34,7 +34,7 @@ def _copy(module: Module) -> Module:
 
 
 def _outside(module: Module, kernel: str) -> list[Function]:
-    inside = {fn.name for fn in reachable(module, kernel)}
+    inside = {fn.name for fn in module.reached(module.function(kernel))}
     return [fn for fn in module.functions if fn.name not in inside]
 
 
@@ -137,7 +137,7 @@ def _moved(module: Module, kernel: str, indirect: bool) -> Iterator[Mutant]:
 
 def _clones(module: Module, kernel: str) -> Iterator[Mutant]:
     """A second copy of a callee: harmless if it is one, wrong if it differs or if the wrong one is called."""
-    inside = reachable(module, kernel)
+    inside = module.reached(module.function(kernel))
     for caller in inside:
         for i, instr in enumerate(caller.instrs):
             callee = module.callee(caller, i) if instr.op.control == "call" else None
@@ -215,7 +215,7 @@ def _constants(module: Module, kernel: str) -> Iterator[Mutant]:
     out = _copy(module)
     out.constants[30] = b"added"
     yield Mutant("constant bank added", ("", 30), out)
-    for fn in reachable(module, kernel):
+    for fn in module.reached(module.function(kernel)):
         free = _free_register(module)
         for bank, offset in ((30, 0), (3, 65532), (0, 4096), (3, len(module.constants.get(3, b"")))):
             reads = [make("MOV", rd=255, form=2, cbank=bank, coff=offset & -4)]
@@ -276,7 +276,7 @@ def _declarations(module: Module, kernel: str) -> Iterator[Mutant]:
 
 
 def _callee_declarations(module: Module, kernel: str) -> Iterator[Mutant]:
-    for fn in reachable(module, kernel)[1:]:
+    for fn in module.reached(module.function(kernel))[1:]:
         info = fn.info
         changes: list[tuple[str, dict[str, object]]] = [
             ("callee's registers too few", {"registers": 0}),
