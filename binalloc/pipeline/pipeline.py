@@ -117,11 +117,11 @@ def _explicit(request: Request) -> bool:
 
 def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
-    from binalloc.transform.rewrite.rewrite import require_rewritable
+    from binalloc.transform.rewrite.rewrite import prepare
 
     named = request.kernel or (request.launch.kernel if request.launch else None)
-    request = replace(request, kernel=find_kernel(module, named).name)
-    require_rewritable(module, request.kernel)
+    kernel = find_kernel(module, named).name
+    request = replace(request, kernel=kernel, prepared=prepare(module, kernel))
     original = baseline(module, request)
     running = request.emulate and request.launch is not None
     if running:
@@ -264,7 +264,7 @@ def _explain(module: Module, outcome: Outcome) -> None:
     """Fill in what the speedup is made of."""
     request, original = outcome.request, outcome.original
     outcome.parts = split_speedup(request, original, outcome.rewritten, outcome.local)
-    ours = [fn.instrs for fn in reachable(original.module, request.kernel)]
+    ours = [fn.instrs for fn in original.functions]
     given = reachable(module, request.kernel)
     if original.allocated:
         return

@@ -26,6 +26,7 @@ from binalloc.names.kernels import choose_kernel
 
 if TYPE_CHECKING:
     from binalloc.launch.file import Launch
+    from binalloc.transform.rewrite.rewrite import Prepared
     from binalloc.verify.report import Finding
 
 OFF_CHIP = frozenset(("global", "local", "generic", "texture"))
@@ -73,6 +74,7 @@ class Request:
     explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
     engine: numba or python. max_cycles: limit of each emulated run; None: no limit.
+    prepared: what all versions of the kernel are built from; the pipeline fills it in.
     """
 
     kernel: str = ""
@@ -87,13 +89,14 @@ class Request:
     engine: str = "numba"
     max_cycles: int | None = DEFAULT_MAX_CYCLES
     progress: Progress = _silent
+    prepared: Prepared | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Version:
     """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
     and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
-    name of the allocator where a baseline is not the original itself."""
+    name of the allocator where a baseline is not the original itself. functions: the kernel, then what it calls."""
 
     module: Module
     kernel: str
@@ -103,7 +106,7 @@ class Version:
     shared_bytes: int
     blocks_per_sm: int
     occupancy: float
-    instructions: int
+    functions: list[Function] = field(repr=False)
     limiters: tuple[str, ...]
     cycles: int | None = None
     stats: dict[str, Any] = field(default_factory=dict)
@@ -111,6 +114,10 @@ class Version:
     globals: dict[str, Any] = field(default_factory=dict)
     solver: list[dict[str, object]] = field(default_factory=list)
     allocated: str = ""
+
+    @property
+    def instructions(self) -> int:
+        return sum(len(fn) for fn in self.functions)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -203,7 +210,7 @@ def make_version(module: Module, request: Request) -> Version:
         shared_bytes=use.block_shared,
         blocks_per_sm=occupancy.blocks_per_sm,
         occupancy=occupancy.occupancy,
-        instructions=sum(len(fn) for fn in reachable(module, request.kernel)),
+        functions=reachable(module, request.kernel),
         limiters=occupancy.limiters,
     )
 
@@ -231,11 +238,14 @@ def build_version(
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
     from binalloc.isa.container.files import read_module, write_module
-    from binalloc.transform.rewrite.rewrite import rewrite_to_budget
+    from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
 
-    result = rewrite_to_budget(module, request.kernel, registers, slots, allocator or request.allocator)
+    prepared = request.prepared
+    if prepared is None or prepared.module is not module or prepared.kernel != request.kernel:
+        prepared = prepare(module, request.kernel)
+    result = rewrite_to_budget(prepared, registers, slots, allocator or request.allocator)
     # What is proven is what will be written: the bytes, as a reader finds them.
     rewritten = read_module(write_module(schedule(result.module, request.machine)), module.path)
     report = check(module, rewritten, request.kernel)
@@ -347,7 +357,7 @@ def static_counts(version: Version) -> tuple[int, int, int]:
     """(instructions that are not off-chip accesses, off-chip accesses, spill accesses among those), static, over the
     call graph."""
     off = spills = total = 0
-    for fn in reachable(version.module, version.kernel):
+    for fn in version.functions:
         for instr in fn.instrs:
             total += 1
             memory = view(instr).memory

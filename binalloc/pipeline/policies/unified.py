@@ -15,7 +15,6 @@ from binalloc.pipeline.steps import (
     Version,
     build_version,
     kernel_use,
-    reachable,
     static_counts,
 )
 
@@ -38,7 +37,7 @@ class Unified:
             blocks = active_threads // threads
             if blocks not in built:
                 built[blocks] = _try(module, request, budgets.get(blocks), blocks, original)
-            return _level(built[blocks].version, request)
+            return _level(built[blocks].version)
 
         result = unified_search(
             SearchProblem(
@@ -48,7 +47,7 @@ class Unified:
                 max_threads=request.machine.sm.threads_per_sm,
                 max_cmratio=Fraction(request.machine.search.max_cmratio),
                 original_threads=original.blocks_per_sm * threads,
-                ad_interval=_interval(original, request),
+                ad_interval=_interval(original),
             )
         )
         chosen = built.get(result.threads // threads)
@@ -67,14 +66,14 @@ def _try(module: Module, request: Request, budget: Budget | None, blocks: int, o
         return Tried(budget, None, str(e))
 
 
-def _level(version: Version | None, request: Request) -> Level:
+def _level(version: Version | None) -> Level:
     if version is None:
         return Level(0, 0, Fraction(0), 0, False)
     compute, memory, spills = static_counts(version)
-    return Level(compute, memory, _interval(version, request), spills)
+    return Level(compute, memory, _interval(version), spills)
 
 
-def _interval(version: Version, request: Request) -> Fraction:
+def _interval(version: Version) -> Fraction:
     from binalloc.transform.schedule.schedule import average_dispatch_interval
 
-    return average_dispatch_interval([i for fn in reachable(version.module, request.kernel) for i in fn.instrs])
+    return average_dispatch_interval([i for fn in version.functions for i in fn.instrs])

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.callgraph import build_callgraph, require_static
-from binalloc.analysis.program import analyse
+from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module
 from binalloc.isa.interface.view import rename, view
@@ -37,11 +37,16 @@ WORD = 4
 
 
 @dataclass(frozen=True)
-class _Rewriting:
-    """What assembling goes by: the functions with plain calls, and the plan for them."""
+class Prepared:
+    """A kernel that can be rewritten, analysed once for every budget.
 
+    module: the input. normalised: its functions with plain calls, by name. program: the analysis of those.
+    """
+
+    module: Module
+    kernel: str
     normalised: dict[str, Normalised]
-    plan: Plan
+    program: ProgramAnalysis
 
 
 @dataclass
@@ -59,40 +64,47 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     Refused for recursion, indirect calls, a kernel that already has slots, and budgets that cannot hold one
     instruction's operands (Infeasible).
     """
-    return rewrite_to_budget(module, kernel, registers, slots, allocator).module
+    find_allocator(allocator)
+    _check_budget(registers, slots)
+    return rewrite_to_budget(prepare(module, kernel), registers, slots, allocator).module
+
+
+def prepare(module: Module, kernel: str) -> Prepared:
+    """What `rewrite_to_budget` needs of the kernel. Raises Refused where no budget can be rewritten for."""
+    require_rewritable(module, kernel)
+    normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
+    return Prepared(module, kernel, normalised, analyse(_module_of(module, normalised), kernel, lift=True))
 
 
 def rewrite_to_budget(
-    module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT, *, solver_limit: float = 4.0
+    prepared: Prepared, registers: int, slots: int, allocator: str = DEFAULT, *, solver_limit: float = 4.0
 ) -> Rewrite:
     """As `rewrite`, with what the solver said. solver_limit: deterministic solver time per function."""
     chosen = find_allocator(allocator)
-    _check(module, kernel, registers, slots)
-    normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
-    program = analyse(_module_of(module, normalised), kernel, lift=True)
-    plan = chosen.allocate(Problem(program, kernel, registers, slots, solver_limit))
-    return Rewrite(_assemble(module, kernel, _Rewriting(normalised, plan)), plan.solver)
+    _check_budget(registers, slots)
+    plan = chosen.allocate(Problem(prepared.program, prepared.kernel, registers, slots, solver_limit))
+    return Rewrite(_assemble(prepared, plan), plan.solver)
 
 
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = DEFAULT) -> int:
     """The fewest registers for which `rewrite` succeeds (with what it spills going to slots or local memory)."""
     low, high = 0, MAX_REGISTERS
+    prepared = prepare(module, kernel)
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            rewrite(module, kernel, middle, slots, allocator)
+            rewrite_to_budget(prepared, middle, slots, allocator)
             high = middle
         except Infeasible:
             low = middle
     return high
 
 
-def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
+def _check_budget(registers: int, slots: int) -> None:
     if not 1 <= registers <= MAX_REGISTERS:
         raise UsageError("no such number of registers", found=registers, expected=f"1 to {MAX_REGISTERS}")
     if slots < 0:
         raise UsageError("no such number of slots", found=slots, expected="0 or more")
-    require_rewritable(module, kernel)
 
 
 def require_rewritable(module: Module, kernel: str) -> None:
@@ -142,11 +154,12 @@ def _link_calls(module: Module, calls: dict[str, dict[int, str]]) -> None:
             fn.instrs[index] = rename(fn.instrs[index], {"target": address[callee] - fn.address - index - 1})
 
 
-def _assemble(module: Module, kernel: str, work: _Rewriting) -> Module:
+def _assemble(prepared: Prepared, plan: Plan) -> Module:
     """Emit the functions, put them in place of the originals and record the kernel's resources."""
-    base = _user_local_bytes(work.plan.attempt, kernel)
-    _require_reach(module, kernel, base, WORD * work.plan.memory.local_words)
-    emitted = {name: _emit(work, name, kernel, base) for name in work.plan.attempt.program.graph.top_down}
+    module, kernel = prepared.module, prepared.kernel
+    base = _user_local_bytes(plan.attempt, kernel)
+    _require_reach(module, kernel, base, WORD * plan.memory.local_words)
+    emitted = {name: _emit(prepared, plan, name, base) for name in prepared.program.graph.top_down}
     names, shared = _final_names(module, kernel, set(emitted))
     functions: list[Function] = []
     calls: dict[str, dict[int, str]] = {}
@@ -166,7 +179,7 @@ def _assemble(module: Module, kernel: str, work: _Rewriting) -> Module:
     )
     place(module, out, kept)
     _link_calls(out, calls)
-    _record(out, kernel, names, work.plan, base)
+    _record(out, kernel, names, plan, base)
     return out
 
 
@@ -194,18 +207,18 @@ def _user_local_bytes(attempt: Attempt, kernel: str) -> int:
     return 0
 
 
-def _emit(work: _Rewriting, name: str, kernel: str, base: int) -> Emitted:
-    attempt, plan = work.plan.attempt, work.plan.memory
+def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
+    attempt, plan = whole.attempt, whole.memory
     mine = plan.procedures[name]
     values = attempt.allocations[name].memory
-    memory = MemoryPlan(pointer=attempt.pointer if plan.need else -1, is_kernel=name == kernel)
+    memory = MemoryPlan(pointer=attempt.pointer if plan.need else -1, is_kernel=name == prepared.kernel)
     memory.slot_of = {values[v]: slot for v, slot in mine.slot_of.items()}
     memory.local_of = {values[v]: base + WORD * (mine.local_offset + word) for v, word in mine.local_of.items()}
     for site in mine.sites:
         needed = plan.procedures[site.callee].need > 0
         moves = [(m.source, m.target) for m in site.moves] if needed else []
         memory.calls.append(CallPlan(site.shift if needed else 0, moves))
-    return emit(attempt.allocations[name], work.normalised[name], memory, attempt.scratch[name])
+    return emit(attempt.allocations[name], prepared.normalised[name], memory, attempt.scratch[name])
 
 
 def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str, str], set[str]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import Refused, UsageError
+from binalloc.isa.container.files import load, write_module
 from binalloc.isa.text.assembler import assemble
 from binalloc.transform.allocate.registers import Infeasible
-from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite, rewrite_to_budget
+from binalloc.transform.rewrite.rewrite import minimum_registers, prepare, rewrite, rewrite_to_budget
 from binalloc.verify.checker import check
+from tests.support.paths import ROOT
 from tests.support.programs.tiny import random_original
 
 CALLEE_RESULTS_ALIKE = """
@@ -93,8 +95,8 @@ def test_nonsense_is_a_usage_error(registers, slots, allocator):
 def test_cpsat_is_never_worse_and_reports_its_gap():
     module = random_original(8)
     least = minimum_registers(module, "k")
-    best = rewrite_to_budget(module, "k", least + 2, 2, "best").module
-    exact = rewrite_to_budget(module, "k", least + 2, 2, "cpsat", solver_limit=0.5)
+    best = rewrite_to_budget(prepare(module, "k"), least + 2, 2, "best").module
+    exact = rewrite_to_budget(prepare(module, "k"), least + 2, 2, "cpsat", solver_limit=0.5)
     assert check(module, exact.module, "k").ok
     for report in exact.solver:
         assert report.bound <= report.value
@@ -136,3 +138,15 @@ def test_what_never_executes_is_no_obstacle():
     for registers in (minimum_registers(module, "k"), 12):
         report = check(module, rewrite(module, "k", registers, 2), "k")
         assert report.ok, report.errors
+
+
+def test_one_preparation_serves_every_budget() -> None:
+    module = load(ROOT / "samples" / "callchain.loom")
+    prepared = prepare(module, "callchain")
+    before = write_module(module)
+    budgets = [(8, 2, "best"), (6, 0, "local"), (7, 3, "unified"), (8, 2, "best")]
+    for registers, slots, allocator in budgets:
+        again = rewrite_to_budget(prepared, registers, slots, allocator).module
+        fresh = rewrite(module, "callchain", registers, slots, allocator)
+        assert write_module(again) == write_module(fresh)
+    assert write_module(module) == before
