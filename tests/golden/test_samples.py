@@ -78,11 +78,29 @@ def test_register_counts_are_within_alignment_of_max_live(name: str) -> None:
     assert given <= 63, "what GTX680 has for a thread"
 
 
+def readme_rows(folder: str) -> list[dict[str, str]]:
+    """The rows of a folder's table in the README by the names of its columns."""
+    text = (SAMPLES / "README.md").read_text()
+    (part,) = (t for t in text.split("\n## ") if t.startswith(f"{folder}: "))
+    head, _, *rows = ([c.strip() for c in r.split("|")[1:-1]] for r in part.splitlines() if r.startswith("|"))
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_readme_has_a_line_and_a_reason_for_every_sample() -> None:
+    for folder in sorted(p for p in SAMPLES.iterdir() if p.is_dir() and p.name != "__pycache__"):
+        rows = readme_rows(folder.name)
+        assert sorted(r["sample"] for r in rows) == sorted(p.stem for p in folder.glob("*.toml"))
+        for row in rows:
+            assert load_launch(folder / f"{row['sample']}.toml").kernel == row.get("kernel", row["sample"])
+            assert row["what it is"]
+            assert next(text for column, text in row.items() if column.startswith("why it is here"))
+
+
 def test_readme_table_states_what_the_binaries_record() -> None:
-    table = (SAMPLES / "README.md").read_text().split("\n## ")[0]
-    rows = [r.split("|")[1:-1] for r in table.splitlines() if r.startswith("| ")][1:]
-    assert tuple(r[0].strip() for r in rows) == NAMES
-    for name, _, block, *numbers in ([c.strip() for c in r] for r in rows):
+    rows = readme_rows("loom")
+    assert tuple(r["sample"] for r in rows) == NAMES
+    for row in rows:
+        name, _, _, block, *numbers = row.values()
         info = load(sample_file(f"{name}.loom")).function(name).info
         expected = (info.registers, info.shared_bytes, info.local_bytes)
         assert tuple(0 if n == "-" else int(n.replace(",", "")) for n in numbers) == expected
