@@ -85,6 +85,7 @@ def _row(
     versions = _versions(request, outcome)
     return {
         "sample": stem.name,
+        "kernel": name,
         "verified": outcome.verified and all(v["verified"] for v in versions.values() if v is not None),
         "rewritten": not outcome.kept_original,
         "reason": outcome.reason,
