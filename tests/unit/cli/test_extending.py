@@ -1,13 +1,16 @@
-"""An allocator, a policy and a machine of one's own: a file each, a row where there is a table, and the command line
-has them. What CONTRIBUTING.md promises."""
+"""An allocator, a policy, a machine, a warp scheduler and an opcode of one's own: a file each, a row where there is a
+table, and the command line has them. What CONTRIBUTING.md promises."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from tests.support.kits.cli import launch, loom
 from tests.support.kits.extended import Extended
-from tests.support.paths import MACHINES
+from tests.support.paths import MACHINES, ROOT
 
 ALLOCATOR = '''
 """As `best`, with a register left over."""
@@ -50,8 +53,62 @@ class OneMore:
         version = build_version(module, request, budget.registers, budget.slots)
         return Choice([Tried(budget, version)], version, "one more")
 '''
+SCHEDULER = '''
+"""The warp in the lowest slot first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.scan import lowest_bit
+
+
+@device
+def lowest(g: Any, s: Any, sch: int, eligible: int) -> int:
+    return lowest_bit(eligible)
+
+
+LOWEST = WarpScheduler("lowest", "the warp in the lowest slot", lowest)
+'''
+OPERATION = '''
+"""What ANDN computes."""
+
+from __future__ import annotations
+
+from binalloc.emulator.state.device import device
+
+
+@device(inline=True)
+def andn(a: int, b: int) -> int:
+    return int(a) & ~int(b) & 0xFFFFFFFF
+'''
+KERNEL = """.kernel k
+.param out, 8
+        S2R R0, SR_TID.X
+        ANDN R1, R0, 0x5
+        MOV R2, 0x4
+        IMAD.WIDE R2, R0, R2, c[0][out]
+        STG.32 [R2], R1
+        EXIT
+.end
+"""
+LAUNCH = """kernel = "k"
+grid = 1
+block = 32
+
+[[argument]]
+name = "out"
+kind = "buffer"
+dtype = "u32"
+shape = 32
+"""
 ALLOCATORS = "binalloc/transform/allocators"
 POLICIES = "binalloc/pipeline/policies"
+SCHEDULERS = "binalloc/emulator/schedulers"
+OPERATIONS = "binalloc/emulator/execute/table.py"
+HAS_TABLES = (ROOT / OPERATIONS).exists()
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +124,29 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
         f"{POLICIES}/table.py", "(Exhaustive(), Unified())", "(Exhaustive(), Unified(), OneMore())",
         "from binalloc.pipeline.policies.one_more import OneMore",
     )  # fmt: skip
+    if HAS_TABLES:
+        _add_to_emulator(package)
     text = (MACHINES / "gtx680.toml").read_text()
     toy = text.replace('name = "gtx680"', 'name = "toy"').replace("latency = { value = 9,", "latency = { value = 11,")
     package.add_file("binalloc/models/machines/toy.toml", toy)
     return package
+
+
+def _add_to_emulator(package: Extended) -> None:
+    package.add_file(f"{SCHEDULERS}/lowest.py", SCHEDULER)
+    package.add_row(
+        f"{SCHEDULERS}/table.py", "for s in (LRR,)", "for s in (LRR, LOWEST)",
+        "from binalloc.emulator.schedulers.lowest import LOWEST",
+    )  # fmt: skip
+    iabs = '    _op(0x020, "IABS", "rd b", "", "alu", i, "absolute value")\n'
+    row = '    _op(0x021, "ANDN", "rd ra b", "", "alu", i, "a, without the bits of b")\n'
+    package.add_row("binalloc/isa/table/opcodes.py", iabs, iabs + row)
+    package.add_file("binalloc/emulator/arithmetic/andn.py", OPERATION)
+    iabs = '    Operation("IABS", _INT, iabs, "b"),\n'
+    package.add_row(
+        OPERATIONS, iabs, iabs + '    Operation("ANDN", _INT, andn, "a b"),\n',
+        "from binalloc.emulator.arithmetic.andn import andn",
+    )  # fmt: skip
 
 
 def test_help_and_lists_have_what_was_added(extended: Extended) -> None:
@@ -91,3 +167,27 @@ def test_a_rewrite_by_all_that_was_added(extended: Extended) -> None:
     assert (answer["rewritten"]["blocks_per_sm"], answer["rewritten"]["registers"]) == (2, 31)
     assert answer["reason"] == "one more"
     assert answer["verified"] is True
+
+
+@pytest.mark.skipif(not HAS_TABLES, reason="operations and schedulers have no tables yet")
+def test_a_run_by_a_scheduler_that_was_added(extended: Extended) -> None:
+    assert "lowest" in extended.run("run", "--help")
+    line = ["run", loom("callchain"), *launch("callchain"), "--reference"]
+    found = {name: extended.json(*line, "--scheduler", name) for name in ("lrr", "lowest")}
+    assert {name: answer["scheduler"] for name, answer in found.items()} == {"lrr": "lrr", "lowest": "lowest"}
+    assert {answer["reference"] for answer in found.values()} == {"same"}
+    assert found["lrr"]["cycles"] != found["lowest"]["cycles"]
+
+
+@pytest.mark.skipif(not HAS_TABLES, reason="operations and schedulers have no tables yet")
+def test_an_opcode_that_was_added_is_assembled_scheduled_run_and_rewritten(extended: Extended, tmp_path: Path) -> None:
+    source, binary, launched = tmp_path / "k.lasm", str(tmp_path / "k.loom"), tmp_path / "k.toml"
+    source.write_text(KERNEL)
+    launched.write_text(LAUNCH)
+    extended.run("asm", str(source), "--schedule", "gtx680", "-o", binary)
+    assert "ANDN R1, R0, 0x5" in extended.run("disasm", binary)
+    extended.run("run", binary, "--launch", str(launched), "--engine", "python", "--save", str(tmp_path / "out"))
+    (saved,) = (tmp_path / "out").glob("*.npy")
+    assert np.load(saved).tolist() == [thread & ~5 for thread in range(32)]
+    line = ["rewrite", binary, "--launch", str(launched), "--registers", "5", "--engine", "python"]
+    assert extended.json(*line)["verified"] is True
