@@ -40,7 +40,7 @@ fuzz-inputs: $(STAMP)
 		--jobs $(FUZZ_JOBS)
 
 check: $(STAMP)
-	$(BIN)/ruff check binalloc tests samples
+	$(BIN)/ruff check binalloc tests samples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
