@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: demo test test-full fuzz fuzz-run fuzz-inputs check bench docs samples ptx clean
+.PHONY: demo test test-full fuzz fuzz-run fuzz-inputs check bench docs tables samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,7 +40,7 @@ fuzz-inputs: $(STAMP)
 		--jobs $(FUZZ_JOBS)
 
 check: $(STAMP)
-	$(BIN)/ruff check binalloc tests samples
+	$(BIN)/ruff check binalloc tests samples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -56,7 +57,17 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.register_demand
 	$(BIN)/python -m tests.benchmarks.emulator_rates --cold
 
-docs: $(STAMP)
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $(DOCS_STAMP)
+
+# The site, to build/docs. Offline once its tools are installed.
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/docs
+	@echo build/docs/index.html
+
+# The generated tables of ISA.md and PTX.md.
+tables: $(STAMP)
 	$(BIN)/python -m binalloc.isa.table.doc
 	$(BIN)/python -m binalloc.frontend.doc
 

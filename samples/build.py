@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,8 +32,8 @@ NVCC = ("nvcc", "-ptx", "-arch=sm_75", "-O3", "-lineinfo")
 
 
 def sources(ending: str = "lasm") -> list[Path]:
-    """The sample sources of one kind, in order of name."""
-    return sorted(SAMPLES.glob(f"*.{ending}"))
+    """The sample sources of one kind in all folders, in order of name."""
+    return sorted(SAMPLES.rglob(f"*.{ending}"), key=lambda path: path.name)
 
 
 def build(source: Path) -> bytes:
@@ -46,13 +47,16 @@ def build(source: Path) -> bytes:
 def compile_cuda(source: Path) -> bytes:
     """What nvcc makes of one .cu file, `.file` lines cut down to the file's name. Raises CalledProcessError.
 
-    nvcc hashes the source's path into names, so the same bytes on every machine need the same folder.
+    nvcc hashes the source's path into names, so the same bytes on every machine need the same folder; and the same file
+    name, whatever the sample is called: its kernel's.
     """
+    name = tomllib.loads(source.with_suffix(".toml").read_text())["kernel"] + source.suffix
     PTX_FOLDER.mkdir()
     try:
-        for file in (source, *sources("cuh")):
-            shutil.copy(file, PTX_FOLDER)
-        done = subprocess.run([*NVCC, source.name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
+        shutil.copy(source, PTX_FOLDER / name)
+        for header in source.parent.glob("*.cuh"):
+            shutil.copy(header, PTX_FOLDER)
+        done = subprocess.run([*NVCC, name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
     finally:
         shutil.rmtree(PTX_FOLDER)
     return re.sub(r'(?m)^(\s*\.file\s+\d+\s+")[^"]*/', r"\1", done.stdout.decode()).encode()

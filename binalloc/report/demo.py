@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binalloc.errors import Hint, UsageError
+from binalloc.report.samples import beside, choose_samples
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -26,17 +26,8 @@ def run_demo(
     progress: Callable[[str], None],
     max_cycles: int | None,
 ) -> list[dict[str, Any]]:
-    """One dictionary per sample: a .loom binary, or imported PTX. Raises UsageError where the folder holds none of
-    that name."""
-    folder = Path(samples)
-    found = sorted({p.stem for ending in ("loom", "ptx") for p in folder.glob(f"*.{ending}")})
-    for name in names:
-        if name not in found:
-            raise UsageError("no such sample", file=str(folder), found=name, expected=", ".join(found) or "none")
-    if not found:
-        remedy = Hint("Run it in the repository, or give {samples}.")
-        raise UsageError("no samples here", file=str(folder), remedy=remedy)
-    stems = [folder / name for name in names or found]
+    """One dictionary per sample (`choose_samples`): a .loom binary, or imported PTX."""
+    stems = choose_samples(Path(samples), names)
     workers = min(len(stems), os.cpu_count() or 1)
     if workers == 1:
         return [_row(stem, machine, engine, size, max_cycles, progress) for stem in stems]
@@ -87,13 +78,14 @@ def _row(
     from binalloc.pipeline.pipeline import Request, find_kernel, rewrite_kernel
 
     module = _module(stem, machine)
-    launch = load_launch(stem.with_suffix(".toml"), size)
+    launch = load_launch(beside(stem, ".toml"), size)
     name = find_kernel(module, launch.kernel).name
     request = Request(name, machine, launch, engine=engine, max_cycles=max_cycles, progress=progress)
     outcome = rewrite_kernel(module, request)
     versions = _versions(request, outcome)
     return {
         "sample": stem.name,
+        "kernel": name,
         "verified": outcome.verified and all(v["verified"] for v in versions.values() if v is not None),
         "rewritten": not outcome.kept_original,
         "reason": outcome.reason,
@@ -112,7 +104,7 @@ def _module(stem: Path, machine: Machine) -> Module:
     from binalloc.frontend.importer import import_ptx
     from binalloc.isa.container.files import load
 
-    binary, source = stem.with_suffix(".loom"), stem.with_suffix(".ptx")
+    binary, source = beside(stem, ".loom"), beside(stem, ".ptx")
     return load(binary) if binary.exists() else import_ptx(source.read_text(), source.name, machine=machine).module
 
 

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from binalloc.frontend.importer import import_ptx
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_files
 
 SUM_LIMIT, EACH_LIMIT = 1.15, 1.40
 
@@ -45,7 +45,7 @@ def main(names: list[str]) -> None:
     ours_sum = theirs_sum = 0
     worst = (0.0, "")
     print(f"{'kernel':28s} {'ours':>6s} {'max live':>9s} {'ptxas':>6s} {'ratio':>7s}")
-    for path in [Path(n) for n in names] or sorted(SAMPLES.glob("*.ptx")):
+    for path in [Path(n) for n in names] or sample_files(".ptx"):
         theirs = ptxas_registers(path)
         for kernel in import_ptx(path.read_text(), path.name).kernels:
             other = theirs[kernel.name]

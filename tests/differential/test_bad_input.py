@@ -12,8 +12,9 @@ import pytest
 from binalloc.isa.container import elf
 from binalloc.isa.container.files import read_module
 from tests.support.kits.cli import NAMES, SAMPLES, call, launch, loom, refused
+from tests.support.paths import sample_file
 
-CALLCHAIN = (SAMPLES / "callchain.loom").read_bytes()
+CALLCHAIN = sample_file("callchain.loom").read_bytes()
 READERS = (["disasm"], ["inspect"], ["schedule"], ["rewrite", "--registers", "8"], ["run"])
 
 
@@ -207,7 +208,7 @@ def test_binary_scheduled_for_another_machine_or_none(tmp_path: Path) -> None:
             line = refused(1, "run", loom("callchain"), *launch("callchain"), "--machine", "c2075")
             assert "gtx680" in line
         else:
-            assert call("asm", str(SAMPLES / "callchain.lasm"), "-o", made).code == 0
+            assert call("asm", str(sample_file("callchain.lasm")), "-o", made).code == 0
             line = refused(1, "run", made, *launch("callchain"))
         assert "binalloc schedule" in line
 
@@ -254,7 +255,7 @@ def edited(tmp_path: Path, source: Path, change: Callable[[str], str]) -> str:
     ids=["key", "nested key", "grid", "kind", "syntax", "size"],
 )
 def test_malformed_launch_file(change: Callable[[str], str], words: tuple[str, ...], tmp_path: Path) -> None:
-    path = edited(tmp_path, SAMPLES / "callchain.toml", change)
+    path = edited(tmp_path, sample_file("callchain.toml"), change)
     out = tmp_path / "out.loom"
     for command in (["run"], ["rewrite", "-o", str(out)], ["verify", loom("callchain")]):
         line = refused(3, command[0], loom("callchain"), *command[1:], "--launch", path)

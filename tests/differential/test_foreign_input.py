@@ -19,7 +19,8 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.container.files import read_module
 from binalloc.isa.container.write import write_elf
 from binalloc.launch.file import parse_launch
-from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom, refused
+from tests.support.kits.cli import ROOT, call, launch, loom, refused
+from tests.support.paths import sample_file
 
 KERNEL = ".kernel k\n.param {name} 8\n.block 32\n    MOV R1, 7\n    EXIT\n.end\n"
 LAUNCH = """kernel = "k"
@@ -225,7 +226,7 @@ def test_integers_out_of_range_are_usage_errors(number: str, tmp_path: Path) -> 
         ["rewrite", loom("callchain"), "--registers", number, *run],
         ["rewrite", loom("callchain"), "--blocks", number, *run],
         ["machines", "gtx680", "--occupancy", "--threads", number],
-        ["import-ptx", str(SAMPLES / "RD.ptx"), "-o", str(tmp_path / "x"), "--block-dim", f"1,{number},1"],
+        ["import-ptx", str(sample_file("reduction.ptx")), "-o", str(tmp_path / "x"), "--block-dim", f"1,{number},1"],
     ):
         refused(2, *line)
     assert list(tmp_path.iterdir()) == []
@@ -235,8 +236,8 @@ def test_integers_out_of_range_are_usage_errors(number: str, tmp_path: Path) -> 
 def test_outputs_that_are_no_files(output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.loom").write_bytes(Path(loom("callchain")).read_bytes())
-    for line in (["asm", str(SAMPLES / "callchain.lasm")], ["schedule", "x.loom"], ["disasm", "x.loom"],
-                 ["import-ptx", str(SAMPLES / "RD.ptx")]):  # fmt: skip
+    for line in (["asm", str(sample_file("callchain.lasm"))], ["schedule", "x.loom"], ["disasm", "x.loom"],
+                 ["import-ptx", str(sample_file("reduction.ptx"))]):  # fmt: skip
         refused(2, *line, "-o", output)
     assert [p.name for p in tmp_path.iterdir()] == ["x.loom"]
 
@@ -283,7 +284,7 @@ def test_a_defect_whose_own_text_fails_is_still_exit_code_70(monkeypatch: pytest
 
         monkeypatch.setattr("binalloc.isa.text.assembler.assemble", broken)
         for as_json in ([], ["--json"]):
-            result = CliRunner().invoke(main, ["asm", str(SAMPLES / "callchain.lasm"), *as_json])
+            result = CliRunner().invoke(main, ["asm", str(sample_file("callchain.lasm")), *as_json])
             assert result.exit_code == 70
             assert result.stderr.startswith("binalloc: error: internal error: ")
             assert result.stderr[:-1].isprintable()

@@ -20,10 +20,9 @@ from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.support.pairs.text import module
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, sample_file
 from tests.support.programs.random_programs import random_program
 
-SAMPLES = ROOT / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 GTX680 = load_machine("gtx680")
 
@@ -159,8 +158,8 @@ def test_recursion_and_indirect_calls_run_but_are_refused_with_a_reason(text: st
 
 @pytest.mark.parametrize("name", NAMES)
 def test_samples_keep_their_results_at_every_sort_of_budget(name: str) -> None:
-    original = load(SAMPLES / f"{name}.loom")
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    original = load(sample_file(f"{name}.loom"))
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
     expected = run(schedule(original, GTX680), name, launch, GTX680)
     least = minimum_registers(original, name)
     demand = original.function(name).info.registers
@@ -184,7 +183,7 @@ from binalloc.transform.schedule.schedule import schedule
 from tests.support.programs.random_programs import random_program
 machine = load_machine("gtx680")
 for name, registers in (("callchain", 8), ("nbody", 32)):
-    m = load(f"samples/{name}.loom")
+    m = load(f"samples/loom/{name}.loom")
     for allocator in ("local", "unified", "best"):
         data = write_module(schedule(rewrite(m, name, registers, 3, allocator), machine))
         print(name, allocator, hashlib.sha256(data).hexdigest())

@@ -29,11 +29,11 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.report.inspect import inspect_module, render_inspection
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.paths import MACHINES, SAMPLES
+from tests.support.paths import MACHINES, sample_file, sample_files
 from tests.support.programs.random_instructions import corrupt
 
-LAUNCH = load_launch(SAMPLES / "callchain.toml")
-SMALL = {p.stem: load_launch(p, "test") for p in sorted(SAMPLES.glob("*.toml"))}
+LAUNCH = load_launch(sample_file("callchain.toml"))
+SMALL = {p.stem: load_launch(p, "test") for p in sample_files(".toml")}
 MEMORY_LIMIT = 1 << 30
 CASE_SECONDS = 20.0
 CHEAP = ["sections", "cfg"]
@@ -140,10 +140,10 @@ def text_case(rng: random.Random, texts: list[tuple[str, bytes]], folder: Path, 
 def fuzz(count: int, seed: int, folder: Path, first: int = 0) -> Counter[str]:
     """`count` corrupted binaries and a tenth as many corrupted texts."""
     machine = load_machine("gtx680")
-    files = [p.read_bytes() for p in sorted(SAMPLES.glob("*.loom"))]
+    files = [p.read_bytes() for p in sample_files(".loom")]
     small = sorted(files, key=len)[:1]
-    texts = [("asm", p.read_bytes()) for p in sorted(SAMPLES.glob("*.lasm"))]
-    texts += [("launch", p.read_bytes()) for p in sorted(SAMPLES.glob("*.toml"))]
+    texts = [("asm", p.read_bytes()) for p in sample_files(".lasm")]
+    texts += [("launch", p.read_bytes()) for p in sample_files(".toml")]
     texts += [("machine", p.read_bytes()) for p in sorted(MACHINES.glob("*.toml"))]
     seen: Counter[str] = Counter()
     for case in range(first, count):

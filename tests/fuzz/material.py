@@ -25,11 +25,10 @@ from binalloc.isa.table.rules import shapes
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, build_version
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, sample_file, sample_files
 from tests.support.programs.random_instructions import corrupt, random_control, random_instr
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]
-SAMPLES = ROOT / "samples"
 MACHINES = ROOT / "binalloc/models/machines"
 
 NUMBERS = (
@@ -107,13 +106,13 @@ class Material:
         machine = load_machine("gtx680")
         self.files: dict[str, list[File]] = {kind: [] for kind in ("loom", "lasm", "ptx", "launch", "machine", "npy")}
         self.launches: dict[str, bytes] = {}
-        for path in sorted(SAMPLES.glob("*.loom"), key=lambda p: p.stat().st_size):
+        for path in sorted(sample_files(".loom"), key=lambda p: p.stat().st_size):
             self._add("loom", path, read_module(path.read_bytes()).kernels()[0].name)
             self._add("lasm", path.with_suffix(".lasm"))
-        for name in ("RD", "MM"):
-            self._add("ptx", SAMPLES / f"{name}.ptx")
+        for name in ("reduction", "matrixMultiply"):
+            self._add("ptx", sample_file(f"{name}.ptx"))
         self.files["ptx"] += [File("ptx", "little.ptx", LITTLE_PTX.encode())] * 4
-        for path in sorted(SAMPLES.glob("*.toml")):
+        for path in sample_files(".toml"):
             self._add("launch", path, load_launch(path).kernel)
         for path in sorted(MACHINES.glob("*.toml")):
             self._add("machine", path)
@@ -131,7 +130,7 @@ class Material:
     def _little(self, machine: object) -> None:
         """callchain most often, and a rewrite of it: it is small, has calls, a frame, slots and provenance."""
         first = self.files["loom"][0]
-        launch = load_launch(SAMPLES / "callchain.toml")
+        launch = load_launch(sample_file("callchain.toml"))
         request = Request(first.kernel, load_machine("gtx680"), launch)
         module = build_version(read_module(first.data), request, 6, 4).module
         module.provenance = [{"tool": "binalloc", "note": ["x", 1, {"y": None}]}]

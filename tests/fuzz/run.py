@@ -30,7 +30,8 @@ from binalloc.isa.interface.view import view
 from binalloc.launch.types import Argument, Init, Launch, Texture
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.fuzz.corruptions import SAMPLES, SMALL, smash_code
+from tests.fuzz.corruptions import SMALL, smash_code
+from tests.support.paths import sample_file, sample_files
 from tests.support.programs.random_instructions import random_module
 
 CYCLES = 20_000
@@ -122,8 +123,8 @@ def fuzz(count: int, seed: int, first: int = 0, seconds: float = 1e9, modes: boo
     """`count` cases, fewer if `seconds` are over; AssertionError where the engines differ. modes: with the poison and
     race modes, for which the engine is compiled a second time."""
     machines = [load_machine("gtx680"), load_machine("c2075")]
-    data = {p.stem: p.read_bytes() for p in sorted(SAMPLES.glob("*.loom")) if p.stem in SMALL}
-    assert all(load(SAMPLES / f"{name}.loom").kernels() for name in data)
+    data = {p.stem: p.read_bytes() for p in sample_files(".loom") if p.stem in SMALL}
+    assert all(load(sample_file(f"{name}.loom")).kernels() for name in data)
     seen: Counter[str] = Counter()
     end = time.monotonic() + seconds
     for case in range(first, count):

@@ -14,7 +14,7 @@ from binalloc.analysis.locations import REG_MASK
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.container.files import load
 from binalloc.launch.file import Launch, check_against, load_launch, reference_outputs
-from tests.support.paths import SAMPLES
+from tests.support.paths import SAMPLES, sample_file
 
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 REGISTER_ALIGNMENT = 8  # GTX680 reserves 256 registers at a time for a warp
@@ -33,19 +33,19 @@ def test_every_source_has_its_launch_file_reference_and_binary() -> None:
     assert tuple(p.stem for p in build_module().sources()) == NAMES
     for name in NAMES:
         for suffix in (".toml", "_ref.py", ".loom"):
-            assert (SAMPLES / f"{name}{suffix}").is_file(), name + suffix
+            assert sample_file(f"{name}{suffix}").is_file(), name + suffix
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_binary_is_what_its_source_builds(name: str) -> None:
-    built = build_module().build(SAMPLES / f"{name}.lasm")
-    assert (SAMPLES / f"{name}.loom").read_bytes() == built, "run: python samples/build.py"
+    built = build_module().build(sample_file(f"{name}.lasm"))
+    assert sample_file(f"{name}.loom").read_bytes() == built, "run: python samples/build.py"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_launch_files_fit_the_binaries_and_run_thousands_of_warps(name: str) -> None:
-    module = load(SAMPLES / f"{name}.loom")
-    full, small = load_launch(SAMPLES / f"{name}.toml"), load_launch(SAMPLES / f"{name}.toml", "test")
+    module = load(sample_file(f"{name}.loom"))
+    full, small = load_launch(sample_file(f"{name}.toml")), load_launch(sample_file(f"{name}.toml"), "test")
     for launch in (full, small):
         check_against(launch, module.function(launch.kernel).info)
         assert all(a.compare.mode == "exact" for a in launch.buffers)
@@ -69,7 +69,7 @@ def max_live(program: ProgramAnalysis, name: str) -> int:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_register_counts_are_within_alignment_of_max_live(name: str) -> None:
-    module = load(SAMPLES / f"{name}.loom")
+    module = load(sample_file(f"{name}.loom"))
     program = analyse(module, name)
     need, given = max_live(program, name), module.function(name).info.registers
     assert need <= given
@@ -78,20 +78,38 @@ def test_register_counts_are_within_alignment_of_max_live(name: str) -> None:
     assert given <= 63, "what GTX680 has for a thread"
 
 
+def readme_rows(folder: str) -> list[dict[str, str]]:
+    """The rows of a folder's table in the README by the names of its columns."""
+    text = (SAMPLES / "README.md").read_text()
+    (part,) = (t for t in text.split("\n## ") if t.startswith(f"{folder}: "))
+    head, _, *rows = ([c.strip() for c in r.split("|")[1:-1]] for r in part.splitlines() if r.startswith("|"))
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_readme_has_a_line_and_a_reason_for_every_sample() -> None:
+    for folder in sorted(p for p in SAMPLES.iterdir() if p.is_dir() and p.name != "__pycache__"):
+        rows = readme_rows(folder.name)
+        assert sorted(r["sample"] for r in rows) == sorted(p.stem for p in folder.glob("*.toml"))
+        for row in rows:
+            assert load_launch(folder / f"{row['sample']}.toml").kernel == row.get("kernel", row["sample"])
+            assert row["what it is"]
+            assert next(text for column, text in row.items() if column.startswith("why it is here"))
+
+
 def test_readme_table_states_what_the_binaries_record() -> None:
-    table = (SAMPLES / "README.md").read_text().split("\n## ")[0]
-    rows = [r.split("|")[1:-1] for r in table.splitlines() if r.startswith("| ")][1:]
-    assert tuple(r[0].strip() for r in rows) == NAMES
-    for name, _, block, *numbers in ([c.strip() for c in r] for r in rows):
-        info = load(SAMPLES / f"{name}.loom").function(name).info
+    rows = readme_rows("loom")
+    assert tuple(r["sample"] for r in rows) == NAMES
+    for row in rows:
+        name, _, _, block, *numbers = row.values()
+        info = load(sample_file(f"{name}.loom")).function(name).info
         expected = (info.registers, info.shared_bytes, info.local_bytes)
         assert tuple(0 if n == "-" else int(n.replace(",", "")) for n in numbers) == expected
-        launch = load_launch(SAMPLES / f"{name}.toml")
+        launch = load_launch(sample_file(f"{name}.toml"))
         assert block == " x ".join(str(n) for n in launch.block if n > 1)
 
 
 def inputs(name: str) -> tuple[Launch, dict[str, Any], dict[str, Any]]:
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
     buffers = launch.make_buffers()
     wide = {n: b.astype(np.float64) if b.dtype.kind == "f" else b for n, b in buffers.items()} | launch.values
     return launch, wide, reference_outputs(launch, buffers)
@@ -176,7 +194,7 @@ def test_nbody_reference_is_of_fourth_order() -> None:
                      "q24": dt**2 / 24, "q120": dt**2 / 120, "eps2": x["eps2"]}  # fmt: skip
         lists = {"lists": np.tile(np.arange(4, dtype=np.int32), (3, 1)), "counts": np.full(3, 4, np.int32)}
         from_file: dict[str, Any] = {}
-        exec((SAMPLES / "nbody_ref.py").read_text(), from_file)
+        exec(sample_file("nbody_ref.py").read_text(), from_file)
         out = from_file["reference"]({**quads, **fractions, **lists, "sources": source.astype("f4")}, launch)
         return out["state0"][:, :3]
 

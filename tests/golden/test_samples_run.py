@@ -9,17 +9,17 @@ from binalloc.emulator.host.run import run
 from binalloc.isa.container.files import load
 from binalloc.launch.file import compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_file
 
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_matches_its_reference_bit_by_bit(name: str) -> None:
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
     before = launch.make_buffers()
     expected = reference_outputs(launch, before)
-    result = run(load(SAMPLES / f"{name}.loom"), name, launch, load_machine("gtx680"))
+    result = run(load(sample_file(f"{name}.loom")), name, launch, load_machine("gtx680"))
     assert [str(d) for d in compare(launch, expected, result.buffers)] == []
     for buffer, data in before.items():
         if buffer not in expected:
@@ -30,6 +30,6 @@ def test_sample_matches_its_reference_bit_by_bit(name: str) -> None:
 @pytest.mark.parametrize("name", ["callchain", "nbody"])
 def test_grids_that_do_not_divide_diverge(name: str) -> None:
     """The guarded ends are real: some branch or guard splits a warp at size `test`."""
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
-    result = run(load(SAMPLES / f"{name}.loom"), name, launch, load_machine("gtx680"))
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
+    result = run(load(sample_file(f"{name}.loom")), name, launch, load_machine("gtx680"))
     assert result.stats["thread_instructions"] < 32 * result.stats["warp_instructions"]

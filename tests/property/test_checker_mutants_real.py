@@ -29,7 +29,7 @@ from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
 from tests.support.pairs.mutants import ALWAYS_WRONG, Mutant, mutants
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_file
 from tests.support.programs.random_programs import random_program, roomy_machine
 
 NAMES = ("callchain", "stencil3d")
@@ -83,10 +83,10 @@ class Pair:
 @cache
 def sample_pair(name: str) -> Pair:
     """Four registers above the minimum, with slots: spills of every sort."""
-    original = load(SAMPLES / f"{name}.loom")
+    original = load(sample_file(f"{name}.loom"))
     registers = minimum_registers(original, name) + 4
     machine = load_machine("gtx680")
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
     return Pair(original, rewrite(original, name, registers, 3), name, launch, machine)
 
 

@@ -20,10 +20,10 @@ from binalloc.verify.hazards.check import find_hazards
 from tests.property.test_schedule_legality import machines, random_shape
 from tests.support.oracles.schedule import Oracle
 from tests.support.pairs.control_mutants import KINDS, control_mutants
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_files
 from tests.support.programs.random_programs import random_program, roomy_machine
 
-SAMPLES = sorted(SAMPLES.glob("*.loom"))
+PATHS = sample_files(".loom")
 ROOMY = roomy_machine()
 
 
@@ -95,7 +95,7 @@ def fault_of(module: Module, launch: Launch) -> str:
 
 
 @pytest.mark.parametrize("machine", list_machines())
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_no_false_alarm_on_a_sample(path: Path, machine: str) -> None:
     model = load_machine(machine)
     module = read_module(write_module(schedule(load(path), model)))

@@ -1,7 +1,7 @@
 """How long a run may take: the limit on emulated cycles where nobody names one.
 
-The longest sample at full size (MV on gtx680) takes 19 million cycles, and a rewrite may be several times slower. An
-endless loop of one warp comes to the limit within minutes.
+The longest sample at full size (matrixVector on gtx680) takes 19 million cycles, and a rewrite may be several times
+slower. An endless loop of one warp comes to the limit within minutes.
 """
 
 from __future__ import annotations

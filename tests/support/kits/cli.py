@@ -9,7 +9,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from binalloc.cli.main import main
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, sample_file
 
 SAMPLES = ROOT / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
@@ -30,12 +30,12 @@ class Answer:
 
 
 def loom(name: str) -> str:
-    return str(SAMPLES / f"{name}.loom")
+    return str(sample_file(f"{name}.loom"))
 
 
 def launch(name: str) -> list[str]:
     """Options for the small launch of a sample on the engine that needs no compilation."""
-    return ["--launch", str(SAMPLES / f"{name}.toml"), "--size", "test", "--engine", "python"]
+    return ["--launch", str(sample_file(f"{name}.toml")), "--size", "test", "--engine", "python"]
 
 
 def call(*args: str, stdin: bytes | None = None) -> Answer:

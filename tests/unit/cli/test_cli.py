@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from binalloc import list_machines
 from binalloc.isa.container.files import load, read_module
 from tests.support.kits.cli import NAMES, ROOT, SAMPLES, call, launch, loom, refused
+from tests.support.paths import sample_file
 
 VERSION_KEYS = {
     "registers",
@@ -42,7 +44,7 @@ def test_disasm_and_asm_give_the_same_bytes_through_files_and_pipes(name: str, t
 
 def test_asm_can_schedule_as_the_samples_were_built(tmp_path: Path) -> None:
     out = tmp_path / "x.loom"
-    assert call("asm", str(SAMPLES / "matmul.lasm"), "--schedule", "gtx680", "-o", str(out)).code == 0
+    assert call("asm", str(sample_file("matmul.lasm")), "--schedule", "gtx680", "-o", str(out)).code == 0
     assert load(out).kernels()[0].info.machine == "gtx680"
     assert list(tmp_path.iterdir()) == [out]
 
@@ -261,7 +263,7 @@ def test_stall_reasons_are_all_explained() -> None:
 
 def test_machines_lists_shows_and_answers() -> None:
     names = [m["name"] for m in call("machines", "--json").json["machines"]]
-    assert names == ["c2075", "gpgpusim-sharing", "gtx680"]
+    assert names == list_machines()
     assert "65,536" in call("machines").out
     shown = call("machines", "gtx680")
     assert "whitepaper" in shown.out
@@ -300,7 +302,7 @@ def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:
         ["inspect", str(ROOT)],
         ["inspect", loom("callchain"), "--webs", "--kernel", "nope"],
         ["run", loom("callchain")],
-        ["run", loom("callchain"), "--launch", str(SAMPLES / "callchain.toml"), "--size", "nope"],
+        ["run", loom("callchain"), "--launch", str(sample_file("callchain.toml")), "--size", "nope"],
         ["rewrite", loom("callchain"), "--auto", "--registers", "4"],
         ["rewrite", loom("callchain"), "--registers", "none"],
         ["rewrite", loom("callchain"), "--registers", "200", *launch("callchain")],
@@ -323,7 +325,7 @@ def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:
         ["machines", "--occupancy", "--cc", "3.0", "--threads", "-1"],
         ["demo", "nope", "--samples", str(SAMPLES)],
         ["demo", "--samples", str(ROOT / "binalloc")],
-        ["asm", str(SAMPLES / "callchain.lasm"), "-o", "/no/such/folder/x.loom"],
+        ["asm", str(sample_file("callchain.lasm")), "-o", "/no/such/folder/x.loom"],
         ["rewrite", loom("callchain"), *launch("callchain"), "-o", "/no/such/folder/x.loom"],
         ["run", loom("callchain"), *launch("callchain"), "--sms", "99"],
     ],
@@ -335,7 +337,7 @@ def test_contradictory_command_lines_are_usage_errors(args: list[str]) -> None:
 
 def test_json_does_not_share_stdout_with_a_binary() -> None:
     for args in (
-        ["asm", str(SAMPLES / "callchain.lasm")],
+        ["asm", str(sample_file("callchain.lasm"))],
         ["schedule", loom("callchain")],
         ["disasm", loom("callchain")],
     ):
@@ -353,7 +355,7 @@ def test_a_defect_of_ours_is_one_line_and_exit_code_70(monkeypatch: pytest.Monke
         raise AssertionError("two\nlines")
 
     monkeypatch.setattr("binalloc.isa.text.assembler.assemble", broken)
-    result = CliRunner().invoke(main, ["asm", str(SAMPLES / "callchain.lasm")])
+    result = CliRunner().invoke(main, ["asm", str(sample_file("callchain.lasm"))])
     assert result.exit_code == 70
     assert result.stderr.startswith("binalloc: error: internal error: AssertionError: two lines.")
     assert result.stderr.count("\n") == 1

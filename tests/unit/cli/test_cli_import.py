@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.kits.cli import call
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_file
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{\n"
 KEYS = {"name", "register_demand", "max_live", "instructions", "shared_bytes", "local_bytes", "calls"}
 
 
 def test_json_tells_each_kernel(tmp_path: Path) -> None:
-    result = call("import-ptx", str(SAMPLES / "FDTD3d.ptx"), "-o", str(tmp_path / "x.loom"), "--json")
+    result = call("import-ptx", str(sample_file("FDTD3d.ptx")), "-o", str(tmp_path / "x.loom"), "--json")
     assert result.code == 0, result.err
     (kernel,) = result.json["kernels"]
     assert set(kernel) >= KEYS

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from binalloc.frontend.ptx.recognise import is_ptx
-from tests.support.kits.cli import SAMPLES, call, loom, refused
+from tests.support.kits.cli import call, loom, refused
+from tests.support.paths import sample_file
 from tests.unit.cli.test_kernel_names import LAUNCH, PTX
 from tests.unit.ptx.test_ptx_refused import MIXED
 
@@ -21,7 +22,7 @@ def test_ptx_is_known_by_its_content(beginning: str) -> None:
 
 def test_other_files_are_not_ptx() -> None:
     for name in ("cfd", "nbody"):
-        path = Path(loom(name)) if name == "nbody" else SAMPLES / "cfd.toml"
+        path = Path(loom(name)) if name == "nbody" else sample_file("cfd.toml")
         assert not is_ptx(path.read_bytes(), "x")
     for data in (b"", b".kernel k\n", b".versions", b"// .version 8.0\n", b"\x7fELF.version 8.0", b"/* .version 8.0 "):
         assert not is_ptx(data, "x.lasm")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
+from tests.support.paths import sample_file
 from tests.unit.ptx.test_ptx_refused import MIXED
 
 PAGE = (ROOT / "binalloc/report/JSON.md").read_text()
@@ -87,7 +88,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "asm": [["asm", str(t / "g.lasm")]],
         "disasm": [["disasm", sample, "-o", str(t / "text")]],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
-        "import-ptx": [["import-ptx", str(SAMPLES / "RD.ptx"), "-o", str(t / "rd.loom")],
+        "import-ptx": [["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],
                        ["import-ptx", str(t / "m.ptx"), "--skip-unsupported", "-o", str(t / "m.loom")]],
         "rewrite": [
             ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o", rewritten],

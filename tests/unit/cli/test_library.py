@@ -14,7 +14,8 @@ import pytest
 
 import binalloc
 from binalloc.cli.group import SPELLINGS
-from tests.support.kits.cli import ROOT, SAMPLES, loom, refused
+from tests.support.kits.cli import ROOT, loom, refused
+from tests.support.paths import sample_file
 
 SOURCES = sorted(p for p in (ROOT / "binalloc").rglob("*.py") if p.relative_to(ROOT / "binalloc").parts[0] != "cli")
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
@@ -79,7 +80,7 @@ def test_every_name_it_exports_is_there() -> None:
 
 
 def test_a_request_takes_names_and_paths() -> None:
-    launch = SAMPLES / "callchain.toml"
+    launch = sample_file("callchain.toml")
     request = binalloc.Request(machine="gtx680", launch=str(launch), registers=6, slots=4, emulate=False)
     assert request.machine == binalloc.load_machine("gtx680")
     assert request.launch == binalloc.load_launch(launch)
@@ -101,13 +102,13 @@ def test_its_errors_name_parameters_and_the_command_line_spells_them() -> None:
         binalloc.Request(launch="nope.toml")
     with pytest.raises(binalloc.UsageError, match=r"^registers: .* expected 1 to 63$"):
         binalloc.rewrite_kernel(
-            module, binalloc.Request(registers=200, launch=SAMPLES / "callchain.toml", emulate=False)
+            module, binalloc.Request(registers=200, launch=sample_file("callchain.toml"), emulate=False)
         )
     with pytest.raises(binalloc.UsageError, match="Give launch, or choose policy unified"):
-        binalloc.rewrite_kernel(module, binalloc.Request(launch=SAMPLES / "callchain.toml", emulate=False))
-    launch = ["--launch", str(SAMPLES / "callchain.toml"), "--no-emulate"]
+        binalloc.rewrite_kernel(module, binalloc.Request(launch=sample_file("callchain.toml"), emulate=False))
+    launch = ["--launch", str(sample_file("callchain.toml")), "--no-emulate"]
     assert "error: --registers: " in refused(2, "rewrite", loom("callchain"), "--registers", "200", *launch)
-    assert "Give --launch, or choose --policy unified." in refused(2, "rewrite", loom("callchain"), *launch)
+    assert "Give --launch, or choose --policy unified" in refused(2, "rewrite", loom("callchain"), *launch)
 
 
 def test_the_package_holds_every_file_that_is_no_source() -> None:

@@ -26,8 +26,8 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, rewrite_kernel
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.cli import SAMPLES
 from tests.support.paths import MACHINES as SHIPPED
+from tests.support.paths import sample_file
 
 NOT_USE = {"__hash__", "__eq__", "__repr__", "__getstate__", "__init__", "replace", "_replace", "items", "digest"}
 RESTATED = {"chip.warp_size", "l1.bytes"}
@@ -73,8 +73,8 @@ def work(machine: Machine) -> None:
     for registers, shared in ((40, 4096), (255, 0), (16, 49152)):
         if registers <= load_machine("gtx680").sm.registers_per_thread:
             machine.occupancy(KernelUse(registers, shared, 256))
-    module = schedule(load(SAMPLES / "callchain.loom"), machine)
-    launch = load_launch(SAMPLES / "callchain.toml", "test")
+    module = schedule(load(sample_file("callchain.loom")), machine)
+    launch = load_launch(sample_file("callchain.toml"), "test")
     run(module, launch.kernel, launch, machine, engine="python")
     rewrite_kernel(module, Request(launch.kernel, machine, launch, policy="unified", emulate=False))
 

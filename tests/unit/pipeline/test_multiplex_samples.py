@@ -12,48 +12,48 @@ import pytest
 
 from binalloc.frontend.ptx.parser import parse
 from binalloc.launch.file import compare, load_launch, reference_outputs
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_file
 from tests.support.ptx.interpreter import interpret
 
 # Multiplex paper, Table 1: bytes of shared memory and threads per block.
 TABLE_1 = {
-    "MV": (4268, 32),
-    "FFT": (8736, 64),
-    "MC": (9324, 32),
-    "STO": (16304, 128),
-    "SP": (4144, 64),
-    "HG": (8224, 64),
-    "CV": (8300, 128),
-    "MM": (2084, 256),
-    "TP": (4260, 128),
-    "RD": (540, 128),
+    "matrixVector": (4268, 32),
+    "fourierTransform": (8736, 64),
+    "marchingCubes": (9324, 32),
+    "slidingMD5": (16304, 128),
+    "scalarProducts": (4144, 64),
+    "histogram": (8224, 64),
+    "convolution": (8300, 128),
+    "matrixMultiply": (2084, 256),
+    "transpose": (4260, 128),
+    "reduction": (540, 128),
 }
 
 
 @pytest.mark.parametrize("name", TABLE_1)
 def test_shared_bytes_and_threads_are_those_of_table_1(name: str) -> None:
-    kernel = parse((SAMPLES / f"{name}.ptx").read_text()).functions[name]
+    launch = load_launch(sample_file(f"{name}.toml"))
+    kernel = parse(sample_file(f"{name}.ptx").read_text()).functions[launch.kernel]
     total = 0
     for variable in kernel.variables.values():
         if variable.space == "shared":
             total = -(-total // variable.align) * variable.align + variable.size
     assert (total, kernel.max_threads) == TABLE_1[name]
-    launch = load_launch(SAMPLES / f"{name}.toml")
     assert math.prod(launch.block) == kernel.max_threads
-    assert math.prod(load_launch(SAMPLES / f"{name}.toml", "test").block) == kernel.max_threads
+    assert math.prod(load_launch(sample_file(f"{name}.toml"), "test").block) == kernel.max_threads
     assert len(launch.arguments) == len(kernel.parameters)
 
 
 @pytest.mark.parametrize("name", TABLE_1)
 def test_full_size_fills_eight_sms_twice(name: str) -> None:
-    launch = load_launch(SAMPLES / f"{name}.toml")
+    launch = load_launch(sample_file(f"{name}.toml"))
     resident = 2048 // math.prod(launch.block)
     assert math.prod(launch.grid) >= 2 * 8 * min(resident, 32)
 
 
 @pytest.mark.parametrize("name", TABLE_1)
 def test_ptx_leaves_what_the_reference_says(name: str) -> None:
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
     buffers = launch.make_buffers()
     expected = reference_outputs(launch, buffers)
     assert any(not np.array_equal(expected[b], buffers[b]) for b in expected)
@@ -61,18 +61,18 @@ def test_ptx_leaves_what_the_reference_says(name: str) -> None:
         buffers[a.name] if a.kind == "buffer" else np.array(launch.values[a.name], a.numpy_dtype)[()]
         for a in launch.arguments
     ]
-    interpret((SAMPLES / f"{name}.ptx").read_text(), name, launch.grid, launch.block, arguments)
+    interpret(sample_file(f"{name}.ptx").read_text(), launch.kernel, launch.grid, launch.block, arguments)
     assert [str(d) for d in compare(launch, expected, buffers)] == []
 
 
 def test_marching_cubes_tables_are_what_their_script_makes() -> None:
-    made = runpy.run_path(str(SAMPLES / "MC_tables.py"))["text"]()
-    assert (SAMPLES / "MC_tables.cuh").read_text() == made
+    made = runpy.run_path(str(sample_file("marchingCubes_tables.py")))["text"]()
+    assert sample_file("marchingCubes_tables.cuh").read_text() == made
 
 
 def test_marching_cubes_tables_give_closed_surfaces_around_the_inside() -> None:
     """Every side of a triangle meets one other side, in the opposite direction, and the enclosed volume is positive."""
-    tables = runpy.run_path(str(SAMPLES / "MC_tables.py"))
+    tables = runpy.run_path(str(sample_file("marchingCubes_tables.py")))
     corners, edges, triangles = tables["CORNERS"], tables["EDGES"], tables["triangles"]()
     size = 10
     field = np.full((size,) * 3, -1.0)

@@ -14,18 +14,18 @@ from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, build_version, explicit_budget, rewrite_kernel
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_file
 
 GTX680 = load_machine("gtx680")
 
 
 def request(name: str, **options: object) -> Request:
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
     return Request(launch.kernel, GTX680, launch, **options)  # type: ignore[arg-type]
 
 
 def sample(name: str):
-    return load(SAMPLES / f"{name}.loom")
+    return load(sample_file(f"{name}.loom"))
 
 
 def wide_kernel(registers: int) -> str:
@@ -104,8 +104,8 @@ def test_the_static_policy_needs_no_emulator():
 
 def test_what_is_proven_is_what_the_written_bytes_say(monkeypatch: pytest.MonkeyPatch):
     """A writer that loses something is found out: the checker sees what a reader finds in the bytes."""
-    module = load(SAMPLES / "callchain.loom")
-    launch = load_launch(SAMPLES / "callchain.toml")
+    module = load(sample_file("callchain.loom"))
+    launch = load_launch(sample_file("callchain.toml"))
     request = Request("callchain", load_machine("gtx680"), launch, registers=8, slots=2)
     written = container.write_module
 

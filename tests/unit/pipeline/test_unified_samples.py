@@ -12,7 +12,7 @@ import pytest
 from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import compare, load_launch, reference_outputs
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_file, sample_files
 from tests.support.ptx.interpreter import interpret
 
 # Unified paper, Table 1, Fermi: registers a thread wants, bytes of shared memory per thread.
@@ -30,7 +30,7 @@ NAMES = (*TABLE_1, "heartwall")
 
 @cache
 def imported(name: str) -> Imported:
-    return import_ptx((SAMPLES / f"{name}.ptx").read_text(), f"{name}.ptx")
+    return import_ptx(sample_file(f"{name}.ptx").read_text(), f"{name}.ptx")
 
 
 @pytest.mark.parametrize("name", TABLE_1)
@@ -38,31 +38,31 @@ def test_registers_and_shared_bytes_are_those_of_table_1(name: str) -> None:
     registers, shared = TABLE_1[name]
     figures = imported(name).kernels[0]
     assert abs(figures.register_demand - registers) <= 0.25 * registers
-    assert figures.shared_bytes == shared * load_launch(SAMPLES / f"{name}.toml").threads_per_block
+    assert figures.shared_bytes == shared * load_launch(sample_file(f"{name}.toml")).threads_per_block
     assert figures.local_bytes == 0
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_full_size_fills_eight_sms_twice(name: str) -> None:
-    launch = load_launch(SAMPLES / f"{name}.toml")
+    launch = load_launch(sample_file(f"{name}.toml"))
     assert launch.blocks >= 2 * 8 * (2048 // launch.threads_per_block)
-    assert load_launch(SAMPLES / f"{name}.toml", "test").blocks >= 2
+    assert load_launch(sample_file(f"{name}.toml"), "test").blocks >= 2
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ptx_leaves_what_the_reference_says(name: str) -> None:
-    launch = load_launch(SAMPLES / f"{name}.toml", "test")
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
     buffers = launch.make_buffers()
     expected = reference_outputs(launch, buffers)
     arguments = [
         buffers[a.name] if a.kind == "buffer" else np.array(launch.values[a.name], a.numpy_dtype)[()]
         for a in launch.arguments
     ]
-    interpret((SAMPLES / f"{name}.ptx").read_text(), name, launch.grid, launch.block, arguments)
+    interpret(sample_file(f"{name}.ptx").read_text(), name, launch.grid, launch.block, arguments)
     assert [str(d) for d in compare(launch, expected, buffers)] == []
 
 
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.ptx")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sample_files(".ptx"), ids=lambda p: p.stem)
 def test_ptx_names_no_folder(path: Path) -> None:
     files = [line for line in path.read_text().splitlines() if line.lstrip().startswith(".file")]
     assert files
@@ -88,7 +88,7 @@ def test_procedures_stay_out_of_line_three_calls_deep(name: str) -> None:
 
 def outputs(name: str, size: str | None = "test", **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Inputs (buffers, some replaced, and scalars) and what the reference makes of them."""
-    launch = load_launch(SAMPLES / f"{name}.toml", size)
+    launch = load_launch(sample_file(f"{name}.toml"), size)
     buffers = {**launch.make_buffers(), **changed}
     return {**buffers, **launch.values}, reference_outputs(launch, buffers)
 

@@ -11,7 +11,7 @@ from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.refused import NotImportable
 from binalloc.isa.container.files import load
 from tests.support.kits.cli import call, refused
-from tests.support.paths import SAMPLES
+from tests.support.paths import sample_file
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 REGISTERS = "{ .reg .pred %p<4>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;\n"
@@ -138,7 +138,7 @@ def test_reasons_beyond_instructions_concern_their_kernels(text: str, left: str,
 @pytest.mark.parametrize("name", ["cfd", "FDTD3d", "dxtc", "recursiveGaussian"])
 def test_every_instruction_behind_a_refused_one_is_still_looked_at(name: str) -> None:
     """Sample texts in which random instructions are refused: exactly those are told."""
-    lines = (SAMPLES / f"{name}.ptx").read_text().splitlines()
+    lines = sample_file(f"{name}.ptx").read_text().splitlines()
     rng = random.Random(len(name))
     starts = [k for k, line in enumerate(lines) if line.startswith("\t") and line.rstrip().endswith(";")]
     body = [k for k in starts if not line_is_declaration(lines[k])]

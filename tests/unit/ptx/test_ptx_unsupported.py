@@ -156,7 +156,7 @@ def test_the_code_refuses_by_known_entries_only() -> None:
 
 def test_the_page_lists_every_entry() -> None:
     text = doc.PATH.read_text()
-    assert doc.render(text) == text, "PTX.md is stale: run make docs"
+    assert doc.render(text) == text, "PTX.md is stale: run make tables"
     section = text.split("## Not supported, and said so")[1]
     for form in BY_KEY.values():
         assert f"| {form.forms} | {form.reason} | {form.instead} |" in section

@@ -1,4 +1,5 @@
-"""Dot products in SP.cu's order: 1,024 interleaved sums with one rounding a term, then halves added to halves."""
+"""Dot products in scalarProducts.cu's order: 1,024 interleaved sums with one rounding a term,
+then halves added to halves."""
 
 import numpy as np
 

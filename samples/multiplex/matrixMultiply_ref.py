@@ -1,4 +1,4 @@
-"""C = A B, every element summed over k in order with one rounding a term, as MM.cu writes it with fmaf."""
+"""C = A B, every element summed over k in order with one rounding a term, as matrixMultiply.cu writes it with fmaf."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Marching cubes over all cells at once: positions in MC.cu's roundings, normals in double precision."""
+"""Marching cubes over all cells at once: positions in marchingCubes.cu's roundings, normals in double precision."""
 
 import runpy
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 from binalloc.emulator.arithmetic.exact import fma32
 
 F = np.float32
-TABLES = runpy.run_path(str(Path(__file__).with_name("MC_tables.py")))
+TABLES = runpy.run_path(str(Path(__file__).with_name("marchingCubes_tables.py")))
 CORNERS = np.array(TABLES["CORNERS"])
 
 

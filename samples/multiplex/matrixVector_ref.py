@@ -1,4 +1,5 @@
-"""y = alpha A x + beta y, summed from left to right with one rounding a term, as MV.cu writes it with fmaf."""
+"""y = alpha A x + beta y, summed from left to right with one rounding a term,
+as matrixVector.cu writes it with fmaf."""
 
 import numpy as np
 

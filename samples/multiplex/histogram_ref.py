@@ -1,4 +1,4 @@
-"""The histogram of HG.cu, by sorting all bytes into bins at once."""
+"""The histogram of histogram.cu, by sorting all bytes into bins at once."""
 
 import numpy as np
 

@@ -6,9 +6,9 @@
 // and numbers of no cell are passed over. `field` has a point more than cells along each axis and another one on all
 // sides, rows `pitch_y` and planes `pitch_z` elements apart. A thread takes a cell: it reads its 8 corners and the 24
 // points around them, puts crossing and normal of all 12 edges into its own column of shared memory, and looks up
-// there what the triangles of its case use (MC_tables.py). Threads do not meet in the array.
+// there what the triangles of its case use (marchingCubes_tables.py). Threads do not meet in the array.
 
-#include "MC_tables.cuh"
+#include "marchingCubes_tables.cuh"
 #include "staged.cuh"
 
 constexpr int THREADS = 32;

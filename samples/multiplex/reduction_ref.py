@@ -1,4 +1,4 @@
-"""Block sums in RD.cu's order: a thread's elements one after the other, then halves added to halves."""
+"""Block sums in reduction.cu's order: a thread's elements one after the other, then halves added to halves."""
 
 import numpy as np
 

@@ -1,4 +1,5 @@
-"""The tables of marching cubes, derived from the cube: `python MC_tables.py` prints MC_tables.cuh.
+"""The tables of marching cubes, derived from the cube: `python marchingCubes_tables.py` prints
+marchingCubes_tables.cuh.
 
 Corner c of a cell lies at (c & 1, c >> 1 & 1, c >> 2 & 1); edge 4 a + k runs along axis a from the k-th corner whose
 bit a is zero. Bit c of a case is set where corner c is inside. On every face, walked around counterclockwise as seen
@@ -61,14 +62,14 @@ def triangles():
 
 
 def text():
-    """MC_tables.cuh."""
+    """marchingCubes_tables.cuh."""
     table = triangles()
     assert max(map(len, table)) == MOST
     counts = [f"    {', '.join(f'{len(row):2}' for row in table[i : i + 16])}," for i in range(0, 256, 16)]
     rows = [f"    {{{', '.join(map(str, row))}}}," for row in table]
     return "\n".join(
         [
-            "// Made by MC_tables.py, which says what corners, edges and cases are.",
+            "// Made by marchingCubes_tables.py, which says what corners, edges and cases are.",
             "",
             "#pragma once",
             "",

@@ -1,4 +1,5 @@
-"""Both passes over the whole image, each sum from the first tap to the last with one rounding a term, as in CV.cu."""
+"""Both passes over the whole image, each sum from the first tap to the last with one rounding a term,
+as in convolution.cu."""
 
 import numpy as np
 
@@ -6,7 +7,7 @@ from binalloc.emulator.arithmetic.exact import fma32
 
 F = np.float32
 RADIUS = 8
-# The same decimal digits as in CV.cu.
+# The same decimal digits as in convolution.cu.
 HALF = [0.0038155287, 0.00877944, 0.018076899, 0.03330628, 0.054912772, 0.08101504, 0.10695547, 0.12635297]
 TAPS = np.array([*HALF, 0.13357122, *reversed(HALF)], F)
 

@@ -1,0 +1,65 @@
+"""Samples are found by name in folders below the one given; a kernel's name does as well."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from binalloc.errors import UsageError
+from binalloc.launch.file import load_launch
+from binalloc.report.samples import beside, choose_samples, find_samples
+from tests.support.kits.cli import call, refused
+from tests.support.paths import SAMPLES, sample_file
+
+
+def put(folder: Path, name: str, kernel: str = "k") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.loom").write_bytes(b"")
+    (folder / f"{name}.toml").write_text(f'kernel = "{kernel}"\n')
+    return folder / name
+
+
+def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
+    found = find_samples(SAMPLES)
+    assert len(found) == 23
+    assert list(found) == sorted(found)
+    for name, path in found.items():
+        kernel = load_launch(beside(path, ".toml")).kernel
+        assert choose_samples(SAMPLES, [name, kernel]) == [path, path]
+
+
+def test_samples_are_found_in_folders_of_folders(tmp_path: Path) -> None:
+    deep, top = put(tmp_path / "a" / "b", "deep.v2"), put(tmp_path, "top")
+    (tmp_path / "no_launch_file.loom").write_bytes(b"")
+    assert find_samples(tmp_path) == {"deep.v2": deep, "top": top}
+    assert choose_samples(tmp_path, []) == [deep, top]
+
+
+def test_a_kernels_name_must_say_which_sample_is_meant(tmp_path: Path) -> None:
+    one, named = put(tmp_path, "one", "k"), put(tmp_path, "k", "other")
+    assert choose_samples(tmp_path, ["k"]) == [named]
+    put(tmp_path, "two", "other")
+    with pytest.raises(UsageError):
+        choose_samples(tmp_path, ["other"])
+    (tmp_path / "broken.toml").write_text("[")
+    (tmp_path / "broken.loom").write_bytes(b"")
+    put(tmp_path, "three", "third")
+    assert choose_samples(tmp_path, ["third", "one"]) == [tmp_path / "three", one]
+
+
+def test_two_samples_of_one_name_are_refused(tmp_path: Path) -> None:
+    put(tmp_path / "a", "same")
+    put(tmp_path / "b", "same")
+    assert "same" in refused(2, "demo", "same", "--samples", str(tmp_path))
+
+
+def test_demo_takes_either_name(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for ending in (".loom", ".toml"):
+        shutil.copy(sample_file(f"callchain{ending}"), tmp_path / "in" / f"threeProcedures{ending}")
+    shutil.copy(sample_file("callchain_ref.py"), tmp_path / "in")
+    for name in ("callchain", "threeProcedures"):
+        line = ["demo", name, "--size", "test", "--engine", "python", "--samples", str(tmp_path), "--json"]
+        assert [row["sample"] for row in call(*line).json["rows"]] == ["threeProcedures"]
