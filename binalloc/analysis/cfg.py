@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function
-from binalloc.isa.interface.view import View, successors, view
+from binalloc.isa.loom.view import View, successors, view
 from binalloc.isa.table.fields import NEVER
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from binalloc.analysis.backward import PREDICATES, Flow, Rows, literal
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.locations import PRED_BASE, PRED_MASK, location
-from binalloc.isa.interface.view import Ref
+from binalloc.isa.loom.view import Ref
 
 _PLACES = tuple(1 << (PRED_BASE + p) for p in range(PREDICATES))
 

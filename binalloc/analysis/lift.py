@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from binalloc.analysis.callgraph import CallGraph
 from binalloc.analysis.locations import LOCAL_BASE
 from binalloc.isa.instruction import NO_REGISTER
-from binalloc.isa.interface.view import REG, Memory
+from binalloc.isa.loom.view import REG, Memory
 
 MAX_WORDS = 4096
 """Words from here on are never lifted: sets of locations stay small (a CUDA stack frame of 16 KB has left registers

@@ -7,7 +7,7 @@ at 256..262, and 32-bit local-memory words lifted to values ("L") from 264 on, w
 
 from __future__ import annotations
 
-from binalloc.isa.interface.view import PRED, REG
+from binalloc.isa.loom.view import PRED, REG
 
 LOCAL = "L"
 PRED_BASE = 256

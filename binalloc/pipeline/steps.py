@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.recognise import special_register
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.recognise import special_register
+from binalloc.isa.loom.view import view
 from binalloc.models.machines.budget import Budget, shared_with_slots
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import DEFAULT_MACHINE, Machine, load_machine

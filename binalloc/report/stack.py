@@ -11,7 +11,7 @@ from typing import Any
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from binalloc.models.allocation.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
 from binalloc.report.table import table
 

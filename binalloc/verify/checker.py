@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
-from binalloc.isa.interface.view import REG, STACK_ENTRIES, View, view
+from binalloc.isa.loom.view import REG, STACK_ENTRIES, View, view
 from binalloc.isa.validate import reachable
 from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
-from binalloc.isa.interface.recognise import (
+from binalloc.isa.loom.recognise import (
     add_immediate,
     is_nop,
     predicate_pack,
@@ -20,7 +20,7 @@ from binalloc.isa.interface.recognise import (
     register_zero,
     special_register,
 )
-from binalloc.isa.interface.view import ADDRESS, PRED, REG, ConstantRead, Memory, Ref, View, constant_reads, view
+from binalloc.isa.loom.view import ADDRESS, PRED, REG, ConstantRead, Memory, Ref, View, constant_reads, view
 from binalloc.isa.table.fields import NEVER
 from binalloc.verify.lattice import PRED0, Cond, local_key, pred_key, reg_key
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.isa.interface.view import STACK_ENTRIES, successors
+from binalloc.isa.loom.view import STACK_ENTRIES, successors
 from binalloc.verify.code import Code
 from binalloc.verify.lattice import bits_of
 from binalloc.verify.product import Product

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.isa.interface.view import successors
+from binalloc.isa.loom.view import successors
 from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
 from binalloc.verify.lattice import PRED0, Names
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Module
-from binalloc.isa.interface.view import REG, View
+from binalloc.isa.loom.view import REG, View
 from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding

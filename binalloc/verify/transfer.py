@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binalloc.isa.interface.view import Ref
+from binalloc.isa.loom.view import Ref
 from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
 from binalloc.verify.lattice import (
     PRED0,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Instr, Origin
-from binalloc.isa.interface import build
-from binalloc.isa.interface.view import links, relink, rename
+from binalloc.isa.loom import build
+from binalloc.isa.loom.view import links, relink, rename
 from binalloc.isa.postdom import unusual_points
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Instr
-from binalloc.isa.interface.build import branch, nothing
-from binalloc.isa.interface.view import links, relink
+from binalloc.isa.loom.build import branch, nothing
+from binalloc.isa.loom.view import links, relink
 from binalloc.isa.table.fields import NEVER, PT
 
 

@@ -20,8 +20,8 @@ from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.interface.build import SLOT_ROW
-from binalloc.isa.interface.view import rename, view
+from binalloc.isa.loom.build import SLOT_ROW
+from binalloc.isa.loom.view import rename, view
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.validate import NAME_LIMIT, highest_register
 from binalloc.transform.allocate.callgraph import Attempt

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.view import View, successors, view
+from binalloc.isa.loom.view import View, successors, view
 from binalloc.isa.postdom import unusual_points
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from binalloc.isa.interface.view import PRED, Ref, View
+from binalloc.isa.loom.view import PRED, Ref, View
 from binalloc.isa.timing import by_scoreboard
 
 if TYPE_CHECKING:

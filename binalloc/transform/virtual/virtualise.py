@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from binalloc.analysis.locations import PRED_BASE
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY
-from binalloc.isa.interface import build
-from binalloc.isa.interface.view import ADDRESS, PRED, REG, Ref, View
+from binalloc.isa.loom import build
+from binalloc.isa.loom.view import ADDRESS, PRED, REG, Ref, View
 from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, Block, Item, Operand, Values, VCode
 from binalloc.transform.virtual.contract import Contract
 

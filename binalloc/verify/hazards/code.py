@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.view import PRED, REG, Ref, View, view
+from binalloc.isa.loom.view import PRED, REG, Ref, View, view
 from binalloc.isa.table.fields import PT
 from binalloc.isa.timing import LONGEST_STALL, UnitLatencies, by_scoreboard
 

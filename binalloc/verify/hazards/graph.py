@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.interface.view import successors
+from binalloc.isa.loom.view import successors
 from binalloc.isa.postdom import immediate_postdominators
 from binalloc.verify.hazards.code import HazardCode
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from binalloc.isa.instruction import Instr, Module
-from binalloc.isa.interface.view import Ref, View, view
+from binalloc.isa.loom.view import Ref, View, view
 
 Place = tuple[str, int]
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from binalloc.isa.instruction import Function, Instr, Module, Origin, make
-from binalloc.isa.interface.recognise import add_immediate, register_copy, special_register
-from binalloc.isa.interface.view import PRED, REG, View, links, relink, view
+from binalloc.isa.loom.recognise import add_immediate, register_copy, special_register
+from binalloc.isa.loom.view import PRED, REG, View, links, relink, view
 
 ALWAYS_WRONG = frozenset(
     (

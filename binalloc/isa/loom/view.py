@@ -1,7 +1,7 @@
 """The instruction interface: all that analyses, models, transformations and the checker may know of an instruction.
 
 Another ISA can be put under binalloc by writing this one module for it. Nothing above `binalloc.isa` compares opcode
-names, except the rewriter's `isa.interface.build`, which makes new instructions. The interface is tested by watching
+names, except the rewriter's `isa.loom.build`, which makes new instructions. The interface is tested by watching
 in the emulator which registers and predicates each opcode really reads and writes.
 """
 

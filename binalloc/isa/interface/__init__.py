@@ -1,1 +1,0 @@
-"""What the rest of the tool may know of an instruction."""
