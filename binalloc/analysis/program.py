@@ -17,6 +17,8 @@ from binalloc.analysis.liveness import Liveness, Summary, build_liveness
 from binalloc.analysis.loops import LoopNest, find_loops
 from binalloc.analysis.webs import Webs, build_webs
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.instruction_set import InstructionSet
+from binalloc.isa.sets.table import set_of
 
 
 @dataclass
@@ -59,6 +61,11 @@ class ProgramAnalysis:
     graph: CallGraph
     functions: dict[str, FunctionAnalysis]
     lifting: Lifting
+
+    @property
+    def isa(self) -> InstructionSet:
+        """The instruction set of the module."""
+        return set_of(self.module)
 
     @property
     def kernel(self) -> FunctionAnalysis:

@@ -31,7 +31,7 @@ DEFAULT_CONTROL = Control()
 class Instr:
     """An instruction: `op` its row of the table, `f` its fields, `guard`/`guard_neg` its predicate, `ctrl`.
 
-    Not changed once something has looked at it: `seen` keeps what `interface.view` made of it.
+    Not changed once something has looked at it: `seen` keeps the view that its instruction set made of it.
     """
 
     __slots__ = ("ctrl", "f", "guard", "guard_neg", "op", "seen")
@@ -54,6 +54,11 @@ class Instr:
     @property
     def name(self) -> str:
         return self.op.name
+
+    @property
+    def control(self) -> str:
+        """What it does to control flow, as `View.control` has it."""
+        return self.op.control
 
     @property
     def form(self) -> int:
@@ -251,13 +256,16 @@ class Function:
         return not self.info.is_kernel and self.origin is None
 
     def target(self, index: int) -> int:
-        """Word index in this function that the BRA at `index` jumps to (the container refuses one outside)."""
-        return index + 1 + self.instrs[index].f["target"]
+        """Word index that the branch or direct call at `index` goes to, counted from the function's first word (the
+        container refuses a branch outside)."""
+        instr = self.instrs[index]
+        return index + 1 + instr.op.distance(instr.f)
 
     def reconvergence(self, index: int) -> int | None:
         """Word index of the reconvergence point named by the BRA at `index`, or None."""
-        f = self.instrs[index].f
-        return index + 1 + f["reconv"] if f.get("diverges") else None
+        instr = self.instrs[index]
+        distance = instr.op.reconvergence(instr.f)
+        return None if distance is None else index + 1 + distance
 
 
 LAYOUT_WORDS = 8
@@ -276,7 +284,7 @@ class Module:
     `provenance` records of past rewrites.
 
     Addresses of functions are word indexes in one code space; CALL offsets are relative in it. `path` names the file
-    it came from, for messages.
+    it came from, for messages. isa: name of the instruction set.
     """
 
     functions: list[Function] = field(default_factory=list)
@@ -286,6 +294,7 @@ class Module:
     path: str = ""
     globals: list[GlobalVar] = field(default_factory=list)
     constant_vars: list[ConstantVar] = field(default_factory=list)
+    isa: str = "loom"
 
     def function(self, name: str) -> Function:
         """The function of that name; KeyError if there is none."""
@@ -306,7 +315,7 @@ class Module:
 
     def callee(self, fn: Function, index: int) -> Function | None:
         """The function that the CALL at `index` of `fn` enters, or None where the offset hits no function's start."""
-        return self.at(fn.address + index + 1 + fn.instrs[index].f["target"])
+        return self.at(fn.address + fn.target(index))
 
     def layout(self, at: Mapping[str, int] | None = None) -> None:
         """Assign addresses: functions one after the other, each start a multiple of `LAYOUT_WORDS`. at: addresses of

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.loom.recognise import special_register
-from binalloc.isa.loom.view import view
+from binalloc.isa.interface.places import SLOT_ROW
+from binalloc.isa.sets.table import set_of, view
 from binalloc.models.machines.budget import Budget, shared_with_slots
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import DEFAULT_MACHINE, Machine, load_machine
@@ -181,7 +181,7 @@ def make_version(module: Module, request: Request) -> Version:
     """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it."""
     kernel = module.function(request.kernel)
     threads = block_threads(kernel, request.launch)
-    slots = kernel.info.slot_bytes // 128
+    slots = kernel.info.slot_bytes // SLOT_ROW
     shared = shared_with_slots(user_shared(kernel, request.launch), threads, slots)
     occupancy = request.machine.occupancy(kernel.info.registers, shared, threads)
     if occupancy.blocks_per_sm == 0:
@@ -228,14 +228,14 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
-    from binalloc.isa.container.files import read_module, write_module
     from binalloc.transform.rewrite.rewrite import rewrite_kernel as rewrite
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
 
     result = rewrite(module, request.kernel, registers, slots, allocator or request.allocator)
     # What is proven is what will be written: the bytes, as a reader finds them.
-    rewritten = read_module(write_module(schedule(result.module, request.machine)), module.path)
+    isa = set_of(module)
+    rewritten = isa.read(isa.write(schedule(result.module, request.machine)), module.path)
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
@@ -283,9 +283,11 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
                 found=f"a read of {read['place']}",
                 remedy="Initialise it in the source.",
             )
+    isa = set_of(module)
     for function in reachable(module, request.kernel):
         for index, instr in enumerate(function.instrs):
-            if (asked := special_register(instr)) in ("SR_SLOTBASE", "SR_TOTAL_SMEM"):
+            asked = isa.special_register(instr)
+            if asked in (isa.limits.slot_base, isa.limits.shared_size):
                 return Refused(
                     f"{request.kernel} reads {asked}, which is another with slots",
                     file=module.path or None,

@@ -11,12 +11,12 @@ from typing import Any
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.loom.view import view
+from binalloc.isa.interface.places import REG, SLOT_ROW, WORD
+from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
 from binalloc.report.table import table
 
 Json = dict[str, Any]
-ROW = 128
 
 
 def stack_of(module: Module, kernel: str) -> Json:
@@ -33,7 +33,7 @@ def stack_of(module: Module, kernel: str) -> Json:
             "register_stack": layouts.register_stack.depth,
             "moving_stack": layouts.moving_stack.depth,
         },
-        "frames": {name: [f"L[{4 * word:#x}]" for word in words] for name, words in frames.items()},
+        "frames": {name: [f"L[{WORD * word:#x}]" for word in words] for name, words in frames.items()},
         "layouts": [_layout(x) for x in (layouts.traditional, layouts.register_stack, layouts.moving_stack)],
         "not_lifted": program.lifting.reasons,
         "slots": _slots(program),
@@ -88,7 +88,7 @@ def _slots(program: ProgramAnalysis) -> Json | None:
     functions = []
     for name in program.graph.functions:
         fn = program[name].fn
-        rows = sorted({offset // ROW for offset in _spill_offsets(fn, "shared")})
+        rows = sorted({offset // SLOT_ROW for offset in _spill_offsets(fn, "shared")})
         shifts = [
             {"index": s.index, "callee": s.callee, "slots": _shift(fn, s.index, info.slot_pointer)}
             for s in program.graph.sites[name]
@@ -96,7 +96,7 @@ def _slots(program: ProgramAnalysis) -> Json | None:
         functions.append({"function": name, "rows": rows, "calls": shifts})
     return {
         "bytes_per_warp": info.slot_bytes,
-        "slots": info.slot_bytes // ROW,
+        "slots": info.slot_bytes // SLOT_ROW,
         "pointer": None if info.slot_pointer == NO_REGISTER else f"R{info.slot_pointer}",
         "functions": functions,
     }
@@ -114,10 +114,9 @@ def _shift(fn: Function, call: int, pointer: int) -> int:
         v = view(fn.instrs[index])
         if v.control:
             return 0
-        if any(d.file == "R" and pointer in d.registers() for d in v.defs):
-            amount = fn.instrs[index].f.get("imm", 0)
-            signed = amount - (1 << 32) if amount >> 31 else amount
-            return max(0, signed) // ROW
+        if any(d.file == REG and pointer in d.registers() for d in v.defs):
+            added = set_of(v.instr).add_immediate(v.instr)
+            return max(0, added[2]) // SLOT_ROW if added is not None else 0
     return 0
 
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.isa.loom.view import STACK_ENTRIES, successors
+from binalloc.isa.interface.places import LANES, STACK_ENTRIES
+from binalloc.isa.interface.view import successors
 from binalloc.verify.code import Code
 from binalloc.verify.lattice import bits_of
 from binalloc.verify.product import Product
 
-LANES = 32
 MANY = 1 << 20
 MOST_CALLS = 2
 SHALLOW = STACK_ENTRIES - 1 - 2 * (LANES - 1)

@@ -2,7 +2,7 @@
 
 Needs only integers; knows no instructions. Two kinds of names:
 
-*Original places* and constants are bit positions ("columns"). `Names` hands them out: registers 0..254, predicates,
+*Original places* and constants are bit positions ("columns"). `Names` hands them out: registers, predicates,
 words of local memory, slot rows, then tokens. A token is a value that never changes: a constant instruction's result,
 or the slot pointer at a function's entry plus a number of bytes.
 
@@ -29,6 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, WORD
+
 Cond = tuple[int, bool]
 Conds = frozenset[Cond]
 Facts = dict[Conds, int]
@@ -36,11 +38,8 @@ Facts = dict[Conds, int]
 MAX_LITERALS = 2  # predicates that one conditional fact may depend on
 MAX_FACTS = 16  # conditional facts kept for one row
 
-PRED0 = 256
-WORD0 = 264
-
 ZERO = ("zero",)
-"""Key of the token of the value zero, as RZ gives it."""
+"""Key of the token of the value zero, as a zero register gives it."""
 
 DEFINED = 512 << 3
 """An imaginary row that holds the original places which something has written on every way (under a condition, those
@@ -58,11 +57,11 @@ def reg_key(index: int) -> int:
 
 
 def pred_key(index: int) -> int:
-    return (PRED0 + index) << 3
+    return (PRED_BASE + index) << 3
 
 
 def local_key(word: int) -> int:
-    """Row of the local word at byte address 4 * word."""
+    """Row of the local word at byte address WORD * word."""
     return (LOCAL0 + word) << 3
 
 
@@ -102,9 +101,9 @@ def row_name(key: int) -> str:
     elif loc >= CONST0:
         name = f"constant {loc - CONST0}"
     elif loc >= LOCAL0:
-        name = f"local[{4 * (loc - LOCAL0)}]"
-    elif loc >= PRED0:
-        name = f"P{loc - PRED0}"
+        name = f"local[{WORD * (loc - LOCAL0)}]"
+    elif loc >= PRED_BASE:
+        name = f"P{loc - PRED_BASE}"
     else:
         name = f"R{loc}"
     return f"{name} bit {sub - 1}" if sub else name
@@ -122,9 +121,9 @@ class Names:
     """Bit positions of original places and tokens. words: the 4-byte words of original local memory to follow."""
 
     def __init__(self, words: Iterable[int] = ()) -> None:
-        self.words = {w: WORD0 + i for i, w in enumerate(sorted(set(words)))}
+        self.words = {w: LOCAL_BASE + i for i, w in enumerate(sorted(set(words)))}
         self._word_list = sorted(self.words)
-        self._first_token = WORD0 + len(self.words)
+        self._first_token = LOCAL_BASE + len(self.words)
         self.places = (1 << self._first_token) - 1
         self._tokens: dict[tuple[object, ...], int] = {}
         self._token_list: list[tuple[object, ...]] = []
@@ -164,9 +163,9 @@ class Names:
             assert isinstance(signature, tuple)
             values = [f"{p[0]}={p[1]}" for p in signature[1:] if p[1] not in ("place", "zero", 0)]
             return f"constant {signature[0]}({', '.join(values)})"
-        if bit >= WORD0:
-            return f"local[{4 * self._word_list[bit - WORD0]}]"
-        return f"P{bit - PRED0}" if bit >= PRED0 else f"R{bit}"
+        if bit >= LOCAL_BASE:
+            return f"local[{WORD * self._word_list[bit - LOCAL_BASE]}]"
+        return f"P{bit - PRED_BASE}" if bit >= PRED_BASE else f"R{bit}"
 
     def describe(self, mask: int) -> str:
         names = [self.name(b) for b in bits_of(mask)]

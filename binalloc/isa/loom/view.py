@@ -1,17 +1,13 @@
-"""The instruction interface: all that analyses, models, transformations and the checker may know of an instruction.
-
-Another ISA can be put under binalloc by writing this one module for it. Nothing above `binalloc.isa` compares opcode
-names, except the rewriter's `isa.loom.build`, which makes new instructions. The interface is tested by watching
-in the emulator which registers and predicates each opcode really reads and writes.
-"""
+"""What Loom's instructions read, write and do: their views, and how their operands and branches are changed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Instr
-from binalloc.isa.table.fields import PT
+from binalloc.isa.interface.places import PRED, PREDICATES, REG
+from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
+from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
     ATOMIC_OPS,
@@ -24,95 +20,6 @@ from binalloc.isa.table.opcodes import (
     WIDTH_BYTES,
     Operand,
 )
-
-RZ = 255
-REG = "R"
-PRED = "P"
-STACK_ENTRIES = 64
-"""Entries of a warp's reconvergence stack."""
-ADDRESS = "ra"
-"""Field of the register that a memory access takes its address from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """A register or predicate operand. `units` consecutive 32-bit registers from `index`, aligned to `units`.
-
-    field: the field to change in order to rename it; "" where the position is fixed by the encoding (P2R, R2P masks).
-    """
-
-    file: str
-    index: int
-    units: int
-    field: str
-
-    def registers(self) -> range:
-        return range(self.index, self.index + self.units)
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A memory access. space: global, shared, local, const, generic, texture. access: load, store, atomic.
-
-    size in bytes; offset in bytes; base is the address Ref or None (absolute); spill: carries .SPILL; data: the Refs
-    stored; bank: constant bank.
-    """
-
-    space: str
-    access: str
-    size: int
-    offset: int
-    base: Ref | None
-    spill: bool = False
-    bank: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantRead:
-    """`size` bytes of constant bank `bank` from byte `offset`; indexed: at a register's distance from there."""
-
-    bank: int
-    offset: int
-    size: int
-    indexed: bool = False
-
-
-@dataclass(slots=True)
-class View:
-    """An instruction as analyses see it; not to be changed.
-
-    defs, uses: Refs in operand order, RZ and PT left out; the guard is not among the uses, but in `guard`.
-    guard: (predicate, negated) or None; with a guard, defs do not kill. control: "" for plain instructions, else
-    branch, call, call_indirect, return, exit, barrier, fence, warpsync, alloc, free, relssp. pure: no effect but its
-    defs, which depend on its uses alone (same thread, same launch): may be recomputed or removed. constant: pure and
-    without uses: rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across
-    control flow. unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with
-    modifiers and immediates, everything but registers, guard, control code, branch offsets and
-    memory-offset-free; equal signatures and equal inputs give equal results. copy: unguarded plain copy of one register
-    (a use) into another (the def).
-    """
-
-    defs: tuple[Ref, ...]
-    uses: tuple[Ref, ...]
-    guard: tuple[int, bool] | None
-    control: str
-    memory: Memory | None
-    unit: str
-    variable: bool
-    pure: bool
-    constant: bool
-    convergent: bool
-    instr: Instr = field(repr=False, compare=False)
-    copy: bool = False
-    _signature: tuple[object, ...] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def signature(self) -> tuple[object, ...]:
-        """Worked out when it is first asked for: most views never are."""
-        if self._signature is None:
-            self._signature = signature(self.instr)
-        return self._signature
-
 
 _READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
 _CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC"))
@@ -153,6 +60,7 @@ def _view(instr: Instr) -> View:
         pure and not uses and guard is None,
         op.name in _CONVERGENT,
         instr,
+        signature,
         op.name == "MOV" and guard is None and len(defs) == len(uses) == 1,
     )
 
@@ -187,7 +95,7 @@ def _operand(o: Operand, instr: Instr, defs: list[Ref], uses: list[Ref]) -> None
         if not f["cimm"]:
             _add(uses, REG, f["rc"], 1, "rc")
     elif o.name == "pmask":
-        refs = [Ref(PRED, i, 1, "") for i in range(7) if f["pmask"] >> i & 1]
+        refs = [Ref(PRED, i, 1, "") for i in range(PREDICATES) if f["pmask"] >> i & 1]
         (uses if instr.op.name == "P2R" else defs).extend(refs)
 
 
@@ -288,10 +196,17 @@ def relink(instr: Instr, offsets: dict[str, int]) -> Instr:
     return rename(instr, offsets)
 
 
-def successors(control: str, guarded: bool) -> tuple[bool, bool]:
-    """(falls through, jumps) for a control kind: RET and EXIT fall through only under a guard; calls fall through."""
-    if control == "branch":
-        return guarded, True
-    if control in ("return", "exit"):
-        return guarded, False
-    return True, False
+def recall(instr: Instr, distance: int) -> Instr:
+    """The direct call with another distance to its callee: words relative to the next instruction."""
+    return rename(instr, {"target": distance})
+
+
+def alike(one: Instr, other: Instr) -> bool:
+    """Whether two instructions say the same, but for their control codes and how far a call goes."""
+    if (one.op.code, one.guard, one.guard_neg) != (other.op.code, other.guard, other.guard_neg):
+        return False
+    return _but_distance(one) == _but_distance(other)
+
+
+def _but_distance(instr: Instr) -> dict[str, int]:
+    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != "call"}

@@ -13,7 +13,7 @@ from binalloc.isa.instruction import Function, Module, code_end
 
 def by_address(module: Module) -> bool:
     """Whether any function of `module` calls by a code address."""
-    return any(instr.op.control == "call_indirect" for fn in module for instr in fn.instrs)
+    return any(instr.control == "call_indirect" for fn in module for instr in fn.instrs)
 
 
 def place(original: Module, module: Module, kept: set[str]) -> None:

@@ -20,10 +20,9 @@ from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.loom.build import SLOT_ROW
-from binalloc.isa.loom.view import rename, view
-from binalloc.isa.table.fields import FIELDS
-from binalloc.isa.validate import NAME_LIMIT, highest_register
+from binalloc.isa.interface.places import SLOT_ROW, WORD
+from binalloc.isa.sets.table import set_of, view
+from binalloc.isa.validate import NAME_LIMIT
 from binalloc.transform.allocate.callgraph import Attempt
 from binalloc.transform.allocate.exact import ExactReport
 from binalloc.transform.allocate.registers import Infeasible
@@ -32,9 +31,6 @@ from binalloc.transform.allocators.table import DEFAULT, find_allocator
 from binalloc.transform.rewrite.code_space import by_address, place
 from binalloc.transform.rewrite.emit import CallPlan, Emitted, MemoryPlan, emit
 from binalloc.transform.rewrite.normalise import Normalised, expand_guarded_calls
-
-MAX_REGISTERS = 255
-WORD = 4
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def rewrite_kernel(
 
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = DEFAULT) -> int:
     """The fewest registers for which `rewrite` succeeds (with what it spills going to slots or local memory)."""
-    low, high = 0, MAX_REGISTERS
+    low, high = 0, set_of(module).limits.registers
     while high - low > 1:
         middle = (low + high) // 2
         try:
@@ -89,8 +85,9 @@ def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: st
 
 
 def _check(module: Module, kernel: str, registers: int, slots: int) -> None:
-    if not 1 <= registers <= MAX_REGISTERS:
-        raise UsageError("no such number of registers", found=registers, expected=f"1 to {MAX_REGISTERS}")
+    most = set_of(module).limits.registers
+    if not 1 <= registers <= most:
+        raise UsageError("no such number of registers", found=registers, expected=f"1 to {most}")
     if slots < 0:
         raise UsageError("no such number of slots", found=slots, expected="0 or more")
     require_rewritable(module, kernel)
@@ -128,7 +125,7 @@ def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:
     for fn in module:
         found = {}
         for index, old in enumerate(normalised[fn.name].origin):
-            if old >= 0 and fn.instrs[old].op.control == "call":
+            if old >= 0 and fn.instrs[old].control == "call":
                 callee = module.callee(fn, old)
                 if callee is not None:
                     found[index] = callee.name
@@ -140,10 +137,11 @@ def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:
 
 def _link_calls(module: Module, calls: dict[str, dict[int, str]]) -> None:
     """Set every call's offset from its callee's address."""
+    isa = set_of(module)
     address = {fn.name: fn.address for fn in module}
     for fn in module:
         for index, callee in calls.get(fn.name, {}).items():
-            fn.instrs[index] = rename(fn.instrs[index], {"target": address[callee] - fn.address - index - 1})
+            fn.instrs[index] = isa.recall(fn.instrs[index], address[callee] - fn.address - index - 1)
 
 
 def _assemble(module: Module, kernel: str, work: _Rewriting) -> Module:
@@ -176,7 +174,7 @@ def _assemble(module: Module, kernel: str, work: _Rewriting) -> Module:
 
 def _require_reach(module: Module, kernel: str, base: int, spilled: int) -> None:
     """Spill words lie behind the local frames; an access names their place as a constant."""
-    most = FIELDS["moff"].maximum - WORD + 1
+    most = set_of(module).limits.frame_reach
     if spilled and base + spilled > most:
         raise Refused(
             "spill code cannot reach behind so much local memory of the kernel's own",
@@ -209,7 +207,7 @@ def _emit(work: _Rewriting, name: str, kernel: str, base: int) -> Emitted:
         needed = plan.procedures[site.callee].need > 0
         moves = [(m.source, m.target) for m in site.moves] if needed else []
         memory.calls.append(CallPlan(site.shift if needed else 0, moves))
-    return emit(attempt.allocations[name], work.normalised[name], memory, attempt.scratch[name])
+    return emit(attempt.program.isa, attempt.allocations[name], work.normalised[name], memory, attempt.scratch[name])
 
 
 def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str, str], set[str]]:
@@ -248,7 +246,7 @@ def _closure(module: Module, fn: Function) -> set[str]:
 def _callees(module: Module, fn: Function) -> dict[int, str]:
     out = {}
     for index, instr in enumerate(fn.instrs):
-        if instr.op.control == "call":
+        if instr.control == "call":
             callee = module.callee(fn, index)
             if callee is not None:
                 out[index] = callee.name
@@ -257,7 +255,7 @@ def _callees(module: Module, fn: Function) -> dict[int, str]:
 
 def _record(out: Module, kernel: str, names: dict[str, str], plan: Plan, local_bytes: int) -> None:
     """Registers, slots and local bytes in every rewritten function's info; the kernel's cover the call graph."""
-    used = {old: highest_register(out.function(new).instrs) + 1 for old, new in names.items()}
+    used = {old: set_of(out).highest_register(out.function(new).instrs) + 1 for old, new in names.items()}
     for old, new in names.items():
         fn = out.function(new)
         fn.info = replace(fn.info, registers=used[old], machine="")

@@ -59,7 +59,7 @@ def test_reconvergence_point_starts_a_block() -> None:
     branch = make("BRA", target=1, diverges=1, reconv=2, guard=(0, False))
     cfg = build_cfg(Function("k", [branch, const(0), const(1), const(2), leave()]))
     assert spans(cfg) == [(0, 1), (1, 2), (2, 3), (3, 5)]
-    assert cfg.reconv == {0: 3}
+    assert cfg.points == {0: 3}
 
 
 def test_unreachable_blocks_are_listed_and_left_out_of_orders() -> None:
