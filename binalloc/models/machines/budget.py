@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from binalloc.isa.interface.places import LANES, SLOT_ROW
 from binalloc.models.machines.occupancy import registers_for_blocks, shared_bytes_for_blocks
 from binalloc.models.machines.reader import Machine
-
-SLOT_ROW = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ def shared_with_slots(user_shared: int, threads: int, slots: int) -> int:
     """Shared bytes per block when each thread has `slots` slots."""
     if slots == 0:
         return user_shared
-    return slot_region(user_shared) + SLOT_ROW * slots * -(-threads // 32)
+    return slot_region(user_shared) + SLOT_ROW * slots * -(-threads // LANES)
 
 
 def budget_for_blocks(machine: Machine, threads: int, user_shared: int, blocks: int) -> Budget | None:
@@ -52,7 +51,7 @@ def slots_for_blocks(machine: Machine, threads: int, user_shared: int, registers
     shared = shared_bytes_for_blocks(machine, threads, registers, blocks)
     if shared is None or shared < user_shared:
         return None
-    slots = max(0, (shared - slot_region(user_shared)) // (SLOT_ROW * -(-threads // 32)))
+    slots = max(0, (shared - slot_region(user_shared)) // (SLOT_ROW * -(-threads // LANES)))
     while slots and not _resident(machine, threads, registers, shared_with_slots(user_shared, threads, slots), blocks):
         slots -= 1
     return slots
