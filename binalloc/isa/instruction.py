@@ -317,6 +317,24 @@ class Module:
         """The function that the CALL at `index` of `fn` enters, or None where the offset hits no function's start."""
         return self.at(fn.address + fn.target(index))
 
+    def reached(self, root: Function, *, by_address: bool = True) -> list[Function]:
+        """`root` and every function that its calls reach, in file order. by_address: an indirect call reaches all that
+        are addressable."""
+        starts = {fn.address: fn for fn in self.functions}
+        seen = {root.name}
+        work = [root]
+        while work:
+            fn = work.pop()
+            calls = [i for i, instr in enumerate(fn.instrs) if instr.control == "call"]
+            entered = [starts.get(fn.address + fn.target(i)) for i in calls]
+            if by_address and any(instr.control == "call_indirect" for instr in fn.instrs):
+                entered += [f for f in self.functions if f.addressable]
+            for callee in entered:
+                if callee is not None and callee.name not in seen:
+                    seen.add(callee.name)
+                    work.append(callee)
+        return [fn for fn in self.functions if fn.name in seen]
+
     def layout(self, at: Mapping[str, int] | None = None) -> None:
         """Assign addresses: functions one after the other, each start a multiple of `LAYOUT_WORDS`. at: addresses of
         functions (by name) that have a place of their own; whether that is possible, `validate_module` tells."""

@@ -65,41 +65,17 @@ def highest_register(instrs: Iterable[Instr]) -> int:
     return top
 
 
-def callees(module: Module, fn: Function) -> list[int]:
-    """Addresses called directly by `fn`, in code order."""
-    return [
-        fn.address + i + 1 + ins.f["target"] for i, ins in enumerate(fn.instrs) if ins.op.control == "call"
-    ]
-
-
-def reachable(module: Module, root: Function) -> list[Function]:
-    """`root` and every function its calls reach, in file order: indirect ones reach all that are addressable."""
-    by_address = {fn.address: fn for fn in module.functions}
-    seen = {root.name}
-    work = [root]
-    while work:
-        fn = work.pop()
-        entered = [by_address.get(address) for address in callees(module, fn)]
-        if any(ins.op.control == "call_indirect" for ins in fn.instrs):
-            entered += [f for f in module.functions if f.addressable]
-        for callee in entered:
-            if callee is not None and callee.name not in seen:
-                seen.add(callee.name)
-                work.append(callee)
-    return [fn for fn in module.functions if fn.name in seen]
-
-
 def fill_resources(module: Module, registers: list[Function], shared: list[Function]) -> None:
     """Set info.registers of `registers` and info.shared_bytes of `shared` to what the code needs: a kernel's whole
     call graph, a function's own."""
     own_registers = {fn.name: max(highest_register(fn.instrs) + 1, 0) for fn in module.functions}
     own_shared = {fn.name: max((v.offset + v.size for v in fn.shared), default=0) for fn in module.functions}
     for fn in registers:
-        fns = reachable(module, fn) if fn.info.is_kernel else [fn]
+        fns = module.reached(fn) if fn.info.is_kernel else [fn]
         extra = [r + 1 for r in (fn.info.local_stack, fn.info.slot_pointer) if r != NO_REGISTER]
         fn.info.registers = max([own_registers[g.name] for g in fns] + extra)
     for fn in shared:
-        fns = reachable(module, fn) if fn.info.is_kernel else [fn]
+        fns = module.reached(fn) if fn.info.is_kernel else [fn]
         fn.info.shared_bytes = max(own_shared[g.name] for g in fns)
 
 
@@ -311,7 +287,7 @@ def _resources(module: Module, fn: Function, highest: dict[str, int], check: _Ch
         check.fail("info, registers", "fewer than the code uses", info.registers, f"at least {own}")
     if not info.is_kernel:
         return
-    for callee in reachable(module, fn):
+    for callee in module.reached(fn):
         need = highest[callee.name] + 1
         if info.registers < need:
             check.fail(

@@ -46,7 +46,6 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import View
 from binalloc.isa.sets.table import set_of, view
-from binalloc.isa.validate import reachable
 from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
@@ -123,7 +122,7 @@ class _Checker:
             self.errors[finding] = None
         self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
         self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
-        views = [v for fn in reachable(self.original, old) for v in _views(fn)]
+        views = [v for fn in self.original.reached(old) for v in _views(fn)]
         self.follow = not _spills(views)
         self.stack = _never_written(old.info.local_stack, views)
         root = self._pair(old, new, ())

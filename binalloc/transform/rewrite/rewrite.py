@@ -105,7 +105,7 @@ def require_rewritable(module: Module, kernel: str) -> None:
             found=f"{info.slot_bytes // SLOT_ROW} slots, {info.spill_local} spill bytes",
             remedy="Rewrite the original binary (its hash is in the provenance note).",
         )
-    for name in sorted(_closure(module, module.function(kernel))):
+    for name in sorted(fn.name for fn in module.reached(module.function(kernel), by_address=False)):
         for index, instr in enumerate(module.function(name).instrs):
             memory = view(instr).memory
             if memory is not None and memory.spill:
@@ -218,7 +218,7 @@ def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str,
     for fn in module:
         if fn.name == kernel or (fn.name in ours and not fn.info.is_kernel):
             continue
-        shared |= _closure(module, fn) & ours
+        shared |= ours & {f.name for f in module.reached(fn, by_address=False)}
     taken = {fn.name for fn in module}
     names = {}
     for name in sorted(ours):
@@ -230,17 +230,6 @@ def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str,
         names[name] = clone if name in shared else name
         taken.add(names[name])
     return names, shared
-
-
-def _closure(module: Module, fn: Function) -> set[str]:
-    seen = {fn.name}
-    work = [fn]
-    while work:
-        here = work.pop()
-        for callee in sorted(set(_callees(module, here).values()) - seen):
-            seen.add(callee)
-            work.append(module.function(callee))
-    return seen
 
 
 def _callees(module: Module, fn: Function) -> dict[int, str]:
