@@ -7,6 +7,7 @@ that is always zero and a predicate that always holds are constants, not locatio
 
 from __future__ import annotations
 
+from binalloc.bitset import bits
 from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL_BASE, MOST_REGISTERS, PRED, PRED_BASE, REG, WORD
 
 LOCAL = "L"
@@ -36,16 +37,6 @@ def name_of(loc: int) -> str:
     """"R5", "P0", or "L[0x10]" (byte offset of a local word)."""
     file = file_of(loc)
     return f"L[{WORD * index_of(loc):#x}]" if file == LOCAL else f"{file}{index_of(loc)}"
-
-
-def bits(mask: int) -> list[int]:
-    """The locations in a set, ascending. O(number of members)."""
-    out = []
-    while mask:
-        low = mask & -mask
-        out.append(low.bit_length() - 1)
-        mask ^= low
-    return out
 
 
 def names(mask: int) -> list[str]:

@@ -24,8 +24,9 @@ from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, SLOT_ROW, TRUE
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
-from binalloc.verify.lattice import Names, State, meet, pred_key, reg_key, shift_slots, slot_key, slot_of
+from binalloc.verify.lattice import State, meet
 from binalloc.verify.lockstep import Block, Edge, Node, Position
+from binalloc.verify.names import Names, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 from binalloc.verify.transfer import Effects, Steps

@@ -50,7 +50,8 @@ from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, coll
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.footprint import Footprint, footprint
-from binalloc.verify.lattice import Names, State, reg_key
+from binalloc.verify.lattice import State
+from binalloc.verify.names import Names, reg_key
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import (

@@ -14,7 +14,8 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Instr
 from binalloc.isa.interface.places import PRED, PRED_BASE, REG, WORD
 from binalloc.isa.interface.view import NEVER, ConstantRead, Memory, Ref, View
 from binalloc.isa.sets.table import set_of
-from binalloc.verify.lattice import Cond, local_key, pred_key, reg_key
+from binalloc.verify.lattice import Cond
+from binalloc.verify.names import local_key, pred_key, reg_key
 
 
 def ref_bits(ref: Ref) -> list[int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from binalloc.isa.interface.places import PRED_BASE
 from binalloc.isa.interface.view import successors
 from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
-from binalloc.verify.lattice import Names
+from binalloc.verify.names import Names
 
 
 @dataclass

@@ -27,18 +27,8 @@ from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, TRUE, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
-from binalloc.verify.lattice import (
-    ZERO,
-    Cond,
-    Names,
-    State,
-    meet,
-    pred_key,
-    reg_key,
-    row_name,
-    slot_key,
-    slot_of,
-)
+from binalloc.verify.lattice import Cond, State, meet
+from binalloc.verify.names import ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.report import Finding
 
 

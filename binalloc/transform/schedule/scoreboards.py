@@ -17,9 +17,10 @@ else a free one is taken; else the one where sharing delays least (`_sharing_cos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from binalloc.bitset import bits
 from binalloc.isa.timing import NO_SCOREBOARD, SCOREBOARDS
 from binalloc.transform.schedule.graph import InstrGraph
 from binalloc.transform.schedule.timing import Timing
@@ -34,14 +35,6 @@ class Scoreboards:
     wbar: list[int]
     rbar: list[int]
     wait: list[int]
-
-
-def bits(mask: int) -> Iterator[int]:
-    """Positions of the one bits of `mask`, ascending."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 class _Tokens:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from binalloc.bitset import bits
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.places import PRED, REG, TRUE
@@ -132,6 +133,6 @@ def _guard(v: View) -> int:
 
 def names(mask: int) -> list[str]:
     """The places of `mask` as assembly names them, predicates last."""
-    found = [k for k in range(mask.bit_length()) if mask >> k & 1]
+    found = bits(mask)
     registers = [f"R{k - FIRST_REGISTER}" for k in found if k >= FIRST_REGISTER]
     return registers + [f"P{k}" for k in found if k < FIRST_REGISTER]
