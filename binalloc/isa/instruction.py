@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from binalloc.isa.table.fields import NO_BARRIER, PT
+from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.opcodes import OPCODES, OpSpec
 
 
@@ -131,7 +131,7 @@ def default_fields(op: OpSpec, given: Mapping[str, int]) -> dict[str, int]:
     return f
 
 
-_FIELD_DEFAULTS = dict.fromkeys(("rd", "ra", "rb", "rc"), 255) | dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), PT)
+_FIELD_DEFAULTS = dict.fromkeys(("rd", "ra", "rb", "rc"), RZ) | dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), PT)
 
 
 @dataclass

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.instruction import (
+    NO_REGISTER,
     ConstantVar,
     Function,
     FunctionInfo,
@@ -215,7 +216,7 @@ class _Assembler:
 
     def _do_registers(self, line: Line) -> None:
         body = self._need_body()
-        body.fn.info.registers = self._number(line, 0, 255)
+        body.fn.info.registers = self._number(line, 0, NO_REGISTER)
         body.registers_given = True
 
     def _do_block(self, line: Line) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from binalloc.isa.instruction import DEFAULT_CONTROL, Control, Instr
-from binalloc.isa.table.fields import PT
+from binalloc.isa.table.fields import NO_BARRIER, PT
 from binalloc.isa.table.mnemonics import BadMnemonic, parse_mnemonic
 from binalloc.isa.text.arguments import parse_arg, parse_args, parse_label
 from binalloc.isa.text.line import PREDICATES, Line
 from binalloc.isa.text.operands import Builder, Fixup
+from binalloc.isa.timing import LONGEST_STALL, SCOREBOARDS
+
+_LAST = SCOREBOARDS - 1
 
 
 def parse_control(line: Line) -> Control:
@@ -28,14 +31,14 @@ def parse_control(line: Line) -> Control:
         if value.kind != "int" or not value.text.isdigit():
             line.unexpected("a number" if key.text in ("stall", "wr", "rd") else "digits")
         line.at += 1
-        top = {"stall": 15, "wr": 5, "rd": 5, "wait": 5, "reuse": 3}[key.text]
+        top = {"stall": LONGEST_STALL, "wr": _LAST, "rd": _LAST, "wait": _LAST, "reuse": 3}[key.text]
         parts = [int(value.text)] if key.text in ("stall", "wr", "rd") else [int(d) for d in value.text]
         if max(parts) > top or len(set(parts)) != len(parts):
             line.place.fail(value.column, f"{key.text} out of range", found=value.text, expected=f"0..{top}, each once")
         seen[key.text] = parts[0] if key.text in ("stall", "wr", "rd") else sum(1 << d for d in parts)
     return Control(
-        seen.get("stall", 1), seen.get("yield", 1), seen.get("wr", 7), seen.get("rd", 7), seen.get("wait", 0),
-        seen.get("reuse", 0),
+        seen.get("stall", 1), seen.get("yield", 1), seen.get("wr", NO_BARRIER), seen.get("rd", NO_BARRIER),
+        seen.get("wait", 0), seen.get("reuse", 0),
     )  # fmt: skip
 
 

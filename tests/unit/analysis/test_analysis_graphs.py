@@ -8,9 +8,10 @@ import pytest
 
 from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.cfg import Cfg, build_cfg
-from binalloc.analysis.dominators import NONE, dominators, post_dominators
+from binalloc.analysis.dominators import dominators, post_dominators
 from binalloc.analysis.loops import find_loops
 from binalloc.analysis.program import analyse
+from binalloc.dominance import NONE
 from binalloc.errors import MalformedInput, Refused, UsageError
 from binalloc.isa.instruction import Function, FunctionInfo, make
 from tests.support.programs.analysis import Line, add, bra, call, const, function, leave, module, ret
