@@ -73,9 +73,9 @@ class Code:
         self.packs: list[tuple[int, int, int] | None] = []
         self.unpacks: list[tuple[int, int] | None] = []
         self.reads: list[tuple[ConstantRead, ...]] = []
-        for i, instr in enumerate(fn.instrs):
+        known = [(set_of(instr), instr) for instr in fn.instrs]
+        for i, (isa, instr) in enumerate(known):
             try:
-                isa = set_of(instr)
                 self.views.append(isa.view(instr))
                 self.copies.append(isa.register_copy(instr))
                 self.adds.append(isa.add_immediate(instr))
@@ -84,9 +84,9 @@ class Code:
                 self.reads.append(isa.constant_reads(instr))
             except (KeyError, IndexError) as e:
                 raise Malformed(f"{fn.name}+{i} {instr.name} has reserved or missing fields: {e}") from e
-        self.special = [set_of(i).special_register(i) for i in fn.instrs]
-        self.zeros = [set_of(i).register_zero(i) for i in fn.instrs]
-        self.nops = [set_of(i).is_nop(i) for i in fn.instrs]
+        self.special = [isa.special_register(instr) for isa, instr in known]
+        self.zeros = [isa.register_zero(instr) for isa, instr in known]
+        self.nops = [isa.is_nop(instr) for isa, instr in known]
         self.locals = [None if self.opaque(i) else _local_access(v, stack) for i, v in enumerate(self.views)]
 
     def __len__(self) -> int:

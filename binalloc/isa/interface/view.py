@@ -76,8 +76,9 @@ class View:
     without uses: rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across
     control flow. unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with
     modifiers and immediates, everything but registers, guard, control code, branch offsets and
-    memory-offset-free; equal signatures and equal inputs give equal results. copy: unguarded plain copy of one register
-    (a use) into another (the def). sign: what works the signature out.
+    memory-offset-free; equal signatures and equal inputs give equal results. Its first part is the operation's name,
+    the others are pairs (what, value), "zero" or "place" for an operand that is a constant or has a place. copy:
+    unguarded plain copy of one register (a use) into another (the def). sign: what works the signature out.
     """
 
     defs: tuple[Ref, ...]

@@ -24,9 +24,13 @@ def _refs(names: tuple[str, ...], f: dict[str, int]) -> list[Ref]:
 
 
 def _signature(instr: Instr) -> tuple[object, ...]:
-    registers = ("to", "one", "two")
-    rest = tuple((k, v) for k, v in instr.f.items() if k not in registers and instr.control not in ("branch", "call"))
-    return (instr.name, rest, tuple(instr.f.get(k, ZERO) == ZERO for k in registers))
+    plain = {} if instr.control in ("branch", "call") else instr.f
+    registers = ("to", "one", "two", "mark")
+    return (
+        instr.name,
+        *((k, v) for k, v in plain.items() if k not in registers),
+        *((k, "place" if v else "zero") for k, v in plain.items() if k in registers),
+    )
 
 
 class _Build:
