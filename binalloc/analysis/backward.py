@@ -20,11 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from binalloc.isa.table.fields import PT
+from binalloc.isa.interface.places import PREDICATES, TRUE
 
 ALWAYS = -1
 NEVER = -2
-PREDICATES = 7
 
 NO_PLACES = (0,) * PREDICATES
 """`Rows.places` of a problem in which predicates have no places."""
@@ -34,11 +33,12 @@ State = tuple[int, dict[int, int]]
 
 
 def literal(guard: tuple[int, bool] | None) -> int:
-    """2 * predicate + negated; ALWAYS without a guard (or @PT), NEVER for @!PT. `literal ^ 1` is the complement."""
+    """2 * predicate + negated; ALWAYS without a guard or under one that always holds, NEVER under one that never does.
+    `literal ^ 1` is the complement."""
     if guard is None:
         return ALWAYS
     predicate, negated = guard
-    if predicate == PT:
+    if predicate == TRUE:
         return NEVER if negated else ALWAYS
     return 2 * predicate + negated
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function
-from binalloc.isa.interface.view import View, successors, view
-from binalloc.isa.table.fields import NEVER
+from binalloc.isa.interface.view import NEVER, View, successors
+from binalloc.isa.sets.table import view
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Cfg:
     (successors visited in ascending order). rpo_number: position in it, -1 if unreachable. unreachable: blocks,
     ascending. exits: reachable RET and EXIT instructions. calls: reachable direct or indirect call instructions that
     some thread may execute.
-    reconv: branch instruction -> block that starts at its reconvergence point.
+    points: branch instruction -> block that starts at its reconvergence point.
     """
 
     fn: Function
@@ -52,7 +52,7 @@ class Cfg:
     unreachable: list[int] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
-    reconv: dict[int, int] = field(default_factory=dict)
+    points: dict[int, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ def build_cfg(fn: Function) -> Cfg:
     if n == 0:
         raise MalformedInput(f"function {fn.name} has no instructions", place=f".text.{fn.name}", found="0 words")
     views = [view(i) for i in fn.instrs]
-    leaders, targets, reconv = _leaders(fn, views)
+    leaders, targets, points = _leaders(fn, views)
     starts = sorted(leaders)
     blocks = [Block(a, b) for a, b in zip(starts, [*starts[1:], n], strict=True)]
     block_at = {b.start: k for k, b in enumerate(blocks)}
@@ -91,7 +91,7 @@ def build_cfg(fn: Function) -> Cfg:
         cfg.succs.append(sorted({s for s in (taken, fall) if s >= 0}))
         for s in cfg.succs[k]:
             cfg.preds[s].append(k)
-    cfg.reconv = {i: block_at[r] for i, r in reconv.items()}
+    cfg.points = {i: block_at[p] for i, p in points.items()}
     _order(cfg)
     last = views[n - 1]
     if successors(last.control, last.guard is not None)[0] and cfg.reachable(n - 1):
@@ -107,7 +107,7 @@ def build_cfg(fn: Function) -> Cfg:
 def _leaders(fn: Function, views: list[View]) -> tuple[set[int], dict[int, int], dict[int, int]]:
     """Block starts, branch -> target, and diverging branch -> reconvergence point, all as word indexes."""
     n = len(views)
-    leaders, targets, reconv = {0}, {}, {}
+    leaders, targets, points = {0}, {}, {}
     for i, v in enumerate(views):
         if v.control not in ("branch", "return", "exit"):
             continue
@@ -118,9 +118,9 @@ def _leaders(fn: Function, views: list[View]) -> tuple[set[int], dict[int, int],
             leaders.add(targets[i])
             point = fn.reconvergence(i)
             if point is not None:
-                reconv[i] = _inside(fn, i, point, "reconvergence point")
+                points[i] = _inside(fn, i, point, "reconvergence point")
                 leaders.add(point)
-    return leaders, targets, reconv
+    return leaders, targets, points
 
 
 def _inside(fn: Function, index: int, target: int, what: str) -> int:

@@ -57,7 +57,7 @@ def cfg_dict(cfg: Cfg, nest: LoopNest) -> Json:
         "unreachable": cfg.unreachable,
         "exits": cfg.exits,
         "calls": cfg.calls,
-        "reconvergence": [{"branch": i, "block": b} for i, b in sorted(cfg.reconv.items())],
+        "reconvergence": [{"branch": i, "block": b} for i, b in sorted(cfg.points.items())],
     }
 
 

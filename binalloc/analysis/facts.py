@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.analysis.backward import PREDICATES, Flow, Rows, literal
+from binalloc.analysis.backward import Flow, Rows, literal
 from binalloc.analysis.cfg import Cfg
-from binalloc.analysis.locations import PRED_BASE, PRED_MASK, location
+from binalloc.analysis.locations import PRED_MASK, location
+from binalloc.isa.interface.places import PRED_BASE, PREDICATES
 from binalloc.isa.interface.view import Ref
 
 _PLACES = tuple(1 << (PRED_BASE + p) for p in range(PREDICATES))

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binalloc.analysis.locations import PRED_MASK, bits
+from binalloc.analysis.locations import PRED_MASK
 from binalloc.analysis.web import Webs
+from binalloc.bitset import bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

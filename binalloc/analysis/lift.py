@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.analysis.callgraph import CallGraph
-from binalloc.analysis.locations import LOCAL_BASE
 from binalloc.isa.instruction import NO_REGISTER
-from binalloc.isa.interface.view import REG, Memory
+from binalloc.isa.interface.places import LOCAL_BASE, REG, WORD
+from binalloc.isa.interface.view import Memory
 
 MAX_WORDS = 4096
 """Words from here on are never lifted: sets of locations stay small (a CUDA stack frame of 16 KB has left registers
@@ -48,8 +48,8 @@ def lift_local_words(graph: CallGraph) -> Lifting:
                 continue
             problem = _problem(m, fixed, info.local_bytes, info.spill_local)
             if problem is None:
-                first = LOCAL_BASE + m.offset // 4
-                lifting.accesses[name][i] = (m.access == "store", first, m.size // 4)
+                first = LOCAL_BASE + m.offset // WORD
+                lifting.accesses[name][i] = (m.access == "store", first, m.size // WORD)
                 continue
             lifting.reasons.append(f"{name} word {i}: {problem}")
             kept |= _touched(m, fixed, info.local_bytes)
@@ -77,22 +77,22 @@ def _problem(m: Memory, fixed: int, local_bytes: int, spill_bytes: int) -> str |
         return f"local address in R{m.base.index}"
     if m.access not in ("load", "store"):
         return "an atomic access"
-    if m.size < 4 or m.offset % m.size:
+    if m.size < WORD or m.offset % m.size:
         return f"{m.size} bytes at offset {m.offset} are not whole aligned words"
     low, high = (local_bytes, local_bytes + spill_bytes) if m.spill else (0, local_bytes)
-    if not low <= m.offset <= min(high, 4 * MAX_WORDS) - m.size:
-        return f"offset {m.offset} lies outside bytes {low} to {min(high, 4 * MAX_WORDS) - 1}"
+    if not low <= m.offset <= min(high, WORD * MAX_WORDS) - m.size:
+        return f"offset {m.offset} lies outside bytes {low} to {min(high, WORD * MAX_WORDS) - 1}"
     return None
 
 
 def _touched(m: Memory, fixed: int, local_bytes: int) -> int:
     """Locations an access that is not lifted may touch."""
-    user = ((1 << min(-(-local_bytes // 4), MAX_WORDS)) - 1) << LOCAL_BASE
+    user = ((1 << min(-(-local_bytes // WORD), MAX_WORDS)) - 1) << LOCAL_BASE
     if m.space == "generic":
         return user
     if m.base is not None and m.base.index != fixed:
         return ((1 << MAX_WORDS) - 1) << LOCAL_BASE & ~user if m.spill else user
-    first, last = m.offset // 4, (m.offset + m.size - 1) // 4
+    first, last = m.offset // WORD, (m.offset + m.size - 1) // WORD
     mask = 0
     for word in range(max(first, 0), min(last, MAX_WORDS - 1) + 1):
         mask |= 1 << (LOCAL_BASE + word)

@@ -21,8 +21,10 @@ from binalloc.analysis.callgraph import CallGraph, require_static
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.facts import Facts, build_facts, changed_predicates, flow_of
 from binalloc.analysis.lift import Lifting
-from binalloc.analysis.locations import PRED_BASE, REG_MASK, bits
+from binalloc.analysis.locations import REG_MASK
+from binalloc.bitset import bits
 from binalloc.isa.instruction import NO_REGISTER
+from binalloc.isa.interface.places import PRED_BASE
 
 
 @dataclass

@@ -1,19 +1,18 @@
 """Numbering of the places a thread's values live in, so that sets of places are Python ints (bit n = location n).
 
-Needs nothing; leaves pure functions. Three files share one numbering: registers R0..R254 at 0..254, predicates P0..P6
-at 256..262, and 32-bit local-memory words lifted to values ("L") from 264 on, word k of the thread's local memory at
-264 + k. RZ and PT are constants, not locations.
+Needs nothing; leaves pure functions. Three files share the numbering of `isa.interface.places`: registers, predicates,
+and 32-bit local-memory words lifted to values ("L"), word k of the thread's local memory at LOCAL_BASE + k. A register
+that is always zero and a predicate that always holds are constants, not locations.
 """
 
 from __future__ import annotations
 
-from binalloc.isa.interface.view import PRED, REG
+from binalloc.bitset import bits
+from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL_BASE, MOST_REGISTERS, PRED, PRED_BASE, REG, WORD
 
 LOCAL = "L"
-PRED_BASE = 256
-LOCAL_BASE = 264
-REG_MASK = (1 << 255) - 1
-PRED_MASK = 0x7F << PRED_BASE
+REG_MASK = (1 << MOST_REGISTERS) - 1
+PRED_MASK = ALL_PREDICATES << PRED_BASE
 BELOW_LOCAL_MASK = (1 << LOCAL_BASE) - 1
 
 
@@ -37,17 +36,7 @@ def index_of(loc: int) -> int:
 def name_of(loc: int) -> str:
     """"R5", "P0", or "L[0x10]" (byte offset of a local word)."""
     file = file_of(loc)
-    return f"L[{4 * index_of(loc):#x}]" if file == LOCAL else f"{file}{index_of(loc)}"
-
-
-def bits(mask: int) -> list[int]:
-    """The locations in a set, ascending. O(number of members)."""
-    out = []
-    while mask:
-        low = mask & -mask
-        out.append(low.bit_length() - 1)
-        mask ^= low
-    return out
+    return f"L[{WORD * index_of(loc):#x}]" if file == LOCAL else f"{file}{index_of(loc)}"
 
 
 def names(mask: int) -> list[str]:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.analysis.liveness import Liveness
-from binalloc.analysis.locations import LOCAL_BASE, PRED_MASK, REG_MASK
+from binalloc.analysis.locations import PRED_MASK, REG_MASK
 from binalloc.analysis.program import ProgramAnalysis
+from binalloc.isa.interface.places import LOCAL_BASE
 
 FILE_MASKS = {"R": REG_MASK, "P": PRED_MASK, "L": -1 << LOCAL_BASE, "RL": ~PRED_MASK}
 """Masks of the files whose locations may be counted: words in registers, predicates, local words, all words."""

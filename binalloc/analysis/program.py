@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 
 from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
 from binalloc.analysis.cfg import Cfg
-from binalloc.analysis.dominators import DominatorTree, dominators, post_dominators
+from binalloc.analysis.dominators import dominators, post_dominators
 from binalloc.analysis.interference import InterferenceGraph, build_interference
 from binalloc.analysis.lift import Lifting, lift_local_words
 from binalloc.analysis.liveness import Liveness, Summary, build_liveness
 from binalloc.analysis.loops import LoopNest, find_loops
 from binalloc.analysis.webs import Webs, build_webs
+from binalloc.dominance import DominatorTree
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.instruction_set import InstructionSet
+from binalloc.isa.sets.table import set_of
 
 
 @dataclass
@@ -59,6 +62,11 @@ class ProgramAnalysis:
     graph: CallGraph
     functions: dict[str, FunctionAnalysis]
     lifting: Lifting
+
+    @property
+    def isa(self) -> InstructionSet:
+        """The instruction set of the module."""
+        return set_of(self.module)
 
     @property
     def kernel(self) -> FunctionAnalysis:

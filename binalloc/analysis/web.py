@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.liveness import Liveness
-from binalloc.analysis.locations import bits, file_of, index_of, name_of
+from binalloc.analysis.locations import file_of, index_of, name_of
 from binalloc.analysis.loops import LoopNest
+from binalloc.bitset import bits
 
 GUARD, CALL, ENTRY, RETURN = -1, -2, -3, -4
 """Values of `Point.ref` that stand for no operand: the guard predicate (a use), the call's pseudo definitions and uses,

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from binalloc.analysis.callgraph import CallGraph
 from binalloc.analysis.liveness import Liveness, Summary
-from binalloc.analysis.locations import LOCAL_BASE, PRED_BASE, bits, location
+from binalloc.analysis.locations import location
 from binalloc.analysis.loops import LoopNest, find_loops
 from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Group, Point, Web, Webs
+from binalloc.bitset import bits
 from binalloc.errors import MalformedInput
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE
 from binalloc.isa.interface.view import Ref, View
 
 __all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Group", "Point", "Web", "Webs", "build_webs"]

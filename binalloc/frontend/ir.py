@@ -18,7 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
-from binalloc.isa.interface.view import View, view
+from binalloc.isa.interface.view import View
+from binalloc.isa.loom.view import view
 
 FIRST_REGISTER = 256
 FIRST_PREDICATE = 8

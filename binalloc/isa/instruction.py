@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from binalloc.isa.table.fields import NO_BARRIER, PT
+from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.opcodes import OPCODES, OpSpec
 
 
@@ -31,7 +31,7 @@ DEFAULT_CONTROL = Control()
 class Instr:
     """An instruction: `op` its row of the table, `f` its fields, `guard`/`guard_neg` its predicate, `ctrl`.
 
-    Not changed once something has looked at it: `seen` keeps what `interface.view` made of it.
+    Not changed once something has looked at it: `seen` keeps the view that its instruction set made of it.
     """
 
     __slots__ = ("ctrl", "f", "guard", "guard_neg", "op", "seen")
@@ -54,6 +54,11 @@ class Instr:
     @property
     def name(self) -> str:
         return self.op.name
+
+    @property
+    def control(self) -> str:
+        """What it does to control flow, as `View.control` has it."""
+        return self.op.control
 
     @property
     def form(self) -> int:
@@ -126,7 +131,7 @@ def default_fields(op: OpSpec, given: Mapping[str, int]) -> dict[str, int]:
     return f
 
 
-_FIELD_DEFAULTS = dict.fromkeys(("rd", "ra", "rb", "rc"), 255) | dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), PT)
+_FIELD_DEFAULTS = dict.fromkeys(("rd", "ra", "rb", "rc"), RZ) | dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), PT)
 
 
 @dataclass
@@ -181,8 +186,12 @@ class ConstantVar:
 
 
 NO_REGISTER = 255
-SLOT_ROW = 128
-"""Shared bytes of one slot of a warp: a row of one word per lane."""
+LANES = 32
+"""Threads of a warp."""
+WORD = 4
+"""Bytes of a register, and so of a slot of one thread."""
+SLOT_ROW = LANES * WORD
+"""Shared bytes of one slot of all threads of a warp: slots are warp rows."""
 
 
 @dataclass
@@ -260,16 +269,19 @@ class Function:
     @property
     def calls_by_address(self) -> bool:
         """Whether an indirect call is among its words."""
-        return any(instr.op.control == "call_indirect" for instr in self.instrs)
+        return any(instr.control == "call_indirect" for instr in self.instrs)
 
     def target(self, index: int) -> int:
-        """Word index in this function that the BRA at `index` jumps to (the container refuses one outside)."""
-        return index + 1 + self.instrs[index].f["target"]
+        """Word index that the branch or direct call at `index` goes to, counted from the function's first word (the
+        container refuses a branch outside)."""
+        instr = self.instrs[index]
+        return index + 1 + instr.op.distance(instr.f)
 
     def reconvergence(self, index: int) -> int | None:
         """Word index of the reconvergence point named by the BRA at `index`, or None."""
-        f = self.instrs[index].f
-        return index + 1 + f["reconv"] if f.get("diverges") else None
+        instr = self.instrs[index]
+        distance = instr.op.reconvergence(instr.f)
+        return None if distance is None else index + 1 + distance
 
 
 LAYOUT_WORDS = 8
@@ -288,7 +300,7 @@ class Module:
     `provenance` records of past rewrites.
 
     Addresses of functions are word indexes in one code space; CALL offsets are relative in it. `path` names the file
-    it came from, for messages.
+    it came from, for messages. isa: name of the instruction set.
     """
 
     functions: list[Function] = field(default_factory=list)
@@ -298,6 +310,7 @@ class Module:
     path: str = ""
     globals: list[GlobalVar] = field(default_factory=list)
     constant_vars: list[ConstantVar] = field(default_factory=list)
+    isa: str = "loom"
 
     def function(self, name: str) -> Function:
         """The function of that name; KeyError if there is none."""
@@ -318,7 +331,7 @@ class Module:
 
     def callee(self, fn: Function, index: int) -> Function | None:
         """The function that the CALL at `index` of `fn` enters, or None where the offset hits no function's start."""
-        return self.at(fn.address + index + 1 + fn.instrs[index].f["target"])
+        return self.at(fn.address + fn.target(index))
 
     def callees(self, fn: Function) -> dict[int, Function]:
         """The functions that the direct calls of `fn` enter, by the calls' indexes; one that enters none is no key."""
@@ -364,8 +377,8 @@ def _callees(fn: Function, starts: Mapping[int, Function]) -> dict[int, Function
     """See `Module.callees`; starts: every function by its address."""
     out = {}
     for index, instr in enumerate(fn.instrs):
-        if instr.op.control == "call":
-            callee = starts.get(fn.address + index + 1 + instr.f["target"])
+        if instr.control == "call":
+            callee = starts.get(fn.address + fn.target(index))
             if callee is not None:
                 out[index] = callee
     return out

@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from binalloc.isa.table.fields import NO_BARRIER
+
+SCOREBOARDS = 6
+NO_SCOREBOARD = NO_BARRIER
+"""Number that a control code has in place of a scoreboard's where it raises none."""
 LONGEST_STALL = 15
 """Cycles one stall count can say; a slower result is variable."""
 

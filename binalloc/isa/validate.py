@@ -169,7 +169,7 @@ def _info(fn: Function, check: _Check) -> None:
 
     if info.kind not in ("kernel", "function"):
         check.fail("info, kind", "unknown kind", repr(info.kind), "kernel or function")
-    bound("registers", info.registers, 255)
+    bound("registers", info.registers, NO_REGISTER)
     bound("local_frame", info.local_frame, LOCAL_LIMIT, 4)
     bound("local_bytes", info.local_bytes, LOCAL_LIMIT, 4)
     bound("spill_local", info.spill_local, LOCAL_LIMIT, 4)

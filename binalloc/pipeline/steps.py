@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.recognise import special_register
-from binalloc.isa.interface.view import view
+from binalloc.isa.sets.table import set_of, view
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.kernel_use import KernelUse
@@ -237,7 +236,6 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
-    from binalloc.isa.container.files import read_module, write_module
     from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
@@ -247,7 +245,8 @@ def build_version(
         prepared = prepare(module, request.kernel)
     result = rewrite_to_budget(prepared, registers, slots, allocator or request.allocator)
     # What is proven is what will be written: the bytes, as a reader finds them.
-    rewritten = read_module(write_module(schedule(result.module, request.machine)), module.path)
+    isa = set_of(module)
+    rewritten = isa.read(isa.write(schedule(result.module, request.machine)), module.path)
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
@@ -295,9 +294,11 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
                 found=f"a read of {read['place']}",
                 remedy="Initialise it in the source.",
             )
+    isa = set_of(module)
     for function in reachable(module, request.kernel):
         for index, instr in enumerate(function.instrs):
-            if (asked := special_register(instr)) in ("SR_SLOTBASE", "SR_TOTAL_SMEM"):
+            asked = isa.special_register(instr)
+            if asked in (isa.limits.slot_base, isa.limits.shared_size):
                 return Refused(
                     f"{request.kernel} reads {asked}, which is another with slots",
                     file=module.path or None,

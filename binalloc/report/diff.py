@@ -6,7 +6,7 @@ from typing import Any
 
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.text.disassembler import format_instr
+from binalloc.isa.sets.table import set_of
 
 
 def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str, Any]]:
@@ -49,10 +49,14 @@ def _rows(old: Function, new: Function) -> list[dict[str, Any]]:
 
 
 def _row(old: Function, i: int, new: Function, j: int) -> dict[str, Any]:
-    left = format_instr(old.instrs[i]) if i >= 0 else ""
-    right = format_instr(new.instrs[j]) if j >= 0 else ""
+    left = _text(old, i) if i >= 0 else ""
+    right = _text(new, j) if j >= 0 else ""
     kind = "inserted" if i < 0 else "deleted" if j < 0 else "same" if left == right else "changed"
     return {"old_index": i, "old": left, "new_index": j, "new": right, "kind": kind}
+
+
+def _text(fn: Function, index: int) -> str:
+    return set_of(fn.instrs[index]).text(fn.instrs[index])
 
 
 _MARK = {"same": " ", "changed": "|", "inserted": ">", "deleted": "<"}

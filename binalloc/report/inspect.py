@@ -12,7 +12,7 @@ from typing import Any
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.text.disassembler import format_instr
+from binalloc.isa.sets.table import set_of
 from binalloc.models.machines.model import Machine
 from binalloc.printable import one_line
 from binalloc.report.table import table
@@ -46,7 +46,7 @@ def _sections(module: Module, data: bytes, machine: Machine) -> Json:
     return {
         "bytes": len(data),
         "isa_version": module.isa_version,
-        "sections": _headers(data),
+        "sections": set_of(module).sections(data),
         "functions": [_resources(fn, machine) for fn in module],
         "globals": [
             {"name": v.name, "address": v.address, "bytes": v.size, "align": v.align, "initialised": len(v.data)}
@@ -58,32 +58,6 @@ def _sections(module: Module, data: bytes, machine: Machine) -> Json:
         "constants": [{"bank": bank, "bytes": len(content)} for bank, content in sorted(module.constants.items())],
         "provenance": module.provenance,
     }
-
-
-def _headers(data: bytes) -> list[Json]:
-    """The section headers of a file that `read_module` has accepted, without the null section."""
-    from construct import Array
-
-    from binalloc.isa.container import elf
-
-    header = elf.EHDR.parse(data[: elf.EHDR_BYTES])
-    end = header.e_shoff + header.e_shnum * elf.SHDR_BYTES
-    headers = Array(header.e_shnum, elf.SHDR).parse(data[header.e_shoff : end])
-    strings = headers[header.e_shstrndx]
-    table_bytes = data[strings.sh_offset : strings.sh_offset + strings.sh_size]
-    return [
-        {
-            "name": table_bytes[h.sh_name : table_bytes.index(b"\0", h.sh_name)].decode("ascii"),
-            "type": _TYPES.get(h.sh_type, str(h.sh_type)),
-            "address": h.sh_addr,
-            "offset": h.sh_offset,
-            "bytes": h.sh_size,
-        }
-        for h in headers[1:]
-    ]
-
-
-_TYPES = {1: "PROGBITS", 2: "SYMTAB", 3: "STRTAB", 7: "NOTE", 8: "NOBITS"}
 
 
 def _resources(fn: Function, machine: Machine) -> Json:
@@ -202,7 +176,7 @@ def _pressure(module: Module, kernel: str) -> Json:
         lines.append("\n" + pressure_text(program, name, registers))
         rows = zip(f.fn.instrs, registers.pressure[name], predicates.pressure[name], strict=True)
         for index, (instr, r, p) in enumerate(rows):
-            lines.append(f"  {index:5d} {r:4d} R {p:2d} P  {format_instr(instr, f.fn, index, module)}\n")
+            lines.append(f"  {index:5d} {r:4d} R {p:2d} P  {set_of(module).text(instr, f.fn, index, module)}\n")
     return {
         "max_live": registers.kernel.units,
         "max_live_at": [{"function": f, "index": i} for f, i in registers.kernel.point],

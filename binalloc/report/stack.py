@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module
-from binalloc.isa.interface.view import view
+from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.interface.places import REG, SLOT_ROW, WORD
+from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
 from binalloc.report.table import table
 
@@ -32,7 +33,7 @@ def stack_of(module: Module, kernel: str) -> Json:
             "register_stack": layouts.register_stack.depth,
             "moving_stack": layouts.moving_stack.depth,
         },
-        "frames": {name: [f"L[{4 * word:#x}]" for word in words] for name, words in frames.items()},
+        "frames": {name: [f"L[{WORD * word:#x}]" for word in words] for name, words in frames.items()},
         "layouts": [_layout(x) for x in (layouts.traditional, layouts.register_stack, layouts.moving_stack)],
         "not_lifted": program.lifting.reasons,
         "slots": _slots(program),
@@ -113,10 +114,9 @@ def _shift(fn: Function, call: int, pointer: int) -> int:
         v = view(fn.instrs[index])
         if v.control:
             return 0
-        if any(d.file == "R" and pointer in d.registers() for d in v.defs):
-            amount = fn.instrs[index].f.get("imm", 0)
-            signed = amount - (1 << 32) if amount >> 31 else amount
-            return max(0, signed) // SLOT_ROW
+        if any(d.file == REG and pointer in d.registers() for d in v.defs):
+            added = set_of(v.instr).add_immediate(v.instr)
+            return max(0, added[2]) // SLOT_ROW if added is not None else 0
     return 0
 
 

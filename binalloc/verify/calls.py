@@ -20,16 +20,18 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-from binalloc.isa.instruction import SLOT_ROW
+from binalloc.isa.instruction import NO_REGISTER
+from binalloc.isa.interface.places import PRED_BASE, SLOT_ROW, TRUE
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
-from binalloc.verify.lattice import PRED0, Names, State, meet, pred_key, reg_key, shift_slots, slot_key, slot_of
+from binalloc.verify.lattice import State, meet
 from binalloc.verify.lockstep import Block, Edge, Node, Position
+from binalloc.verify.names import Names, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 from binalloc.verify.transfer import Effects, Steps
 
-PT_PLACE = PRED0 + 7
+TRUE_PLACE = PRED_BASE + TRUE
 MAX_VISITS = 400
 
 
@@ -71,11 +73,13 @@ class Result:
 
 @dataclass
 class Setting:
-    """What all contexts share: names, the slot pointer's register, volatile special registers, the spill area."""
+    """What all contexts share: names, the slot pointer's register, volatile special registers and the one that is its
+    first value, the spill area."""
 
     names: Names
     pointer: int
     volatile: frozenset[str]
+    slot_base: str
     spill: tuple[int, int]
     budget: int
 
@@ -128,6 +132,7 @@ class _Run:
             kernel=self.kernel,
             pointer=s.pointer,
             volatile=s.volatile,
+            slot_base=s.slot_base,
             spill=s.spill,
             effects=effects,
         )
@@ -137,9 +142,9 @@ class _Run:
         first = pair.product.entry
         assert first is not None
         start = entry.copy()
-        start.kill(1 << PT_PLACE)  # PT is no undefined predicate: it is true in every thread
-        start.add(pred_key(PT_PLACE - PRED0), 1 << PT_PLACE)
-        start.refine(((PT_PLACE, True),))
+        start.kill(1 << TRUE_PLACE)  # no undefined predicate: it is true in every thread
+        start.add(pred_key(TRUE_PLACE - PRED_BASE), 1 << TRUE_PLACE)
+        start.refine(((TRUE_PLACE, True),))
         states: dict[int, State] = {pair.index[first.target]: self._pass(start, first)}
         work = [pair.index[first.target]]
         queued = set(work)
@@ -232,7 +237,7 @@ class _Run:
     def _call(self, state: State, callee: Pair, node: Node) -> State | None:
         names, foot = self.setting.names, callee.footprint
         pointer = reg_key(self.setting.pointer)
-        at = names.pointer_bytes(state.S.get(pointer, 0)) if self.setting.pointer != 255 else None
+        at = names.pointer_bytes(state.S.get(pointer, 0)) if self.setting.pointer != NO_REGISTER else None
         if at is not None and at % SLOT_ROW:
             at = None
         entry = self._entry(state, foot, at, pointer)

@@ -42,13 +42,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module, Origin
-from binalloc.isa.interface.view import REG, STACK_ENTRIES, View, view
+from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
+from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
+from binalloc.isa.interface.view import View
+from binalloc.isa.sets.table import set_of, view
 from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.footprint import Footprint, footprint
-from binalloc.verify.lattice import Names, State, reg_key
+from binalloc.verify.lattice import State
+from binalloc.verify.names import Names, reg_key
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import (
@@ -228,7 +231,8 @@ class _Checker:
         setting = Setting(
             names=names,
             pointer=new.info.slot_pointer,
-            volatile=changed_registers(old.info, new.info),
+            volatile=changed_registers(set_of(self.original).limits, old.info, new.info),
+            slot_base=set_of(self.original).limits.slot_base,
             spill=(low, low + new.info.spill_local),
             budget=50_000 + STEPS_PER_WORD * self.stats["words"],
         )
@@ -264,9 +268,9 @@ class _Checker:
     def _launch(self, setting: Setting, old: Function, new: Function) -> State:
         """At a kernel's start nothing is written but the local stack register."""
         state = State(setting.names, setting.names.places)
-        if old.info.local_stack != 255:
+        if old.info.local_stack != NO_REGISTER:
             state.kill(1 << old.info.local_stack)
-            if new.info.local_stack != 255:
+            if new.info.local_stack != NO_REGISTER:
                 state.add(reg_key(new.info.local_stack), 1 << old.info.local_stack)
         return state
 

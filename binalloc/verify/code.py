@@ -11,24 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
-from binalloc.isa.interface.recognise import (
-    add_immediate,
-    is_nop,
-    predicate_pack,
-    predicate_unpack,
-    register_copy,
-    register_zero,
-    special_register,
-)
-from binalloc.isa.interface.view import ADDRESS, PRED, REG, ConstantRead, Memory, Ref, View, constant_reads, view
-from binalloc.isa.table.fields import NEVER
-from binalloc.verify.lattice import PRED0, Cond, local_key, pred_key, reg_key
+from binalloc.isa.interface.places import PRED, PRED_BASE, REG, WORD
+from binalloc.isa.interface.view import NEVER, ConstantRead, Memory, Ref, View
+from binalloc.isa.sets.table import set_of
+from binalloc.verify.lattice import Cond
+from binalloc.verify.names import local_key, pred_key, reg_key
 
 
 def ref_bits(ref: Ref) -> list[int]:
     """Original places of an operand, unit by unit."""
     if ref.file == PRED:
-        return [PRED0 + ref.index]
+        return [PRED_BASE + ref.index]
     return list(ref.registers())
 
 
@@ -41,12 +34,10 @@ def ref_keys(ref: Ref) -> list[int]:
 
 def text(fn: Function, i: int) -> str:
     """The instruction as the assembler would write it, for messages; "" outside the code."""
-    from binalloc.isa.text.disassembler import format_instr
-
     if not 0 <= i < len(fn.instrs):
         return ""
     try:
-        return format_instr(fn.instrs[i])
+        return set_of(fn.instrs[i]).text(fn.instrs[i])
     except Exception:  # fields that no assembly text has; a message must still be made
         return repr(fn.instrs[i])
 
@@ -57,7 +48,7 @@ class LocalAccess:
 
     words: tuple[int, ...]
     store: bool
-    data: Ref | None  # None: RZ stored (zeros), or loaded into RZ
+    data: Ref | None  # None: zeros stored, or loaded into nowhere
     spill: bool
 
 
@@ -82,19 +73,20 @@ class Code:
         self.packs: list[tuple[int, int, int] | None] = []
         self.unpacks: list[tuple[int, int] | None] = []
         self.reads: list[tuple[ConstantRead, ...]] = []
-        for i, instr in enumerate(fn.instrs):
+        known = [(set_of(instr), instr) for instr in fn.instrs]
+        for i, (isa, instr) in enumerate(known):
             try:
-                self.views.append(view(instr))
-                self.copies.append(register_copy(instr))
-                self.adds.append(add_immediate(instr))
-                self.packs.append(predicate_pack(instr))
-                self.unpacks.append(predicate_unpack(instr))
-                self.reads.append(constant_reads(instr))
+                self.views.append(isa.view(instr))
+                self.copies.append(isa.register_copy(instr))
+                self.adds.append(isa.add_immediate(instr))
+                self.packs.append(isa.predicate_pack(instr))
+                self.unpacks.append(isa.predicate_unpack(instr))
+                self.reads.append(isa.constant_reads(instr))
             except (KeyError, IndexError) as e:
-                raise Malformed(f"{fn.name}+{i} {instr.op.name} has reserved or missing fields: {e}") from e
-        self.special = [special_register(i) for i in fn.instrs]
-        self.zeros = [register_zero(i) for i in fn.instrs]
-        self.nops = [is_nop(i) for i in fn.instrs]
+                raise Malformed(f"{fn.name}+{i} {instr.name} has reserved or missing fields: {e}") from e
+        self.special = [isa.special_register(instr) for isa, instr in known]
+        self.zeros = [isa.register_zero(instr) for isa, instr in known]
+        self.nops = [isa.is_nop(instr) for isa, instr in known]
         self.locals = [None if self.opaque(i) else _local_access(v, stack) for i, v in enumerate(self.views)]
 
     def __len__(self) -> int:
@@ -121,7 +113,7 @@ class Code:
     def jump(self, i: int) -> bool:
         """An unguarded branch that cannot diverge."""
         v = self.views[i]
-        return v.control == "branch" and v.guard is None and not self.instrs[i].f.get("diverges", 0)
+        return v.control == "branch" and v.guard is None and self.fn.reconvergence(i) is None
 
     def silent(self, i: int) -> bool:
         """The original may pass this instruction without the rewrite having a counterpart. Jumps apart."""
@@ -158,18 +150,19 @@ class Code:
     def condition(self, i: int) -> Cond | None:
         """The guard as a condition on an original predicate, or None without a guard."""
         guard = self.views[i].guard
-        return None if guard is None else (PRED0 + guard[0], not guard[1])
+        return None if guard is None else (PRED_BASE + guard[0], not guard[1])
 
 
 def _local_access(v: View, stack: int) -> LocalAccess | None:
     m = v.memory
     if m is None or m.space != "local" or not at_fixed_place(m, stack) or m.access not in ("load", "store"):
         return None
-    if m.size % 4 or m.offset % m.size or m.offset < 0:
+    if m.size % WORD or m.offset % m.size or m.offset < 0:
         return None
     refs = v.uses if m.access == "store" else v.defs
-    data = next((r for r in refs if r.file == REG and r.field != ADDRESS), None)
-    return LocalAccess(tuple(range(m.offset // 4, (m.offset + m.size) // 4)), m.access == "store", data, m.spill)
+    data = next((r for r in m.data(refs) if r.file == REG), None)
+    words = tuple(range(m.offset // WORD, (m.offset + m.size) // WORD))
+    return LocalAccess(words, m.access == "store", data, m.spill)
 
 
 def at_fixed_place(m: Memory, stack: int) -> bool:

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.isa.interface.view import STACK_ENTRIES, successors
+from binalloc.bitset import bits
+from binalloc.isa.interface.places import LANES, STACK_ENTRIES
+from binalloc.isa.interface.view import successors
 from binalloc.verify.code import Code
-from binalloc.verify.lattice import bits_of
 from binalloc.verify.product import Product
 
-LANES = 32
 MANY = 1 << 20
 MOST_CALLS = 2
 SHALLOW = STACK_ENTRIES - 1 - 2 * (LANES - 1)
@@ -54,7 +54,7 @@ def depth(code: Code, callees: dict[int, Depth]) -> Depth:
     cost = _costs(code, branches, opened)
 
     def at(i: int) -> int:
-        return min(MANY, sum(cost[b] for b in bits_of(opened[i])))
+        return min(MANY, sum(cost[b] for b in bits(opened[i])))
 
     own = max((at(i) + cost[b] for b, i in enumerate(branches)), default=0)
     return Depth(
@@ -68,12 +68,12 @@ def _costs(code: Code, branches: list[int], opened: list[int]) -> list[int]:
     """Entries per branch: MANY where it may be met again while it is open and adds some each time."""
     inside = [0] * len(branches)  # per branch, those that may be met while it is open
     for c, i in enumerate(branches):
-        for b in bits_of(opened[i]):
+        for b in bits(opened[i]):
             inside[b] |= 1 << c
     out = []
     for b, i in enumerate(branches):
         point = code.fn.reconvergence(i)
-        around = bits_of(opened[i] & inside[b])
+        around = bits(opened[i] & inside[b])
         again = any(code.fn.reconvergence(branches[c]) != point or (c == b and pushes(code, i) > 1) for c in around)
         out.append(MANY if again else pushes(code, i))
     return out

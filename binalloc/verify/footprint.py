@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from binalloc.isa.interface.places import PRED_BASE
 from binalloc.isa.interface.view import successors
 from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
-from binalloc.verify.lattice import PRED0, Names
+from binalloc.verify.names import Names
 
 
 @dataclass
@@ -62,7 +63,7 @@ def _effects(old: Code, i: int, calls: dict[int, list[Footprint]], names: Names)
         always = callee.writes & ~callee.needed
         surely = surely & always if number else always
     if view.guard is not None:
-        reads |= 1 << (PRED0 + view.guard[0])
+        reads |= 1 << (PRED_BASE + view.guard[0])
         surely = 0
     return reads, writes, surely
 

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from binalloc.isa.instruction import SLOT_ROW, Function, FunctionInfo, Module
-from binalloc.isa.interface.view import REG, View
+from binalloc.isa.instruction import NO_REGISTER, Function, FunctionInfo, Module
+from binalloc.isa.interface.instruction_set import Limits
+from binalloc.isa.interface.places import REG, SLOT_ROW
+from binalloc.isa.interface.view import View
 from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 
-NO_REGISTER = 255
 REGISTER_UNIT = 8
 """Registers may be rounded up to what machines hand out at a time."""
 _OF_A_CALLEE = ("registers", "machine", "local_frame", "slot_pointer")
@@ -34,7 +35,7 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
         out.append(_changed(new.name, "the shared variables", str(old.shared), str(new.shared)))
     out += check_data(original, rewritten)
     if new.info.slot_bytes % SLOT_ROW or new.info.slot_bytes < 0 or new.info.spill_local < 0:
-        out.append(_changed(new.name, "slot_bytes", "a multiple of 128", str(new.info.slot_bytes)))
+        out.append(_changed(new.name, "slot_bytes", f"a multiple of {SLOT_ROW}", str(new.info.slot_bytes)))
     if new.info.local_stack != NO_REGISTER and old.info.local_stack == NO_REGISTER:
         out.append(_changed(new.name, "the local stack register", "none", f"R{new.info.local_stack}"))
     for info in (old.info, new.info):
@@ -142,9 +143,9 @@ def _more(function: str, what: str, used: int, reserved: int) -> Finding:
     return Finding("resources", message, function, -1, expected=f"{used}", found=f"{reserved}")
 
 
-def changed_registers(old: FunctionInfo, new: FunctionInfo) -> frozenset[str]:
+def changed_registers(limits: Limits, old: FunctionInfo, new: FunctionInfo) -> frozenset[str]:
     """Special registers that read differently in the two programs."""
-    return frozenset() if old.slot_bytes == new.slot_bytes else frozenset(("SR_SLOTBASE", "SR_TOTAL_SMEM"))
+    return frozenset() if old.slot_bytes == new.slot_bytes else frozenset((limits.slot_base, limits.shared_size))
 
 
 def _rounded(registers: int) -> int:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.instruction import Function, Module
+from binalloc.isa.sets.table import set_of
 from binalloc.verify.report import Finding
 
 
@@ -34,7 +35,7 @@ def check_surroundings(
             )
     known = {fn.name for fn in original.functions if fn.info.is_kernel}
     out += [Finding("kernel", "a kernel that the original has not", name) for name in after if name not in known]
-    if any(i.op.control == "call_indirect" for fn in original.functions for i in fn.instrs):
+    if any(i.control == "call_indirect" for fn in original.functions for i in fn.instrs):
         out += _by_address(original, rewritten, compare)
     return out
 
@@ -94,7 +95,7 @@ class _Contents:
         if len(old.instrs) != len(new.instrs):
             return f"{new.name} has {len(new.instrs)} instructions, not {len(old.instrs)}"
         for i, (a, b) in enumerate(zip(old.instrs, new.instrs, strict=True)):
-            if (a.op.code, a.guard, a.guard_neg) != (b.op.code, b.guard, b.guard_neg) or _fields(a) != _fields(b):
+            if set_of(a) is not set_of(b) or not set_of(a).alike(a, b):
                 return f"another instruction at {new.name}+{i}"
         for name, value in vars(replace(old.info, machine="")).items():
             if value != vars(replace(new.info, machine=""))[name]:
@@ -104,13 +105,8 @@ class _Contents:
     def _calls(self, old: Function, new: Function) -> list[tuple[Function, Function]]:
         out = []
         for i, instr in enumerate(old.instrs):
-            if instr.op.control == "call":
+            if instr.control == "call":
                 callees = self.original.callee(old, i), self.rewritten.callee(new, i)
                 if callees[0] is not None and callees[1] is not None:
                     out.append((callees[0], callees[1]))
         return out
-
-
-def _fields(instr: Instr) -> dict[str, int]:
-    """The instruction's fields, but for the distance of a call."""
-    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != "call"}

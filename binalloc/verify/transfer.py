@@ -23,25 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binalloc.isa.instruction import SLOT_ROW
+from binalloc.isa.instruction import NO_REGISTER
+from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, TRUE, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
-from binalloc.verify.lattice import (
-    PRED0,
-    ZERO,
-    Cond,
-    Names,
-    State,
-    meet,
-    pred_key,
-    reg_key,
-    row_name,
-    slot_key,
-    slot_of,
-)
+from binalloc.verify.lattice import Cond, State, meet
+from binalloc.verify.names import ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.report import Finding
-
-NO_REGISTER = 255
 
 
 class Effects:
@@ -58,8 +46,8 @@ class Effects:
 
 class Steps:
     """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot pointer's
-    register, 255 for none. volatile: special registers
-    that do not read the same in both programs. slot_limit: rows that exist; spill: bytes [from, to) of spill memory."""
+    register, NO_REGISTER for none. volatile: special registers that do not read the same in both programs. slot_base:
+    the special register that is the first slot's address. spill: bytes [from, to) of spill memory."""
 
     def __init__(
         self,
@@ -70,12 +58,13 @@ class Steps:
         kernel: bool,
         pointer: int,
         volatile: frozenset[str],
+        slot_base: str,
         spill: tuple[int, int],
         effects: Effects,
     ) -> None:
         self.names, self.old, self.new = names, old, new
         self.kernel, self.pointer = kernel, pointer
-        self.volatile, self.spill, self.effects = volatile, spill, effects
+        self.volatile, self.slot_base, self.spill, self.effects = volatile, slot_base, spill, effects
 
     # -- guards
 
@@ -97,7 +86,7 @@ class Steps:
         if guard is None:
             return None
         row = state.S.get(pred_key(guard[0]), 0)
-        return tuple((PRED0 + p, not guard[1]) for p in range(8) if row >> (PRED0 + p) & 1)
+        return tuple((PRED_BASE + p, not guard[1]) for p in range(TRUE + 1) if row >> (PRED_BASE + p) & 1)
 
     # -- steps
 
@@ -189,7 +178,7 @@ class Steps:
             data = ref_bits(access.data) if access.data is not None else []
             if access.store and data:
                 state.copy_columns(list(zip(places, data, strict=True)))
-            elif access.store:  # of RZ
+            elif access.store:  # of zeros
                 zero = self.names.token(ZERO)
                 state.copy_columns([(p, zero) for p in places])
             elif data:
@@ -234,18 +223,18 @@ class Steps:
             keys = [k for r in view.defs for k in ref_keys(r)]
             for key, token in zip(keys, tokens, strict=True):
                 state.constant_row(key, token)
-            if self.kernel and new.special[n] == "SR_SLOTBASE":
+            if self.kernel and new.special[n] == self.slot_base:
                 state.add(keys[0], 1 << self.names.token(("ptr", 0)))
         elif add is not None:
             at = self.names.pointer_bytes(state.S.get(reg_key(add[1]), 0))
             state.set_row(reg_key(add[0]), 0 if at is None else 1 << self.names.token(("ptr", at + add[2])))
         elif pack is not None:
-            moved = [(i, pred_key(i)) for i in range(7) if pack[2] >> i & 1]
-            state.pack_row(reg_key(pack[0]), None if pack[1] == 255 else reg_key(pack[1]), moved)
+            moved = [(i, pred_key(i)) for i in range(PREDICATES) if pack[2] >> i & 1]
+            state.pack_row(reg_key(pack[0]), None if pack[1] == NO_REGISTER else reg_key(pack[1]), moved)
         elif unpack is not None:
-            for i in range(7):
+            for i in range(PREDICATES):
                 if unpack[1] >> i & 1:
-                    if unpack[0] != 255:
+                    if unpack[0] != NO_REGISTER:
                         state.unpack_row(pred_key(i), reg_key(unpack[0]), i)
                     else:
                         state.clear_row(pred_key(i))
@@ -265,7 +254,7 @@ class Steps:
             places = self._local_places(n)
         store = memory.access == "store"
         if store:
-            data = [r for r in new.views[n].uses if r.field == "rb"]
+            data = memory.data(new.views[n].uses)
         else:
             data = list(new.views[n].defs)
         keys = [k for r in data for k in ref_keys(r)]
@@ -289,7 +278,7 @@ class Steps:
         assert memory is not None
         base = memory.base
         at = None if base is None else self.names.pointer_bytes(state.S.get(reg_key(base.index), 0))
-        if base is None or at is None or memory.size != 4:
+        if base is None or at is None or memory.size != WORD:
             self._fail(
                 "slot",
                 "a slot access needs a 32-bit word at the slot pointer",

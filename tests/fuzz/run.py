@@ -26,7 +26,7 @@ from binalloc.emulator.host.warm import warm_up
 from binalloc.errors import BinallocError, LimitHit, MalformedInput
 from binalloc.isa.container.files import load, read_module, write_module
 from binalloc.isa.instruction import Instr, Module, make
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from binalloc.launch.types import Argument, Init, Launch, Texture
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine

@@ -15,12 +15,14 @@ from binalloc.analysis.cfg import build_cfg
 from binalloc.analysis.dominators import dominators, post_dominators
 from binalloc.analysis.facts import refs_mask
 from binalloc.analysis.liveness import Liveness
-from binalloc.analysis.locations import PRED_BASE, PRED_MASK, REG_MASK, bits, location
+from binalloc.analysis.locations import PRED_MASK, REG_MASK, location
 from binalloc.analysis.loops import find_loops
 from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.webs import CALL, MEMORY, RETURN
+from binalloc.bitset import bits
 from binalloc.isa.instruction import Function
+from binalloc.isa.interface.places import PRED_BASE
 from tests.support.programs.analysis import (
     Line,
     bra,

@@ -16,7 +16,7 @@ import pytest
 from binalloc.emulator.host.single import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
 from binalloc.emulator.state.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, OpSpec
 from binalloc.models.machines.reader import load_machine
 

@@ -11,7 +11,7 @@ from binalloc.emulator.host.run import Result, run
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.encoding.bulk import decode_words, encode_words
 from binalloc.isa.instruction import Module
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.programs.random_programs import random_program, roomy_machine
 

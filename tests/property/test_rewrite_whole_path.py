@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from binalloc.errors import UsageError
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from tests.conftest import REWRITES

@@ -13,7 +13,7 @@ import pytest
 from binalloc.emulator.host.run import run
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Function
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
 from tests.support.kits.wide_cases import ALLOCATORS, MACHINE, MAX_CYCLES, judge

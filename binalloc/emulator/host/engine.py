@@ -144,7 +144,7 @@ def source_hash() -> str:
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
     names |= {f"binalloc.emulator.state.{name}" for name in ("layout", "modes", "state")} | {__name__}
     # layout's constants
-    names |= {f"binalloc.isa.{name}" for name in ("table.opcodes", "instruction", "interface.view")}
+    names |= {f"binalloc.isa.{name}" for name in ("table.opcodes", "instruction", "interface.places")}
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for name in sorted(names):
         spec = importlib.util.find_spec(name)

@@ -18,7 +18,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.load import check_registers
 from binalloc.errors import KernelFault, LimitHit
 from binalloc.isa.instruction import Module
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from binalloc.isa.text.disassembler import format_instr
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch

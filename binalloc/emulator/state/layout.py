@@ -7,7 +7,7 @@ between machines are data in the state; the sizes here are only the shapes of th
 from __future__ import annotations
 
 from binalloc.isa.instruction import GLOBAL_VARIABLES
-from binalloc.isa.interface.view import STACK_ENTRIES
+from binalloc.isa.interface.places import STACK_ENTRIES
 from binalloc.isa.table.opcodes import BY_NAME
 
 LANES = 32

@@ -15,7 +15,8 @@ import numpy as np
 from binalloc.emulator.state import layout as L
 from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.instruction import Function, Instr, Module
-from binalloc.isa.interface.view import Ref, view
+from binalloc.isa.interface.view import Ref
+from binalloc.isa.loom.view import view
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.analysis.dominators import NONE, dominator_tree
+from binalloc.dominance import NONE, dominator_tree
 from binalloc.frontend.ir import Block, Routine
 
 

@@ -13,7 +13,7 @@ from binalloc.frontend.allocate.block_order import order_blocks
 from binalloc.frontend.allocate.calls import Contract, parallel_copy
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.isa.instruction import Function, Instr, make
-from binalloc.isa.interface.view import rename
+from binalloc.isa.loom.view import rename
 
 _REGISTER_FIELDS = ("rd", "ra", "rb", "rc")
 _PREDICATE_FIELDS = ("pd0", "pd1", "ps0", "ps1", "ps2")

@@ -16,7 +16,7 @@ from binalloc.frontend.opt.known import Known
 from binalloc.frontend.opt.rules_integer import RULES as INTEGER
 from binalloc.frontend.opt.rules_logic import RULES as LOGIC
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.interface.view import REG
+from binalloc.isa.interface.places import REG
 
 _RULES = {**INTEGER, **LOGIC}
 _GLOBAL_UNITS = frozenset(("sys", "sfu", "conv", "dp"))

@@ -7,7 +7,7 @@ the read, since it would have to go around the dominating write.
 
 from __future__ import annotations
 
-from binalloc.analysis.dominators import dominator_tree
+from binalloc.dominance import dominator_tree
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, RZ, Routine, indices
 
 _MANY = 1 << 30

@@ -7,13 +7,13 @@ and expected value; no size in the file is allocated before it was held against 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-from construct import Array, ConstructError, Container, Struct
+from construct import Array, Container
 
-from binalloc.errors import MalformedInput
 from binalloc.isa.container import elf
+from binalloc.isa.container.checked import Checked
 from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.encoding.bulk import decode_words
 from binalloc.isa.instruction import (
@@ -28,8 +28,6 @@ from binalloc.isa.instruction import (
     SharedVar,
 )
 from binalloc.isa.validate import CODE_LIMIT, GLOBAL_LIMIT, SHARED_LIMIT, validate_module
-
-_DAMAGED = "The file is truncated, damaged, or not a Loom binary."
 
 
 @dataclass
@@ -68,34 +66,15 @@ _SINGLE = {
 }
 
 
-class Reader:
+class Reader(Checked):
     """One reading of one file."""
 
     def __init__(self, data: bytes, path: str) -> None:
+        super().__init__(path)
         self.data = data
-        self.path = path
         self.module = Module(path=path)
         self.gaps: list[tuple[int, int]] = []
         self.banks: dict[int, int] = {}
-
-    def fail(
-        self, place: str, message: str, found: object = None, expected: object = None, remedy: str = _DAMAGED
-    ) -> NoReturn:
-        raise MalformedInput(
-            message, file=self.path or None, place=place, found=found, expected=expected, remedy=remedy
-        )
-
-    def want(self, place: str, name: str, found: int, expected: int, remedy: str = _DAMAGED) -> None:
-        if found != expected:
-            self.fail(f"{place}, {name}", "unexpected value", f"{found:#x}", f"{expected:#x}", remedy)
-
-    def parse(self, what: Struct, data: bytes, place: str) -> Any:
-        """`what` from `data`; construct's errors become MalformedInput."""
-        try:
-            return what.parse(data)
-        except (ConstructError, UnicodeDecodeError, ValueError) as error:
-            lines = str(error).strip().splitlines()
-            self.fail(place, f"cannot be read: {lines[-1] if lines else type(error).__name__}")
 
     def read(self) -> Module:
         sections = self.sections()
@@ -196,19 +175,6 @@ class Reader:
         if out[shstrndx - 1].name != ".shstrtab":
             self.fail("header, e_shstrndx", "not the section-name table", out[shstrndx - 1].name, ".shstrtab")
         return out
-
-    def string_table(self, strings: bytes, place: str) -> None:
-        if not strings or strings[0] or strings[-1]:
-            self.fail(place, "not a string table", repr(strings[:1] + strings[-1:]), "zero bytes first and last")
-
-    def string(self, strings: bytes, offset: int, place: str) -> str:
-        if offset >= len(strings):
-            self.fail(place, "name lies outside the string table", offset, f"below {len(strings)}")
-        raw = strings[offset : strings.index(b"\0", offset)]
-        try:
-            return raw.decode("ascii")
-        except UnicodeDecodeError:
-            self.fail(place, "name is not ASCII", repr(raw[:40]))
 
     def classify(self, s: _Section, functions: dict[str, _Parts], single: dict[str, _Section]) -> None:
         """Sort a section to its function or among the single ones, and check its header against its kind."""

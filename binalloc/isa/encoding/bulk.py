@@ -16,7 +16,7 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Control, Instr
 from binalloc.isa.table.fields import CONTROL_FIELDS, FIELDS, RZ, WORD_BYTES
 from binalloc.isa.table.opcodes import OPCODES, WIDTH_BYTES
-from binalloc.isa.table.rules import Shape, check_fields, explain, shape, shape_of
+from binalloc.isa.table.rules import Shape, check_fields, explain, misaligned, shape, shape_of
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -143,8 +143,7 @@ def _wrong(s: Shape, cols: dict[str, I64], lo: U64, hi: U64) -> npt.NDArray[np.b
         wrong |= cols[name] >= count
     for name, width in s.registers:
         units = _widths(width, cols)
-        r = cols[name]
-        wrong |= (r != RZ) & ((r % units != 0) | (r + units > RZ))
+        wrong |= misaligned(cols[name], units)
     if s.const_units:
         wrong |= cols["coff"] % (4 * _widths(s.const_units, cols)) != 0
     elif "cmem" in s.op.operand:

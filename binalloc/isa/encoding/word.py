@@ -24,9 +24,9 @@ from construct import (
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Control, Instr
-from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, RZ, WORD_BITS, WORD_BYTES
-from binalloc.isa.table.opcodes import OPCODES, WIDTH_BYTES
-from binalloc.isa.table.rules import Shape, shape, shape_of
+from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, WORD_BITS, WORD_BYTES
+from binalloc.isa.table.opcodes import OPCODES
+from binalloc.isa.table.rules import check_fields, shape, shape_of
 
 _SCOREBOARDS = ("wbar", "rbar")
 
@@ -67,22 +67,8 @@ def word_struct(code: int, form: int = 0, flags: int = 0) -> Any:
     names = (*s.fields, *COMMON_FIELDS, *CONTROL_FIELDS)
     return Struct(
         "bits" / _bits(names, dict(s.limits)),
-        Check(lambda this: _aligned(s, this.bits)),
+        Check(lambda this: check_fields(s, this.bits) is None),
     )
-
-
-def _aligned(s: Shape, f: Any) -> bool:
-    """Register and constant alignment, and the reconvergence field of a branch that does not diverge."""
-    for name, width in s.registers:
-        units = width if isinstance(width, int) else width[1][f[width[0]]]
-        if f[name] != RZ and (f[name] % units or f[name] + units > RZ):
-            return False
-    if s.const_units:
-        units = s.const_units if isinstance(s.const_units, int) else s.const_units[1][f[s.const_units[0]]]
-        return bool(f["coff"] % (4 * units) == 0)
-    if "cmem" in s.op.operand:
-        return bool(f["ra"] != RZ or f["coff"] % WIDTH_BYTES[f["width"]] == 0)
-    return "diverges" not in s.fields or bool(f["diverges"] or not f["reconv"])
 
 
 def parse_word(data: bytes) -> Instr:

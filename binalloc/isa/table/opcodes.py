@@ -165,7 +165,8 @@ class OpSpec:
     """One opcode: number, name, operands, modifiers, and what class of machine resource it uses.
 
     unit: execution unit class, as machine models name them. variable: the result needs a scoreboard on every machine
-    (otherwise it does where the machine's latency of `unit` is above 15 cycles). forms: allowed operand forms.
+    (otherwise it does where the machine's latency of `unit` is above 15 cycles). forms: allowed operand forms. isa:
+    name of the instruction set that the row belongs to.
     """
 
     code: int
@@ -180,6 +181,15 @@ class OpSpec:
     space: str = ""
     access: str = ""
     control: str = ""
+    isa: str = "loom"
+
+    def distance(self, f: Mapping[str, int]) -> int:
+        """Words from the next instruction to the one that a branch or direct call goes to."""
+        return f["target"]
+
+    def reconvergence(self, f: Mapping[str, int]) -> int | None:
+        """Words from the next instruction to the reconvergence point that a branch names, or None."""
+        return f["reconv"] if f.get("diverges") else None
 
     @cached_property
     def operand(self) -> dict[str, Operand]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, NO_BARRIER, RZ
 from binalloc.isa.table.opcodes import (
@@ -144,6 +144,11 @@ def explain(word: int) -> Problem | None:
     return None
 
 
+def misaligned(register: Any, units: Any) -> Any:
+    """Whether an operand of `units` registers may not begin at `register`: numbers, or arrays of them."""
+    return (register != RZ) & ((register % units != 0) | (register + units > RZ))
+
+
 def check_fields(s: Shape, f: dict[str, int]) -> Problem | None:
     """The first operand or modifier field of `f` that `s` forbids although it fits its bits, or None."""
     for name, count in s.limits:
@@ -153,7 +158,7 @@ def check_fields(s: Shape, f: dict[str, int]) -> Problem | None:
     for name, width in s.registers:
         units = width if isinstance(width, int) else width[1][f[width[0]]]
         r = f[name]
-        if r != RZ and (r % units or r + units > RZ):
+        if misaligned(r, units):
             kind = {2: "pair", 4: "quad"}[units]
             return Problem(
                 name, f"{s.op.name}: misaligned register {kind}", f"R{r}",

@@ -9,54 +9,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.instruction import (
+    NO_REGISTER,
     ConstantVar,
     Function,
     FunctionInfo,
     GlobalVar,
-    Instr,
     Module,
     Origin,
     Param,
     SharedVar,
 )
-from binalloc.isa.postdom import immediate_postdominators
 from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.text.body import Body, Pending, patch, resolve
 from binalloc.isa.text.data import DataBank
 from binalloc.isa.text.lexer import Place, Token, tokens
-from binalloc.isa.text.operands import REGISTERS, UNIFORM, Fixup, Line, parse_instruction
+from binalloc.isa.text.line import REGISTERS, Line
+from binalloc.isa.text.operands import UNIFORM
+from binalloc.isa.text.statement import parse_instruction
 from binalloc.isa.validate import GLOBAL_LIMIT, NAME, fill_resources, validate_module
-
-
-@dataclass
-class _Pending:
-    """A label, function or reconvergence point to be resolved when the function or the file ends."""
-
-    index: int
-    fixup: Fixup
-    place: Place
-
-
-@dataclass
-class _Body:
-    """A function while it is read."""
-
-    fn: Function
-    place: Place
-    names: dict[str, int] = field(default_factory=dict)
-    labels: dict[str, int] = field(default_factory=dict)
-    pending: list[_Pending] = field(default_factory=list)
-    auto_reconv: bool = False
-    registers_given: bool = False
-    shared_given: bool = False
-    address: int | None = None
-    file: str = ""
-    line: tuple[str, int] | None = None
-    places: list[Place] = field(default_factory=list)
 
 
 def assemble(text: str, path: str = "") -> Module:
@@ -97,12 +71,12 @@ class _Assembler:
         self.path = path
         self.module = Module(path=path)
         self.names: dict[str, int] = {}
-        self.body: _Body | None = None
+        self.body: Body | None = None
         self.bank: DataBank | None = None
         self.banks: dict[int, DataBank] = {}
         self.variable: GlobalVar | None = None
-        self.bodies: list[_Body] = []
-        self.calls: list[tuple[_Body, _Pending]] = []
+        self.bodies: list[Body] = []
+        self.calls: list[tuple[Body, Pending]] = []
         self.machine = ""
         self.auto_reconv = False
         self.place = Place(path, 0)
@@ -156,7 +130,7 @@ class _Assembler:
         if tok.kind == "name":
             body.fn.labels.setdefault(len(body.fn.instrs), tok.text)
 
-    def _instruction(self, line: Line, body: _Body) -> None:
+    def _instruction(self, line: Line, body: Body) -> None:
         index = len(body.fn.instrs)
         ins, fixups = parse_instruction(line)
         body.fn.instrs.append(ins)
@@ -165,7 +139,7 @@ class _Assembler:
             body.fn.lines[index] = body.line
             body.line = None
         for fixup in fixups:
-            entry = _Pending(index, fixup, self.place)
+            entry = Pending(index, fixup, self.place)
             (self.calls.append((body, entry)) if fixup.kind in ("call", "address") else body.pending.append(entry))
 
     # -- directives ----------------------------------------------------------------------------------------------
@@ -184,7 +158,7 @@ class _Assembler:
         handler(line)
         line.finish()
 
-    def _need_body(self) -> _Body:
+    def _need_body(self) -> Body:
         if self.body is None:
             self.place.fail(1, "this directive belongs inside a function", expected=".kernel NAME or .func NAME before")
         return self.body
@@ -211,7 +185,7 @@ class _Assembler:
         if any(b.fn.name == tok.text for b in self.bodies):
             self.place.fail(tok.column, "duplicate function", found=repr(tok.text), remedy="Rename one of the two.")
         fn = Function(tok.text, [], FunctionInfo(kind=kind, machine=self.machine))
-        self.body = _Body(fn, self.place, dict(self.names), auto_reconv=self.auto_reconv)
+        self.body = Body(fn, self.place, dict(self.names), auto_reconv=self.auto_reconv)
 
     def _do_kernel(self, line: Line) -> None:
         self._begin(line, "kernel")
@@ -221,7 +195,7 @@ class _Assembler:
 
     def _do_end(self, line: Line) -> None:
         body = self._need_body()
-        self._resolve(body)
+        resolve(body, self.place)
         self.bodies.append(body)
         self.module.functions.append(body.fn)
         self.body = None
@@ -242,7 +216,7 @@ class _Assembler:
 
     def _do_registers(self, line: Line) -> None:
         body = self._need_body()
-        body.fn.info.registers = self._number(line, 0, 255)
+        body.fn.info.registers = self._number(line, 0, NO_REGISTER)
         body.registers_given = True
 
     def _do_block(self, line: Line) -> None:
@@ -427,59 +401,6 @@ class _Assembler:
                 self.place.fail(column, "instruction map too long", found=run)
             origin.index += [-1] * count if m[2] is None else range(first, last + 1)
 
-    # -- resolution ----------------------------------------------------------------------------------------------
-
-    def _resolve(self, body: _Body) -> None:
-        """Labels of one function into branch offsets and reconvergence points."""
-        fn = body.fn
-        n = len(fn.instrs)
-        if not n:
-            body.place.fail(1, f"function {fn.name!r} has no instruction", remedy="End it with EXIT or RET.")
-        if fn.labels.get(n):
-            self.place.fail(1, f"label {fn.labels[n]!r} stands behind the last instruction", remedy="Remove it.")
-        if body.line is not None:
-            self.place.fail(1, ".line stands behind the last instruction", remedy="Remove it.")
-        targets: dict[int, int] = {}
-        named: set[int] = set()
-        for p in body.pending:
-            if p.fixup.kind == "reconv":
-                named.add(p.index)
-                if p.fixup.name == UNIFORM:
-                    continue
-            where = self._find_label(body, p)
-            if p.fixup.kind == "target":
-                targets[p.index] = where
-            self._patch(fn, p.index, p.fixup.kind, where - p.index - 1)
-        open_branches = [i for i in targets if fn.instrs[i].guarded and i not in named]
-        if not open_branches:
-            return
-        if not body.auto_reconv:
-            body.places[open_branches[0]].fail(
-                1, "a guarded branch without a reconvergence point", found="BRA with one label",
-                expected="BRA target, reconvergence", remedy="Name it, or `uniform` where all lanes agree, or set "
-                ".auto_reconv.",
-            )  # fmt: skip
-        ipdom = immediate_postdominators(fn.instrs, targets)
-        for i in open_branches:
-            # Paths that only meet in the thread's end never wait for each other: any exit serves as the point.
-            self._patch(fn, i, "reconv", min(ipdom[i], n - 1) - i - 1)
-            fn.instrs[i].f["diverges"] = 1
-
-    def _find_label(self, body: _Body, p: _Pending) -> int:
-        where = body.labels.get(p.fixup.name)
-        if where is None or where >= len(body.fn.instrs):
-            problem = "undefined label" if where is None else "label behind the last instruction"
-            p.place.fail(
-                p.fixup.column, problem, found=repr(p.fixup.name), expected=f"a label of function {body.fn.name!r}",
-                remedy="Branches stay within their function.",
-            )  # fmt: skip
-        return where
-
-    @staticmethod
-    def _patch(fn: Function, index: int, name: str, value: int) -> None:
-        ins: Instr = fn.instrs[index]
-        ins.f[name] = value
-
     def finish(self) -> Module:
         if self.body is not None:
             self.body.place.fail(1, f"function {self.body.fn.name!r} has no .end", remedy="Close it with .end.")
@@ -498,9 +419,9 @@ class _Assembler:
                     expected="a function of this file", remedy="Functions are declared by .kernel or .func.",
                 )  # fmt: skip
             if p.fixup.kind == "call":
-                self._patch(body.fn, p.index, "target", callee.address - body.fn.address - p.index - 1)
+                patch(body.fn, p.index, "target", callee.address - body.fn.address - p.index - 1)
             else:
-                self._patch(body.fn, p.index, "imm", callee.address)
+                patch(body.fn, p.index, "imm", callee.address)
         given = {id(b.fn): b for b in self.bodies}
         fill_resources(
             module,

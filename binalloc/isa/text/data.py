@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import struct
 
+from binalloc.isa.text.arguments import float_bits, parse_float
 from binalloc.isa.text.lexer import Token
-from binalloc.isa.text.operands import Line, float_bits, parse_float
+from binalloc.isa.text.line import Line
 
 BANK_LIMIT = 1 << 16
 _SIZES = {"byte": 1, "half": 2, "word": 4, "quad": 8}

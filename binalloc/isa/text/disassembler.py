@@ -22,7 +22,7 @@ from binalloc.isa.instruction import (
     Param,
     code_end,
 )
-from binalloc.isa.table.fields import PT
+from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.mnemonics import print_mnemonic
 from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, SPECIAL_REGISTERS, Operand
 from binalloc.isa.text.assembler import auto_param_offset
@@ -40,7 +40,7 @@ class _Names(dict[int, str]):
         return f"{self.virtual}{number - self.first}"
 
 
-_R = _Names([f"R{i}" for i in range(255)] + ["RZ"], "V")
+_R = _Names([f"R{i}" for i in range(RZ)] + ["RZ"], "V")
 _P = _Names([f"P{i}" for i in range(7)] + ["PT"], "Q")
 _BARE = re.compile(r"[A-Za-z_$][\w$.]*", re.ASCII)
 
@@ -219,8 +219,8 @@ def _at_default(o: Operand, ins: Instr, links: tuple[str, str] | None) -> bool:
     if o.kind == "pd":
         return f[o.name] == PT
     if o.kind == "b":
-        return f["form"] == 0 and f["rb"] == 255
-    return f[o.name] == 255
+        return f["form"] == 0 and f["rb"] == RZ
+    return f[o.name] == RZ
 
 
 def _operand(o: Operand, ins: Instr, links: tuple[str, str] | None) -> str:
@@ -285,7 +285,7 @@ def _immediate(bits: int, group: str) -> str:
 
 
 def _address(base: int, offset: int) -> str:
-    if base == 255:
+    if base == RZ:
         return f"[{offset:#x}]"
     sign = "-" if offset < 0 else "+"
     return f"[{_R[base]}{sign}{abs(offset):#x}]" if offset else f"[{_R[base]}]"
@@ -297,9 +297,9 @@ def control_text(ctrl: Control) -> str:
     parts = [f"stall:{ctrl.stall}"]
     if not ctrl.yield_:
         parts.append("yield")
-    if ctrl.wbar != 7:
+    if ctrl.wbar != NO_BARRIER:
         parts.append(f"wr:{ctrl.wbar}")
-    if ctrl.rbar != 7:
+    if ctrl.rbar != NO_BARRIER:
         parts.append(f"rd:{ctrl.rbar}")
     for name, mask in (("wait", ctrl.wait), ("reuse", ctrl.reuse)):
         if mask:

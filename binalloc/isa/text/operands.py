@@ -1,20 +1,16 @@
-"""Operands of one assembly statement: from tokens to the fields of an instruction, by the table's signatures.
+"""Operands of one assembly statement matched to the signature of its operation, by the table.
 
-Needs the tokens of a line and the names in scope; leaves an `Instr` whose fields obey `rules.py`, and the fix-ups for
-labels and functions whose addresses are not known yet.
+Needs the operands as written; leaves an `Instr` whose fields obey `rules.py`, and the fix-ups for labels and functions
+whose addresses are not known yet.
 """
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from binalloc.isa.instruction import DEFAULT_CONTROL, Control, Instr, default_fields
-from binalloc.isa.table.fields import FIELDS, PT
-from binalloc.isa.table.mnemonics import BadMnemonic, parse_mnemonic
+from binalloc.isa.instruction import Control, Instr, default_fields
+from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.table.opcodes import (
     FORM_C_CONST,
     FORM_C_IMM,
@@ -28,28 +24,11 @@ from binalloc.isa.table.opcodes import (
     OpSpec,
 )
 from binalloc.isa.table.rules import check_fields, shape_of
-from binalloc.isa.text.lexer import Place, Token
+from binalloc.isa.text.arguments import Arg, float_bits, parse_float
+from binalloc.isa.text.line import Line
 
-REGISTERS = {f"R{i}": i for i in range(255)} | {"RZ": 255}
-PREDICATES = {f"P{i}": i for i in range(7)} | {"PT": PT}
 _SPECIAL = {name: i for i, name in enumerate(SPECIAL_REGISTERS)}
 UNIFORM = "uniform"
-
-
-class Arg(NamedTuple):
-    """One operand as written. kind: reg, pred, imm, float, const, mem, name, func.
-
-    value: number (immediate, offset) or name; base: register of an address or -1; bank: constant bank; neg, absolute:
-    source modifiers (neg is ! on predicates).
-    """
-
-    kind: str
-    value: int | float | str
-    column: int
-    neg: bool = False
-    absolute: bool = False
-    base: int = -1
-    bank: int = 0
 
 
 class Fixup(NamedTuple):
@@ -59,247 +38,6 @@ class Fixup(NamedTuple):
     name: str
     column: int
 
-
-class Line:
-    """A cursor over the tokens of one line, with the names in scope."""
-
-    __slots__ = ("at", "names", "place", "toks")
-
-    def __init__(self, toks: list[Token], place: Place, names: Mapping[str, int]) -> None:
-        self.toks = toks
-        self.place = place
-        self.names = names
-        self.at = 0
-
-    @property
-    def tok(self) -> Token:
-        return self.toks[self.at]
-
-    def take(self, text: str) -> bool:
-        """Step over punctuation `text` if it stands here."""
-        tok = self.toks[self.at]
-        if tok.kind == "punct" and tok.text == text:
-            self.at += 1
-            return True
-        return False
-
-    def need(self, text: str) -> None:
-        if not self.take(text):
-            self.unexpected(repr(text))
-
-    def unexpected(self, expected: str, remedy: str | None = None) -> None:
-        tok = self.tok
-        found = "the end of the line" if tok.kind == "end" else repr(tok.text)
-        self.place.fail(tok.column, "syntax error", found=found, expected=expected, remedy=remedy)
-
-    def done(self) -> bool:
-        return self.toks[self.at].kind == "end"
-
-    def finish(self) -> None:
-        if not self.done():
-            self.unexpected("the end of the line")
-
-    def integer(self) -> int:
-        """An expression of integers and names: + - * and parentheses."""
-        base, value = self.address(registers=False)
-        assert base < 0
-        return value
-
-    def address(self, registers: bool = True) -> tuple[int, int]:
-        """A sum with at most one register: (register or -1, number)."""
-        base, total, sign = -1, 0, 1
-        if self.take("-"):
-            sign = -1
-        while True:
-            tok = self.tok
-            if registers and tok.kind == "name" and (text := tok.text.removesuffix(".64")) in REGISTERS:
-                if base >= 0 or sign < 0:
-                    self.place.fail(
-                        tok.column, "an address has at most one register, added", found=tok.text,
-                        expected="a number or name", remedy="Compute the sum with IADD3 first.",
-                    )  # fmt: skip
-                base = REGISTERS[text]
-                self.at += 1
-            else:
-                total += sign * self._product()
-            if self.take("+"):
-                sign = 1
-            elif self.take("-"):
-                sign = -1
-            else:
-                return base, total
-
-    def _product(self) -> int:
-        column = self.tok.column
-        value = self._factor()
-        while self.take("*"):
-            value *= self._factor()
-            if abs(value) >> 512:  # no field is a quarter as wide; without a bound, powers of powers would never end
-                self.place.fail(column, "product out of range", found="more than 512 bits")
-        return value
-
-    def _factor(self) -> int:
-        tok = self.tok
-        if tok.kind == "int":
-            self.at += 1
-            return number(tok.text)
-        if tok.kind == "name":
-            if tok.text not in self.names:
-                self.place.fail(
-                    tok.column, "undefined name", found=repr(tok.text), expected="a number or a name declared above",
-                    remedy="Declare it with .equ, .shared, .param or in a .const bank before its first use.",
-                )  # fmt: skip
-            self.at += 1
-            return self.names[tok.text]
-        if self.take("-"):
-            return -self._factor()
-        if self.take("("):
-            value = self.integer()
-            self.need(")")
-            return value
-        self.unexpected("a number or a name")
-        raise AssertionError
-
-
-def number(text: str) -> int:
-    """The value of an integer token."""
-    return int(text) if text.isdigit() else int(text, 0)
-
-
-def parse_float(text: str) -> tuple[float, str]:
-    """Value and suffix (f, d or "") of a float token."""
-    suffix = text[-1] if text[-1] in "fd" else ""
-    return float(text.removesuffix(suffix) if suffix else text), suffix
-
-
-def float_bits(value: float, wide: bool, place: Place, column: int) -> int:
-    """The 32-bit immediate for a float: f32 bits, or the high word of an f64 whose low word must be zero."""
-    if math.isinf(value):
-        place.fail(column, "float out of range", remedy="Write infinity as its bits, 0x7f800000 (f64: 0x7ff00000).")
-    if wide:
-        bits: int = struct.unpack("<Q", struct.pack("<d", value))[0]
-        if bits & 0xFFFFFFFF:
-            place.fail(
-                column, "this double does not fit an immediate, which holds its high word only", found=repr(value),
-                expected="a double whose low 32 bits are zero", remedy="Put it into a .const bank with .double.",
-            )  # fmt: skip
-        return bits >> 32
-    try:
-        bits = struct.unpack("<I", struct.pack("<f", value))[0]
-    except OverflowError:
-        bits = 0x7F800000
-    if bits & 0x7FFFFFFF == 0x7F800000:
-        place.fail(column, "float out of range", found=repr(value), expected="at most 3.4028235e38")
-    return bits
-
-
-def parse_arg(line: Line) -> Arg:
-    """One operand at the cursor."""
-    tok = line.toks[line.at]
-    kind, text, column = tok
-    if kind == "name":
-        if text in REGISTERS:
-            line.at += 1
-            return Arg("reg", REGISTERS[text], column)
-        if text in PREDICATES:
-            line.at += 1
-            return Arg("pred", PREDICATES[text], column)
-        if text == "c" and line.toks[line.at + 1].text == "[":
-            return _constant(line, column)
-        if text not in line.names:
-            line.at += 1
-            return Arg("name", text, column)
-    elif kind == "dot":
-        line.at += 1
-        return Arg("name", text, column)
-    elif kind == "float":
-        line.at += 1
-        return Arg("float", text, column)
-    elif kind == "punct":
-        if text == "[":
-            line.at += 1
-            base, offset = line.address()
-            line.need("]")
-            return Arg("mem", offset, column, base=base)
-        if text == "!":
-            line.at += 1
-            pred = line.tok
-            if pred.text not in PREDICATES:
-                line.unexpected("a predicate P0..P6 or PT")
-            line.at += 1
-            return Arg("pred", PREDICATES[pred.text], column, neg=True)
-        if text == "&":
-            line.at += 1
-            name = line.tok
-            if name.kind != "name":
-                line.unexpected("a function's name")
-            line.at += 1
-            return Arg("func", name.text, column)
-        if text in "-|":
-            signed = _signed(line, column)
-            if signed is not None:
-                return signed
-    return Arg("imm", line.integer(), column)
-
-
-def _constant(line: Line, column: int) -> Arg:
-    line.at += 1
-    line.need("[")
-    bank = line.integer()
-    line.need("]")
-    line.need("[")
-    base, offset = line.address()
-    line.need("]")
-    return Arg("const", offset, column, base=base, bank=bank)
-
-
-def _signed(line: Line, column: int) -> Arg | None:
-    """-R1, |R1|, -|R1|, the same of constants, and negated floats; None for a negated integer."""
-    start = line.at
-    neg = line.take("-")
-    absolute = line.take("|")
-    tok = line.tok
-    if tok.kind == "float" and neg and not absolute:
-        line.at += 1
-        return Arg("float", "-" + tok.text, column)
-    if tok.text in REGISTERS:
-        line.at += 1
-        arg = Arg("reg", REGISTERS[tok.text], column, neg, absolute)
-    elif tok.text == "c" and line.toks[line.at + 1].text == "[":
-        arg = _constant(line, column)._replace(neg=neg, absolute=absolute)
-    elif absolute:
-        line.unexpected("a register or c[bank][offset]", "An immediate can be written with its absolute value.")
-        raise AssertionError
-    else:
-        line.at = start
-        return None
-    if absolute:
-        line.need("|")
-    return arg
-
-
-def parse_label(line: Line) -> Arg:
-    """A label or function at the cursor: any name, a register's too, because these have a name space of their own."""
-    tok = line.tok
-    if tok.kind not in ("name", "dot"):
-        return parse_arg(line)
-    line.at += 1
-    return Arg("name", tok.text, tok.column)
-
-
-def parse_args(line: Line, one: Callable[[Line], Arg] = parse_arg) -> list[Arg]:
-    """The comma-separated operands, each read by `one`, up to the control code or the end of the line."""
-    tok = line.tok
-    if tok.kind == "end" or tok.text == "{":
-        return []
-    out = [one(line)]
-    while line.take(","):
-        out.append(one(line))
-    return out
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Matching operands to a signature
 
 _EXPECT = {
     "rd": "a register", "reg": "a register", "pd": "a predicate", "ps": "a predicate, possibly negated",
@@ -391,10 +129,10 @@ class Builder:
         elif kind in ("b", "c"):
             self.flexible(o, arg)
         elif kind in ("mem64", "mem32"):
-            self.put("ra", arg.base if arg.base >= 0 else 255, arg.column)
+            self.put("ra", arg.base if arg.base >= 0 else RZ, arg.column)
             self.put("moff", int(arg.value), arg.column)
         elif kind == "cmem":
-            self.put("ra", arg.base if arg.base >= 0 else 255, arg.column)
+            self.put("ra", arg.base if arg.base >= 0 else RZ, arg.column)
             self.constant(arg)
         elif kind == "target":
             control = "call" if self.op.control == "call" else "target"
@@ -455,7 +193,7 @@ class Builder:
             )  # fmt: skip
         self.form = form
         if arg.kind == "const":
-            if arg.base >= 0 and arg.base != 255:
+            if arg.base >= 0 and arg.base != RZ:
                 self.line.place.fail(
                     arg.column, "only LDC takes a register in a constant's address", found=self._text(arg),
                     expected="c[bank][offset]",
@@ -515,57 +253,3 @@ def signature_text(op: OpSpec) -> str:
         }.get(o.kind, o.name.capitalize() if o.kind in ("reg", "pd", "ps") else o.name)  # fmt: skip
         out.append(f"[{text}]" if o.optional else text)
     return ", ".join(out)
-
-
-def parse_control(line: Line) -> Control:
-    """The control code `{stall:4 yield wr:0 rd:1 wait:03 reuse:0}` at the cursor; the default without one."""
-    if not line.take("{"):
-        return DEFAULT_CONTROL
-    seen: dict[str, int] = {}
-    while not line.take("}"):
-        key = line.tok
-        if key.text not in ("stall", "yield", "wr", "rd", "wait", "reuse") or key.text in seen:
-            line.unexpected("stall:N, yield, wr:N, rd:N, wait:DIGITS, reuse:DIGITS (each once) or '}'")
-        line.at += 1
-        if key.text == "yield":
-            seen["yield"] = 0
-            continue
-        line.need(":")
-        value = line.tok
-        if value.kind != "int" or not value.text.isdigit():
-            line.unexpected("a number" if key.text in ("stall", "wr", "rd") else "digits")
-        line.at += 1
-        top = {"stall": 15, "wr": 5, "rd": 5, "wait": 5, "reuse": 3}[key.text]
-        parts = [int(value.text)] if key.text in ("stall", "wr", "rd") else [int(d) for d in value.text]
-        if max(parts) > top or len(set(parts)) != len(parts):
-            line.place.fail(value.column, f"{key.text} out of range", found=value.text, expected=f"0..{top}, each once")
-        seen[key.text] = parts[0] if key.text in ("stall", "wr", "rd") else sum(1 << d for d in parts)
-    return Control(
-        seen.get("stall", 1), seen.get("yield", 1), seen.get("wr", 7), seen.get("rd", 7), seen.get("wait", 0),
-        seen.get("reuse", 0),
-    )  # fmt: skip
-
-
-def parse_instruction(line: Line) -> tuple[Instr, list[Fixup]]:
-    """The instruction at the cursor, to the end of the line."""
-    guard = (PT, False)
-    if line.take("@"):
-        neg = line.take("!")
-        tok = line.tok
-        if tok.text not in PREDICATES:
-            line.unexpected("a guard predicate P0..P6 or PT")
-        line.at += 1
-        guard = (PREDICATES[tok.text], neg)
-    tok = line.tok
-    if tok.kind != "name":
-        line.unexpected("an instruction")
-    line.at += 1
-    try:
-        op, modifiers = parse_mnemonic(tok.text)
-    except BadMnemonic as bad:
-        line.place.fail(tok.column, bad.message, found=bad.found, expected=bad.expected, remedy=bad.remedy or None)
-    builder = Builder(op, modifiers, line)
-    builder.match(parse_args(line, parse_label if "target" in op.operand else parse_arg), line.tok.column)
-    ctrl = parse_control(line)
-    line.finish()
-    return builder.finish(guard, ctrl), builder.fixups

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.bitset import bits
+from binalloc.isa.interface.places import PRED_BASE
 
 MUST_STAY = float("inf")
 
@@ -357,5 +358,5 @@ class _Assignment:
         return int(self.colour[value]) - offset
 
 
-_EVEN = sum(1 << k for k in range(0, 256, 2))
+_EVEN = sum(1 << k for k in range(0, PRED_BASE, 2))
 _ODD = _EVEN << 1

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from binalloc.isa.instruction import SLOT_ROW, FunctionInfo
-
-WARP = 32
+from binalloc.isa.instruction import FunctionInfo
+from binalloc.isa.interface.places import LANES, SLOT_ROW
 
 
 class CacheConfig(StrEnum):
@@ -46,7 +45,7 @@ class KernelUse:
     @property
     def warps(self) -> int:
         """Warps per block."""
-        return -(-self.threads // WARP)
+        return -(-self.threads // LANES)
 
     @property
     def slot_region(self) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from binalloc.errors import UsageError
+from binalloc.isa.interface.places import MOST_REGISTERS
 from binalloc.isa.timing import UnitLatencies
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
@@ -82,7 +83,7 @@ class SmLimits:
     threads_per_block: int = _figure("threads", 1, 1024)
     registers_per_sm: int = _figure("registers", 1, 1 << 20)
     registers_per_block: int = _figure("registers", 1, 1 << 20)
-    registers_per_thread: int = _figure("registers", 1, 255)
+    registers_per_thread: int = _figure("registers", 1, MOST_REGISTERS)
     shared_per_sm: int = _figure("bytes", 1, 1 << 24)
     shared_per_block: int = _figure("bytes", 1, 1 << 24)
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from binalloc.errors import UsageError
-from binalloc.models.machines.kernel_use import WARP, CacheConfig, KernelUse
+from binalloc.isa.interface.places import LANES
+from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import KIB, LIMITS, REGISTER_FIELD_LIMIT, SHARED_STEPS, Limits
 
 LIMIT_BITS = {"warps": 1, "registers": 2, "shared": 4, "blocks": 8, "barriers": 16}
@@ -175,14 +176,14 @@ def gpgpusim_occupancy(limits: Limits, use: KernelUse) -> Occupancy:
     """
     use = _check_kernel(use)
     shared = use.block_shared
-    allocated = _round_up(use.registers, 4) * use.warps * WARP
+    allocated = _round_up(use.registers, 4) * use.warps * LANES
     by_registers = limits.registers_per_sm // allocated if allocated else None
     if use.registers > limits.registers_per_thread:
         by_registers = 0
     by_shared = limits.shared_per_sm // shared if shared else None
     if shared > limits.shared_per_block:
         by_shared = 0
-    by_warps = 0 if use.threads > limits.threads_per_block else limits.threads_per_sm // (use.warps * WARP)
+    by_warps = 0 if use.threads > limits.threads_per_block else limits.threads_per_sm // (use.warps * LANES)
     return _result(
         "gpgpusim", limits, use, (by_warps, by_registers, by_shared, limits.blocks_per_sm, None), (allocated, shared)
     )
@@ -295,19 +296,19 @@ def _warp_limit(limits: Limits, use: KernelUse) -> int:
     if use.threads > limits.threads_per_block:
         return 0
     warps = _round_up(use.warps, limits.warp_unit) if limits.major == 1 else use.warps
-    return limits.threads_per_sm // WARP // warps
+    return limits.threads_per_sm // LANES // warps
 
 
 def _register_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
     """Rules 2 to 6: registers a block is handed, and blocks that many registers allow."""
     registers, warps = use.registers, use.warps
     if limits.register_granularity == "block":
-        per_block = _round_up(_round_up(warps, limits.warp_unit) * registers * WARP, limits.register_unit)
+        per_block = _round_up(_round_up(warps, limits.warp_unit) * registers * LANES, limits.register_unit)
         return per_block, limits.registers_per_sm // per_block if per_block else None
     unit = limits.register_unit
     if limits.major == 2 and registers in _WIDE_UNIT_REGISTERS:
         unit *= 2
-    per_warp = _round_up(registers * WARP, unit)
+    per_warp = _round_up(registers * LANES, unit)
     if per_warp == 0:
         return 0, None
     parts = limits.sub_partitions

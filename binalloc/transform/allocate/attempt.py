@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from binalloc.analysis.program import ProgramAnalysis
-from binalloc.isa.validate import highest_register
 from binalloc.transform.allocate.registers import Infeasible, NeedsMemory, RegisterAllocation, allocate_registers
 from binalloc.transform.allocate.scratch import scratch_registers
 from binalloc.transform.virtual.contract import Contract
@@ -56,24 +55,25 @@ def colour(attempt: Attempt, *, may_spill: bool = True, improve: Improve | None 
 
 def allocate(program: ProgramAnalysis, registers: int, slots: int) -> Attempt:
     """Colour the call graph without memory values if that can be, else with the slot pointer set aside."""
-    demand = max(highest_register(program[name].fn.instrs) + 1 for name in program.functions)
+    isa = program.isa
+    demand = max(isa.highest_register(program[name].fn.instrs) + 1 for name in program.functions)
     # what it had is enough: more registers than that would only cost occupancy
     counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
     for count in sorted(counts):
-        attempt = Attempt(program, (1 << count) - 1, -1)
+        attempt = Attempt(program, isa.limits.allocatable(count), -1)
         try:
             colour(attempt, may_spill=False)
         except NeedsMemory:
             continue
         return attempt
     if slots and registers > 1:
-        attempt = Attempt(program, (1 << (registers - 1)) - 1, registers - 1)
+        attempt = Attempt(program, isa.limits.allocatable(registers - 1), registers - 1)
         try:
             colour(attempt)
         except Infeasible:
             pass  # the pointer's register may be the one that is missing
         else:
             return attempt
-    attempt = Attempt(program, (1 << registers) - 1, -1)
+    attempt = Attempt(program, isa.limits.allocatable(registers), -1)
     colour(attempt)
     return attempt

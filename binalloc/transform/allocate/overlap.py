@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.isa.interface.view import view
+from binalloc.isa.sets.table import view
 from binalloc.transform.allocate.program_points import point_masks
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, Values, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract

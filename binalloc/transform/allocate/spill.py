@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, RELOAD, STORE, Block, Item, Operand, VCode
+from binalloc.isa.sets.table import view
+from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, RELOAD, STORE, Block, Item, Operand, VCode
 
 
 @dataclass
@@ -109,14 +110,15 @@ class Spiller:
             self._load(source, register, item, out)
             source = register
         if to_memory and not self._constant(target):
-            out.append(Item(STORE, origin=-1, uses=(Operand("rb", (source,)),), memory=target, weight=item.weight))
+            out.append(Item(STORE, origin=-1, uses=(Operand(MOVED, (source,)),), memory=target, weight=item.weight))
 
     def _load(self, value: int, register: int, near: Item, out: list[Item]) -> None:
-        operand = (Operand("rd", (register,)),)
         if self._constant(value):
-            out.append(Item(INSTR, self.code.constants[value], defs=operand, weight=near.weight))
+            constant = self.code.constants[value]
+            target = Operand(view(constant).defs[0].field, (register,))
+            out.append(Item(INSTR, constant, defs=(target,), weight=near.weight))
         else:
-            out.append(Item(RELOAD, defs=operand, memory=value, weight=near.weight))
+            out.append(Item(RELOAD, defs=(Operand(MOVED, (register,)),), memory=value, weight=near.weight))
 
     def _use(self, operand: Operand, item: Item, position: int, before: list[Item]) -> Operand:
         values = operand.values
@@ -180,7 +182,8 @@ class Spiller:
             if clobbers_guard:
                 self._load(value, register, item, before)
             guard = None if clobbers_guard else item.guard
-            after.append(Item(STORE, uses=(Operand("rb", (register,)),), guard=guard, memory=value, weight=item.weight))
+            moved = (Operand(MOVED, (register,)),)
+            after.append(Item(STORE, uses=moved, guard=guard, memory=value, weight=item.weight))
             if item.kind == ENTRY:
                 for name, argument in self.code.arguments.items():
                     if argument == value:

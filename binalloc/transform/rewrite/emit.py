@@ -1,4 +1,4 @@
-"""From coloured virtual code with placed memory values back to a Loom function.
+"""From coloured virtual code with placed memory values back to a function of the binary.
 
 Needs: a register for every value, a place (slot or local word) for every memory value, and per call the slot pointer's
 shift with the moves that pack live slots below it. Leaves: instructions with relinked branches and the instruction map;
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Instr, Origin
-from binalloc.isa.interface import build
-from binalloc.isa.interface.view import links, relink, rename
+from binalloc.isa.interface.instruction_set import InstructionSet
+from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.postdom import unusual_points
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised
@@ -53,8 +53,14 @@ class Emitted:
 
 class _Emitter:
     def __init__(
-        self, alloc: RegisterAllocation, source: Normalised, plan: MemoryPlan, scratch: list[tuple[int, int]]
+        self,
+        isa: InstructionSet,
+        alloc: RegisterAllocation,
+        source: Normalised,
+        plan: MemoryPlan,
+        scratch: list[tuple[int, int]],
     ) -> None:
+        self.isa, self.build = isa, isa.build
         self.code: VCode = alloc.code
         self.colour = alloc.colour
         self.source = source
@@ -69,7 +75,7 @@ class _Emitter:
     def run(self) -> Emitted:
         start_of: dict[int, int] = {}
         if self.plan.is_kernel and self.plan.pointer >= 0:
-            self._insert(build.slot_pointer(self.plan.pointer))
+            self._insert(self.build.slot_pointer(self.plan.pointer))
         points = self._points()
         for block in self.code.blocks:
             if block.leader >= 0:
@@ -78,7 +84,7 @@ class _Emitter:
             for item in block.items:
                 self._item(item)
             if block.leader in points and start == len(self.instrs):
-                self._insert(build.nothing())
+                self._insert(self.build.nothing())
             if self._only_a_call(block.leader, start):
                 start_of[block.leader] = self._guard_call(start)
         self._link(start_of)
@@ -122,13 +128,13 @@ class _Emitter:
         return self.colour[operand.values[0]]
 
     def _item(self, item: Item) -> None:
-        guard = item.guard or build.ALWAYS
+        guard = item.guard or ALWAYS
         if item.kind == ENTRY:
             return
         if item.kind == COPY:
             target, source = self._register(item.defs[0]), self._register(item.uses[0])
             if target != source:
-                self._insert(build.copy(target, source, guard), item.origin)
+                self._insert(self.build.copy(target, source, guard), item.origin)
         elif item.kind == RELOAD:
             self._insert(self._reload(self._register(item.defs[0]), item.memory, guard))
         elif item.kind == STORE:
@@ -141,22 +147,22 @@ class _Emitter:
     def _plain(self, item: Item) -> None:
         assert item.instr is not None
         fields = {o.field: self._register(o) for o in (*item.uses, *item.defs) if o.field not in ("", KEEP)}
-        if links(item.instr):
+        if self.isa.links(item.instr):
             self.branches.append((len(self.instrs), item.origin))
-        instr = rename(item.instr, fields)
+        instr = self.isa.rename(item.instr, fields)
         if item.guard is not None and not instr.guarded:  # an inserted instruction under its original's guard
             instr = instr.replace(guard=item.guard)
         self._insert(instr, item.origin)
 
-    def _reload(self, target: int, value: int, guard: build.Guard) -> Instr:
+    def _reload(self, target: int, value: int, guard: Guard) -> Instr:
         if value in self.plan.slot_of:
-            return build.load_slot(target, self.plan.pointer, self.plan.slot_of[value], guard)
-        return build.load_local(target, self.plan.local_of[value], guard)
+            return self.build.load_slot(target, self.plan.pointer, self.plan.slot_of[value], guard)
+        return self.build.load_local(target, self.plan.local_of[value], guard)
 
-    def _store(self, source: int, value: int, guard: build.Guard) -> Instr:
+    def _store(self, source: int, value: int, guard: Guard) -> Instr:
         if value in self.plan.slot_of:
-            return build.store_slot(source, self.plan.pointer, self.plan.slot_of[value], guard)
-        return build.store_local(source, self.plan.local_of[value], guard)
+            return self.build.store_slot(source, self.plan.pointer, self.plan.slot_of[value], guard)
+        return self.build.store_local(source, self.plan.local_of[value], guard)
 
     def _call(self, item: Item) -> None:
         assert item.instr is not None
@@ -165,28 +171,28 @@ class _Emitter:
         self.call_number += 1
         pointer = self.plan.pointer
         for source, target in call.moves:
-            self._insert(build.load_slot(before, pointer, source))
-            self._insert(build.store_slot(before, pointer, target))
+            self._insert(self.build.load_slot(before, pointer, source))
+            self._insert(self.build.store_slot(before, pointer, target))
         if call.shift:
-            self._insert(build.shift_pointer(pointer, call.shift))
+            self._insert(self.build.shift_pointer(pointer, call.shift))
         self.calls[len(self.instrs)] = item.callee
         self._insert(item.instr, item.origin)
         if call.shift:
-            self._insert(build.shift_pointer(pointer, -call.shift))
+            self._insert(self.build.shift_pointer(pointer, -call.shift))
         for source, target in call.moves:
-            self._insert(build.load_slot(after, pointer, target))
-            self._insert(build.store_slot(after, pointer, source))
+            self._insert(self.build.load_slot(after, pointer, target))
+            self._insert(self.build.store_slot(after, pointer, source))
 
     def _link(self, start_of: dict[int, int]) -> None:
         """Point every branch at the first word of its target's block."""
         for index, old in self.branches:
             offsets = {}
-            for name, offset in links(self.source.function.instrs[old]).items():
+            for name, offset in self.isa.links(self.source.function.instrs[old]).items():
                 leader = old + 1 + offset
                 if leader not in start_of:
                     raise Refused("branch into code that was dropped", place=f"{self.source.function.name}+{old}")
                 offsets[name] = start_of[leader] - index - 1
-            self.instrs[index] = relink(self.instrs[index], offsets)
+            self.instrs[index] = self.isa.relink(self.instrs[index], offsets)
 
     def _labels(self, start_of: dict[int, int]) -> dict[int, str]:
         return {start_of[i]: name for i, name in sorted(self.source.function.labels.items()) if i in start_of}
@@ -210,6 +216,12 @@ class _Emitter:
         return out
 
 
-def emit(alloc: RegisterAllocation, source: Normalised, plan: MemoryPlan, scratch: list[tuple[int, int]]) -> Emitted:
-    """The function `alloc` describes, as Loom instructions; see the module docstring."""
-    return _Emitter(alloc, source, plan, scratch).run()
+def emit(
+    isa: InstructionSet,
+    alloc: RegisterAllocation,
+    source: Normalised,
+    plan: MemoryPlan,
+    scratch: list[tuple[int, int]],
+) -> Emitted:
+    """The function `alloc` describes, as instructions of `isa`; see the module docstring."""
+    return _Emitter(isa, alloc, source, plan, scratch).run()

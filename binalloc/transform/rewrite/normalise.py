@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Instr
-from binalloc.isa.interface.build import branch, nothing
-from binalloc.isa.interface.view import links, relink
-from binalloc.isa.table.fields import NEVER, PT
+from binalloc.isa.interface.view import ALWAYS, NEVER
+from binalloc.isa.sets.table import set_of
 
 
 @dataclass(frozen=True)
@@ -36,21 +35,23 @@ def expand_guarded_calls(fn: Function) -> Normalised:
     instrs: list[Instr] = []
     origin: list[int] = []
     for index, instr in enumerate(fn.instrs):
+        isa = set_of(instr)
         if _never_called(instr):
-            instrs.append(nothing())
+            instrs.append(isa.build.nothing())
             origin.append(-1)
             continue
         if _guarded_call(instr):
-            instrs.append(branch(guard=(instr.guard, not instr.guard_neg), target=1, reconvergence=1))
+            around = (instr.guard, not instr.guard_neg)
+            instrs.append(isa.build.branch(guard=around, target=1, reconvergence=1))
             origin.append(-1)
-            instr = instr.replace(guard=(PT, False))
+            instr = instr.replace(guard=ALWAYS)
         here = len(instrs)
         moved = {
             name: new_index[index + 1 + offset] - here - 1
-            for name, offset in links(instr).items()
+            for name, offset in isa.links(instr).items()
             if 0 <= index + 1 + offset <= len(fn.instrs)
         }
-        instrs.append(relink(instr, moved))
+        instrs.append(isa.relink(instr, moved))
         origin.append(index)
     lines = {new_index[i]: line for i, line in fn.lines.items()}
     labels = {new_index[i]: name for i, name in fn.labels.items()}
@@ -58,9 +59,9 @@ def expand_guarded_calls(fn: Function) -> Normalised:
 
 
 def _never_called(instr: Instr) -> bool:
-    """`@!PT CALL`, direct or by address: no lane ever executes it."""
-    return (instr.guard, instr.guard_neg) == NEVER and instr.op.control in ("call", "call_indirect")
+    """A call, direct or by address, that no lane ever executes."""
+    return (instr.guard, instr.guard_neg) == NEVER and instr.control in ("call", "call_indirect")
 
 
 def _guarded_call(instr: Instr) -> bool:
-    return instr.guarded and instr.op.control == "call"
+    return instr.guarded and instr.control == "call"

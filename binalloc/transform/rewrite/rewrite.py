@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
-from binalloc.isa.instruction import NO_REGISTER, SLOT_ROW, Function, Module
-from binalloc.isa.interface.view import rename, view
-from binalloc.isa.table.fields import FIELDS
-from binalloc.isa.validate import NAME_LIMIT, highest_register
+from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.interface.places import SLOT_ROW, WORD
+from binalloc.isa.sets.table import set_of, view
+from binalloc.isa.validate import NAME_LIMIT
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
@@ -31,9 +31,6 @@ from binalloc.transform.allocators.table import DEFAULT, find_allocator
 from binalloc.transform.rewrite.code_space import by_address, place
 from binalloc.transform.rewrite.emit import CallPlan, Emitted, MemoryPlan, emit
 from binalloc.transform.rewrite.normalise import Normalised, expand_guarded_calls
-
-MAX_REGISTERS = 255
-WORD = 4
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     instruction's operands (Infeasible).
     """
     find_allocator(allocator)
-    _check_budget(registers, slots)
+    _check_budget(module, registers, slots)
     return rewrite_to_budget(prepare(module, kernel), registers, slots, allocator).module
 
 
@@ -81,14 +78,14 @@ def rewrite_to_budget(
 ) -> Rewrite:
     """As `rewrite`, with what the solver said. solver_limit: deterministic solver time per function."""
     chosen = find_allocator(allocator)
-    _check_budget(registers, slots)
+    _check_budget(prepared.module, registers, slots)
     plan = chosen.allocate(Problem(prepared.program, prepared.kernel, registers, slots, solver_limit))
     return Rewrite(_assemble(prepared, plan), plan.solver)
 
 
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = DEFAULT) -> int:
     """The fewest registers for which `rewrite` succeeds (with what it spills going to slots or local memory)."""
-    low, high = 0, MAX_REGISTERS
+    low, high = 0, set_of(module).limits.registers
     prepared = prepare(module, kernel)
     while high - low > 1:
         middle = (low + high) // 2
@@ -100,9 +97,10 @@ def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: st
     return high
 
 
-def _check_budget(registers: int, slots: int) -> None:
-    if not 1 <= registers <= MAX_REGISTERS:
-        raise UsageError("no such number of registers", found=registers, expected=f"1 to {MAX_REGISTERS}")
+def _check_budget(module: Module, registers: int, slots: int) -> None:
+    most = set_of(module).limits.registers
+    if not 1 <= registers <= most:
+        raise UsageError("no such number of registers", found=registers, expected=f"1 to {most}")
     if slots < 0:
         raise UsageError("no such number of slots", found=slots, expected="0 or more")
 
@@ -148,10 +146,11 @@ def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:
 
 def _link_calls(module: Module, calls: dict[str, dict[int, str]]) -> None:
     """Set every call's offset from its callee's address."""
+    isa = set_of(module)
     address = {fn.name: fn.address for fn in module}
     for fn in module:
         for index, callee in calls.get(fn.name, {}).items():
-            fn.instrs[index] = rename(fn.instrs[index], {"target": address[callee] - fn.address - index - 1})
+            fn.instrs[index] = isa.recall(fn.instrs[index], address[callee] - fn.address - index - 1)
 
 
 def _assemble(prepared: Prepared, plan: Plan) -> Module:
@@ -185,7 +184,7 @@ def _assemble(prepared: Prepared, plan: Plan) -> Module:
 
 def _require_reach(module: Module, kernel: str, base: int, spilled: int) -> None:
     """Spill words lie behind the local frames; an access names their place as a constant."""
-    most = FIELDS["moff"].maximum - WORD + 1
+    most = set_of(module).limits.frame_reach
     if spilled and base + spilled > most:
         raise Refused(
             "spill code cannot reach behind so much local memory of the kernel's own",
@@ -218,7 +217,8 @@ def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
         needed = plan.procedures[site.callee].need > 0
         moves = [(m.source, m.target) for m in site.moves] if needed else []
         memory.calls.append(CallPlan(site.shift if needed else 0, moves))
-    return emit(attempt.allocations[name], prepared.normalised[name], memory, attempt.scratch[name])
+    isa = attempt.program.isa
+    return emit(isa, attempt.allocations[name], prepared.normalised[name], memory, attempt.scratch[name])
 
 
 def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str, str], set[str]]:
@@ -245,7 +245,7 @@ def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str,
 
 def _record(out: Module, kernel: str, names: dict[str, str], plan: Plan, local_bytes: int) -> None:
     """Registers, slots and local bytes in every rewritten function's info; the kernel's cover the call graph."""
-    used = {old: highest_register(out.function(new).instrs) + 1 for old, new in names.items()}
+    used = {old: set_of(out).highest_register(out.function(new).instrs) + 1 for old, new in names.items()}
     for old, new in names.items():
         fn = out.function(new)
         fn.info = replace(fn.info, registers=used[old], machine="")

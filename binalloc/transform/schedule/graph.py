@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.view import View, successors, view
+from binalloc.isa.interface.view import View, successors
 from binalloc.isa.postdom import unusual_points
+from binalloc.isa.sets.table import view
 
 
 @dataclass

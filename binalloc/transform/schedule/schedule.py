@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from binalloc.isa.instruction import Control, Function, Instr, Module
-from binalloc.isa.table.fields import NO_BARRIER
+from binalloc.isa.timing import NO_SCOREBOARD
 from binalloc.transform.schedule.graph import InstrGraph, build_graph
 from binalloc.transform.schedule.scoreboards import Scoreboards, assign_scoreboards
 from binalloc.transform.schedule.stalls import StallSolver
@@ -59,7 +59,7 @@ def _pairs(graph: InstrGraph, boards: Scoreboards, machine: Machine) -> list[boo
         second = node + 1
         pair = graph.succ[node] == [second] and second not in graph.leaders
         if pair and may_pair(graph.views[node], graph.views[second], machine):
-            raised = sum(1 << b for b in {boards.wbar[node], boards.rbar[node]} if b != NO_BARRIER)
+            raised = sum(1 << b for b in {boards.wbar[node], boards.rbar[node]} if b != NO_SCOREBOARD)
             pair = not raised & boards.wait[second]
         else:
             pair = False

@@ -17,31 +17,24 @@ else a free one is taken; else the one where sharing delays least (`_sharing_cos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from binalloc.isa.table.fields import NO_BARRIER
+from binalloc.bitset import bits
+from binalloc.isa.timing import NO_SCOREBOARD, SCOREBOARDS
 from binalloc.transform.schedule.graph import InstrGraph
-from binalloc.transform.schedule.timing import SCOREBOARDS, Timing
+from binalloc.transform.schedule.timing import Timing
 
 FREE_COST = 1
 
 
 @dataclass
 class Scoreboards:
-    """The answer, one entry per node; NO_BARRIER for none."""
+    """The answer, one entry per node; NO_SCOREBOARD for none."""
 
     wbar: list[int]
     rbar: list[int]
     wait: list[int]
-
-
-def bits(mask: int) -> Iterator[int]:
-    """Positions of the one bits of `mask`, ascending."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 class _Tokens:
@@ -163,7 +156,7 @@ def assign_scoreboards(graph: InstrGraph, timings: list[Timing]) -> Scoreboards:
         return settled
 
     _solve(graph, tokens, shared)
-    wbar, rbar = [NO_BARRIER] * n, [NO_BARRIER] * n
+    wbar, rbar = [NO_SCOREBOARD] * n, [NO_SCOREBOARD] * n
     for token, b in board.items():
         (rbar if token & 1 else wbar)[tokens.issuer[token >> 1]] = b
     return Scoreboards(wbar, rbar, wait)

@@ -1,7 +1,7 @@
 """What the machine model says about one instruction, as the scheduler needs it: bit masks, latency, pairing.
 
 Needs instruction views and a machine model; leaves a `Timing` per node. Registers and predicates are numbered together
-(`R5` is place 5, `P2` is place 258), and sets of places are integers with one bit per place.
+(`isa.interface.places`), and sets of places are integers with one bit per place.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from binalloc.isa.interface.view import PRED, Ref, View
+from binalloc.isa.interface.places import LOCAL_BASE, PRED, PRED_BASE
+from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.timing import by_scoreboard
 
 if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
 
-SCOREBOARDS = 6
-FIRST_PREDICATE = 256
-ALL_PLACES = (1 << (FIRST_PREDICATE + 8)) - 1
+ALL_PLACES = (1 << LOCAL_BASE) - 1
 
 
 class Timing(NamedTuple):
@@ -39,7 +38,7 @@ def places(refs: Iterable[Ref]) -> int:
     """The set of places that `refs` cover."""
     mask = 0
     for ref in refs:
-        first = ref.index + FIRST_PREDICATE if ref.file == PRED else ref.index
+        first = ref.index + PRED_BASE if ref.file == PRED else ref.index
         mask |= ((1 << ref.units) - 1) << first
     return mask
 
@@ -49,7 +48,7 @@ def timing(v: View, machine: Machine) -> Timing:
     latency = machine.units[v.unit].latency
     guarded = by_scoreboard(v.variable, latency)
     uses = places(v.uses)
-    reads = uses if v.guard is None else uses | 1 << (FIRST_PREDICATE + v.guard[0])
+    reads = uses if v.guard is None else uses | 1 << (PRED_BASE + v.guard[0])
     return Timing(reads, uses if guarded else 0, places(v.defs), 0 if guarded else latency, latency, guarded)
 
 

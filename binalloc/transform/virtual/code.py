@@ -17,6 +17,8 @@ from binalloc.isa.instruction import Function, Instr
 
 INSTR, COPY, RELOAD, STORE, ENTRY = "instr", "copy", "reload", "store", "entry"
 
+MOVED = "moved"
+"""Field of what a copy, reload or store moves: the instruction is only made when its registers are known."""
 KEEP = "keep"
 """Field of an operand that only asks for a value to stay in its register, if it is in one: an argument at RET that
 callers go on using, so that they need no copy of it."""
@@ -24,7 +26,7 @@ callers go on using, so that they need no copy of it."""
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Values in consecutive registers. field: the instruction field to fill, "" or KEEP for an implicit operand."""
+    """Values in consecutive registers. field: the instruction field to fill; MOVED; "" or KEEP: implicit."""
 
     field: str
     values: tuple[int, ...]

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from binalloc.analysis.locations import PRED_BASE
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY
-from binalloc.isa.interface import build
-from binalloc.isa.interface.view import ADDRESS, PRED, REG, Ref, View
-from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, Block, Item, Operand, Values, VCode
+from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PRED_BASE, REG
+from binalloc.isa.interface.view import Ref, View
+from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Block, Item, Operand, Values, VCode
 from binalloc.transform.virtual.contract import Contract
 
 
@@ -38,13 +37,13 @@ class _Lowering:
     def run(self) -> VCode:
         self._values()
         cfg = self.analysis.cfg
-        kept = [b for b in range(len(cfg.blocks)) if cfg.rpo_number[b] >= 0 or b in cfg.reconv.values()]
+        kept = [b for b in range(len(cfg.blocks)) if cfg.rpo_number[b] >= 0 or b in cfg.points.values()]
         number = {b: k + 1 for k, b in enumerate(kept)}
         self.code.blocks.append(Block(-1, [self._entry()], (1,)))
         for b in kept:
             block = Block(cfg.blocks[b].start)
             if cfg.rpo_number[b] < 0:
-                block.items.append(Item(INSTR, build.stop()))
+                block.items.append(Item(INSTR, self.program.isa.build.stop()))
             else:
                 block.succs = tuple(number[s] for s in cfg.succs[b])
                 block.taken = number[cfg.taken[b]] if cfg.taken[b] >= 0 else -1
@@ -125,30 +124,31 @@ class _Lowering:
         load = view.memory.access == "load"
         refs, lookup = (view.defs, self.webs.web_of_def) if load else (view.uses, self.webs.web_of_use)
         memory = self.webs.web_of_use if load else self.webs.web_of_def
-        k = next((k for k, ref in enumerate(refs) if ref.field != ADDRESS), -1)
-        if k < 0:
+        data = view.memory.data(refs)
+        if not data:
             self._lifted_zero(i, view, weight, out)
             return
+        k = refs.index(data[0])
         for u in range(refs[k].units):
             register, word = self.value_of[lookup[i, k, u]], self.value_of[memory[i, MEMORY, u]]
             target, source = (register, word) if load else (word, register)
             out.append(
                 Item(
                     COPY,
-                    defs=(Operand("rd", (target,)),),
-                    uses=(Operand("rb", (source,)),),
+                    defs=(Operand(MOVED, (target,)),),
+                    uses=(Operand(MOVED, (source,)),),
                     guard=view.guard,
                     weight=weight,
                 )
             )
 
     def _lifted_zero(self, i: int, view: View, weight: float, out: list[Item]) -> None:
-        """A store of RZ sets its words to zero; a load into RZ does nothing."""
+        """A store of zero sets its words to zero; a load into nowhere does nothing."""
         u = 0
         while (i, MEMORY, u) in self.webs.web_of_def:
             word = self.value_of[self.webs.web_of_def[i, MEMORY, u]]
-            zero = (Operand("rd", (word,)),)
-            out.append(Item(INSTR, build.zero(), defs=zero, guard=view.guard, weight=weight))
+            zero, field = self.program.isa.build.zero()
+            out.append(Item(INSTR, zero, defs=(Operand(field, (word,)),), guard=view.guard, weight=weight))
             u += 1
 
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
@@ -174,14 +174,14 @@ class _Lowering:
                     places[register] = self.values.precoloured(register)
                 after.append(_copy(self.value_of[web], places[register], weight))
         defs += [Operand("", (place,)) for place in places.values()]
-        changed = self.program[link.callee].summary.may_def >> PRED_BASE & 0x7F
+        changed = self.program[link.callee].summary.may_def >> PRED_BASE & ALL_PREDICATES
         instr = self.analysis.fn.instrs[i]
         out.append(Item(INSTR, instr, i, tuple(defs), tuple(uses), None, changed, callee=link.callee, weight=weight))
         out += after
 
 
 def _copy(target: int, source: int, weight: float) -> Item:
-    return Item(COPY, defs=(Operand("rd", (target,)),), uses=(Operand("rb", (source,)),), weight=weight)
+    return Item(COPY, defs=(Operand(MOVED, (target,)),), uses=(Operand(MOVED, (source,)),), weight=weight)
 
 
 def _predicates(refs: tuple[Ref, ...]) -> int:

@@ -24,8 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Module
-from binalloc.isa.table.fields import NO_BARRIER
-from binalloc.isa.timing import LONGEST_STALL, UnitLatencies
+from binalloc.isa.timing import LONGEST_STALL, NO_SCOREBOARD, UnitLatencies
 from binalloc.verify.code import text
 from binalloc.verify.hazards.code import HazardCode, names
 from binalloc.verify.hazards.flow import Flow
@@ -192,5 +191,5 @@ def _hazard(code: HazardCode, node: int, kind: str, fixed: bool, step: Step | No
     ctrl = code.views[step.node].instr.ctrl
     reading = kind == "WAR" or (kind == "drain" and not code.writes[step.node] & places)
     boards = {ctrl.rbar, ctrl.wbar} if reading else {ctrl.wbar}
-    usable = tuple(sorted(b for b in boards if b < NO_BARRIER))
+    usable = tuple(sorted(b for b in boards if b < NO_SCOREBOARD))
     return Hazard(kind, *place, tuple(names(places)), *source, None, None, usable, step.switched)

@@ -16,16 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from binalloc.bitset import bits
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.view import PRED, REG, Ref, View, view
-from binalloc.isa.table.fields import PT
-from binalloc.isa.timing import LONGEST_STALL, UnitLatencies, by_scoreboard
+from binalloc.isa.interface.places import PRED, REG, TRUE
+from binalloc.isa.interface.view import Ref, View
+from binalloc.isa.sets.table import view
+from binalloc.isa.timing import LONGEST_STALL, SCOREBOARDS, UnitLatencies, by_scoreboard
 
-FIRST_REGISTER = 8
+FIRST_REGISTER = TRUE + 1
 BOARDS = 8
 """Values of the scoreboard fields; those above 5 stand for none."""
-WAITS = 64
+WAITS = 1 << SCOREBOARDS
 
 
 class HazardCode:
@@ -126,11 +128,11 @@ def places(refs: Iterable[Ref]) -> int:
 
 
 def _guard(v: View) -> int:
-    return 0 if v.guard is None or v.guard[0] == PT else 1 << v.guard[0]
+    return 0 if v.guard is None or v.guard[0] == TRUE else 1 << v.guard[0]
 
 
 def names(mask: int) -> list[str]:
     """The places of `mask` as assembly names them, predicates last."""
-    found = [k for k in range(mask.bit_length()) if mask >> k & 1]
+    found = bits(mask)
     registers = [f"R{k - FIRST_REGISTER}" for k in found if k >= FIRST_REGISTER]
     return registers + [f"P{k}" for k in found if k < FIRST_REGISTER]

@@ -87,7 +87,9 @@ class HazardGraph:
         self.callees: dict[int, int] = {}
         for n, v in enumerate(code.views):
             if v.control == "call":
-                callee = numbers.get(self._word(n) + 1 + v.instr.f["target"])
+                f = code.owner[n]
+                fn = code.functions[f]
+                callee = numbers.get(fn.address + fn.target(n - code.base[f]))
                 if callee is None:
                     self.strangers.append(n)
                 else:
@@ -101,10 +103,6 @@ class HazardGraph:
         self._drains()
         for f in range(len(code.functions)):
             self._splits(f)
-
-    def _word(self, node: int) -> int:
-        f = self.code.owner[node]
-        return self.code.functions[f].address + node - self.code.base[f]
 
     def _callees_first(self) -> list[int]:
         calls: list[list[int]] = [[] for _ in self.code.functions]

@@ -12,14 +12,16 @@ import hashlib
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, Instr, Module
-from binalloc.isa.interface.recognise import (
+from binalloc.isa.interface.places import PRED
+from binalloc.isa.interface.view import Ref, View
+from binalloc.isa.loom.recognise import (
     add_immediate,
     predicate_pack,
     predicate_unpack,
     register_copy,
     special_register,
 )
-from binalloc.isa.interface.view import PRED, Ref, View, view
+from binalloc.isa.loom.view import view
 
 SLOT_BASE = 0x4000
 MASK = 0xFFFFFFFF

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from binalloc.isa.instruction import Instr, Module
-from binalloc.isa.interface.view import Ref, View, view
+from binalloc.isa.interface.view import Ref, View
+from binalloc.isa.loom.view import view
 
 Place = tuple[str, int]
 

@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from binalloc.isa.instruction import Function, Instr, Module, Origin, make
-from binalloc.isa.interface.recognise import add_immediate, register_copy, special_register
-from binalloc.isa.interface.view import PRED, REG, View, links, relink, view
+from binalloc.isa.interface.places import PRED, REG
+from binalloc.isa.interface.view import View
+from binalloc.isa.loom.recognise import add_immediate, register_copy, special_register
+from binalloc.isa.loom.view import links, relink, view
 
 ALWAYS_WRONG = frozenset(
     (

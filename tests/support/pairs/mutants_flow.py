@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from binalloc.isa.instruction import Function, Instr, Module, make
-from binalloc.isa.interface.recognise import add_immediate, register_copy, special_register
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.recognise import add_immediate, register_copy, special_register
+from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 from tests.support.pairs.mutants import Mutant, Mutation, Piece, inserted, rebuild, replaced
 

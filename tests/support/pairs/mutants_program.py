@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, SharedVar, make
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 from tests.support.pairs.mutants import Mutant, inserted, rebuild, replaced
 
 

@@ -240,7 +240,7 @@ def _info(module: Module, o: Options, params: Params, local: int) -> None:
 
 
 def _registers(fn: Function) -> set[int]:
-    from binalloc.isa.interface.view import view
+    from binalloc.isa.loom.view import view
 
     return {
         r

@@ -12,7 +12,9 @@ import random
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, make
-from binalloc.isa.interface.view import PRED, REG, Ref, links, relink, view
+from binalloc.isa.interface.places import PRED, REG
+from binalloc.isa.interface.view import Ref
+from binalloc.isa.loom.view import links, relink, view
 from binalloc.isa.validate import highest_register
 
 QUADS = 5

@@ -8,9 +8,10 @@ import pytest
 
 from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.cfg import Cfg, build_cfg
-from binalloc.analysis.dominators import NONE, dominators, post_dominators
+from binalloc.analysis.dominators import dominators, post_dominators
 from binalloc.analysis.loops import find_loops
 from binalloc.analysis.program import analyse
+from binalloc.dominance import NONE
 from binalloc.errors import MalformedInput, Refused, UsageError
 from binalloc.isa.instruction import Function, FunctionInfo, make
 from tests.support.programs.analysis import Line, add, bra, call, const, function, leave, module, ret
@@ -59,7 +60,7 @@ def test_reconvergence_point_starts_a_block() -> None:
     branch = make("BRA", target=1, diverges=1, reconv=2, guard=(0, False))
     cfg = build_cfg(Function("k", [branch, const(0), const(1), const(2), leave()]))
     assert spans(cfg) == [(0, 1), (1, 2), (2, 3), (3, 5)]
-    assert cfg.reconv == {0: 3}
+    assert cfg.points == {0: 3}
 
 
 def test_unreachable_blocks_are_listed_and_left_out_of_orders() -> None:

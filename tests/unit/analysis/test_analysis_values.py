@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.analysis.locations import bits, file_of, index_of, location, name_of, names, words
+from binalloc.analysis.locations import file_of, index_of, location, name_of, names, words
 from binalloc.analysis.max_live import MAX_CONTEXTS, build_max_live, register_demand
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.webs import CALL, ENTRY, MEMORY, RETURN, Point
+from binalloc.bitset import bits
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, FunctionInfo, make
 from tests.support.programs.analysis import (

@@ -15,7 +15,7 @@ from binalloc.frontend.builder import Builder, Const, imm
 from binalloc.frontend.ir import PT, RZ, Program, Registers, Routine
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import FunctionInfo
-from binalloc.isa.interface.view import view
+from binalloc.isa.loom.view import view
 
 
 def routine(name: str = "k", kind: str = "kernel") -> tuple[Routine, Builder]:

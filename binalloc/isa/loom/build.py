@@ -1,19 +1,15 @@
-"""Makes the few instructions that transformations insert; the only place above the table that names opcodes.
-
-Together with `interface.py` this is what another ISA has to provide.
-"""
+"""The few Loom instructions that transformations insert: `Builder` of the instruction interface."""
 
 from __future__ import annotations
 
-from binalloc.isa.instruction import SLOT_ROW, Instr, make
-from binalloc.isa.table.fields import PT
+from binalloc.isa.instruction import Instr, make
+from binalloc.isa.interface.places import SLOT_ROW
+from binalloc.isa.interface.view import ALWAYS, Guard
+from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import FORM_IMM, SPECIAL_REGISTERS, WIDTHS
 
-RZ = 255
 _WORD = WIDTHS.index("32")
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
-Guard = tuple[int, bool]
-ALWAYS: Guard = (PT, False)
 
 
 def copy(target: int, source: int, guard: Guard = ALWAYS) -> Instr:
@@ -21,9 +17,9 @@ def copy(target: int, source: int, guard: Guard = ALWAYS) -> Instr:
     return make("MOV", rd=target, rb=source, guard=guard)
 
 
-def zero() -> Instr:
-    """Some register = 0; the target is to be filled in."""
-    return make("MOV", rb=RZ)
+def zero() -> tuple[Instr, str]:
+    """Some register = 0, and the field of the target, which is to be filled in."""
+    return make("MOV", rb=RZ), "rd"
 
 
 def load_slot(target: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:

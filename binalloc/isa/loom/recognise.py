@@ -7,17 +7,16 @@ Guards are not looked at: a guarded copy is a copy in the lanes where it execute
 
 from __future__ import annotations
 
-from binalloc.isa.instruction import Instr
-from binalloc.isa.table.fields import PT
+from binalloc.isa.instruction import NO_REGISTER, Instr
+from binalloc.isa.interface.places import ALL_PREDICATES
+from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import FORM_IMM, FORM_REG, SPECIAL_REGISTERS
-
-_RZ = 255
 
 
 def register_copy(instr: Instr) -> tuple[int, int] | None:
     """(destination, source) of a 32-bit move between registers, neither of them RZ."""
     f = instr.f
-    if instr.op.name != "MOV" or instr.form != FORM_REG or f["rd"] == _RZ or f["rb"] == _RZ:
+    if instr.op.name != "MOV" or instr.form != FORM_REG or f["rd"] == RZ or f["rb"] == RZ:
         return None
     return f["rd"], f["rb"]
 
@@ -25,15 +24,15 @@ def register_copy(instr: Instr) -> tuple[int, int] | None:
 def register_zero(instr: Instr) -> bool:
     """True for a 32-bit move of RZ into a register."""
     f = instr.f
-    return instr.op.name == "MOV" and instr.form == FORM_REG and f["rd"] != _RZ and f["rb"] == _RZ
+    return instr.op.name == "MOV" and instr.form == FORM_REG and f["rd"] != RZ and f["rb"] == RZ
 
 
 def add_immediate(instr: Instr) -> tuple[int, int, int] | None:
     """(destination, source, signed immediate) of `IADD3 Rd, Ra, imm, RZ` without carries or negations."""
     f = instr.f
-    if instr.op.name != "IADD3" or instr.form != FORM_IMM or _RZ in (f["rd"], f["ra"]):
+    if instr.op.name != "IADD3" or instr.form != FORM_IMM or RZ in (f["rd"], f["ra"]):
         return None
-    if f["rc"] != _RZ or f["nega"] or f["negc"] or f["x"] or f["pd0"] != PT or f["pd1"] != PT:
+    if f["rc"] != RZ or f["nega"] or f["negc"] or f["x"] or f["pd0"] != PT or f["pd1"] != PT:
         return None
     imm = f["imm"] & 0xFFFFFFFF
     return f["rd"], f["ra"], imm - (1 << 32) if imm >> 31 else imm
@@ -42,13 +41,13 @@ def add_immediate(instr: Instr) -> tuple[int, int, int] | None:
 def predicate_pack(instr: Instr) -> tuple[int, int, int] | None:
     """(destination, register whose other bits are kept, mask) of P2R: predicate i goes to bit i for i in the mask."""
     f = instr.f
-    return (f["rd"], f["ra"], f["pmask"] & 0x7F) if instr.op.name == "P2R" and f["rd"] != _RZ else None
+    return (f["rd"], f["ra"], f["pmask"] & ALL_PREDICATES) if instr.op.name == "P2R" and f["rd"] != RZ else None
 
 
 def predicate_unpack(instr: Instr) -> tuple[int, int] | None:
     """(source, mask) of R2P: bit i goes to predicate i for i in the mask."""
     f = instr.f
-    return (f["ra"], f["pmask"] & 0x7F) if instr.op.name == "R2P" else None
+    return (f["ra"], f["pmask"] & ALL_PREDICATES) if instr.op.name == "R2P" else None
 
 
 def special_register(instr: Instr) -> str | None:
@@ -62,3 +61,6 @@ def special_register(instr: Instr) -> str | None:
 def is_nop(instr: Instr) -> bool:
     """True for the instruction that does nothing."""
     return instr.op.name == "NOP"
+
+
+assert RZ == NO_REGISTER  # what is packed into zeros, or unpacked from them, names no register

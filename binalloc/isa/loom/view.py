@@ -1,0 +1,212 @@
+"""What Loom's instructions read, write and do: their views, and how their operands and branches are changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from binalloc.isa.instruction import Instr
+from binalloc.isa.interface.places import PRED, PREDICATES, REG
+from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
+from binalloc.isa.table.fields import PT, RZ
+from binalloc.isa.table.opcodes import (
+    ATOMIC_BYTES,
+    ATOMIC_OPS,
+    BAR_MODES,
+    FORM_C_CONST,
+    FORM_C_IMM,
+    FORM_CONST,
+    FORM_IMM,
+    TEXTURE_DIMENSIONS,
+    WIDTH_BYTES,
+    Operand,
+)
+
+_READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
+_CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC"))
+_REGISTER_FIELDS = frozenset(("rd", "ra", "rb", "rc", "pd0", "pd1", "ps0", "ps1", "ps2"))
+_LINK_FIELDS = frozenset(("target", "reconv"))
+
+
+def view(instr: Instr) -> View:
+    """The interface of `instr`, worked out when it is first asked for and kept with it."""
+    found: View | None = instr.seen
+    if found is None:
+        found = instr.seen = _view(instr)
+    return found
+
+
+def _view(instr: Instr) -> View:
+    f, op = instr.f, instr.op
+    defs: list[Ref] = []
+    uses: list[Ref] = []
+    for o in op.operands:
+        _operand(o, instr, defs, uses)
+    _drop_unread(instr, uses)
+    if instr.op.name == "BAR":
+        _drop_unreduced(instr, defs, uses)
+    guard = (instr.guard, instr.guard_neg) if instr.guarded else None
+    pure = not op.control and (not op.access or op.space == "const") and op.name not in _CONVERGENT
+    if "sreg" in f and f["sreg"] in _READS_CLOCK:
+        pure = False
+    return View(
+        tuple(defs),
+        tuple(uses),
+        guard,
+        op.control,
+        _memory(instr) if op.access else None,
+        op.unit,
+        op.variable,
+        pure,
+        pure and not uses and guard is None,
+        op.name in _CONVERGENT,
+        instr,
+        signature,
+        op.name == "MOV" and guard is None and len(defs) == len(uses) == 1,
+    )
+
+
+def _operand(o: Operand, instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
+    f = instr.f
+    form = f.get("form", 0)
+    width = o.width(f)
+    if o.kind == "rd":
+        _add(defs, REG, f["rd"], width, "rd")
+    elif o.kind == "reg":
+        _add(uses, REG, f[o.name], width, o.name)
+    elif o.name == "b":
+        if form not in (FORM_IMM, FORM_CONST):
+            name = "rc" if form in (FORM_C_IMM, FORM_C_CONST) else "rb"
+            _add(uses, REG, f[name], width, name)
+    elif o.name == "c":
+        if form not in (FORM_C_IMM, FORM_C_CONST):
+            _add(uses, REG, f["rc"], width, "rc")
+    elif o.kind == "pd":
+        if f[o.name] != PT:
+            defs.append(Ref(PRED, f[o.name], 1, o.name))
+    elif o.kind == "ps":
+        if f[o.name] != PT:
+            uses.append(Ref(PRED, f[o.name], 1, o.name))
+    elif o.name in ("mem64", "mem32", "cmem"):
+        _add(uses, REG, f["ra"], 2 if o.name == "mem64" else 1, "ra")
+    elif o.name == "lane":
+        if not f["limm"]:
+            _add(uses, REG, f["rb"], 1, "rb")
+    elif o.name == "clamp":
+        if not f["cimm"]:
+            _add(uses, REG, f["rc"], 1, "rc")
+    elif o.name == "pmask":
+        refs = [Ref(PRED, i, 1, "") for i in range(PREDICATES) if f["pmask"] >> i & 1]
+        (uses if instr.op.name == "P2R" else defs).extend(refs)
+
+
+def _add(refs: list[Ref], file: str, index: int, units: int, name: str) -> None:
+    if index != RZ:
+        refs.append(Ref(file, index, units, name))
+
+
+def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
+    """Operands that an opcode has but does not read under its modifiers."""
+    f = instr.f
+    if "aop" in f and "rc" in f and f["aop"] < len(ATOMIC_OPS) and ATOMIC_OPS[f["aop"]] != "CAS":
+        uses[:] = [r for r in uses if r.field != "rc"]
+    if instr.op.space == "texture" and not third_coordinate(f):
+        uses[:] = [r for r in uses if r.field != "rc"]
+    if instr.op.name == "ISETP" and not f["ex"]:
+        uses[:] = [r for r in uses if r.field != "ps1"]
+
+
+def third_coordinate(f: Mapping[str, int]) -> bool:
+    """Whether a texture fetch with fields `f` reads its third coordinate."""
+    return f["tdim"] == TEXTURE_DIMENSIONS.index("3D")
+
+
+def _drop_unreduced(instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
+    """A barrier writes rd only when it counts and pd0 only when it combines; without either it reads no predicate."""
+    mode = BAR_MODES[instr.f["bar"]] if instr.f["bar"] < len(BAR_MODES) else ""
+    written = {"RED.POPC": "rd", "RED.AND": "pd0", "RED.OR": "pd0"}.get(mode)
+    defs[:] = [r for r in defs if r.field == written]
+    if written is None:
+        uses[:] = [r for r in uses if r.field != "ps0"]
+
+
+def _memory(instr: Instr) -> Memory:
+    f, op = instr.f, instr.op
+    if "width" in f:
+        size = WIDTH_BYTES[f["width"]]
+    else:
+        size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 4 * op.operand["rd"].width(f)
+    base = None
+    if f.get("ra", RZ) != RZ and op.space != "texture":
+        base = Ref(REG, f["ra"], 2 if "mem64" in op.operand else 1, "ra")
+    return Memory(
+        op.space,
+        op.access,
+        size,
+        f.get("moff", f.get("coff", 0)),
+        base,
+        bool(f.get("spill", 0)),
+        f.get("cbank", 0),
+    )
+
+
+def constant_reads(instr: Instr) -> tuple[ConstantRead, ...]:
+    """What `instr` reads of constant memory, as an operand or as a load."""
+    f, op = instr.f, instr.op
+    if op.access and op.space == "const":
+        memory = _memory(instr)
+        return (ConstantRead(memory.bank, memory.offset, memory.size, memory.base is not None),)
+    name = {FORM_CONST: "b", FORM_C_CONST: "c"}.get(f.get("form", 0))
+    if name is None:
+        return ()
+    return (ConstantRead(f["cbank"], f["coff"], 4 * op.operand[name].width(f)),)
+
+
+def signature(instr: Instr) -> tuple[object, ...]:
+    """The operation apart from where its operands live: opcode, modifiers, immediates, memory offset, and which
+    operands are RZ or PT (those are constants, not places)."""
+    f = instr.f
+    parts: list[object] = [instr.op.name]
+    for name in sorted(f):
+        if name in _LINK_FIELDS:
+            continue
+        if name in _REGISTER_FIELDS:
+            parts.append((name, "zero" if f[name] == (RZ if name[0] == "r" else PT) else "place"))
+        else:
+            parts.append((name, f[name]))
+    return tuple(parts)
+
+
+def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
+    """The instruction with register or predicate fields changed: field name -> new number."""
+    return Instr(instr.op, {**instr.f, **mapping}, instr.guard, instr.guard_neg, instr.ctrl) if mapping else instr
+
+
+def links(instr: Instr) -> dict[str, int]:
+    """Branch offsets within the function, by field: words relative to the next instruction (calls have none)."""
+    if instr.op.control != "branch":
+        return {}
+    out = {"target": instr.f["target"]}
+    if instr.f["diverges"]:
+        out["reconv"] = instr.f["reconv"]
+    return out
+
+
+def relink(instr: Instr, offsets: dict[str, int]) -> Instr:
+    """The branch with other offsets: field -> words relative to its next instruction."""
+    return rename(instr, offsets)
+
+
+def recall(instr: Instr, distance: int) -> Instr:
+    """The direct call with another distance to its callee: words relative to the next instruction."""
+    return rename(instr, {"target": distance})
+
+
+def alike(one: Instr, other: Instr) -> bool:
+    """Whether two instructions say the same, but for their control codes and how far a call goes."""
+    if (one.op.code, one.guard, one.guard_neg) != (other.op.code, other.guard, other.guard_neg):
+        return False
+    return _but_distance(one) == _but_distance(other)
+
+
+def _but_distance(instr: Instr) -> dict[str, int]:
+    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != "call"}

@@ -1,0 +1,79 @@
+"""Loom as an instruction set: the one object through which everything above `isa` knows it."""
+
+from __future__ import annotations
+
+from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface.instruction_set import Builder, Limits
+from binalloc.isa.interface.places import MOST_REGISTERS, WORD
+from binalloc.isa.loom import build, recognise
+from binalloc.isa.loom import view as views
+from binalloc.isa.table.fields import FIELDS, RZ, WORD_BYTES
+from binalloc.isa.validate import highest_register
+
+
+class Loom:
+    """See `InstructionSet`. Container and text are loaded when they are first asked for."""
+
+    name = "loom"
+    limits = Limits(
+        registers=MOST_REGISTERS,
+        zero=RZ,
+        word_bytes=WORD_BYTES,
+        frame_reach=FIELDS["moff"].maximum - WORD + 1,
+        slot_base="SR_SLOTBASE",
+        shared_size="SR_TOTAL_SMEM",
+    )
+    build: Builder = build
+
+    view = staticmethod(views.view)
+    constant_reads = staticmethod(views.constant_reads)
+    highest_register = staticmethod(highest_register)
+    alike = staticmethod(views.alike)
+
+    rename = staticmethod(views.rename)
+    links = staticmethod(views.links)
+    relink = staticmethod(views.relink)
+    recall = staticmethod(views.recall)
+
+    register_copy = staticmethod(recognise.register_copy)
+    register_zero = staticmethod(recognise.register_zero)
+    add_immediate = staticmethod(recognise.add_immediate)
+    predicate_pack = staticmethod(recognise.predicate_pack)
+    predicate_unpack = staticmethod(recognise.predicate_unpack)
+    special_register = staticmethod(recognise.special_register)
+    is_nop = staticmethod(recognise.is_nop)
+
+    def read(self, data: bytes, path: str = "") -> Module:
+        from binalloc.isa.container.files import read_module
+
+        return read_module(data, path)
+
+    def write(self, module: Module) -> bytes:
+        from binalloc.isa.container.files import write_module
+
+        return write_module(module)
+
+    def sections(self, data: bytes) -> list[dict[str, object]]:
+        from binalloc.isa.container.sections import sections
+
+        return sections(data)
+
+    def text(
+        self, instr: Instr, fn: Function | None = None, index: int | None = None, module: Module | None = None
+    ) -> str:
+        from binalloc.isa.text.disassembler import format_instr
+
+        return format_instr(instr, fn, index, module)
+
+    def assemble(self, text: str, path: str = "") -> Module:
+        from binalloc.isa.text.assembler import assemble
+
+        return assemble(text, path)
+
+    def disassemble(self, module: Module) -> str:
+        from binalloc.isa.text.disassembler import disassemble
+
+        return disassemble(module)
+
+
+LOOM = Loom()

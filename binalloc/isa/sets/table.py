@@ -1,0 +1,25 @@
+"""The instruction sets there are, by name: adding one is one file and one row.
+
+An operation's row names the set that it belongs to (`OpSpec.isa`), and so does a module; what is said of an instruction
+or of a whole binary is found here.
+"""
+
+from __future__ import annotations
+
+from binalloc.isa.instruction import Instr, Module
+from binalloc.isa.interface.instruction_set import InstructionSet
+from binalloc.isa.interface.view import View
+from binalloc.isa.sets.loom import LOOM
+
+SETS: dict[str, InstructionSet] = {LOOM.name: LOOM}
+
+
+def set_of(what: Instr | Module) -> InstructionSet:
+    """The instruction set of an instruction or of a module."""
+    return SETS[what.isa if isinstance(what, Module) else what.op.isa]
+
+
+def view(instr: Instr) -> View:
+    """The instruction's view, as its instruction set made it when it was first asked for."""
+    found: View | None = instr.seen
+    return found if found is not None else SETS[instr.op.isa].view(instr)

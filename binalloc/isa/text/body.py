@@ -1,0 +1,90 @@
+"""A function while it is read from assembly, and its labels resolved at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.isa.instruction import Function
+from binalloc.isa.postdom import immediate_postdominators
+from binalloc.isa.text.lexer import Place
+from binalloc.isa.text.operands import UNIFORM, Fixup
+
+
+@dataclass
+class Pending:
+    """A label, function or reconvergence point to be resolved when the function or the file ends."""
+
+    index: int
+    fixup: Fixup
+    place: Place
+
+
+@dataclass
+class Body:
+    """A function while it is read."""
+
+    fn: Function
+    place: Place
+    names: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+    pending: list[Pending] = field(default_factory=list)
+    auto_reconv: bool = False
+    registers_given: bool = False
+    shared_given: bool = False
+    address: int | None = None
+    file: str = ""
+    line: tuple[str, int] | None = None
+    places: list[Place] = field(default_factory=list)
+
+
+def resolve(body: Body, end: Place) -> None:
+    """Labels of one function into branch offsets and reconvergence points. end: where it ends, for messages."""
+    fn = body.fn
+    n = len(fn.instrs)
+    if not n:
+        body.place.fail(1, f"function {fn.name!r} has no instruction", remedy="End it with EXIT or RET.")
+    if fn.labels.get(n):
+        end.fail(1, f"label {fn.labels[n]!r} stands behind the last instruction", remedy="Remove it.")
+    if body.line is not None:
+        end.fail(1, ".line stands behind the last instruction", remedy="Remove it.")
+    targets: dict[int, int] = {}
+    named: set[int] = set()
+    for p in body.pending:
+        if p.fixup.kind == "reconv":
+            named.add(p.index)
+            if p.fixup.name == UNIFORM:
+                continue
+        where = _find_label(body, p)
+        if p.fixup.kind == "target":
+            targets[p.index] = where
+        patch(fn, p.index, p.fixup.kind, where - p.index - 1)
+    open_branches = [i for i in targets if fn.instrs[i].guarded and i not in named]
+    if not open_branches:
+        return
+    if not body.auto_reconv:
+        body.places[open_branches[0]].fail(
+            1, "a guarded branch without a reconvergence point", found="BRA with one label",
+            expected="BRA target, reconvergence", remedy="Name it, or `uniform` where all lanes agree, or set "
+            ".auto_reconv.",
+        )  # fmt: skip
+    ipdom = immediate_postdominators(fn.instrs, targets)
+    for i in open_branches:
+        # Paths that only meet in the thread's end never wait for each other: any exit serves as the point.
+        patch(fn, i, "reconv", min(ipdom[i], n - 1) - i - 1)
+        fn.instrs[i].f["diverges"] = 1
+
+
+def _find_label(body: Body, p: Pending) -> int:
+    where = body.labels.get(p.fixup.name)
+    if where is None or where >= len(body.fn.instrs):
+        problem = "undefined label" if where is None else "label behind the last instruction"
+        p.place.fail(
+            p.fixup.column, problem, found=repr(p.fixup.name), expected=f"a label of function {body.fn.name!r}",
+            remedy="Branches stay within their function.",
+        )  # fmt: skip
+    return where
+
+
+def patch(fn: Function, index: int, name: str, value: int) -> None:
+    """Fill in a field that waited for an address."""
+    fn.instrs[index].f[name] = value

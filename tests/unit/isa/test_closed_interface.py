@@ -1,0 +1,127 @@
+"""Above `isa` nobody names a field, an operation, a special register or a number of Loom's: the syntax trees are read.
+
+The emulator and the PTX front end are left out: executing Loom and lowering to Loom are about Loom by nature (and the
+front end's own allocator is still one of its rooms). Imports are the import contracts' business. Attributes and
+keywords that the interface itself has (`Function.target`, `Memory.spill`, ...) share their names with fields; what is
+looked for is the way from an instruction to its fields, which is `Instr.f`, or a field's name as a string.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import binalloc
+from binalloc.isa.table.fields import FIELDS
+from binalloc.isa.table.opcodes import BY_NAME, SPECIAL_REGISTERS
+
+ROOT = Path(binalloc.__file__).parent
+ROOMS = ("analysis", "models", "transform", "verify", "launch", "pipeline", "report", "cli")
+NUMBERS = frozenset((127, 128, 254, 255, 256, 264))
+"""Register numbers and their bounds, the first predicate and local word, the predicate mask, the slot row."""
+INSIDE = frozenset(("f", "form", "op"))
+"""Attributes of an instruction that are for its own instruction set."""
+
+SAME_WORD = {
+    "guard": "Instr.guard, View.guard",
+    "target": "Function.target; an edge's or a move's target",
+    "spill": "Memory.spill",
+    **dict.fromkeys(("stall", "wait", "wbar", "rbar"), "the control code, which is part of the neutral record"),
+    "width": "bits of a set in the hazard check",
+    "shift": "slots that a call moves the pointer by",
+    "match": "re.Pattern.match; the checker's step that matches two operations",
+}
+"""Attributes and keywords that are also fields, and what they are of."""
+
+SAME_STRING = {
+    ("analysis/dump.py", "guard"): "a kind of point in a web's dump",
+    ("analysis/webs.py", "CALL"): "a constant's name in __all__",
+    ("verify/calls.py", "match"): "a kind of step",
+    ("verify/product.py", "match"): "a kind of step",
+    ("verify/product.py", "guard"): "a kind of finding",
+    ("verify/reconvergence.py", "match"): "a kind of step",
+    ("verify/transfer.py", "guard"): "a kind of finding",
+    ("verify/transfer.py", "spill"): "a kind of finding",
+    ("report/stack.py", "shift"): "a key of the page",
+    ("launch/arguments.py", "u32"): "an element type",
+    ("launch/arguments.py", "wrap"): "a texture's address mode",
+    ("launch/types.py", "u32"): "an element type",
+    ("launch/npy.py", "rb"): "a mode of open",
+    ("cli/files.py", "rb"): "a mode of open",
+}
+SAME_NUMBER = {
+    ("verify/product.py", 256): "a limit of steps",
+    ("report/table.py", 128): "bits of an integer that is shown in full",
+    ("launch/values.py", 128): "an exponent of f32",
+    ("cli/commands/machines.py", 256): "threads per block",
+    ("models/machines/model.py", 256): "bounds of a machine's figures",
+    ("models/machines/model.py", 128): "bytes of a cache line",
+    **{("models/machines/limits.py", n): "figures of hardware" for n in (128, 255, 256)},
+}
+
+
+def named(tree: ast.AST) -> Iterator[tuple[str, str | int]]:
+    """What a syntax tree names of Loom: (kind, what)."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) if name in INSIDE:
+                yield "attribute", name
+            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)) if name in FIELDS:
+                yield "name", name
+            case ast.Constant(value=str(text)) if text in FIELDS or text in BY_NAME or text in SPECIAL_REGISTERS:
+                yield "string", text
+            case ast.Constant(value=int(number)) if number in NUMBERS:
+                yield "number", number
+
+
+def found(room: str) -> dict[tuple[str, str, str | int], None]:
+    """(file, kind, what) of everything that a room names of Loom."""
+    out: dict[tuple[str, str, str | int], None] = {}
+    for path in sorted((ROOT / room).rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        out.update(((file, *thing), None) for thing in named(ast.parse(path.read_text())))
+    return out
+
+
+def allowed(file: str, kind: str, what: str | int) -> bool:
+    if kind == "name":
+        return what in SAME_WORD
+    return (file, what) in (SAME_STRING if kind == "string" else SAME_NUMBER)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nothing_above_the_instruction_set_names_what_is_looms(room: str) -> None:
+    assert [thing for thing in found(room) if not allowed(*thing)] == []
+
+
+def test_every_exception_is_needed() -> None:
+    things = {thing for room in ROOMS for thing in found(room)}
+    assert set(SAME_WORD) == {what for _, kind, what in things if kind == "name"}
+    assert set(SAME_STRING) == {(file, what) for file, kind, what in things if kind == "string"}
+    assert set(SAME_NUMBER) == {(file, what) for file, kind, what in things if kind == "number"}
+
+
+def test_the_checker_makes_no_instructions() -> None:
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "verify").rglob("*.py")]
+    assert not [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "build"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = instr.f",
+        "instr.op.name",
+        "rename(instr, {'rd': 4})",
+        "make(x, imm=4)",
+        "if name == 'IADD3': pass",
+        "special == 'SR_TID.X'",
+        "register == 0xff",
+        "base = 264",
+        "view.moff",
+    ],
+)
+def test_a_leak_is_seen(code: str) -> None:
+    assert [thing for thing in named(ast.parse(code)) if not allowed("transform/some.py", *thing)]
