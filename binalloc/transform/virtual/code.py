@@ -12,10 +12,22 @@ What must hold: blocks are in original order and fall through as before; nothing
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from binalloc.isa.instruction import Function, Instr
 
-INSTR, COPY, RELOAD, STORE, ENTRY = "instr", "copy", "reload", "store", "entry"
+
+class ItemKind(StrEnum):
+    """What a line of virtual code is: the function's own instruction, a copy, spill code, or `entry`."""
+
+    INSTR = "instr"
+    COPY = "copy"
+    RELOAD = "reload"
+    STORE = "store"
+    ENTRY = "entry"
+
+
+INSTR, COPY, RELOAD, STORE, ENTRY = ItemKind
 
 KEEP = "keep"
 """Field of an operand that only asks for a value to stay in its register, if it is in one: an argument at RET that
@@ -38,7 +50,7 @@ class Item:
     memory: the value reloaded or stored (RELOAD, STORE). callee: name, for calls. weight: execution frequency estimate.
     """
 
-    kind: str
+    kind: ItemKind
     instr: Instr | None = None
     origin: int = -1
     defs: tuple[Operand, ...] = ()
