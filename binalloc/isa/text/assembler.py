@@ -449,7 +449,7 @@ class _Assembler:
             where = self._find_label(body, p)
             if p.fixup.kind == "target":
                 targets[p.index] = where
-            self._patch(fn, p.index, p.fixup.kind, where - p.index - 1)
+            self._patch(fn, p.index, {p.fixup.kind: where - p.index - 1})
         open_branches = [i for i in targets if fn.instrs[i].guarded and i not in named]
         if not open_branches:
             return
@@ -462,8 +462,7 @@ class _Assembler:
         ipdom = immediate_postdominators(fn.instrs, targets)
         for i in open_branches:
             # Paths that only meet in the thread's end never wait for each other: any exit serves as the point.
-            self._patch(fn, i, "reconv", min(ipdom[i], n - 1) - i - 1)
-            fn.instrs[i].f["diverges"] = 1
+            self._patch(fn, i, {"reconv": min(ipdom[i], n - 1) - i - 1, "diverges": 1})
 
     def _find_label(self, body: _Body, p: _Pending) -> int:
         where = body.labels.get(p.fixup.name)
@@ -476,9 +475,9 @@ class _Assembler:
         return where
 
     @staticmethod
-    def _patch(fn: Function, index: int, name: str, value: int) -> None:
-        ins: Instr = fn.instrs[index]
-        ins.f[name] = value
+    def _patch(fn: Function, index: int, fields: dict[str, int]) -> None:
+        old = fn.instrs[index]
+        fn.instrs[index] = Instr(old.op, {**old.f, **fields}, old.guard, old.guard_neg, old.ctrl)
 
     def finish(self) -> Module:
         if self.body is not None:
@@ -498,9 +497,9 @@ class _Assembler:
                     expected="a function of this file", remedy="Functions are declared by .kernel or .func.",
                 )  # fmt: skip
             if p.fixup.kind == "call":
-                self._patch(body.fn, p.index, "target", callee.address - body.fn.address - p.index - 1)
+                self._patch(body.fn, p.index, {"target": callee.address - body.fn.address - p.index - 1})
             else:
-                self._patch(body.fn, p.index, "imm", callee.address)
+                self._patch(body.fn, p.index, {"imm": callee.address})
         given = {id(b.fn): b for b in self.bodies}
         fill_resources(
             module,
