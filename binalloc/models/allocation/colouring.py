@@ -272,8 +272,14 @@ class _Assignment:
             self.failed.append(g)
 
     def _set(self, g: int, base: int) -> None:
-        for value, offset in self.problem.groups[g].members:
-            self._give(value, base + offset if base >= 0 else -1)
+        """Put a group at `base`, where nothing is in its way, or nowhere (-1)."""
+        group = self.problem.groups[g]
+        assert base < 0 or self.graph.positions[(group.units, group.align)] >> base & 1, "not a place for the group"
+        for value, offset in group.members:
+            register = base + offset if base >= 0 else -1
+            assert register < 0 or not self.problem.forbidden[value] >> register & 1, "a forbidden register"
+            assert register < 0 or not self.taken[value, register], "a neighbour holds the register"
+            self._give(value, register)
 
     def _free(self, g: int) -> int:
         """Bitset of the bases at which `g` meets no neighbour."""
