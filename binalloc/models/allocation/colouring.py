@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.bitset import bits
+from binalloc.models.allocation.terms import Register, Value
 
 MUST_STAY = float("inf")
+_NO_REGISTER = Register(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Group:
     cost: loop-weighted cost of keeping the group in memory; MUST_STAY for short-lived reload temporaries.
     """
 
-    members: tuple[tuple[int, int], ...]
+    members: tuple[tuple[Value, int], ...]
     units: int = 1
     align: int = 1
     cost: float = MUST_STAY
@@ -47,9 +49,9 @@ class Problem:
     groups: list[Group]
     available: int
     forbidden: list[int]
-    fixed: dict[int, int] = field(default_factory=dict)
+    fixed: dict[Value, Register] = field(default_factory=dict)
     affinity: dict[int, dict[int, float]] = field(default_factory=dict)
-    hint: dict[int, int] = field(default_factory=dict)
+    hint: dict[Value, Register] = field(default_factory=dict)
 
 
 @dataclass
@@ -59,7 +61,7 @@ class Colouring:
     neighbours: per group the groups it interferes with (what a driver needs to choose a spill).
     """
 
-    colour: list[int]
+    colour: list[Register]
     failed: list[int]
     neighbours: list[set[int]]
 
@@ -95,7 +97,7 @@ def colour(problem: Problem, *, whole: bool = False) -> Colouring:
         if not lost:
             break
     assert best is not None
-    return Colouring(best[1].colour.tolist(), best[1].failed, graph.neighbours)
+    return Colouring([Register(r) for r in best[1].colour.tolist()], best[1].failed, graph.neighbours)
 
 
 class _GroupGraph:
@@ -243,7 +245,7 @@ class _Assignment:
 
     MOST_EVICTED = 2
 
-    def __init__(self, problem: Problem, graph: _GroupGraph, hint: dict[int, int]) -> None:
+    def __init__(self, problem: Problem, graph: _GroupGraph, hint: dict[Value, Register]) -> None:
         self.problem = problem
         self.graph = graph
         self.hint = hint
@@ -299,7 +301,7 @@ class _Assignment:
         find room; among equals the lowest, which keeps clobber sets small."""
         group = self.problem.groups[g]
         value, offset = group.members[0]
-        before = self.hint.get(value, -1) - offset
+        before = self.hint.get(value, _NO_REGISTER) - offset
         if before >= 0 and free >> before & 1:
             return before
         wish: dict[int, float] = {}
