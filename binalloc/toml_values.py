@@ -7,13 +7,14 @@ checked stands here; how a refusal is worded each format says in a subclass of i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self, TypeVar
 
 from binalloc.errors import MalformedInput
 
 _T = TypeVar("_T")
+_S = TypeVar("_S", bound=str)
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,13 @@ class Place:
             self.missing_key(name, table)
         return table[name]
 
-    def one_of(self, value: object, choices: Collection[str]) -> str:
-        if not isinstance(value, str) or value not in choices:
-            self.unknown_choice(value, choices)
-        return value
+    def one_of(self, value: object, choices: Iterable[_S]) -> _S:
+        """The one of `choices` that `value` spells."""
+        known = list(choices)
+        found = next((choice for choice in known if choice == value), None)
+        if found is None:
+            self.unknown_choice(value, known)
+        return found
 
     def integer(self, value: object, low: int, high: int) -> int:
         bounds = f"{low} to {high}"

@@ -1,14 +1,15 @@
 """One decoded Loom instruction, and the program containers around it: Function, Module.
 
 `Instr.f` holds every field the opcode uses in its form (names of `fields.py`), registers as numbers, branch offsets in
-words relative to the next instruction. Instructions are treated as immutable: change one by `replace`.
+words relative to the next instruction. Instructions are immutable, which the type checker sees to (a guard at run time
+would cost a tenth of what decoding a word does): change one by `replace`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.opcodes import OPCODES, OpSpec
@@ -31,7 +32,8 @@ DEFAULT_CONTROL = Control()
 class Instr:
     """An instruction: `op` its row of the table, `f` its fields, `guard`/`guard_neg` its predicate, `ctrl`.
 
-    Not changed once something has looked at it: `seen` keeps the view that its instruction set made of it.
+    Whoever makes one gives `f` away. `seen` keeps the view that its instruction set made of it and is no part of its
+    value.
     """
 
     __slots__ = ("ctrl", "f", "guard", "guard_neg", "op", "seen")
@@ -39,16 +41,16 @@ class Instr:
     def __init__(
         self,
         op: OpSpec,
-        f: dict[str, int],
+        f: Mapping[str, int],
         guard: int = PT,
         guard_neg: bool = False,
         ctrl: Control = DEFAULT_CONTROL,
     ) -> None:
-        self.op = op
-        self.f = f
-        self.guard = guard
-        self.guard_neg = guard_neg
-        self.ctrl = ctrl
+        self.op: Final = op
+        self.f: Final = f
+        self.guard: Final = guard
+        self.guard_neg: Final = guard_neg
+        self.ctrl: Final = ctrl
         self.seen: Any = None
 
     @property

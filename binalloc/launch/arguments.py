@@ -10,7 +10,22 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from binalloc.launch.types import DTYPES, POINTER_BYTES, Argument, Compare, Field, Init, Texture
+from binalloc.launch.types import (
+    DTYPES,
+    POINTER_BYTES,
+    AddressMode,
+    Argument,
+    ArgumentKind,
+    Compare,
+    CompareMode,
+    Distribution,
+    Field,
+    Init,
+    InitKind,
+    Texture,
+    TextureFilter,
+    TextureRead,
+)
 from binalloc.launch.values import At, a_name, a_number, a_path, a_value
 from binalloc.printable import plain, quoted
 
@@ -18,28 +33,35 @@ MAX_BUFFER_BYTES = 1 << 28
 MAX_PARAMETER_BYTES = 32764
 
 _KEYS = {
-    "buffer": ("name", "kind", "dtype", "shape", "init", "compare"),
-    "symbol": ("name", "kind", "dtype", "shape", "init", "compare"),
-    "texture": (
+    ArgumentKind.BUFFER: ("name", "kind", "dtype", "shape", "init", "compare"),
+    ArgumentKind.SYMBOL: ("name", "kind", "dtype", "shape", "init", "compare"),
+    ArgumentKind.TEXTURE: (
         "name", "kind", "dtype", "shape", "init", "channels", "filter", "address", "normalized", "read",
     ),
-    "scalar": ("name", "kind", "dtype", "value"),
-    "struct": ("name", "kind", "fields", "bytes"),
+    ArgumentKind.SCALAR: ("name", "kind", "dtype", "value"),
+    ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes"),
 }  # fmt: skip
-_OF_A_SIZE = {
-    "buffer": ("shape", "init"), "symbol": ("shape", "init"), "texture": ("shape", "init"), "scalar": ("value",),
-    "struct": ("fields", "bytes"),
-}  # fmt: skip
-_FIELD_KEYS = ("name", "dtype", "value", "argument", "offset")
-_INIT_KEYS = {
-    "zeros": (),
-    "ones": (),
-    "constant": ("value",),
-    "arange": ("start", "step"),
-    "random": ("distribution", "seed"),
+_OF_A_SIZE: dict[str, tuple[str, ...]] = {
+    ArgumentKind.BUFFER: ("shape", "init"),
+    ArgumentKind.SYMBOL: ("shape", "init"),
+    ArgumentKind.TEXTURE: ("shape", "init"),
+    ArgumentKind.SCALAR: ("value",),
+    ArgumentKind.STRUCT: ("fields", "bytes"),
 }
-_DISTRIBUTIONS = {"uniform": ("low", "high"), "normal": ("mean", "std"), "integers": ("low", "high")}
-_COMPARES = ("exact", "unordered", "ignore")
+_FIELD_KEYS = ("name", "dtype", "value", "argument", "offset")
+_INIT_KEYS: dict[InitKind, tuple[str, ...]] = {
+    InitKind.ZEROS: (),
+    InitKind.ONES: (),
+    InitKind.CONSTANT: ("value",),
+    InitKind.ARANGE: ("start", "step"),
+    InitKind.RANDOM: ("distribution", "seed"),
+}
+_DISTRIBUTIONS = {
+    Distribution.UNIFORM: ("low", "high"),
+    Distribution.NORMAL: ("mean", "std"),
+    Distribution.INTEGERS: ("low", "high"),
+}
+_COMPARES = (CompareMode.EXACT, CompareMode.UNORDERED, CompareMode.IGNORE)
 _TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
 _SIDES = (1 << 27, 1 << 16, 1 << 14)  # of textures of one, two and three dimensions
 
@@ -69,11 +91,11 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
         if out[-1].name in [a.name for a in out[:-1]]:
             where.sub("name").fail("two arguments have the same name", out[-1].name, "distinct names")
     _check_references(out, at)
-    total = sum(a.bytes for a in out if a.kind in ("buffer", "symbol", "texture"))
+    total = sum(a.bytes for a in out if a.kind in (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE))
     if total > MAX_BUFFER_BYTES:
         where = over_at.sub("argument")
         where.fail("the buffers are too large together", f"{total} bytes", f"at most {MAX_BUFFER_BYTES}")
-    if sum(a.parameter_bytes for a in out if a.kind != "symbol") > MAX_PARAMETER_BYTES:
+    if sum(a.parameter_bytes for a in out if a.kind != ArgumentKind.SYMBOL) > MAX_PARAMETER_BYTES:
         at.sub("argument").fail("too many parameters", len(out), f"at most {MAX_PARAMETER_BYTES} bytes of them")
     return tuple(out)
 
@@ -82,14 +104,14 @@ def _argument(entry: dict[str, Any], index: int, at: At) -> Argument:
     kind = at.sub("kind").one_of(at.required(entry, "kind"), tuple(_KEYS))
     at.only_keys(entry, _KEYS[kind])
     name = a_name(at.required(entry, "name"), at.sub("name"))
-    if kind == "struct":
+    if kind == ArgumentKind.STRUCT:
         return _struct(name, entry, at)
     dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), tuple(DTYPES))
-    if kind == "scalar":
+    if kind == ArgumentKind.SCALAR:
         return Argument(name, kind, dtype, value=a_value(at.required(entry, "value"), dtype, at.sub("value")))
     shape = _shape(at.required(entry, "shape"), dtype, at.sub("shape"))
     init = _init(entry.get("init", "zeros"), dtype, math.prod(shape), index, at.sub("init"))
-    if kind == "texture":
+    if kind == ArgumentKind.TEXTURE:
         return Argument(name, kind, dtype, shape, init=init, texture=_texture(entry, dtype, shape, at))
     return Argument(name, kind, dtype, shape, 0, init, _compare(entry.get("compare", "exact"), at.sub("compare")))
 
@@ -115,7 +137,7 @@ def _struct(name: str, entry: dict[str, Any], at: At) -> Argument:
     size = -(-end // align) * align
     if "bytes" in entry:
         size = at.sub("bytes").integer(entry["bytes"], end, MAX_PARAMETER_BYTES)
-    return Argument(name, "struct", "u8", size=size, fields=tuple(fields))
+    return Argument(name, ArgumentKind.STRUCT, "u8", size=size, fields=tuple(fields))
 
 
 def _field(entry: dict[str, Any], end: int, at: At) -> Field:
@@ -142,7 +164,7 @@ def _field(entry: dict[str, Any], end: int, at: At) -> Field:
 
 def _check_references(arguments: list[Argument], at: At) -> None:
     """Fields name buffers and textures of the launch."""
-    known = [a.name for a in arguments if a.kind in ("buffer", "texture")]
+    known = [a.name for a in arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE)]
     for i, a in enumerate(arguments):
         for k, field in enumerate(a.fields):
             if field.argument and field.argument not in known:
@@ -163,11 +185,11 @@ def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) 
     if max(sides) > _SIDES[len(sides) - 1]:
         at.sub("shape").fail("a side is too long", max(sides), f"at most {_SIDES[len(sides) - 1]}")
     normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
-    read = at.sub("read").one_of(entry.get("read", "element"), ("element", "normalized_float"))
-    if read != "element" and DTYPES[dtype].itemsize > 2:
+    read = at.sub("read").one_of(entry.get("read", "element"), TextureRead)
+    if read != TextureRead.ELEMENT and DTYPES[dtype].itemsize > 2:
         at.sub("read").fail("only 8- and 16-bit elements are read as normalized floats", dtype, "element")
-    filter_ = at.sub("filter").one_of(entry.get("filter", "point"), ("point", "linear"))
-    if filter_ == "linear" and dtype != "f32" and read == "element":
+    filter_ = at.sub("filter").one_of(entry.get("filter", "point"), TextureFilter)
+    if filter_ == TextureFilter.LINEAR and dtype != "f32" and read == TextureRead.ELEMENT:
         at.sub("filter").fail(
             "only floats can be interpolated", f"linear, {dtype}", 'point, or read "normalized_float"'
         )
@@ -175,8 +197,8 @@ def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) 
     modes = given if isinstance(given, list) else [given] * len(sides)
     if len(modes) != len(sides):
         at.sub("address").fail("not one mode per axis", len(modes), f"{len(sides)}, in the order x, y, z")
-    address = [at.sub("address").one_of(m, ("clamp", "border", "wrap", "mirror")) for m in modes]
-    if not normalized and {"wrap", "mirror"} & set(address):
+    address = [at.sub("address").one_of(m, AddressMode) for m in modes]
+    if not normalized and {AddressMode.WRAP, AddressMode.MIRROR} & set(address):
         at.sub("address").fail("wrap and mirror need normalized coordinates", given, "normalized = true")
     return Texture(sides, channels, filter_, tuple(address), normalized, read)
 
@@ -198,14 +220,14 @@ def _init(value: object, dtype: str, count: int, index: int, at: At) -> Init:
     table = at.table(value)
     if "file" in table:
         at.only_keys(table, ("file",))
-        return Init("file", file=str(a_path(table["file"], at.sub("file"))))
+        return Init(InitKind.FILE, file=str(a_path(table["file"], at.sub("file"))))
     kind = at.sub("kind").one_of(at.required(table, "kind"), tuple(_INIT_KEYS))
-    if kind == "random":
+    if kind == InitKind.RANDOM:
         return _random(table, dtype, index, at)
     at.only_keys(table, ("kind", *_INIT_KEYS[kind]))
-    if kind == "constant":
+    if kind == InitKind.CONSTANT:
         return Init(kind, low=a_value(at.required(table, "value"), dtype, at.sub("value")))
-    if kind == "arange":
+    if kind == InitKind.ARANGE:
         start = a_value(table.get("start", 0), dtype, at.sub("start"))
         step = table.get("step", 1)
         if isinstance(start, int):
@@ -221,14 +243,14 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
     choice = at.sub("distribution").one_of(table.get("distribution", "uniform"), tuple(_DISTRIBUTIONS))
     at.only_keys(table, ("kind", "distribution", "seed", *_DISTRIBUTIONS[choice]))
     seed = at.sub("seed").integer(table.get("seed", index), 0, 2**63 - 1)
-    if choice != "integers" and DTYPES[dtype].kind != "f":
+    if choice != Distribution.INTEGERS and DTYPES[dtype].kind != "f":
         at.sub("distribution").fail("real numbers for an integer buffer", choice, "integers")
-    if choice == "normal":
+    if choice == Distribution.NORMAL:
         std = a_number(table.get("std", 1.0), at.sub("std"))
         if std < 0:
             at.sub("std").fail("negative standard deviation", std, "at least 0")
-        return Init("random", choice, mean=a_number(table.get("mean", 0.0), at.sub("mean")), std=std, seed=seed)
-    if choice == "integers":
+        return Init(InitKind.RANDOM, choice, mean=a_number(table.get("mean", 0.0), at.sub("mean")), std=std, seed=seed)
+    if choice == Distribution.INTEGERS:
         bounds = (-(2**63), 2**63 - 1) if DTYPES[dtype].kind != "u" else (0, 2**64 - 1)
         low: float = at.sub("low").integer(table.get("low", 0), *bounds)
         high: float = at.sub("high").integer(at.required(table, "high"), *bounds)
@@ -239,7 +261,7 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
         high = a_value(a_number(table.get("high", 1.0), at.sub("high")), dtype, at.sub("high"))
     if low >= high:
         at.sub("high").fail("empty range", f"low {low}, high {high}", "low below high")
-    return Init("random", choice, low=low, high=high, seed=seed)
+    return Init(InitKind.RANDOM, choice, low=low, high=high, seed=seed)
 
 
 def _compare(value: object, at: At) -> Compare:
@@ -249,5 +271,5 @@ def _compare(value: object, at: At) -> Compare:
         for key, number in bounds.items():
             if number < 0:
                 at.sub(key).fail("negative tolerance", number, "at least 0")
-        return Compare("tolerance", **bounds)
+        return Compare(CompareMode.TOLERANCE, **bounds)
     return Compare(at.one_of(value, _COMPARES))

@@ -38,7 +38,7 @@ import numpy as np
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.schema import parse_launch
-from binalloc.launch.types import Argument, Array, Compare, Init, Launch, Reference
+from binalloc.launch.types import Argument, ArgumentKind, Array, Compare, CompareMode, Init, Launch, Reference
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
 
@@ -150,7 +150,7 @@ class Difference:
     actual: int | float
     count: int
     total: int
-    mode: str
+    mode: CompareMode
 
     def __str__(self) -> str:
         where = ", ".join(map(str, self.index))
@@ -167,7 +167,7 @@ def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, 
     """
     out: list[Difference] = []
     for a in launch.buffers:
-        if a.name not in expected or a.compare.mode == "ignore":
+        if a.name not in expected or a.compare.mode == CompareMode.IGNORE:
             continue
         want = expected[a.name]
         got = actual.get(a.name)
@@ -178,9 +178,9 @@ def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, 
                 found="nothing" if got is None else f"{got.dtype} {list(got.shape)}",
                 expected=f"{want.dtype} {list(want.shape)}",
             )
-        if a.compare.mode == "unordered":
+        if a.compare.mode == CompareMode.UNORDERED:
             want, got = (np.sort(_bits(x), axis=None).view(x.dtype) for x in (want, got))
-        bad = _tolerance(want, got, a.compare) if a.compare.mode == "tolerance" else _bits(want) != _bits(got)
+        bad = _tolerance(want, got, a.compare) if a.compare.mode == CompareMode.TOLERANCE else _bits(want) != _bits(got)
         count = int(np.count_nonzero(bad))
         if count:
             index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
@@ -201,7 +201,7 @@ def compare_globals(launch: Launch, expected: Mapping[str, Array], actual: Mappi
     Those that the launch names are left out: `compare` judges them as the launch says.
     """
     out = []
-    named = {a.name for a in launch.arguments if a.kind == "symbol"}
+    named = {a.name for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
     for name, want in expected.items():
         if name in named:
             continue
@@ -213,7 +213,7 @@ def compare_globals(launch: Launch, expected: Mapping[str, Array], actual: Mappi
             at = int(np.argmax(bad))
             count = int(np.count_nonzero(bad))
             out.append(
-                Difference(variable_name(name), (at,), int(want[at]), int(got[at]), count, bad.size, "exact")
+                Difference(variable_name(name), (at,), int(want[at]), int(got[at]), count, bad.size, CompareMode.EXACT)
             )
     return out
 
@@ -278,11 +278,12 @@ def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None)
             )
         a = bound[p.name]
         if not a.fits(p.size):
+            dtype = a.dtype if a.kind != ArgumentKind.STRUCT else ""
             raise UsageError(
                 f"the argument's size contradicts {binary}",
                 file=file,
                 place=f"argument {a.name}" + (f", parameter {p.name}" if a.name != p.name else ""),
-                found=f"{a.kind} {a.dtype if a.kind != 'struct' else ''}".rstrip() + f", {a.parameter_bytes} bytes",
+                found=f"{a.kind} {dtype}".rstrip() + f", {a.parameter_bytes} bytes",
                 expected=f"{p.size} bytes",
             )
     for a in launch.unbound(names):

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,67 @@ HANDLE_BYTES = (8, 4)  # a texture's parameter is as long as the kernel declares
 _UNNAMED = re.compile(r".+_param_\d+")
 
 
+class ArgumentKind(StrEnum):
+    """What an argument is; see `Argument`."""
+
+    BUFFER = "buffer"
+    SYMBOL = "symbol"
+    TEXTURE = "texture"
+    SCALAR = "scalar"
+    STRUCT = "struct"
+
+
+class InitKind(StrEnum):
+    """How contents are made; see `Init`."""
+
+    ZEROS = "zeros"
+    ONES = "ones"
+    CONSTANT = "constant"
+    ARANGE = "arange"
+    RANDOM = "random"
+    FILE = "file"
+
+
+class Distribution(StrEnum):
+    """Of random contents; see `Init`."""
+
+    UNIFORM = "uniform"
+    NORMAL = "normal"
+    INTEGERS = "integers"
+
+
+class CompareMode(StrEnum):
+    """When contents count as the same; see `Compare`."""
+
+    EXACT = "exact"
+    TOLERANCE = "tolerance"
+    UNORDERED = "unordered"
+    IGNORE = "ignore"
+
+
+class TextureFilter(StrEnum):
+    """What a fetch gives between texels."""
+
+    POINT = "point"
+    LINEAR = "linear"
+
+
+class AddressMode(StrEnum):
+    """What a fetch outside the texture gives."""
+
+    CLAMP = "clamp"
+    BORDER = "border"
+    WRAP = "wrap"
+    MIRROR = "mirror"
+
+
+class TextureRead(StrEnum):
+    """What a fetch gives of an element."""
+
+    ELEMENT = "element"
+    NORMALIZED_FLOAT = "normalized_float"
+
+
 @dataclass(frozen=True, slots=True)
 class Init:
     """How a buffer is filled before the launch.
@@ -47,8 +109,8 @@ class Init:
     file: path of an .npy file, resolved against the launch file's folder.
     """
 
-    kind: str = "zeros"
-    distribution: str = "uniform"
+    kind: InitKind = InitKind.ZEROS
+    distribution: Distribution = Distribution.UNIFORM
     low: float = 0.0
     high: float = 1.0
     step: float = 1.0
@@ -63,7 +125,7 @@ class Compare:
     """When two contents of a buffer count as the same. mode: exact (bit by bit), tolerance (|a-b| <= atol + rtol*|b|,
     b the expected value, NaN equals NaN), unordered (same multiset of bit patterns), ignore."""
 
-    mode: str = "exact"
+    mode: CompareMode = CompareMode.EXACT
     rtol: float = 0.0
     atol: float = 0.0
 
@@ -99,10 +161,10 @@ class Texture:
 
     sides: tuple[int, ...]
     channels: int = 1
-    filter: str = "point"
-    address: tuple[str, ...] = ("clamp",)
+    filter: TextureFilter = TextureFilter.POINT
+    address: tuple[AddressMode, ...] = (AddressMode.CLAMP,)
     normalized: bool = False
-    read: str = "element"
+    read: TextureRead = TextureRead.ELEMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +174,7 @@ class Argument:
     shape: () for scalars and structs."""
 
     name: str
-    kind: str
+    kind: ArgumentKind
     dtype: str
     shape: tuple[int, ...] = ()
     value: int | float = 0
@@ -134,13 +196,13 @@ class Argument:
     @property
     def parameter_bytes(self) -> int:
         """Bytes the argument takes among the kernel's parameters."""
-        if self.kind == "buffer":
+        if self.kind == ArgumentKind.BUFFER:
             return POINTER_BYTES
-        return HANDLE_BYTES[0] if self.kind == "texture" else self.bytes
+        return HANDLE_BYTES[0] if self.kind == ArgumentKind.TEXTURE else self.bytes
 
     def fits(self, size: int) -> bool:
         """Whether a parameter of `size` bytes can take the argument."""
-        return size in HANDLE_BYTES if self.kind == "texture" else size == self.parameter_bytes
+        return size in HANDLE_BYTES if self.kind == ArgumentKind.TEXTURE else size == self.parameter_bytes
 
     def named_values(self) -> dict[str, Any]:
         """A struct's named fields as Python numbers, or lists where the file gives lists."""
@@ -185,26 +247,27 @@ class Launch:
     @property
     def buffers(self) -> tuple[Argument, ...]:
         """What a run leaves: the buffers, and the variables that the launch names."""
-        return tuple(a for a in self.arguments if a.kind in ("buffer", "symbol"))
+        return tuple(a for a in self.arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.SYMBOL))
 
     @property
     def passed(self) -> tuple[Argument, ...]:
         """The arguments that take a parameter or are reached through one."""
-        return tuple(a for a in self.arguments if a.kind != "symbol")
+        return tuple(a for a in self.arguments if a.kind != ArgumentKind.SYMBOL)
 
     @property
     def scalars(self) -> dict[str, bytes]:
         """Little-endian bytes of each scalar argument, as they stand in the parameter bank."""
-        return {a.name: np.array(a.value, a.numpy_dtype).tobytes() for a in self.arguments if a.kind == "scalar"}
+        scalars = [a for a in self.arguments if a.kind == ArgumentKind.SCALAR]
+        return {a.name: np.array(a.value, a.numpy_dtype).tobytes() for a in scalars}
 
     @property
     def values(self) -> dict[str, Any]:
         """The scalar arguments as Python numbers (an f32 already rounded to f32), the structs as dicts of theirs."""
         out: dict[str, Any] = {}
         for a in self.arguments:
-            if a.kind == "scalar":
+            if a.kind == ArgumentKind.SCALAR:
                 out[a.name] = np.array(a.value, a.numpy_dtype).item()
-            elif a.kind == "struct":
+            elif a.kind == ArgumentKind.STRUCT:
                 out[a.name] = a.named_values()
         return out
 
@@ -242,7 +305,7 @@ class Launch:
 
     def make_textures(self) -> dict[str, Array]:
         """Contents of every texture in argument order, as `make_buffers` makes them."""
-        return {a.name: _fill(a, self.path) for a in self.arguments if a.kind == "texture"}
+        return {a.name: _fill(a, self.path) for a in self.arguments if a.kind == ArgumentKind.TEXTURE}
 
     def parameters(self, params: list[tuple[str, int, int]], addresses: Mapping[str, int]) -> bytes:
         """The parameter part of constant bank 0.
@@ -261,9 +324,9 @@ class Launch:
 
 def _parameter(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
     """The bytes of one argument in the parameter bank."""
-    if a.kind in ("buffer", "texture"):
+    if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE):
         return addresses[a.name].to_bytes(size, "little")
-    if a.kind == "scalar":
+    if a.kind == ArgumentKind.SCALAR:
         return np.array(a.value, a.numpy_dtype).tobytes()
     out = bytearray(a.size)
     for f in a.fields:
@@ -280,11 +343,11 @@ def _fill(a: Argument, launch_path: str) -> Array:
 
 def _contents(a: Argument, launch_path: str) -> Array:
     init, dtype = a.init, a.numpy_dtype
-    if init.kind == "zeros":
+    if init.kind == InitKind.ZEROS:
         return np.zeros(a.shape, dtype)
-    if init.kind in ("ones", "constant"):
-        return np.full(a.shape, 1 if init.kind == "ones" else init.low, dtype)
-    if init.kind == "arange":
+    if init.kind in (InitKind.ONES, InitKind.CONSTANT):
+        return np.full(a.shape, 1 if init.kind == InitKind.ONES else init.low, dtype)
+    if init.kind == InitKind.ARANGE:
         if dtype.kind == "f":
             ramp = init.low + init.step * np.arange(math.prod(a.shape), dtype=np.float64)
             return ramp.astype(dtype).reshape(a.shape)
@@ -292,7 +355,7 @@ def _contents(a: Argument, launch_path: str) -> Array:
         # Two's complement on purpose: the schema has checked both ends.
         wrapped = index * np.uint64(int(init.step) & _U64) + np.uint64(int(init.low) & _U64)
         return wrapped.astype(dtype).reshape(a.shape)
-    if init.kind == "random":
+    if init.kind == InitKind.RANDOM:
         return _random(init, a.shape, dtype)
     return _load_npy(a, launch_path)
 
@@ -302,11 +365,11 @@ _U64 = (1 << 64) - 1
 
 def _random(init: Init, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     rng = np.random.default_rng(init.seed)
-    if init.distribution == "integers":
+    if init.distribution == Distribution.INTEGERS:
         if dtype.kind == "f":
             return rng.integers(int(init.low), int(init.high), shape).astype(dtype)
         return np.asarray(rng.integers(int(init.low), int(init.high), shape, dtype=dtype), dtype)
-    if init.distribution == "normal":
+    if init.distribution == Distribution.NORMAL:
         return rng.normal(init.mean, init.std, shape).astype(dtype)
     return rng.uniform(init.low, init.high, shape).astype(dtype)
 

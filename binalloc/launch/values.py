@@ -52,7 +52,7 @@ _KINDS = {
 
 def _nearest(word: str, known: Collection[str]) -> str | None:
     near = difflib.get_close_matches(word, known, 1)
-    return f"Did you mean {near[0]!r}?" if near else None
+    return f"Did you mean {str(near[0])!r}?" if near else None
 
 
 def a_number(value: object, at: At) -> float:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from binalloc.launch.types import CompareMode
 from binalloc.report.control_codes import check_control_codes, render_control_codes
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _first_store(
 
     from binalloc.emulator.host.watch import first_store
 
-    if d.mode == "unordered":
+    if d.mode == CompareMode.UNORDERED:
         return None
     data = results[d.name]
     offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize

@@ -11,7 +11,7 @@ import numpy as np
 from binalloc.emulator.state import layout as L
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
-from binalloc.launch.types import Argument, Launch
+from binalloc.launch.types import Argument, ArgumentKind, Launch, TextureFilter
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,7 +35,7 @@ class Symbols:
         in_global = {v.name: v for v in module.globals}
         in_bank = {c.name: c for c in module.constant_vars}
         for a in launch.arguments:
-            if a.kind != "symbol":
+            if a.kind != ArgumentKind.SYMBOL:
                 continue
             variable = in_global.get(a.name) or in_bank.get(a.name)
             if variable is None or a.bytes > variable.size:
@@ -78,7 +78,7 @@ def texture_row(a: Argument, start: int) -> list[int]:
     as_float = kind == "f" or t.read != "element"
     return [
         start, len(t.sides), width, height, depth, t.channels, size, L.TEXEL_KINDS.index(kind), int(as_float),
-        int(t.filter == "linear"), int(t.normalized), *modes,
+        int(t.filter == TextureFilter.LINEAR), int(t.normalized), *modes,
     ]  # fmt: skip
 
 

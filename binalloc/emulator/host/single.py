@@ -18,7 +18,7 @@ from binalloc.emulator.sm.issue import begin_cycle
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.load import check_registers
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, make
-from binalloc.launch.types import Argument, Init, Launch, Texture
+from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Init, InitKind, Launch, Texture, TextureFilter
 from binalloc.models.machines.model import Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,8 +29,8 @@ CALLEE = 8
 
 SIDE = 4
 TEXTURES = tuple(
-    Argument(f"t{n}", "texture", "f32", (SIDE,) * n, init=Init("random", seed=n),
-             texture=Texture((SIDE,) * n, filter="linear", address=("clamp",) * n))
+    Argument(f"t{n}", ArgumentKind.TEXTURE, "f32", (SIDE,) * n, init=Init(InitKind.RANDOM, seed=n),
+             texture=Texture((SIDE,) * n, filter=TextureFilter.LINEAR, address=(AddressMode.CLAMP,) * n))
     for n in (1, 2, 3)
 )  # fmt: skip
 """Textures of one, two and three dimensions, whose handles are 1, 2 and 3."""
@@ -63,7 +63,8 @@ class SingleStep:
         callee = Function("f", [make("RET")], FunctionInfo(kind="function"))  # at CALLEE, for calls
         module = Module([kernel, callee], constants=dict.fromkeys(range(18), constants))
         module.layout()
-        launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (Argument("x", "buffer", "u8", (MEMORY_BYTES,)), *TEXTURES))
+        buffer = Argument("x", ArgumentKind.BUFFER, "u8", (MEMORY_BYTES,))
+        launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (buffer, *TEXTURES))
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
         data = {"x": np.zeros(MEMORY_BYTES, np.uint8)}
         self.device = Device(engine("python"), module, kernel, launch, machine, need, 1, 1, data)

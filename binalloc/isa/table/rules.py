@@ -6,6 +6,7 @@ state but a cache of shapes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -91,7 +92,7 @@ def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
     return Shape(op, form, flags, names, mask, tuple(limits), tuple(registers), const)
 
 
-def shape_of(op: OpSpec, f: dict[str, int]) -> Shape:
+def shape_of(op: OpSpec, f: Mapping[str, int]) -> Shape:
     """The shape that an instruction with fields `f` has."""
     flags = (f["limm"] | f["cimm"] << 1) if "limm" in f else 0
     return shape(op.code, f.get("form", 0), flags)
@@ -149,7 +150,7 @@ def misaligned(register: Any, units: Any) -> Any:
     return (register != RZ) & ((register % units != 0) | (register + units > RZ))
 
 
-def check_fields(s: Shape, f: dict[str, int]) -> Problem | None:
+def check_fields(s: Shape, f: Mapping[str, int]) -> Problem | None:
     """The first operand or modifier field of `f` that `s` forbids although it fits its bits, or None."""
     for name, count in s.limits:
         if f[name] >= count:

@@ -419,9 +419,9 @@ class _Assembler:
                     expected="a function of this file", remedy="Functions are declared by .kernel or .func.",
                 )  # fmt: skip
             if p.fixup.kind == "call":
-                patch(body.fn, p.index, "target", callee.address - body.fn.address - p.index - 1)
+                patch(body.fn, p.index, {"target": callee.address - body.fn.address - p.index - 1})
             else:
-                patch(body.fn, p.index, "imm", callee.address)
+                patch(body.fn, p.index, {"imm": callee.address})
         given = {id(b.fn): b for b in self.bodies}
         fill_resources(
             module,

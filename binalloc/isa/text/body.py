@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.isa.instruction import Function
+from binalloc.isa.instruction import Function, Instr
 from binalloc.isa.postdom import immediate_postdominators
 from binalloc.isa.text.lexer import Place
 from binalloc.isa.text.operands import UNIFORM, Fixup
@@ -57,7 +57,7 @@ def resolve(body: Body, end: Place) -> None:
         where = _find_label(body, p)
         if p.fixup.kind == "target":
             targets[p.index] = where
-        patch(fn, p.index, p.fixup.kind, where - p.index - 1)
+        patch(fn, p.index, {p.fixup.kind: where - p.index - 1})
     open_branches = [i for i in targets if fn.instrs[i].guarded and i not in named]
     if not open_branches:
         return
@@ -70,8 +70,7 @@ def resolve(body: Body, end: Place) -> None:
     ipdom = immediate_postdominators(fn.instrs, targets)
     for i in open_branches:
         # Paths that only meet in the thread's end never wait for each other: any exit serves as the point.
-        patch(fn, i, "reconv", min(ipdom[i], n - 1) - i - 1)
-        fn.instrs[i].f["diverges"] = 1
+        patch(fn, i, {"reconv": min(ipdom[i], n - 1) - i - 1, "diverges": 1})
 
 
 def _find_label(body: Body, p: Pending) -> int:
@@ -85,6 +84,7 @@ def _find_label(body: Body, p: Pending) -> int:
     return where
 
 
-def patch(fn: Function, index: int, name: str, value: int) -> None:
-    """Fill in a field that waited for an address."""
-    fn.instrs[index].f[name] = value
+def patch(fn: Function, index: int, fields: dict[str, int]) -> None:
+    """Fill in fields that waited for an address."""
+    old = fn.instrs[index]
+    fn.instrs[index] = Instr(old.op, {**old.f, **fields}, old.guard, old.guard_neg, old.ctrl)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from collections.abc import Mapping
 from functools import lru_cache
 
 from binalloc.isa.instruction import (
@@ -250,13 +251,13 @@ def _operand(o: Operand, ins: Instr, links: tuple[str, str] | None) -> str:
     return str(f[o.name]) if kind in ("shift", "barid") else f"{f[o.name]:#x}"
 
 
-def _marked(text: str, o: Operand, f: dict[str, int]) -> str:
+def _marked(text: str, o: Operand, f: Mapping[str, int]) -> str:
     if o.abs and f["abs" + o.name[-1]]:
         text = f"|{text}|"
     return "-" + text if o.neg and f["neg" + o.name[-1]] else text
 
 
-def _flexible(o: Operand, f: dict[str, int], group: str) -> str:
+def _flexible(o: Operand, f: Mapping[str, int], group: str) -> str:
     form = f["form"]
     if form == (FORM_IMM if o.kind == "b" else FORM_C_IMM):
         return _immediate(f["imm"], group)

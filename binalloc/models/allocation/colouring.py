@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import PRED_BASE
+from binalloc.models.allocation.terms import Register, Value
 
 MUST_STAY = float("inf")
+_NO_REGISTER = Register(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Group:
     cost: loop-weighted cost of keeping the group in memory; MUST_STAY for short-lived reload temporaries.
     """
 
-    members: tuple[tuple[int, int], ...]
+    members: tuple[tuple[Value, int], ...]
     units: int = 1
     align: int = 1
     cost: float = MUST_STAY
@@ -48,9 +50,9 @@ class Problem:
     groups: list[Group]
     available: int
     forbidden: list[int]
-    fixed: dict[int, int] = field(default_factory=dict)
+    fixed: dict[Value, Register] = field(default_factory=dict)
     affinity: dict[int, dict[int, float]] = field(default_factory=dict)
-    hint: dict[int, int] = field(default_factory=dict)
+    hint: dict[Value, Register] = field(default_factory=dict)
 
 
 @dataclass
@@ -60,7 +62,7 @@ class Colouring:
     neighbours: per group the groups it interferes with (what a driver needs to choose a spill).
     """
 
-    colour: list[int]
+    colour: list[Register]
     failed: list[int]
     neighbours: list[set[int]]
 
@@ -96,7 +98,7 @@ def colour(problem: Problem, *, whole: bool = False) -> Colouring:
         if not lost:
             break
     assert best is not None
-    return Colouring(best[1].colour.tolist(), best[1].failed, graph.neighbours)
+    return Colouring([Register(r) for r in best[1].colour.tolist()], best[1].failed, graph.neighbours)
 
 
 class _GroupGraph:
@@ -244,7 +246,7 @@ class _Assignment:
 
     MOST_EVICTED = 2
 
-    def __init__(self, problem: Problem, graph: _GroupGraph, hint: dict[int, int]) -> None:
+    def __init__(self, problem: Problem, graph: _GroupGraph, hint: dict[Value, Register]) -> None:
         self.problem = problem
         self.graph = graph
         self.hint = hint
@@ -273,8 +275,14 @@ class _Assignment:
             self.failed.append(g)
 
     def _set(self, g: int, base: int) -> None:
-        for value, offset in self.problem.groups[g].members:
-            self._give(value, base + offset if base >= 0 else -1)
+        """Put a group at `base`, where nothing is in its way, or nowhere (-1)."""
+        group = self.problem.groups[g]
+        assert base < 0 or self.graph.positions[(group.units, group.align)] >> base & 1, "not a place for the group"
+        for value, offset in group.members:
+            register = base + offset if base >= 0 else -1
+            assert register < 0 or not self.problem.forbidden[value] >> register & 1, "a forbidden register"
+            assert register < 0 or not self.taken[value, register], "a neighbour holds the register"
+            self._give(value, register)
 
     def _free(self, g: int) -> int:
         """Bitset of the bases at which `g` meets no neighbour."""
@@ -294,7 +302,7 @@ class _Assignment:
         find room; among equals the lowest, which keeps clobber sets small."""
         group = self.problem.groups[g]
         value, offset = group.members[0]
-        before = self.hint.get(value, -1) - offset
+        before = self.hint.get(value, _NO_REGISTER) - offset
         if before >= 0 and free >> before & 1:
             return before
         wish: dict[int, float] = {}

@@ -20,6 +20,7 @@ from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import MUST_STAY, Group, Problem, colour
 from binalloc.models.allocation.placement import Placement, PlacementProblem, cost_of, violations
 from binalloc.models.allocation.slot_colouring import colour_slots
+from binalloc.models.allocation.terms import Register, Value
 
 MODEL_LIMIT = 4_000_000
 """Literals in constraints above which the full model is not built: the answer is then the relaxed bound."""
@@ -142,16 +143,17 @@ def _coloured(
     """Base per group outside `memory`, and the groups that found none."""
     inside = [number for number in range(len(problem.groups)) if number not in memory]
     values = [v for number in inside for v, _ in problem.groups[number].members]
-    dense = {v: k for k, v in enumerate(values)}
-    fixed: dict[int, int] = {}
+    dense = {v: Value(k) for k, v in enumerate(values)}
+    fixed: dict[Value, Register] = {}
     groups = []
     for number in inside:
         group = problem.groups[number]
         cost = group.cost_slot if group.spillable and group.fixed is None else MUST_STAY
         groups.append(Group(tuple((dense[v], offset) for v, offset in group.members), group.units, group.align, cost))
         if group.fixed is not None:
-            fixed.update({dense[v]: group.fixed + offset for v, offset in group.members})
-    edges = [sum(1 << dense[n] for n in bits(adjacency[v]) if n in dense) for v in values]
+            fixed.update({dense[v]: Register(group.fixed + offset) for v, offset in group.members})
+    kept = sum(1 << v for v in values)
+    edges = [sum(1 << dense[Value(n)] for n in bits(adjacency[v] & kept)) for v in values]
     forbidden = [problem.forbidden[v] for v in values]
     coloured = colour(Problem(edges, groups, problem.available, forbidden, fixed))
     base = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import base_positions
+from binalloc.models.allocation.terms import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class PlacementGroup:
     spillable: may be in memory at all. fixed: the base it must have, or None.
     """
 
-    members: tuple[tuple[int, int], ...]
+    members: tuple[tuple[Value, int], ...]
     units: int = 1
     align: int = 1
     spillable: bool = True

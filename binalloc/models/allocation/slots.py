@@ -141,6 +141,8 @@ def plan_slots(
     if priority == "cost":
         _avoid_moves(procedures, plans, kernel, slots)
     _local_frames(procedures, plans, kept)
+    assert plans[kernel].need <= slots, "more slots than there are"
+    assert all(not plan.local & plan.slot_of.keys() for plan in plans.values()), "a variable in two places"
     return SlotPlan(kernel, slots, priority, max_live(procedures, kernel), plans)
 
 
@@ -167,6 +169,7 @@ def _assign(
         plan.slot_of = dict(sorted(colour_slots(procedure.adjacency, mask, limit, caps, costs).items()))
         if -1 in plan.slot_of.values():
             return plans
+        assert all(slot < min(limit, caps.get(v, limit)) for v, slot in plan.slot_of.items()), "a slot beyond the limit"
         if priority == "cost":
             plan.slot_of = _renumber(procedure, plan.slot_of, caps)
         for site in procedure.calls:

@@ -8,6 +8,7 @@ Needs nothing; leaves `LIMITS` (one row per compute capability, in ascending ord
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 KIB = 1024
 REGISTER_FIELD_LIMIT = 255
@@ -21,12 +22,19 @@ _PDPS = "thinkrain/PDPS_GPU@1c2918f cuda_occupancy.cu"
 _GUIDE_SHARED = "CUDA Programming Guide 13.4 Table 31 (shared memory)"
 
 
+class Granularity(StrEnum):
+    """To whom registers are handed out."""
+
+    BLOCK = "block"
+    WARP = "warp"
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one SM offers and in what units it hands it out.
 
     Registers are 32-bit registers, shared memory is in bytes. `register_granularity` says whether registers are
-    handed out per "block" (1.x) or per "warp". `shared_per_block` is the largest amount a block may ask for, the
+    handed out per block (1.x) or per warp. `shared_per_block` is the largest amount a block may ask for, the
     opt-in included; `shared_per_block_default` what it gets without opting in. `shared_reserved` is what the system
     takes per block on top of the request. `barriers_per_sm` is the limit on blocks that hold one barrier each where
     it is known to bind, else None.
@@ -39,7 +47,7 @@ class Limits:
     threads_per_block: int
     registers_per_sm: int
     register_unit: int
-    register_granularity: str
+    register_granularity: Granularity
     registers_per_thread: int
     registers_per_block: int
     shared_per_sm: int
@@ -78,7 +86,7 @@ def _row(
         threads_per_block=sm[2],
         registers_per_sm=registers[0],
         register_unit=registers[1],
-        register_granularity="block" if cc.startswith("1.") else "warp",
+        register_granularity=Granularity.BLOCK if cc.startswith("1.") else Granularity.WARP,
         registers_per_thread=registers[2],
         registers_per_block=registers[3],
         shared_per_sm=shared[0],

@@ -18,9 +18,8 @@ from binalloc.isa.interface.places import MOST_REGISTERS
 from binalloc.isa.timing import UnitLatencies
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
-from binalloc.models.machines.occupancy import Occupancy, gpgpusim_occupancy, nvidia_occupancy
+from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy
 
-RULES = ("nvidia", "gpgpusim")
 CYCLES_MAX = 100_000
 
 
@@ -90,9 +89,9 @@ class SmLimits:
 
 @dataclass(frozen=True, slots=True)
 class OccupancyRule:
-    """Whose rule counts resident blocks: "nvidia" (rounding of the capability `chip.cc`) or "gpgpusim"."""
+    """Whose rule counts resident blocks: NVIDIA's (rounding of the capability `chip.cc`) or GPGPU-Sim's."""
 
-    rule: str = _name(*RULES)
+    rule: str = _name(*Rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +268,7 @@ class Machine:
 
         GPGPU-Sim's rule knows no cache preference: UsageError for one.
         """
-        if self.occupancy_rule.rule == "nvidia":
+        if self.occupancy_rule.rule == Rule.NVIDIA:
             return nvidia_occupancy(self.limits, use)
         if use.cache_config != CacheConfig.NONE or use.carveout is not None:
             raise UsageError(

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Protocol
 
 from binalloc.errors import UsageError
 from binalloc.isa.interface.places import LANES
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
-from binalloc.models.machines.limits import KIB, LIMITS, REGISTER_FIELD_LIMIT, SHARED_STEPS, Limits
+from binalloc.models.machines.limits import KIB, LIMITS, REGISTER_FIELD_LIMIT, SHARED_STEPS, Granularity, Limits
+
+
+class Rule(StrEnum):
+    """Whose rule counts resident blocks."""
+
+    NVIDIA = "nvidia"
+    GPGPUSIM = "gpgpusim"
+
 
 LIMIT_BITS = {"warps": 1, "registers": 2, "shared": 4, "blocks": 8, "barriers": 16}
 _WIDE_UNIT_REGISTERS = frozenset((21, 22, 29, 30, 37, 38, 45, 46))
@@ -36,7 +45,7 @@ class Occupancy:
     most warps an SM can hold.
     """
 
-    rule: str
+    rule: Rule
     cc: str
     use: KernelUse
     blocks_per_sm: int
@@ -160,7 +169,7 @@ def nvidia_occupancy(limits: Limits, use: KernelUse, *, enforce_register_limit: 
         by_registers = 0
     allocated_shared, by_shared = _shared_limit(limits, use)
     return _result(
-        "nvidia", limits, use,
+        Rule.NVIDIA, limits, use,
         (_warp_limit(limits, use), by_registers, by_shared, limits.blocks_per_sm, limits.barriers_per_sm),
         (allocated_registers, allocated_shared),
     )
@@ -185,7 +194,7 @@ def gpgpusim_occupancy(limits: Limits, use: KernelUse) -> Occupancy:
         by_shared = 0
     by_warps = 0 if use.threads > limits.threads_per_block else limits.threads_per_sm // (use.warps * LANES)
     return _result(
-        "gpgpusim", limits, use, (by_warps, by_registers, by_shared, limits.blocks_per_sm, None), (allocated, shared)
+        Rule.GPGPUSIM, limits, use, (by_warps, by_registers, by_shared, limits.blocks_per_sm, None), (allocated, shared)
     )
 
 
@@ -260,7 +269,7 @@ def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
 
 
 def _result(
-    rule: str,
+    rule: Rule,
     limits: Limits,
     use: KernelUse,
     by: tuple[int, int | None, int | None, int, int | None],
@@ -302,7 +311,7 @@ def _warp_limit(limits: Limits, use: KernelUse) -> int:
 def _register_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
     """Rules 2 to 6: registers a block is handed, and blocks that many registers allow."""
     registers, warps = use.registers, use.warps
-    if limits.register_granularity == "block":
+    if limits.register_granularity == Granularity.BLOCK:
         per_block = _round_up(_round_up(warps, limits.warp_unit) * registers * LANES, limits.register_unit)
         return per_block, limits.registers_per_sm // per_block if per_block else None
     unit = limits.register_unit

@@ -20,6 +20,7 @@ from binalloc.models.machines import model
 from binalloc.models.machines.files import list_machines, machine_file
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.model import UNIT_CLASSES, Figure, Machine, PortGroup, Unit, Units
+from binalloc.models.machines.occupancy import Rule
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
 from binalloc.toml_values import Place
@@ -208,13 +209,13 @@ class _Reader:
             if size & (size - 1):
                 self.root.sub(key).fail("not a power of two", size, "a power of two")
         unit = LIMITS[m.cc].shared_unit
-        if m.occupancy_rule.rule == "nvidia" and sm.shared_per_block % unit:
+        if m.occupancy_rule.rule == Rule.NVIDIA and sm.shared_per_block % unit:
             self.root.sub("sm.shared_per_block").fail(
                 "not a whole number of allocation units", sm.shared_per_block,
                 f"a multiple of {unit} bytes on capability {m.cc}",
             )  # fmt: skip
         steps = SHARED_STEPS.get(m.cc)
-        if m.occupancy_rule.rule == "nvidia" and steps and sm.shared_per_sm not in steps:
+        if m.occupancy_rule.rule == Rule.NVIDIA and steps and sm.shared_per_sm not in steps:
             self.root.sub("sm.shared_per_sm").fail(
                 f"not a split capability {m.cc} has", sm.shared_per_sm, "one of " + ", ".join(map(str, steps))
             )

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 
 MAX_CMRATIO = Fraction(200)
@@ -74,16 +75,25 @@ class SearchProblem:
     concurrency_bound: bool | None = None
 
 
+class Direction(StrEnum):
+    """Which way the search went from its start."""
+
+    NOT_BOUND = "not bound"
+    UP = "up"
+    DOWN = "down"
+    ORIGINAL = "original"
+
+
 @dataclass(frozen=True)
 class SearchResult:
     """threads: the level chosen. kept_original: the program is to stay as it is. start: None if nothing was searched.
 
-    direction: "not bound", "up", "down" or "original". levels: ascending. path: one sentence per decision.
+    levels: ascending. path: one sentence per decision.
     """
 
     threads: int
     kept_original: bool
-    direction: str
+    direction: Direction
     start: int | None
     smem_fit: int | None
     levels: tuple[Evaluated, ...]
@@ -141,21 +151,21 @@ class _Search:
             bound = is_concurrency_bound(problem.ad_interval)
         if not bound:
             self.path.append(f"not concurrency bound: dispatch interval {float(problem.ad_interval):.3f} cycles")
-            return self._result(None, "not bound", None, None)
+            return self._result(None, Direction.NOT_BOUND, None, None)
         start = self._start()
         if start is None:
             self.path.append("no level at or below the start is feasible: the original is kept")
-            return self._result(None, "original", None, None)
+            return self._result(None, Direction.ORIGINAL, None, None)
         if self._look(start).ci_pred:
-            return self._result(self._ascend(start), "up", start, None)
+            return self._result(self._ascend(start), Direction.UP, start, None)
         fit = self._smem_fit(start)
         if start >= fit:
-            return self._result(self._descend(start, fit), "down", start, fit)
+            return self._result(self._descend(start, fit), Direction.DOWN, start, fit)
         self.path.append(
             f"CI_pred fails at the start {start}, below the {fit} threads that need no off-chip spill: "
             "the original is kept"
         )
-        return self._result(None, "original", start, fit)
+        return self._result(None, Direction.ORIGINAL, start, fit)
 
     def _look(self, threads: int) -> Evaluated:
         if threads not in self.seen:
@@ -222,7 +232,7 @@ class _Search:
         self.path.append("no such level satisfies CI_pred: the original is kept")
         return None
 
-    def _result(self, threads: int | None, direction: str, start: int | None, fit: int | None) -> SearchResult:
+    def _result(self, threads: int | None, direction: Direction, start: int | None, fit: int | None) -> SearchResult:
         return SearchResult(
             self.problem.original_threads if threads is None else threads,
             threads is None,

@@ -31,7 +31,7 @@ def _frequencies(attempt: Attempt) -> dict[str, float]:
 
 def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
     allocation = attempt.allocations[name]
-    number = {value: k for k, value in enumerate(allocation.memory)}
+    number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
     live = liveness(allocation.code, memory=True)
 
     def dense(mask: int) -> int:

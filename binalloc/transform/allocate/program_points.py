@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from binalloc.bitset import bits
 from binalloc.models.allocation.pressure import Candidate
+from binalloc.models.allocation.terms import Value
 from binalloc.transform.virtual.code import COPY, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.liveness import Liveness
@@ -46,11 +47,11 @@ def point_masks(
     return points + across, capacity
 
 
-def _shared_arguments(code: VCode, contracts: Mapping[str, Contract]) -> list[tuple[int, int]]:
+def _shared_arguments(code: VCode, contracts: Mapping[str, Contract]) -> list[tuple[Value, Value]]:
     """(argument value, value it was copied from) for arguments whose register the callee does not overwrite."""
     out = []
     for block in code.blocks:
-        copies: list[tuple[int, int]] = []
+        copies: list[tuple[Value, Value]] = []
         for item in block.items:
             if item.kind == COPY and item.defs[0].values[0] in code.values.fixed:
                 copies.append((item.defs[0].values[0], item.uses[0].values[0]))

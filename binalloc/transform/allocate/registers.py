@@ -16,6 +16,7 @@ from binalloc.bitset import bits
 from binalloc.errors import Refused
 from binalloc.models.allocation.colouring import MUST_STAY, Colouring, Group, Problem, colour
 from binalloc.models.allocation.pressure import choose_spills, to_bits
+from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.allocate.deadspill import drop_dead_spill_code
 from binalloc.transform.allocate.overlap import overlap
 from binalloc.transform.allocate.program_points import access_cost, live_points, point_masks, spill_candidates
@@ -37,9 +38,9 @@ class RegisterAllocation:
     """A coloured function: code (with spill code), colour per value, contract, and the memory values in use."""
 
     code: VCode
-    colour: list[int]
+    colour: list[Register]
     contract: Contract
-    memory: list[int]
+    memory: list[Value]
 
 
 class Infeasible(Refused):
@@ -91,7 +92,8 @@ def allocate_registers(
 
 def _require_room(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> None:
     """Infeasible where values that cannot go to memory exceed the registers: no more spilling will help."""
-    stay = mask_of(tuple(Operand("", (v,)) for v, g in enumerate(code.values.group_of) if not code.values.spillable[g]))
+    spillable = code.values.spillable
+    stay = mask_of(tuple(Operand("", (Value(v),)) for v, g in enumerate(code.values.group_of) if not spillable[g]))
     points, capacity = point_masks(code, live, available, contracts)
     for mask, room in zip(points, capacity.tolist(), strict=True):
         over = mask & stay
@@ -229,7 +231,7 @@ def _place_of(code: VCode, group: int) -> str:
 
 def _finish(code: VCode, result: Colouring, contracts: Mapping[str, Contract]) -> RegisterAllocation:
     clobbers = 0
-    memory: set[int] = set()
+    memory: set[Value] = set()
     for item in code.items():
         if item.kind != ENTRY:
             for v in bits(mask_of(item.defs)):

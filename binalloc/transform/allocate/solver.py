@@ -106,8 +106,8 @@ def _problem(
         if item.callee:
             across = points[call]
             call += 1
-            for v in bits(across & after):
-                forbidden[v] |= contracts[item.callee].clobbers
+            for kept in bits(across & after):
+                forbidden[kept] |= contracts[item.callee].clobbers
     groups = []
     for g, members in enumerate(code.values.members):
         constant = all(v in code.constants for v, _ in members)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.isa.sets.table import view
+from binalloc.models.allocation.terms import Value
 from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, RELOAD, STORE, Block, Item, Operand, VCode
 
 
@@ -39,7 +40,7 @@ class Room:
 class _Held:
     """A temporary that still holds a spilled value; `point`: first point at which it is not yet counted."""
 
-    temporary: int
+    temporary: Value
     point: int
 
 
@@ -50,8 +51,8 @@ class Spiller:
     code: VCode
     groups: set[int]
     room: Room | None = None
-    _held: dict[int, _Held] = field(default_factory=dict)
-    _returned: dict[int, int] = field(default_factory=dict)
+    _held: dict[Value, _Held] = field(default_factory=dict)
+    _returned: dict[Value, Value] = field(default_factory=dict)
 
     def run(self) -> None:
         position = 0
@@ -77,7 +78,7 @@ class Spiller:
     def _spilled(self, operand: Operand) -> bool:
         return self.code.values.group_of[operand.values[0]] in self.groups
 
-    def _constant(self, value: int) -> bool:
+    def _constant(self, value: Value) -> bool:
         return all(v in self.code.constants for v, _ in self.code.values.members[self.code.values.group_of[value]])
 
     def _rewrite(self, item: Item, position: int, out: list[Item]) -> None:
@@ -112,7 +113,7 @@ class Spiller:
         if to_memory and not self._constant(target):
             out.append(Item(STORE, origin=-1, uses=(Operand(MOVED, (source,)),), memory=target, weight=item.weight))
 
-    def _load(self, value: int, register: int, near: Item, out: list[Item]) -> None:
+    def _load(self, value: Value, register: Value, near: Item, out: list[Item]) -> None:
         if self._constant(value):
             constant = self.code.constants[value]
             target = Operand(view(constant).defs[0].field, (register,))
@@ -136,12 +137,12 @@ class Spiller:
             self._load(value, register, item, before)
         return Operand(operand.field, temporaries)
 
-    def _hold(self, values: tuple[int, ...], temporaries: tuple[int, ...], point: int) -> None:
+    def _hold(self, values: tuple[Value, ...], temporaries: tuple[Value, ...], point: int) -> None:
         if self.room is not None:
             for value, temporary in zip(values, temporaries, strict=True):
                 self._held[value] = _Held(temporary, point)
 
-    def _reuse(self, values: tuple[int, ...], position: int) -> tuple[int, ...] | None:
+    def _reuse(self, values: tuple[Value, ...], position: int) -> tuple[Value, ...] | None:
         """Temporaries that still hold `values`, side by side, if they can live on until here."""
         held = [self._held.get(v) for v in values]
         found = tuple(h.temporary for h in held if h is not None)
@@ -155,14 +156,14 @@ class Spiller:
                 del self._held[value]
         return found if all(taken) else None
 
-    def _side_by_side(self, temporaries: tuple[int, ...]) -> bool:
+    def _side_by_side(self, temporaries: tuple[Value, ...]) -> bool:
         """Whether one operand can name them: a single one, or all the members of one group in order."""
         table = self.code.values
         groups = {table.group_of[t] for t in temporaries}
         in_order = [table.offset[t] for t in temporaries] == list(range(len(temporaries)))
         return len(temporaries) == 1 or (len(groups) == 1 and in_order and table.units[min(groups)] == len(temporaries))
 
-    def _return_temporary(self, value: int) -> int:
+    def _return_temporary(self, value: Value) -> Value:
         """All RETs hand a spilled result over in the same register: one value for all of them."""
         if value not in self._returned:
             register = self.code.values.temporary()[0]

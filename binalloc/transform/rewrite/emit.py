@@ -15,6 +15,7 @@ from binalloc.isa.instruction import Function, Instr, Origin
 from binalloc.isa.interface.instruction_set import InstructionSet
 from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.postdom import unusual_points
+from binalloc.models.allocation.terms import Register
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised
 from binalloc.transform.virtual.code import COPY, ENTRY, KEEP, RELOAD, STORE, Item, Operand, VCode
@@ -124,7 +125,7 @@ class _Emitter:
         self.instrs.append(instr)
         self.origin.append(origin)
 
-    def _register(self, operand: Operand) -> int:
+    def _register(self, operand: Operand) -> Register:
         return self.colour[operand.values[0]]
 
     def _item(self, item: Item) -> None:
@@ -146,7 +147,8 @@ class _Emitter:
 
     def _plain(self, item: Item) -> None:
         assert item.instr is not None
-        fields = {o.field: self._register(o) for o in (*item.uses, *item.defs) if o.field not in ("", KEEP)}
+        named = [o for o in (*item.uses, *item.defs) if o.field not in ("", KEEP)]
+        fields: dict[str, int] = {o.field: self._register(o) for o in named}
         if self.isa.links(item.instr):
             self.branches.append((len(self.instrs), item.origin))
         instr = self.isa.rename(item.instr, fields)

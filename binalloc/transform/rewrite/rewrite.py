@@ -23,6 +23,7 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface.places import SLOT_ROW, WORD
 from binalloc.isa.sets.table import set_of, view
 from binalloc.isa.validate import NAME_LIMIT
+from binalloc.models.allocation.terms import Location, Register
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
@@ -250,7 +251,7 @@ def _record(out: Module, kernel: str, names: dict[str, str], plan: Plan, local_b
         fn = out.function(new)
         fn.info = replace(fn.info, registers=used[old], machine="")
         if new == kernel:
-            stack = plan.attempt.contracts[kernel].arguments.get(fn.info.local_stack, NO_REGISTER)
+            stack = plan.attempt.contracts[kernel].arguments.get(Location(fn.info.local_stack), Register(NO_REGISTER))
             needed = max(used.values())
             if stack != NO_REGISTER:
                 needed = max(needed, stack + 1)

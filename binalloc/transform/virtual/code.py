@@ -12,10 +12,23 @@ What must hold: blocks are in original order and fall through as before; nothing
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from binalloc.isa.instruction import Function, Instr
+from binalloc.models.allocation.terms import GroupNumber, Location, Register, Value
 
-INSTR, COPY, RELOAD, STORE, ENTRY = "instr", "copy", "reload", "store", "entry"
+
+class ItemKind(StrEnum):
+    """What a line of virtual code is: the function's own instruction, a copy, spill code, or `entry`."""
+
+    INSTR = "instr"
+    COPY = "copy"
+    RELOAD = "reload"
+    STORE = "store"
+    ENTRY = "entry"
+
+
+INSTR, COPY, RELOAD, STORE, ENTRY = ItemKind
 
 MOVED = "moved"
 """Field of what a copy, reload or store moves: the instruction is only made when its registers are known."""
@@ -24,12 +37,15 @@ KEEP = "keep"
 callers go on using, so that they need no copy of it."""
 
 
+NO_VALUE = Value(-1)
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """Values in consecutive registers. field: the instruction field to fill; MOVED; "" or KEEP: implicit."""
 
     field: str
-    values: tuple[int, ...]
+    values: tuple[Value, ...]
 
 
 @dataclass(slots=True)
@@ -40,14 +56,14 @@ class Item:
     memory: the value reloaded or stored (RELOAD, STORE). callee: name, for calls. weight: execution frequency estimate.
     """
 
-    kind: str
+    kind: ItemKind
     instr: Instr | None = None
     origin: int = -1
     defs: tuple[Operand, ...] = ()
     uses: tuple[Operand, ...] = ()
     guard: tuple[int, bool] | None = None
     predicate_defs: int = 0
-    memory: int = -1
+    memory: Value = NO_VALUE
     callee: str = ""
     weight: float = 1.0
 
@@ -67,38 +83,38 @@ class Block:
 class Values:
     """The value table of one function. Groups are lists of (value, offset); every value is in exactly one group."""
 
-    group_of: list[int] = field(default_factory=list)
+    group_of: list[GroupNumber] = field(default_factory=list)
     offset: list[int] = field(default_factory=list)
-    members: list[list[tuple[int, int]]] = field(default_factory=list)
+    members: list[list[tuple[Value, int]]] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
     align: list[int] = field(default_factory=list)
     spillable: list[bool] = field(default_factory=list)
-    fixed: dict[int, int] = field(default_factory=dict)
+    fixed: dict[Value, Register] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
 
-    def group(self, units: int = 1, *, align: int = 1, spillable: bool = False) -> int:
+    def group(self, units: int = 1, *, align: int = 1, spillable: bool = False) -> GroupNumber:
         """A new empty group of `units` registers; returns its number."""
         self.members.append([])
         self.units.append(units)
         self.align.append(align)
         self.spillable.append(spillable)
-        return len(self.members) - 1
+        return GroupNumber(len(self.members) - 1)
 
-    def value(self, group: int, offset: int = 0, name: str = "") -> int:
+    def value(self, group: GroupNumber, offset: int = 0, name: str = "") -> Value:
         """A new value at `offset` of `group`."""
-        number = len(self.group_of)
+        number = Value(len(self.group_of))
         self.group_of.append(group)
         self.offset.append(offset)
         self.members[group].append((number, offset))
         self.names.append(name or f"t{number}")
         return number
 
-    def temporary(self, units: int = 1) -> tuple[int, ...]:
+    def temporary(self, units: int = 1) -> tuple[Value, ...]:
         """Fresh values in consecutive aligned registers which never go to memory."""
         group = self.group(units, align=units)
         return tuple(self.value(group, k) for k in range(units))
 
-    def precoloured(self, register: int) -> int:
+    def precoloured(self, register: Register) -> Value:
         number = self.value(self.group(), 0, f"R{register}")
         self.fixed[number] = register
         return number
@@ -119,10 +135,10 @@ class VCode:
     function: Function
     blocks: list[Block]
     values: Values
-    constants: dict[int, Instr] = field(default_factory=dict)
-    arguments: dict[int, int] = field(default_factory=dict)
-    results: dict[int, int] = field(default_factory=dict)
-    before: dict[int, int] = field(default_factory=dict)
+    constants: dict[Value, Instr] = field(default_factory=dict)
+    arguments: dict[Location, Value] = field(default_factory=dict)
+    results: dict[Location, Value] = field(default_factory=dict)
+    before: dict[Value, Register] = field(default_factory=dict)
 
     def items(self) -> list[Item]:
         return [item for block in self.blocks for item in block.items]

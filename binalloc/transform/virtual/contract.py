@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from binalloc.models.allocation.terms import Location, Register
+
 
 @dataclass
 class Contract:
     """What callers must know: architectural register -> register for arguments and results; clobbered registers."""
 
-    arguments: dict[int, int] = field(default_factory=dict)
-    results: dict[int, int] = field(default_factory=dict)
+    arguments: dict[Location, Register] = field(default_factory=dict)
+    results: dict[Location, Register] = field(default_factory=dict)
     clobbers: int = 0

@@ -14,6 +14,7 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY
 from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PRED_BASE, REG
 from binalloc.isa.interface.view import Ref, View
+from binalloc.models.allocation.terms import Location, Register, Value
 from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Block, Item, Operand, Values, VCode
 from binalloc.transform.virtual.contract import Contract
 
@@ -30,7 +31,7 @@ class _Lowering:
         self.webs = self.analysis.webs
         self.contracts = contracts
         self.values = Values()
-        self.value_of: dict[int, int] = {}
+        self.value_of: dict[int, Value] = {}
         self.code = VCode(self.analysis.fn, [], self.values)
         self.wanted = self._wanted_arguments()
 
@@ -74,7 +75,7 @@ class _Lowering:
             value = values.value(group, web.offset if web.group >= 0 else 0, f"{web.name}.{web.id}")
             self.value_of[web.id] = value
             if web.file == REG:
-                self.code.before[value] = web.arch
+                self.code.before[value] = Register(web.arch)
             if web.remat >= 0 and self.analysis.cfg.views[web.remat].defs[0].units == 1:
                 self.code.constants[value] = self.analysis.fn.instrs[web.remat]
 
@@ -82,10 +83,10 @@ class _Lowering:
         """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""
         for loc, web in self.webs.args:
             if web in self.value_of:
-                self.code.arguments[loc] = self.value_of[web]
+                self.code.arguments[Location(loc)] = self.value_of[web]
         for loc, web in self.webs.results:
             if web in self.value_of:
-                self.code.results[loc] = self.value_of[web]
+                self.code.results[Location(loc)] = self.value_of[web]
         undefined = [self.value_of[w.id] for w in self.webs if w.undefined and w.id in self.value_of]
         defined = [*self.code.arguments.values(), *undefined]
         return Item(ENTRY, defs=tuple(Operand("", (v,)) for v in dict.fromkeys(defined)))
@@ -157,19 +158,19 @@ class _Lowering:
         uses: list[Operand] = []
         for loc, web in link.args:
             if web in self.value_of:
-                place = self.values.precoloured(contract.arguments[loc])
+                place = self.values.precoloured(contract.arguments[Location(loc)])
                 out.append(_copy(place, self.value_of[web], weight))
                 uses.append(Operand("", (place,)))
         after: list[Item] = []
         defs: list[Operand] = []
-        places: dict[int, int] = {}  # results that are copies of one another may share a register
+        places: dict[Register, Value] = {}  # results that are copies of one another may share a register
         for loc, web in link.results:
             if web not in self.value_of:
                 continue
             if loc not in contract.results:  # a callee that never returns leaves nothing, but what was here ends here
                 defs.append(Operand("", (self.value_of[web],)))
             else:
-                register = contract.results[loc]
+                register = contract.results[Location(loc)]
                 if register not in places:
                     places[register] = self.values.precoloured(register)
                 after.append(_copy(self.value_of[web], places[register], weight))
@@ -180,7 +181,7 @@ class _Lowering:
         out += after
 
 
-def _copy(target: int, source: int, weight: float) -> Item:
+def _copy(target: Value, source: Value, weight: float) -> Item:
     return Item(COPY, defs=(Operand(MOVED, (target,)),), uses=(Operand(MOVED, (source,)),), weight=weight)
 
 

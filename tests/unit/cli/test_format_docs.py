@@ -8,7 +8,7 @@ from pathlib import Path
 
 from binalloc.launch import arguments, schema
 from binalloc.launch.types import DTYPES
-from binalloc.models.machines.model import RULES
+from binalloc.models.machines.occupancy import Rule
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import ROOT
 
@@ -40,4 +40,4 @@ def test_the_machine_page_names_every_figure_and_its_unit() -> None:
         section, _, unit_class = section.partition(".")
         assert {section, unit_class or section, *([name] if section != "port_groups" else [])} <= words, key
         assert figure.unit in MACHINES, key
-    assert all(f'"{rule}"' in MACHINES for rule in RULES)
+    assert all(f'"{rule}"' in MACHINES for rule in Rule)

@@ -1,0 +1,14 @@
+"""The numbers that allocation speaks of, each a type of its own."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+Value = NewType("Value", int)
+"""Number of a value: 32 bits that some instruction defines."""
+GroupNumber = NewType("GroupNumber", int)
+"""Number of a group of values that sit side by side."""
+Register = NewType("Register", int)
+"""Number of an architectural register, before or after allocation."""
+Location = NewType("Location", int)
+"""Where a value comes in or goes out of a function, as `analysis.locations` numbers registers and local words."""
