@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
+from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.table.rules import shape_of
@@ -174,7 +175,7 @@ def _info(fn: Function, check: _Check) -> None:
     bound("local_bytes", info.local_bytes, LOCAL_LIMIT, 4)
     bound("spill_local", info.spill_local, LOCAL_LIMIT, 4)
     bound("shared_bytes", info.shared_bytes, SHARED_LIMIT)
-    bound("slot_bytes", info.slot_bytes, SHARED_LIMIT, 128)
+    bound("slot_bytes", info.slot_bytes, SHARED_LIMIT, SLOT_ROW)
     bound("max_threads", info.max_threads, 1024)
     for name, value in zip(("block.x", "block.y", "block.z"), info.block, strict=True):
         bound(name, value, 1024)
