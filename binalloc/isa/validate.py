@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, SLOT_ROW, Function, Instr, Module, code_end
+from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
+from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.table.rules import shape_of
