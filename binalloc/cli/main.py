@@ -37,7 +37,7 @@ from binalloc.cli.common import (
     write_output,
 )
 from binalloc.cli.load import load_or_import
-from binalloc.cli.tables import allocator_option, policy_option
+from binalloc.cli.tables import allocator_option, policy_option, scheduler_option
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def _required_output(as_json: bool) -> str:
     max_cycles_option,
     json_option,
 )
+@scheduler_option
 @click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
@@ -171,6 +172,7 @@ def run(
     engine: str,
     max_cycles: int | None,
     as_json: bool,
+    scheduler: str,
     sms: int,
     check: bool,
     race: bool,
@@ -188,7 +190,10 @@ def run(
             kernel,
             loaded,
             machine_of(module, kernel or loaded.kernel, machine, runs=True),
-            {"engine": engine, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race},
+            {
+                "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check,
+                "race": race,
+            },
             reference=reference,
             save=save,
             progress=show,
@@ -241,6 +246,7 @@ def _required_launch(launch: str | None, size: str | None) -> Launch:
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
 @policy_option
 @allocator_option
+@scheduler_option
 @click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
 def rewrite(
     file: str,
@@ -258,6 +264,7 @@ def rewrite(
     automatic: bool,
     policy: str | None,
     allocator: str,
+    scheduler: str,
     emulate: bool | None,
 ) -> None:
     """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
@@ -298,6 +305,7 @@ def rewrite(
             allocator=allocator,
             emulate=loaded is not None if emulate is None else emulate,
             engine=engine,
+            scheduler=scheduler,
             max_cycles=max_cycles,
             progress=show,
         )

@@ -103,7 +103,7 @@ from binalloc.emulator.state.layout import (
 )
 
 
-@device
+@device(inline=True)
 def fill(g: Any, target: Any, regs: Any, row: int, reg: int, value: int, keep: int, flip: int) -> None:
     """One operand word of every lane: register `reg` of warp `row`, or `value` where reg < 0; then sign modifiers."""
     if reg >= 0:
@@ -119,7 +119,7 @@ def fill(g: Any, target: Any, regs: Any, row: int, reg: int, value: int, keep: i
             target[t] = word
 
 
-@device
+@device(inline=True)
 def stage(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int) -> None:
     """Stage the operands A, B, C of the instruction at `pc`. Sign modifiers of floats act on the highest word."""
     row = s.warp_base + w
@@ -155,7 +155,7 @@ def stage_pair(
     fill(g, high, regs, row, reg + 1 if 0 <= reg < RZ else reg, hi, keep, flip)
 
 
-@device
+@device(inline=True)
 def write_word(g: Any, source: Any, regs: Any, row: int, reg: int, mask: int) -> None:
     """Lanes `mask` of register `reg` take the staged result."""
     if reg == RZ:
@@ -169,7 +169,7 @@ def write_word(g: Any, source: Any, regs: Any, row: int, reg: int, mask: int) ->
             regs[row, reg, t] = (source[t] & take) | (int(regs[row, reg, t]) & ~take)
 
 
-@device
+@device(inline=True)
 def write_back(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
     """The results `d` (and `dh`) into the destination register or pair."""
     rd = program[pc, C_RD]

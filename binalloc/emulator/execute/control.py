@@ -37,7 +37,7 @@ from binalloc.emulator.state.layout import (
 from binalloc.emulator.state.scan import lowest_bit
 
 
-@device
+@device(inline=True)
 def settle(s: Any, w: int) -> None:
     """Pop entries that are empty or have reached their reconvergence point."""
     sp = s.sp[w]

@@ -70,7 +70,7 @@ def addresses(g: Any, s: Any, program: Any, pc: int) -> None:
             s.addr[t] = (s.a[t] + offset) & FULL
 
 
-@device
+@device(inline=True)
 def aligned(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
     """Fault on the first misaligned lane."""
     wrong = 0
@@ -83,7 +83,7 @@ def aligned(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
                 return
 
 
-@device
+@device(inline=True)
 def within(g: Any, s: Any, mask: int, low: int, high: int, size: int) -> int:
     """First lane of `mask` whose access is not inside [low, high); -1 if all are. 0 <= low, high <= 2^62.
 

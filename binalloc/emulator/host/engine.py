@@ -27,7 +27,7 @@ import numpy as np
 
 from binalloc.emulator.host.cache import cache_folder, is_temporary
 from binalloc.emulator.sm import device_loop
-from binalloc.emulator.state.device import REGISTRY
+from binalloc.emulator.state.device import GENERATED, INLINED, REGISTRY
 from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE, Plain
 from binalloc.errors import UsageError
 
@@ -37,48 +37,6 @@ _REPLACED = {
     "binalloc.emulator.arithmetic.bits": "binalloc.emulator.arithmetic.bits_numba",
     "binalloc.emulator.state.scan": "binalloc.emulator.state.scan_numba",
 }
-# Small functions on every instruction's path: a call costs more than they do.
-_INLINE = frozenset(
-    (
-        "fill",
-        "write_word",
-        "write_back",
-        "stage",
-        "port_free",
-        "set_state",
-        "make_ready",
-        "wake_at",
-        "arm",
-        "guard_until",
-        "loose_round_robin",
-        "pick",
-        "settle",
-        "eligible_warps",
-        "next_block",
-        "take_port",
-        "within",
-        "aligned",
-        "iadd3",
-        "imad",
-        "imad_wide",
-        "lea",
-        "lop3",
-        "shf",
-        "icompare",
-        "imnmx",
-        "bool_op",
-        "signed32",
-        "fadd_rn",
-        "fmul_rn",
-        "ffma_rn",
-        "fcompare",
-        "float_compare",
-        "flush32",
-        "dadd_rn",
-        "dmul_rn",
-        "dfma_rn",
-    )
-)
 
 
 class Engine:
@@ -137,7 +95,8 @@ def _quiet(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def source_hash() -> str:
-    """Hash over every module that holds device code or constants of it, and over the versions that compile them."""
+    """Hash over every module that holds device code or constants of it, over the texts made from tables, and over the
+    versions that compile them."""
     import llvmlite
     import numba
 
@@ -151,6 +110,8 @@ def source_hash() -> str:
         assert spec is not None
         assert spec.origin is not None
         digest.update(Path(spec.origin).read_bytes())
+    for key in sorted(GENERATED):
+        digest.update(f"{key}\n{GENERATED[key]}".encode())
     return digest.hexdigest()[:20]
 
 
@@ -243,7 +204,7 @@ def build(
         options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
         if key == entry:
             options["cache"] = cache
-        elif function.__name__ in _INLINE:
+        elif key in INLINED:
             options["forceinline"] = True
         compiled[id(function)] = numba.njit(**options)(twin)
     for plain, native in _REPLACED.items():

@@ -24,7 +24,7 @@ from binalloc.emulator.state.layout import (
 )
 
 
-@device
+@device(inline=True)
 def next_block(g: Any) -> int:
     """The block to dispatch next, -1 if none is left."""
     return g.next_block if g.next_block < g.blocks else -1

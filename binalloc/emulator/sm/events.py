@@ -29,7 +29,7 @@ from binalloc.emulator.state.layout import (
 from binalloc.emulator.state.scan import lowest_bit
 
 
-@device
+@device(inline=True)
 def set_state(g: Any, s: Any, w: int, state: int) -> None:
     """Move warp slot `w` to another state, census included."""
     sch = w % g.schedulers
@@ -38,7 +38,7 @@ def set_state(g: Any, s: Any, w: int, state: int) -> None:
     s.state[w] = state
 
 
-@device
+@device(inline=True)
 def arm(g: Any, s: Any, node: int, time: int) -> None:
     """Enter calendar node `node` at `time` > now."""
     index = time & (CALENDAR - 1)
@@ -49,7 +49,7 @@ def arm(g: Any, s: Any, node: int, time: int) -> None:
     s.bucket_used[index >> 5] |= 1 << (index & 31)
 
 
-@device
+@device(inline=True)
 def guard_until(g: Any, s: Any, w: int, board: int, time: int) -> None:
     """Scoreboard `board` of the warp counts one more result, there at `time`: it is busy until the last one came.
 
@@ -65,7 +65,7 @@ def guard_until(g: Any, s: Any, w: int, board: int, time: int) -> None:
         arm(g, s, node, s.board_time[w, board])
 
 
-@device
+@device(inline=True)
 def make_ready(g: Any, s: Any, program: Any, w: int) -> None:
     """The warp may issue its next instruction now, or waits for scoreboards."""
     pc = s.stack[w, s.sp[w], ST_PC]
@@ -79,7 +79,7 @@ def make_ready(g: Any, s: Any, program: Any, w: int) -> None:
     s.ready_units[sch] |= 1 << unit
 
 
-@device
+@device(inline=True)
 def wake_at(g: Any, s: Any, w: int, time: int, state: int) -> None:
     """The warp sleeps in `state` until `time` > now."""
     set_state(g, s, w, state)

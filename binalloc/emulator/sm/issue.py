@@ -20,7 +20,7 @@ from binalloc.emulator.checks.races import race_start
 from binalloc.emulator.execute.alu import stage
 from binalloc.emulator.execute.control import branch, call, call_indirect, finish, leave, settle
 from binalloc.emulator.execute.warp import warpsync
-from binalloc.emulator.schedulers.policies import pick
+from binalloc.emulator.schedulers.table import pick
 from binalloc.emulator.sm.barriers import arrive, reconsider
 from binalloc.emulator.sm.dispatch import dispatch
 from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
@@ -212,7 +212,7 @@ def may_pair(g: Any, s: Any, program: Any, w: int, first: int) -> int:
     return 1 if port_free(g, s, unit) <= g.cycle else 0
 
 
-@device
+@device(inline=True)
 def eligible_warps(g: Any, s: Any, sch: int) -> int:
     """The scheduler's warps whose next instruction could issue now."""
     mask = 0

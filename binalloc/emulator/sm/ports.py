@@ -11,13 +11,13 @@ from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import UNITS
 
 
-@device
+@device(inline=True)
 def port_free(g: Any, s: Any, unit: int) -> int:
     """The time from which the unit can start an instruction."""
     return max(s.port_free[unit], s.port_free[UNITS + g.unit_group[unit]])
 
 
-@device
+@device(inline=True)
 def take_port(g: Any, s: Any, unit: int, cycles: int) -> None:
     """Occupy one port of the unit and one of its group from now on.
 
