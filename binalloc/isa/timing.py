@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+UNIT_CLASSES = ("alu", "imad", "fma", "conv", "sfu", "dp", "lsu", "tex", "bru", "bar", "sys")
+"""Execution unit classes: where an opcode says `unit`, and where a machine says what it has."""
+
 LONGEST_STALL = 15
 """Cycles one stall count can say; a slower result is variable."""
 

@@ -13,13 +13,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.single import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
-from binalloc.emulator.state.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
+from binalloc.emulator.execute.table import OPERATIONS
+from binalloc.emulator.state.layout import F_NOT_EXECUTED, G_NOT_EXECUTED, GLOBAL_BASE
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, OpSpec
 from binalloc.models.machines.reader import load_machine
+from tests.support.kits.single_step import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
 
+NOT_EXECUTED = {name for name, row in OPERATIONS.items() if row.group == G_NOT_EXECUTED}
 STATES = 12
 PLACES = {
     "rd": 8,

@@ -24,12 +24,6 @@ def signed32(x: int) -> int:
     return (x ^ SIGN32) - SIGN32
 
 
-@device
-def low32(t: int) -> int:
-    """The destination word of a sum that still carries its carry above bit 31."""
-    return t & M32
-
-
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
@@ -38,12 +32,6 @@ def iadd3(a: int, b: int, c: int, nega: int, negb: int, negc: int, x: int, ps0: 
     """IADD3. Returns t: rd = t & M32, pd0 = t >> 32 >= 1, pd1 = t >> 32 >= 2."""
     t = (a ^ (M32 * nega)) + (b ^ (M32 * negb)) + (c ^ (M32 * negc))
     return t + (ps0 + ps1 if x else nega + negb + negc)
-
-
-@device
-def iadd3_plain(a: int, b: int, c: int) -> int:
-    """IADD3 without .X and without negations: the same t as `iadd3`."""
-    return a + b + c
 
 
 @device(inline=True)
@@ -211,13 +199,13 @@ def prmt(a: int, b: int, c: int, mode: int) -> int:
     return result
 
 
-@device
+@device(inline=True)
 def sel(a: int, b: int, ps0: int) -> int:
     """SEL: a where ps0 holds, else b."""
     return a if ps0 else b
 
 
-@device
+@device(inline=True)
 def mov(b: int) -> int:
     """MOV: copy."""
     return b
@@ -261,12 +249,6 @@ def plop3(p0: int, p1: int, p2: int, lut: int) -> int:
 def p2r(a: int, preds: int, mask: int) -> int:
     """P2R: the bits of `a` under the 7-bit mask replaced by predicates (bit i = P_i)."""
     return (a & (M32 ^ mask)) | (preds & mask)
-
-
-@device
-def r2p(a: int, preds: int, mask: int) -> int:
-    """R2P: the new predicates (bit i = P_i): bit i of `a` under the mask, else unchanged."""
-    return (preds & ~mask) | (a & mask)
 
 
 # -- warp ------------------------------------------------------------------------------------------------------------

@@ -26,11 +26,11 @@ from binalloc.emulator.state.layout import (
     C_GUARD,
     C_N_DEFS,
     C_N_LATE,
-    C_OP,
     C_PS0_XOR,
     C_RD,
     C_SIZE,
     C_SPACE,
+    C_TAINT,
     C_USES,
     CT_CALL_IND,
     CT_NONE,
@@ -40,10 +40,6 @@ from binalloc.emulator.state.layout import (
     FULL,
     G_MEM,
     LOCAL_WINDOW,
-    OP_MATCH,
-    OP_SEL,
-    OP_SHFL,
-    OP_VOTE,
     PRED_ROW,
     PT,
     RZ,
@@ -53,6 +49,9 @@ from binalloc.emulator.state.layout import (
     SPACE_GLOBAL,
     SPACE_LOCAL,
     SPACE_SHARED,
+    TAINT_ALL,
+    TAINT_CHOICE,
+    TAINT_LANE,
     WINDOW_SIZE,
 )
 from binalloc.emulator.state.scan import lowest_bit
@@ -182,12 +181,12 @@ def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w
         return
     taint = s.taint
     choice = 0
-    op = program[pc, C_OP]
-    if op == OP_SEL:
+    kind = program[pc, C_TAINT]
+    if kind == TAINT_CHOICE:
         p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
         b = s.poison[w, program[pc, C_B_REG]] if program[pc, C_B_REG] >= 0 else 0
         taint = s.poison[w, PRED_ROW + program[pc, F_PS0]] | (s.poison[w, program[pc, C_A_REG]] & p) | (b & ~p)
-    elif op == OP_SHFL:
+    elif kind == TAINT_LANE:
         # which lane is read, and whether it is in range; a lane that is not active gives zero
         for i in range(1 if program[pc, C_A_REG] != RZ else 0, program[pc, C_N_LATE]):
             choice |= s.poison[w, program[pc, C_USES + i]]
@@ -197,8 +196,8 @@ def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w
             if (mask >> t) & 1:
                 source, _ = shfl_source(program[pc, F_SHFL], t, s.b[t], s.c[t])
                 taint |= ((source_poison >> source) & 1) << t
-    elif (op == OP_VOTE or op == OP_MATCH) and taint & mask:
+    elif kind == TAINT_ALL and taint & mask:
         taint = FULL
     for i in range(program[pc, C_N_DEFS]):
         row = program[pc, C_DEFS + i]
-        set_poison(s, w, row, choice if op == OP_SHFL and row >= PRED_ROW else taint, mask)
+        set_poison(s, w, row, choice if kind == TAINT_LANE and row >= PRED_ROW else taint, mask)

@@ -10,7 +10,7 @@ from typing import Any
 
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.execute.alu import write_back
+from binalloc.emulator.execute.operands import write_back
 from binalloc.emulator.memory.coalescing import global_time, local_time, shared_time
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -26,6 +26,7 @@ from binalloc.emulator.state.layout import (
     C_SPACE,
     C_SPILL,
     F_AOP,
+    F_ATOMIC,
     F_ATYP,
     F_CBANK,
     F_CONST,
@@ -33,7 +34,6 @@ from binalloc.emulator.state.layout import (
     F_LOCAL,
     F_LOCAL_ATOMIC,
     F_MISALIGNED,
-    F_NOT_EXECUTED,
     F_SHARED,
     F_SPILL,
     FULL,
@@ -392,7 +392,7 @@ def exec_mem(
     access = program[pc, C_ACCESS]
     space = program[pc, C_SPACE]
     if access == ACCESS_ATOMIC and not atomic_legal(program[pc, F_AOP], program[pc, F_ATYP]):
-        set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, program[pc, F_AOP], program[pc, F_ATYP], 0)
+        set_fault(g, s, F_ATOMIC, w, pc, -1, program[pc, F_AOP], program[pc, F_ATYP], 0)
         return
     s.passes = 0
     s.done_at = 0

@@ -6,10 +6,9 @@ from typing import Any
 
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.execute.alu import write_back, write_predicate
+from binalloc.emulator.execute.operands import write_predicate
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    C_OP,
     C_PS0_XOR,
     F_M64,
     F_MATCH,
@@ -22,40 +21,38 @@ from binalloc.emulator.state.layout import (
     F_WARPSYNC,
     FULL,
     LOCAL_WINDOW,
-    OP_MATCH,
-    OP_SHFL,
     SHARED_WINDOW,
 )
 from binalloc.emulator.state.scan import lowest_bit
 
 
 @device
-def exec_warp(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
-    """SHFL, VOTE and MATCH over the lanes of `mask`."""
-    if program[pc, C_OP] == OP_SHFL:
-        mode = program[pc, F_SHFL]
-        bits = 0
-        for t in range(g.lanes):
-            if (mask >> t) & 1:
-                source, ok = shfl_source(mode, t, s.b[t], s.c[t])
-                bits |= ok << t
-                s.d[t] = s.a[source] if (mask >> source) & 1 else 0
-        write_predicate(s, w, program[pc, F_PD0], bits, mask)
-    elif program[pc, C_OP] == OP_MATCH:
-        match_lanes(g, s, program, w, pc, mask)
+def shuffle(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+    """SHFL: another lane's word, zero from a lane that does not take part; whether the lane was in range."""
+    mode = program[pc, F_SHFL]
+    bits = 0
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            source, ok = shfl_source(mode, t, s.b[t], s.c[t])
+            bits |= ok << t
+            s.d[t] = s.a[source] if (mask >> source) & 1 else 0
+    write_predicate(s, w, program[pc, F_PD0], bits, mask)
+
+
+@device
+def vote(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+    """VOTE: the lanes whose predicate holds; whether all do, any does, or all agree."""
+    votes = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
+    mode = program[pc, F_VOTE]
+    if mode == 0:
+        truth = 1 if votes == mask else 0
+    elif mode == 1:
+        truth = 1 if votes != 0 else 0
     else:
-        votes = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
-        mode = program[pc, F_VOTE]
-        if mode == 0:
-            truth = 1 if votes == mask else 0
-        elif mode == 1:
-            truth = 1 if votes != 0 else 0
-        else:
-            truth = 1 if votes == 0 or votes == mask else 0
-        for t in range(g.lanes):
-            s.d[t] = votes
-        write_predicate(s, w, program[pc, F_PD0], FULL * truth, mask)
-    write_back(g, s, program, regs, w, pc, mask)
+        truth = 1 if votes == 0 or votes == mask else 0
+    for t in range(g.lanes):
+        s.d[t] = votes
+    write_predicate(s, w, program[pc, F_PD0], FULL * truth, mask)
 
 
 @device
@@ -173,7 +170,7 @@ def lane_register(g: Any, s: Any, w: int, sreg: int, t: int) -> int:
 
 
 @device
-def exec_special(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
+def read_special(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
     """S2R and CS2R; the 64-bit form adds the clock's high word, zero for the others."""
     sreg = program[pc, F_SREG]
     if sreg < 3 or sreg == 12 or 17 <= sreg <= 21 or sreg == 26:
@@ -186,4 +183,3 @@ def exec_special(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
     high = launch_register(g, s, w, 23) if sreg == 22 and program[pc, F_SRW] else 0
     for t in range(g.lanes):
         s.dh[t] = high
-    write_back(g, s, program, regs, w, pc, mask)

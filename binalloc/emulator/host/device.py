@@ -12,8 +12,8 @@ from binalloc.emulator.checks.races import MAX_BLOCK_WARPS
 from binalloc.emulator.host.engine import Engine
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Array, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import Constants, Program
 from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE, Memories
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module

@@ -102,8 +102,8 @@ def source_hash() -> str:
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
     names |= {f"binalloc.emulator.state.{name}" for name in ("layout", "modes", "state")} | {__name__}
-    # layout's constants
-    names |= {f"binalloc.isa.{name}" for name in ("table.opcodes", "instruction", "interface.view")}
+    constants = ("table.fields", "table.opcodes", "instruction", "interface.view", "timing")  # layout takes them
+    names |= {f"binalloc.isa.{name}" for name in constants}
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for name in sorted(names):
         spec = importlib.util.find_spec(name)

@@ -6,17 +6,18 @@ from typing import Any
 
 from binalloc.emulator.arithmetic.atomic import atomic_legal
 from binalloc.emulator.host.engine import Engine
+from binalloc.emulator.host.staging import Program
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import Program
 from binalloc.errors import Hint, KernelFault
-from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
+from binalloc.isa.text.disassembler import format_instr
 
 _NAMES = {
     L.F_GLOBAL: "global memory access out of bounds",
     L.F_SHARED: "shared memory access out of bounds",
     L.F_LOCAL: "local memory access out of bounds",
     L.F_LOCAL_ATOMIC: "atomic operation on local memory",
+    L.F_ATOMIC: "no such atomic operation on that type",
     L.F_CONST: "constant access out of bounds",
     L.F_MISALIGNED: "misaligned access",
     L.F_SPILL: "spill access outside the thread's own slots",
@@ -62,17 +63,7 @@ class Context:
         if place is None:
             return f"word {word}"
         fn, index = place
-        return f"{fn.name}+{index} `{text(fn.instrs[index])}`"
-
-
-def text(instr: Instr) -> str:
-    """The instruction as assembly where the disassembler is there, else its name and fields."""
-    try:
-        from binalloc.isa.text.disassembler import format_instr
-    except ImportError:
-        guard = f"@{'!' if instr.guard_neg else ''}P{instr.guard} " if instr.guarded else ""
-        return guard + instr.name + " " + " ".join(f"{k}={v}" for k, v in instr.f.items())
-    return str(format_instr(instr))
+        return f"{fn.name}+{index} `{format_instr(fn.instrs[index])}`"
 
 
 def row_name(row: int) -> str:
@@ -95,11 +86,8 @@ def kernel_fault(c: Context) -> KernelFault:
     place = f"{c.where(pc)}, SM {sm}, block {block}, warp {warp}"
     if lane >= 0 and code not in (L.F_RAW, L.F_WAW, L.F_WAR):
         place += f", lane {lane}"
-    message, instr = _NAMES[code], instruction(c, pc)
-    if code == L.F_NOT_EXECUTED and instr is not None and instr.op.access == "atomic":
-        message = "no such atomic operation on that type"
     found, expected, remedy = detail(c, code, lane, a, b, d)
-    return KernelFault(message, place=place, found=found, expected=expected, remedy=remedy)
+    return KernelFault(_NAMES[code], place=place, found=found, expected=expected, remedy=remedy)
 
 
 def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[str | None, str | None, str | None]:
@@ -153,10 +141,8 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.F_POISON:
         what = ("its guard", "its address", "the data it stores to global memory", "its target")[a]
         return f"{what} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
-    if code == L.F_NOT_EXECUTED and a:  # an atomic; ADD, number 0, has all types
-        types = ["U32", *ATOMIC_TYPES[1:]]
-        legal = [name for n, name in enumerate(types) if atomic_legal(a, n)]
-        return f"{ATOMIC_OPS[a]} on {types[b]}", f"{ATOMIC_OPS[a]} on {' or '.join(legal)}", None
+    if code == L.F_ATOMIC:
+        return atomic(a, b)
     if code == L.F_RACE:
         other = ("written", "read", "written by another lane with another value")[d]
         found = f"address {a:#x} was {other} in {c.where(b)} by another warp" if d < 2 else f"address {a:#x} is {other}"
@@ -165,10 +151,13 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     return None, None, None
 
 
-def instruction(c: Context, word: int) -> Instr | None:
-    """The instruction at a code word."""
-    place = c.program.place(word)
-    return place[0].instrs[place[1]] if place is not None else None
+def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
+    """An atomic operation on a type that it has not, and the types that it has."""
+    types = ["U32", *ATOMIC_TYPES[1:]]
+    if aop >= len(ATOMIC_OPS) or atyp >= len(types):
+        return f"operation {aop} on type {atyp}", None, None
+    legal = [name for n, name in enumerate(types) if atomic_legal(aop, n)]
+    return f"{ATOMIC_OPS[aop]} on {types[atyp]}", f"{ATOMIC_OPS[aop]} on {' or '.join(legal)}", None
 
 
 def called(c: Context, word: int) -> str:

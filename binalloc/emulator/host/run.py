@@ -18,13 +18,14 @@ from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.faults import Context, kernel_fault
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
+from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import collect
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.schedulers.table import policy_number
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import check_registers, check_scheduled, reachable
 from binalloc.errors import Hint, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.validate import reachable
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine

@@ -14,12 +14,13 @@ from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import engine as find_engine
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.run import QUANTUM, drive
+from binalloc.emulator.host.staging import check_registers
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import check_registers, reachable
 from binalloc.errors import KernelFault, LimitHit
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.view import view
 from binalloc.isa.text.disassembler import format_instr
+from binalloc.isa.validate import reachable
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from binalloc.emulator.schedulers.loose_round_robin import LRR
 from binalloc.emulator.schedulers.scheduler import WarpScheduler
@@ -30,11 +30,6 @@ def pick_text(rows: Sequence[WarpScheduler]) -> str:
     return "\n".join([*lines, f"    return _pick{len(rows) - 1}(g, s, sch, eligible)", ""])
 
 
-for _number, _row in enumerate(SCHEDULERS.values()):
-    globals()[f"_pick{_number}"] = _row.pick
-if TYPE_CHECKING:
-
-    def pick(g: Any, s: Any, sch: int, eligible: int) -> int:
-        """The warp that issues next, as a bit index."""
-else:
-    define(globals(), "pick", pick_text(list(SCHEDULERS.values())), inline=True)
+pick: Callable[[Any, Any, int, int], int]
+_PICKS = {f"_pick{number}": row.pick for number, row in enumerate(SCHEDULERS.values())}
+define(globals(), "pick", pick_text(list(SCHEDULERS.values())), _PICKS, inline=True)

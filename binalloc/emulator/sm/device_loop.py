@@ -11,11 +11,18 @@ from typing import Any
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.poison import poison_after, poison_before
 from binalloc.emulator.checks.races import race_access
-from binalloc.emulator.execute.alu import exec_int, exec_pred, stage
-from binalloc.emulator.execute.floating import exec_conv, exec_f32, exec_f64
 from binalloc.emulator.execute.memory import exec_mem
+from binalloc.emulator.execute.operands import stage
+from binalloc.emulator.execute.table import (
+    exec_conv,
+    exec_f32,
+    exec_f64,
+    exec_int,
+    exec_pred,
+    exec_special,
+    exec_warp,
+)
 from binalloc.emulator.execute.texture import exec_tex
-from binalloc.emulator.execute.warp import exec_special, exec_warp
 from binalloc.emulator.sm.issue import (
     account,
     advance,

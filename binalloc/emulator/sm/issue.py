@@ -17,8 +17,8 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.hazards import check_and_mark, waited
 from binalloc.emulator.checks.poison import poison_all
 from binalloc.emulator.checks.races import race_start
-from binalloc.emulator.execute.alu import stage
 from binalloc.emulator.execute.control import branch, call, call_indirect, finish, leave, settle
+from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.warp import warpsync
 from binalloc.emulator.schedulers.table import pick
 from binalloc.emulator.sm.barriers import arrive, reconsider
@@ -45,7 +45,6 @@ from binalloc.emulator.state.layout import (
     CT_NONE,
     CT_RETURN,
     CT_WARPSYNC,
-    F_NOT_EXECUTED,
     F_PC,
     NO_BARRIER,
     NO_CODE,
@@ -107,10 +106,6 @@ def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
     """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
     active = s.stack[w, s.sp[w], ST_MASK]
     kind = program[pc, C_CONTROL]
-    if kind > CT_WARPSYNC:
-        if mask:
-            set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
-        return
     if kind == CT_BRANCH:
         branch(g, s, program, w, pc, active, mask)
         return

@@ -8,7 +8,7 @@ follows from a table is made by `define` from a text that is written from the ta
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
@@ -49,12 +49,15 @@ def device(function: F | None = None, /, *, inline: bool = False) -> F | Callabl
     return mark if function is None else mark(function)
 
 
-def define(space: dict[str, Any], name: str, text: str, *, inline: bool = False) -> None:
+def define(
+    space: dict[str, Any], name: str, text: str, uses: Mapping[str, Callable[..., object]], *, inline: bool = False
+) -> None:
     """Make the device function `name` that `text` defines, in `space`, the globals of the module whose table it follows
-    from."""
+    from. uses: the device functions that it calls, by the names by which it does."""
     key = f"{space['__name__']}.{name}"
     file = f"<{key}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # for tracebacks
+    space.update(uses)
     exec(compile(text, file, "exec"), space)
     device(inline=inline)(space[name])
     GENERATED[key] = text
