@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.execute.table import OPERATIONS
-from binalloc.emulator.state.layout import F_NOT_EXECUTED, G_NOT_EXECUTED, GLOBAL_BASE
+from binalloc.emulator.state.layout import G_NOT_EXECUTED, GLOBAL_BASE, Fault
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, OpSpec
@@ -242,7 +242,7 @@ def test_reads_and_writes_are_those_of_the_interface(name: str) -> None:
             before = state(rng, instr, small=i % 2 == 0)
             after = watch.step(before)
             if name in NOT_EXECUTED:
-                assert after.fault == F_NOT_EXECUTED
+                assert after.fault == Fault.NOT_EXECUTED
                 break
             assert after.fault == 0 or op.control, (instr, after.fault)
             watch.writes(before, after)

@@ -6,8 +6,6 @@ the mask."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.arithmetic.integer import bool_op
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -38,10 +36,11 @@ from binalloc.emulator.state.layout import (
     PT,
     RZ,
 )
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
 
 @device(inline=True)
-def fill(g: Any, target: Any, regs: Any, row: int, reg: int, value: int, keep: int, flip: int) -> None:
+def fill(g: Gpu, target: Words, regs: Cube, row: int, reg: int, value: int, keep: int, flip: int) -> None:
     """One operand word of every lane: register `reg` of warp `row`, or `value` where reg < 0; then sign modifiers."""
     if reg >= 0:
         if keep == FULL and flip == 0:
@@ -57,7 +56,7 @@ def fill(g: Any, target: Any, regs: Any, row: int, reg: int, value: int, keep: i
 
 
 @device(inline=True)
-def stage(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int) -> None:
+def stage(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> None:
     """Stage the operands A, B, C of the instruction at `pc`. Sign modifiers of floats act on the highest word."""
     row = s.warp_base + w
     units = program[pc, C_A_UNITS]
@@ -85,7 +84,7 @@ def stage(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int) -> None:
 
 @device
 def stage_pair(
-    g: Any, low: Any, high: Any, regs: Any, row: int, reg: int, lo: int, hi: int, keep: int, flip: int
+    g: Gpu, low: Words, high: Words, regs: Cube, row: int, reg: int, lo: int, hi: int, keep: int, flip: int
 ) -> None:
     """An operand of two words; RZ stands for a pair of zeros."""
     fill(g, low, regs, row, reg, lo, FULL, 0)
@@ -93,7 +92,7 @@ def stage_pair(
 
 
 @device(inline=True)
-def write_word(g: Any, source: Any, regs: Any, row: int, reg: int, mask: int) -> None:
+def write_word(g: Gpu, source: Words, regs: Cube, row: int, reg: int, mask: int) -> None:
     """Lanes `mask` of register `reg` take the staged result."""
     if reg == RZ:
         return
@@ -107,7 +106,7 @@ def write_word(g: Any, source: Any, regs: Any, row: int, reg: int, mask: int) ->
 
 
 @device(inline=True)
-def write_back(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
+def write_back(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """The results `d` (and `dh`) into the destination register or pair."""
     rd = program[pc, C_RD]
     row = s.warp_base + w
@@ -117,14 +116,14 @@ def write_back(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: i
 
 
 @device
-def write_predicate(s: Any, w: int, p: int, bits: int, mask: int) -> None:
+def write_predicate(s: Sm, w: int, p: int, bits: int, mask: int) -> None:
     """Lanes `mask` of predicate `p` take `bits`."""
     if p != PT:
         s.pred[w, p] = (s.pred[w, p] & ~mask) | (bits & mask)
 
 
 @device
-def write_comparison(g: Any, s: Any, program: Any, w: int, pc: int, bits: int, mask: int) -> None:
+def write_comparison(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, mask: int) -> None:
     """pd0 = r bop ps0, pd1 = !r bop ps0 for the comparison results `bits`, all lanes at once."""
     p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
     bop = program[pc, F_BOP]
@@ -133,7 +132,7 @@ def write_comparison(g: Any, s: Any, program: Any, w: int, pc: int, bits: int, m
 
 
 @device
-def carries(g: Any, s: Any, least: int) -> int:
+def carries(g: Gpu, s: Sm, least: int) -> int:
     """Bit mask of the lanes whose sum in `d` carries at least `least`."""
     bits = 0
     for t in range(g.lanes):
@@ -142,7 +141,7 @@ def carries(g: Any, s: Any, least: int) -> int:
 
 
 @device
-def finish_sum(g: Any, s: Any, program: Any, w: int, pc: int, mask: int, both: int) -> None:
+def finish_sum(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, both: int) -> None:
     """Sums in `d`: carries into the predicate destinations, then cut to 32 bits."""
     if program[pc, F_PD0] != PT:
         write_predicate(s, w, program[pc, F_PD0], carries(g, s, 1), mask)
@@ -153,7 +152,7 @@ def finish_sum(g: Any, s: Any, program: Any, w: int, pc: int, mask: int, both: i
 
 
 @device
-def write_nonzero(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def write_nonzero(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """Whether the words in `d` are not zero, into the predicate destination if there is one."""
     if program[pc, F_PD0] != PT:
         bits = 0
@@ -163,7 +162,7 @@ def write_nonzero(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> N
 
 
 @device
-def lane_predicates(s: Any, w: int, t: int) -> int:
+def lane_predicates(s: Sm, w: int, t: int) -> int:
     """P0..P6 of lane t as the bits of a word."""
     bits = 0
     for p in range(PT):

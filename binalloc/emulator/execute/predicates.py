@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.arithmetic.integer import plop3
 from binalloc.emulator.execute.operands import write_predicate
 from binalloc.emulator.state.device import device
@@ -21,10 +19,11 @@ from binalloc.emulator.state.layout import (
     F_PS2,
     PT,
 )
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 
 
 @device
-def predicate_logic(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def predicate_logic(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """PLOP3: two functions of three predicates."""
     p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
     q = s.pred[w, program[pc, F_PS1]] ^ program[pc, C_PS1_XOR]
@@ -39,7 +38,7 @@ def predicate_logic(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) ->
 
 
 @device
-def register_to_predicates(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def register_to_predicates(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """R2P: the predicates under the mask from the bits of a word."""
     for p in range(PT):
         if (program[pc, F_PMASK] >> p) & 1:

@@ -4,7 +4,6 @@ opcode to device functions; the functions that tell the opcodes of a group apart
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from binalloc.emulator.arithmetic.conversion import f2f, f2i, frnd, i2f
 from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn, fcompare, ffma, ffma_rn, fmnmx, fmul, fmul_rn
@@ -42,6 +41,7 @@ from binalloc.emulator.execute.predicates import predicate_logic, register_to_pr
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import define
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 from binalloc.isa.table.opcodes import BY_NAME
 
 _INT, _F32, _F64, _CONV, _PRED, _WARP, _SPECIAL = (
@@ -109,7 +109,7 @@ _ROWS = (
 OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}
 assert OPERATIONS.keys() == BY_NAME.keys(), OPERATIONS.keys() ^ BY_NAME.keys()
 
-Group = Callable[[Any, Any, Any, Any, int, int, int], None]
+Group = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
 exec_int: Group
 exec_f32: Group
 exec_f64: Group

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_predicate
@@ -18,16 +16,17 @@ from binalloc.emulator.state.layout import (
     F_SREG,
     F_SRW,
     F_VOTE,
-    F_WARPSYNC,
     FULL,
     LOCAL_WINDOW,
     SHARED_WINDOW,
+    Fault,
 )
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
 @device
-def shuffle(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def shuffle(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """SHFL: another lane's word, zero from a lane that does not take part; whether the lane was in range."""
     mode = program[pc, F_SHFL]
     bits = 0
@@ -40,7 +39,7 @@ def shuffle(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
 
 
 @device
-def vote(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def vote(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """VOTE: the lanes whose predicate holds; whether all do, any does, or all agree."""
     votes = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
     mode = program[pc, F_VOTE]
@@ -56,7 +55,7 @@ def vote(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
 
 
 @device
-def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def match_lanes(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """MATCH: the lanes of `mask` with the own value (ANY), or all of them if they agree (ALL)."""
     wide = program[pc, F_M64]
     agree = 1
@@ -77,7 +76,7 @@ def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> Non
 
 
 @device
-def warpsync(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
+def warpsync(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
     """WARPSYNC by the lanes of `mask`: the lanes that one of them names, those that have ended apart, must execute it
     too and name the same."""
     rest = mask
@@ -89,14 +88,14 @@ def warpsync(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
                 same |= 1 << t
         missing = s.b[lane] & s.live[w] & ~same
         if missing & ~mask:
-            set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(missing & ~mask), s.b[lane], mask, 0)
+            set_fault(g, s, Fault.WARPSYNC, w, pc, lowest_bit(missing & ~mask), s.b[lane], mask, 0)
         elif missing:
-            set_fault(g, s, F_WARPSYNC, w, pc, lane, s.b[lane], missing, 1)
+            set_fault(g, s, Fault.WARPSYNC, w, pc, lane, s.b[lane], missing, 1)
         rest &= ~same
 
 
 @device
-def launch_register(g: Any, s: Any, w: int, sreg: int) -> int:
+def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
     """Special registers that are the same for the whole warp."""
     block = s.block_id[s.block_of[w]]
     value = 0
@@ -142,7 +141,7 @@ def launch_register(g: Any, s: Any, w: int, sreg: int) -> int:
 
 
 @device
-def lane_register(g: Any, s: Any, w: int, sreg: int, t: int) -> int:
+def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
     """Special registers that differ from lane to lane."""
     thread = s.in_block[w] * 32 + t
     value = 0
@@ -170,7 +169,7 @@ def lane_register(g: Any, s: Any, w: int, sreg: int, t: int) -> int:
 
 
 @device
-def read_special(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """S2R and CS2R; the 64-bit form adds the clock's high word, zero for the others."""
     sreg = program[pc, F_SREG]
     if sreg < 3 or sreg == 12 or 17 <= sreg <= 21 or sreg == 26:

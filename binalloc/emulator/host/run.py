@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -19,18 +18,17 @@ from binalloc.emulator.host.faults import Context, kernel_fault
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
-from binalloc.emulator.host.stats import collect
+from binalloc.emulator.host.stats import Stats, collect
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.schedulers.table import policy_number
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.validate import reachable
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 QUANTUM = {"numba": 20_000, "python": 50}
 REPORT_QUANTA = 16  # progress is told once in so many quanta
@@ -51,7 +49,7 @@ class Result:
 
     cycles: int
     buffers: dict[str, Array]
-    stats: dict[str, Any]
+    stats: Stats
     blocks_per_sm: int
     occupancy: float
     counts: dict[str, Array] = field(default_factory=dict)

@@ -8,12 +8,12 @@ use those)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.view import Ref, view
@@ -32,8 +32,6 @@ from binalloc.isa.table.opcodes import (
 from binalloc.isa.timing import by_scoreboard
 from binalloc.isa.validate import validate_layout
 from binalloc.models.machines.model import Machine
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _FLOAT_GROUPS = ("float32", "float64", "conversion")
 
@@ -244,8 +242,8 @@ def stage_memory(row: list[int], instr: Instr) -> None:
     op, f = instr.op, instr.f
     if op.space == "texture":
         return
-    row[L.C_SPACE] = L.SPACES.index(op.space)
-    row[L.C_ACCESS] = L.ACCESSES.index(op.access)
+    row[L.C_SPACE] = L.Space.names.index(op.space)
+    row[L.C_ACCESS] = L.Access.names.index(op.access)
     row[L.C_SPILL] = f.get("spill", 0)
     if "width" in f:
         if f["width"] >= len(WIDTHS):

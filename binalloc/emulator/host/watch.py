@@ -140,7 +140,7 @@ def _stopped(device: Device) -> Store | None:
         int(device.engine.get(device.g, 0, n)) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane")
     )
     place = device.program.place(pc)
-    if code != L.F_GLOBAL or place is None:
+    if code != L.Fault.GLOBAL or place is None:
         return None
     fn, index = place
     memory = view(fn.instrs[index]).memory

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @dataclass(frozen=True)
@@ -18,4 +19,4 @@ class WarpScheduler:
 
     name: str
     summary: str
-    pick: Callable[[Any, Any, int, int], int]
+    pick: Callable[[Gpu, Sm, int, int], int]

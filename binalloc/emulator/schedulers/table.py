@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from binalloc.emulator.schedulers.loose_round_robin import LRR
 from binalloc.emulator.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import define
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, UsageError
 
 SCHEDULERS: dict[str, WarpScheduler] = {s.name: s for s in (LRR,)}
@@ -30,6 +30,6 @@ def pick_text(rows: Sequence[WarpScheduler]) -> str:
     return "\n".join([*lines, f"    return _pick{len(rows) - 1}(g, s, sch, eligible)", ""])
 
 
-pick: Callable[[Any, Any, int, int], int]
+pick: Callable[[Gpu, Sm, int, int], int]
 _PICKS = {f"_pick{number}": row.pick for number, row in enumerate(SCHEDULERS.values())}
 define(globals(), "pick", pick_text(list(SCHEDULERS.values())), _PICKS, inline=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -50,7 +50,7 @@ def device(function: F | None = None, /, *, inline: bool = False) -> F | Callabl
 
 
 def define(
-    space: dict[str, Any], name: str, text: str, uses: Mapping[str, Callable[..., object]], *, inline: bool = False
+    space: dict[str, object], name: str, text: str, uses: Mapping[str, Callable[..., object]], *, inline: bool = False
 ) -> None:
     """Make the device function `name` that `text` defines, in `space`, the globals of the module whose table it follows
     from. uses: the device functions that it calls, by the names by which it does."""
@@ -59,5 +59,7 @@ def define(
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # for tracebacks
     space.update(uses)
     exec(compile(text, file, "exec"), space)
-    device(inline=inline)(space[name])
+    function = space[name]
+    assert isinstance(function, FunctionType)
+    device(inline=inline)(function)
     GENERATED[key] = text

@@ -6,6 +6,7 @@ between machines are data in the state; the sizes here are only the shapes of th
 
 from __future__ import annotations
 
+from binalloc.emulator.state.codes import Codes
 from binalloc.isa import instruction as isa
 from binalloc.isa.interface.view import STACK_ENTRIES
 from binalloc.isa.table import fields
@@ -62,9 +63,18 @@ MAX_TEXTURES = 64
 ) = range(14)  # fmt: skip
 TX_COLUMNS = 14
 TEXEL_KINDS = ("u", "i", "f")
-TEXEL_UNSIGNED, TEXEL_SIGNED, TEXEL_FLOAT = range(3)
-ADDRESS_MODES = ("clamp", "border", "wrap", "mirror")
-MODE_CLAMP, MODE_BORDER, MODE_WRAP, MODE_MIRROR = range(4)
+TEXEL_SIGNED = TEXEL_KINDS.index("i")
+
+
+class AddressMode(Codes):
+    """What stands for texels outside of a texture, as launch files name it."""
+
+    CLAMP: int
+    BORDER: int
+    WRAP: int
+    MIRROR: int
+
+
 
 # -- fixed-point fraction of the bandwidth model, in bits; the last time of its bus; the last cycle of the clock
 FRACTION = 16
@@ -79,27 +89,72 @@ ENTRY_PLAIN, ENTRY_CALL = range(2)
 W_NONE, W_READY, W_STALL, W_BRANCH, W_SCOREBOARD, W_BARRIER, W_DONE = range(7)
 WARP_STATES = 7
 
-# -- why an issue slot stayed empty, in the order of `STALL_NAMES`
-(
-    R_NO_WARP, R_STALL, R_BRANCH, R_SCOREBOARD, R_PORT, R_BARRIER, R_DRAIN, R_NO_PAIR,
-) = range(8)  # fmt: skip
-STALL_NAMES = (
-    "no_warp", "stall_count", "branch", "scoreboard", "port_busy", "barrier", "block_drain", "no_pair",
-)  # fmt: skip
-REASONS = len(STALL_NAMES)
+# -- why an issue slot stayed empty
+class Stall(Codes):
+    """Reasons; `names` is what results call them."""
+
+    NO_WARP: int
+    STALL_COUNT: int
+    BRANCH: int
+    SCOREBOARD: int
+    PORT_BUSY: int
+    BARRIER: int
+    BLOCK_DRAIN: int
+    NO_PAIR: int
+
+
+REASONS = len(Stall.names)
 
 # -- faults
-(
-    F_NONE, F_GLOBAL, F_SHARED, F_LOCAL, F_CONST, F_MISALIGNED, F_SPILL, F_STACK, F_NO_RECONV, F_RETURN, F_PC,
-    F_NOT_EXECUTED, F_DEADLOCK, F_RAW, F_WAW, F_WAR, F_BAR_DIVERGED, F_BAR_COUNT, F_WARPSYNC, F_POISON, F_RACE,
-    F_CALL_TARGET, F_BAR_MODE, F_TEXTURE, F_LOCAL_ATOMIC, F_ATOMIC,
-) = range(26)  # fmt: skip
+class Fault(Codes):
+    """What stopped a run, 0 if nothing has."""
 
-# -- staged operand kinds of memory spaces
-SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST, SPACE_GENERIC = range(5)
-SPACES = ("global", "shared", "local", "const", "generic")
-ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC = range(3)
-ACCESSES = ("load", "store", "atomic")
+    NONE: int
+    GLOBAL: int
+    SHARED: int
+    LOCAL: int
+    CONST: int
+    MISALIGNED: int
+    SPILL: int
+    STACK: int
+    NO_RECONV: int
+    RETURN: int
+    PC: int
+    NOT_EXECUTED: int
+    DEADLOCK: int
+    RAW: int
+    WAW: int
+    WAR: int
+    BAR_DIVERGED: int
+    BAR_COUNT: int
+    WARPSYNC: int
+    POISON: int
+    RACE: int
+    CALL_TARGET: int
+    BAR_MODE: int
+    TEXTURE: int
+    LOCAL_ATOMIC: int
+    ATOMIC: int
+
+
+# -- memory accesses, as the table of opcodes names them
+class Space(Codes):
+    """Where a memory instruction goes."""
+
+    GLOBAL: int
+    SHARED: int
+    LOCAL: int
+    CONST: int
+    GENERIC: int
+
+
+class Access(Codes):
+    """What it does there."""
+
+    LOAD: int
+    STORE: int
+    ATOMIC: int
+
 
 # -- execution groups: which exec_* function serves an opcode (`execute.table` says which opcode is in which)
 (
@@ -114,9 +169,14 @@ NO_CODE, CODE, FUNCTION, REWRITTEN = range(4)
 CONTROLS = (
     "", "branch", "call", "call_indirect", "return", "exit", "barrier", "fence", "warpsync", "alloc", "free", "relssp",
 )  # fmt: skip
-(
-    CT_NONE, CT_BRANCH, CT_CALL, CT_CALL_IND, CT_RETURN, CT_EXIT, CT_BARRIER, CT_FENCE, CT_WARPSYNC,
-) = range(9)  # fmt: skip
+CT_NONE = CONTROLS.index("")
+CT_BRANCH = CONTROLS.index("branch")
+CT_CALL = CONTROLS.index("call")
+CT_CALL_IND = CONTROLS.index("call_indirect")
+CT_RETURN = CONTROLS.index("return")
+CT_EXIT = CONTROLS.index("exit")
+CT_BARRIER = CONTROLS.index("barrier")
+CT_WARPSYNC = CONTROLS.index("warpsync")
 
 # -- which sources' poison reaches the results: any; the choice and the chosen side; the lane read; any lane's
 TAINT_ANY, TAINT_CHOICE, TAINT_LANE, TAINT_ALL = range(4)
@@ -169,34 +229,62 @@ C_DEFS = C_USES + MAX_LISTED
 COLUMNS = C_DEFS + MAX_LISTED
 
 # -- statistics: indices of the counters in the SM record
-STAT_NAMES = (
-    "warp_instructions", "thread_instructions", "issue_slots", "dual_issues",
-    "user_global_loads", "user_global_stores", "user_global_atomics",
-    "user_shared_loads", "user_shared_stores", "user_shared_atomics",
-    "user_local_loads", "user_local_stores", "const_loads",
-    "spill_shared_loads", "spill_shared_stores", "spill_local_loads", "spill_local_stores",
-    "user_global_load_bytes", "user_global_store_bytes", "user_global_atomic_bytes",
-    "user_shared_load_bytes", "user_shared_store_bytes", "user_shared_atomic_bytes",
-    "user_local_load_bytes", "user_local_store_bytes", "const_load_bytes",
-    "spill_shared_load_bytes", "spill_shared_store_bytes", "spill_local_load_bytes", "spill_local_store_bytes",
-    "global_load_sectors", "global_store_sectors", "global_atomic_sectors",
-    "local_fill_sectors", "local_writeback_sectors", "global_fill_sectors",
-    "shared_passes", "shared_accesses", "bank_conflict_cycles",
-    "l1_local_hits", "l1_local_misses", "l1_global_hits", "l1_global_misses", "l1_merges", "l1_evictions",
-    "branches", "divergent_branches", "barriers", "blocks_dispatched", "blocks_retired",
-    "warp_cycles", "texture_fetches",
-)  # fmt: skip
-(
-    S_WARP_INSTRS, S_THREAD_INSTRS, S_SLOTS, S_DUAL,
-    S_G_LD, S_G_ST, S_G_AT, S_S_LD, S_S_ST, S_S_AT, S_L_LD, S_L_ST, S_C_LD,
-    S_SS_LD, S_SS_ST, S_SL_LD, S_SL_ST,
-    S_G_LDB, S_G_STB, S_G_ATB, S_S_LDB, S_S_STB, S_S_ATB, S_L_LDB, S_L_STB, S_C_LDB,
-    S_SS_LDB, S_SS_STB, S_SL_LDB, S_SL_STB,
-    S_SEC_LD, S_SEC_ST, S_SEC_AT, S_SEC_LFILL, S_SEC_WB, S_SEC_GFILL,
-    S_SH_PASSES, S_SH_ACCESSES, S_CONFLICT,
-    S_L1_LHIT, S_L1_LMISS, S_L1_GHIT, S_L1_GMISS, S_L1_MERGE, S_L1_EVICT,
-    S_BRANCHES, S_DIVERGENT, S_BARRIERS, S_DISPATCHED, S_RETIRED, S_WARP_CYCLES, S_TEX,
-) = range(52)  # fmt: skip
-assert len(STAT_NAMES) == 52
-S_BYTES_FROM_COUNT = S_G_LDB - S_G_LD
-STATS = len(STAT_NAMES)
+class Stat(Codes):
+    """Counters of an SM; `names` is what results call them."""
+
+    WARP_INSTRUCTIONS: int
+    THREAD_INSTRUCTIONS: int
+    ISSUE_SLOTS: int
+    DUAL_ISSUES: int
+    USER_GLOBAL_LOADS: int
+    USER_GLOBAL_STORES: int
+    USER_GLOBAL_ATOMICS: int
+    USER_SHARED_LOADS: int
+    USER_SHARED_STORES: int
+    USER_SHARED_ATOMICS: int
+    USER_LOCAL_LOADS: int
+    USER_LOCAL_STORES: int
+    CONST_LOADS: int
+    SPILL_SHARED_LOADS: int
+    SPILL_SHARED_STORES: int
+    SPILL_LOCAL_LOADS: int
+    SPILL_LOCAL_STORES: int
+    USER_GLOBAL_LOAD_BYTES: int
+    USER_GLOBAL_STORE_BYTES: int
+    USER_GLOBAL_ATOMIC_BYTES: int
+    USER_SHARED_LOAD_BYTES: int
+    USER_SHARED_STORE_BYTES: int
+    USER_SHARED_ATOMIC_BYTES: int
+    USER_LOCAL_LOAD_BYTES: int
+    USER_LOCAL_STORE_BYTES: int
+    CONST_LOAD_BYTES: int
+    SPILL_SHARED_LOAD_BYTES: int
+    SPILL_SHARED_STORE_BYTES: int
+    SPILL_LOCAL_LOAD_BYTES: int
+    SPILL_LOCAL_STORE_BYTES: int
+    GLOBAL_LOAD_SECTORS: int
+    GLOBAL_STORE_SECTORS: int
+    GLOBAL_ATOMIC_SECTORS: int
+    LOCAL_FILL_SECTORS: int
+    LOCAL_WRITEBACK_SECTORS: int
+    GLOBAL_FILL_SECTORS: int
+    SHARED_PASSES: int
+    SHARED_ACCESSES: int
+    BANK_CONFLICT_CYCLES: int
+    L1_LOCAL_HITS: int
+    L1_LOCAL_MISSES: int
+    L1_GLOBAL_HITS: int
+    L1_GLOBAL_MISSES: int
+    L1_MERGES: int
+    L1_EVICTIONS: int
+    BRANCHES: int
+    DIVERGENT_BRANCHES: int
+    BARRIERS: int
+    BLOCKS_DISPATCHED: int
+    BLOCKS_RETIRED: int
+    WARP_CYCLES: int
+    TEXTURE_FETCHES: int
+
+
+S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS  # bytes stand behind counts, in their order
+STATS = len(Stat.names)

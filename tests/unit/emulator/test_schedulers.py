@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from binalloc.emulator.host.engine import source_hash
 from binalloc.emulator.schedulers.loose_round_robin import LRR
 from binalloc.emulator.schedulers.table import DEFAULT, SCHEDULERS, pick, pick_text, policy_number
-from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE, Plain
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import UsageError
-from tests.support.paths import ROOT, SAMPLES
+from tests.support.kits.extended import Extended
+from tests.support.paths import SAMPLES
 
 YOUNGEST = '''
 """The youngest warp first."""
 
-from typing import Any
-
 from binalloc.emulator.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device
-def youngest(g: Any, s: Any, sch: int, eligible: int) -> int:
+def youngest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
     i = 0
     while eligible >> (i + 1):
         i += 1
@@ -39,9 +35,9 @@ YOUNGEST = WarpScheduler("youngest", "the warp in the highest slot", youngest)
 COMPILED = """
 import numpy as np
 from binalloc.emulator.host.engine import build, source_hash
-from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE
+from binalloc.emulator.state.records import Gpu, Sm, dtype_of
 pick = build("binalloc.emulator.schedulers.table.pick", cache=False)
-g, s = np.zeros(1, GLOBAL_DTYPE), np.zeros(1, SM_DTYPE)
+g, s = np.zeros(1, dtype_of(Gpu)), np.zeros(1, dtype_of(Sm))
 s["last"][:] = -1
 for g["policy"][0] in (0, 1):
     print(pick(g[0], s[0], 0, 0b101100))
@@ -65,53 +61,38 @@ def test_the_choice_follows_from_the_rows() -> None:
 
 
 def test_round_robin_goes_on_behind_the_last_and_begins_again() -> None:
-    g, s = Plain(GLOBAL_DTYPE), Plain(SM_DTYPE)
+    g, s = Gpu(), Sm()
     for last, chosen in ((-1, 2), (1, 2), (2, 3), (3, 5), (5, 2)):
-        s.last = [last]  # type: ignore[attr-defined]
+        s.last[0] = last
         assert pick(g, s, 0, 0b101100) == chosen
 
 
 @pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
     """A copy of the package with one more scheduler: a file and a row."""
-    root = tmp_path_factory.mktemp("extended")
-    shutil.copytree(ROOT / "binalloc", root / "binalloc", ignore=shutil.ignore_patterns("__pycache__"))
-    folder = root / "binalloc" / "emulator" / "schedulers"
-    (folder / "youngest.py").write_text(YOUNGEST)
-    table = (folder / "table.py").read_text()
-    row = table.replace("for s in (LRR,)", "for s in (LRR, YOUNGEST)")
-    assert row != table
-    last = "from binalloc.errors import Hint, UsageError\n"
+    copy = Extended(tmp_path_factory.mktemp("extended"))
+    copy.add("emulator/schedulers/youngest.py", YOUNGEST)
+    table = "emulator/schedulers/table.py"
+    copy.insert(table, ",)}\n", ", YOUNGEST")
     imported = "from binalloc.emulator.schedulers.youngest import YOUNGEST\n"
-    (folder / "table.py").write_text(row.replace(last, imported + last))
-    return root
+    copy.insert(table, "from binalloc.errors", imported)
+    return copy
 
 
-def output(root: Path, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def run(root: Path, *arguments: str) -> str:
-    """`binalloc run` of that copy, in the plain engine."""
-    script = "from binalloc.cli.main import main; main()"
-    return output(root, "-c", script, "run", *arguments)
-
-
-def test_a_file_and_a_row_make_a_scheduler_of_the_command_line(extended: Path) -> None:
-    assert "[lrr|youngest]" in run(extended, "--help")
-    assert "youngest: the warp in the highest slot" in " ".join(run(extended, "--help").split())
+def test_a_file_and_a_row_make_a_scheduler_of_the_command_line(extended: Extended) -> None:
+    assert "[lrr|youngest]" in extended.cli("run", "--help")
+    assert "youngest: the warp in the highest slot" in " ".join(extended.cli("run", "--help").split())
     stem = str(next(SAMPLES.rglob("callchain.loom")).with_suffix(""))
     options = [stem + ".loom", "--launch", stem + ".toml", "--size", "test", "--engine", "python", "--json"]
     options += ["--reference"]
-    found = {name: json.loads(run(extended, *options, "--scheduler", name)) for name in ("lrr", "youngest")}
+    found = {name: json.loads(extended.cli("run", *options, "--scheduler", name)) for name in ("lrr", "youngest")}
     assert {name: row["scheduler"] for name, row in found.items()} == {"lrr": "lrr", "youngest": "youngest"}
     assert {row["reference"] for row in found.values()} == {"same"}
     assert found["lrr"]["cycles"] != found["youngest"]["cycles"]
     assert found["lrr"]["stats"]["warp_instructions"] == found["youngest"]["stats"]["warp_instructions"]
 
 
-def test_the_compiled_choice_has_it_too_and_is_kept_apart(extended: Path) -> None:
-    first, second, key = output(extended, "-c", COMPILED).split()
+def test_the_compiled_choice_has_it_too_and_is_kept_apart(extended: Extended) -> None:
+    first, second, key = extended.python(COMPILED).split()
     assert (first, second) == ("2", "5")
     assert key != source_hash()
