@@ -32,6 +32,7 @@ SPELLINGS: dict[str, str] = {
     "max_cycles": "--max-cycles",
     "minimum_registers": "`binalloc inspect --minimum`",
     "policy": "--policy",
+    "scheduler": "--scheduler",
     "registers": "--registers",
     "samples": "--samples",
     "schedule": "`binalloc schedule`",

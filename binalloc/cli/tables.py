@@ -68,3 +68,10 @@ def allocator_option(command: Any) -> Any:
         "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", "find_allocator",
         default="best", show_default=True, help="Who allocates.",
     )(command)  # fmt: skip
+
+
+def scheduler_option(command: Any) -> Any:
+    return row_option(
+        "--scheduler", "binalloc.emulator.schedulers.table", "SCHEDULERS", default="lrr", show_default=True,
+        help="How the emulated schedulers choose warps.",
+    )(command)  # fmt: skip

@@ -155,6 +155,11 @@ class SharedVar:
     align: int = 4
 
 
+SHARED_WINDOW = 0x01000000
+LOCAL_WINDOW = 0x02000000
+WINDOW_SIZE = 0x01000000
+"""Generic addresses of a block's shared and of a thread's local memory: where the windows begin, how long they are."""
+
 GLOBAL_VARIABLES = 0x08000000
 """Where the module's global variables begin in the global and generic address spaces."""
 

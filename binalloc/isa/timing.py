@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from binalloc.isa.table.fields import NO_BARRIER
 
+UNIT_CLASSES = ("alu", "imad", "fma", "conv", "sfu", "dp", "lsu", "tex", "bru", "bar", "sys")
+"""Execution unit classes: where an opcode says `unit`, and where a machine says what it has."""
 SCOREBOARDS = 6
 NO_SCOREBOARD = NO_BARRIER
 """Number that a control code has in place of a scoreboard's where it raises none."""

@@ -72,8 +72,8 @@ class Request:
     its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
     explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
-    engine: numba or python. max_cycles: limit of each emulated run; None: no limit.
-    prepared: what all versions of the kernel are built from; the pipeline fills it in.
+    engine: numba or python. scheduler: the emulated warp scheduler, by name. max_cycles: limit of each emulated run;
+    None: no limit. prepared: what all versions of the kernel are built from; the pipeline fills it in.
     """
 
     kernel: str = ""
@@ -86,6 +86,7 @@ class Request:
     allocator: str = "best"
     emulate: bool = True
     engine: str = "numba"
+    scheduler: str = "lrr"
     max_cycles: int | None = DEFAULT_MAX_CYCLES
     progress: Progress = _silent
     prepared: Prepared | None = field(default=None, compare=False, repr=False)
@@ -334,6 +335,7 @@ def measure(
         request.launch,
         request.machine,
         engine=request.engine,
+        scheduler=request.scheduler,
         max_cycles=request.max_cycles,
         blocks_per_sm=blocks,
         ideal_blocks=ideal_blocks,

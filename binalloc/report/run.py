@@ -41,6 +41,7 @@ def run_to_dict(
         "kernel": fn.name,
         "machine": machine.name,
         "engine": options["engine"],
+        "scheduler": options["scheduler"],
         "sms": options["sms"],
         "cycles": result.cycles,
         "blocks_per_sm": result.blocks_per_sm,

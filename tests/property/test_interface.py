@@ -13,13 +13,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.single import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
-from binalloc.emulator.state.layout import F_NOT_EXECUTED, GLOBAL_BASE, NOT_EXECUTED
+from binalloc.emulator.execute.table import OPERATIONS
+from binalloc.emulator.state.layout import G_NOT_EXECUTED, GLOBAL_BASE, Fault
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, OpSpec
 from binalloc.models.machines.reader import load_machine
+from tests.support.kits.single_step import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
 
+NOT_EXECUTED = {name for name, row in OPERATIONS.items() if row.group == G_NOT_EXECUTED}
 STATES = 12
 PLACES = {
     "rd": 8,
@@ -240,7 +242,7 @@ def test_reads_and_writes_are_those_of_the_interface(name: str) -> None:
             before = state(rng, instr, small=i % 2 == 0)
             after = watch.step(before)
             if name in NOT_EXECUTED:
-                assert after.fault == F_NOT_EXECUTED
+                assert after.fault == Fault.NOT_EXECUTED
                 break
             assert after.fault == 0 or op.control, (instr, after.fault)
             watch.writes(before, after)

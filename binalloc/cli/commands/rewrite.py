@@ -20,7 +20,7 @@ from binalloc.cli.options import (
     output_option,
     size_option,
 )
-from binalloc.cli.tables import allocator_option, policy_option
+from binalloc.cli.tables import allocator_option, policy_option, scheduler_option
 from binalloc.cli.terminal import fail, print_json, progress, say
 from binalloc.errors import UsageError
 
@@ -43,6 +43,7 @@ from binalloc.errors import UsageError
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
 @policy_option
 @allocator_option
+@scheduler_option
 @click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
 def rewrite(
     file: str,
@@ -60,6 +61,7 @@ def rewrite(
     automatic: bool,
     policy: str | None,
     allocator: str,
+    scheduler: str,
     emulate: bool | None,
 ) -> None:
     """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
@@ -100,6 +102,7 @@ def rewrite(
             allocator=allocator,
             emulate=loaded is not None if emulate is None else emulate,
             engine=engine,
+            scheduler=scheduler,
             max_cycles=max_cycles,
             progress=show,
         )

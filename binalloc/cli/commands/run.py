@@ -20,6 +20,7 @@ from binalloc.cli.options import (
     own_machine_option,
     size_option,
 )
+from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 
 
@@ -34,6 +35,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
     max_cycles_option,
     json_option,
 )
+@scheduler_option
 @click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
@@ -48,6 +50,7 @@ def run(
     engine: str,
     max_cycles: int | None,
     as_json: bool,
+    scheduler: str,
     sms: int,
     check: bool,
     race: bool,
@@ -65,7 +68,10 @@ def run(
             kernel,
             loaded,
             machine_of(module, kernel or loaded.kernel, machine, runs=True),
-            {"engine": engine, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race},
+            {
+                "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check,
+                "race": race,
+            },
             reference=reference,
             save=save,
             progress=show,

@@ -7,8 +7,6 @@ FMUL need no helper: NumPy's + and * on float32 are the same operations.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -46,5 +44,5 @@ def rsq32(x: ArrayLike) -> F32:
     return _f32(1.0 / np.sqrt(np.asarray(x, np.float64)))
 
 
-def _f32(x: Any) -> F32:
+def _f32(x: ArrayLike) -> F32:
     return np.asarray(x, np.float32)

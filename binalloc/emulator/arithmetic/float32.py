@@ -28,7 +28,7 @@ def float_mods32(x: int, neg: int, absolute: int) -> int:
     return x ^ (SIGN32 * neg)
 
 
-@device
+@device(inline=True)
 def flush32(x: int, ftz: int) -> int:
     """Under .FTZ a subnormal becomes the zero of its sign."""
     return x & SIGN32 if ftz and (x & INF32) == 0 else x
@@ -115,19 +115,19 @@ def round_sum32(x: float, y: float, rnd: int) -> int:
 # -- FADD, FMUL, FFMA ------------------------------------------------------------------------------------------------
 
 
-@device
+@device(inline=True)
 def fadd_rn(a: int, b: int) -> int:
     """FADD to nearest, no modifiers. f64 rounding first is harmless: 53 >= 2*24 + 2, and subnormal sums are exact."""
     return bits_from_f32(f32_from_bits(a) + f32_from_bits(b))
 
 
-@device
+@device(inline=True)
 def fmul_rn(a: int, b: int) -> int:
     """FMUL to nearest, no modifiers: the product is exact in f64."""
     return bits_from_f32(f32_from_bits(a) * f32_from_bits(b))
 
 
-@device
+@device(inline=True)
 def ffma_rn(a: int, b: int, c: int) -> int:
     """FFMA to nearest, no modifiers."""
     return f32_fma(a, b, c)
@@ -178,7 +178,7 @@ def fmnmx(a: int, b: int, ps0: int, ftz: int) -> int:
     return b if ka < kb else a
 
 
-@device
+@device(inline=True)
 def float_compare(x: float, y: float, fcmp: int) -> int:
     """FSETP's and DSETP's comparison, 0 or 1. `fcmp` is a mask: 1 less, 2 equal, 4 greater, 8 unordered."""
     if x < y:
@@ -190,7 +190,7 @@ def float_compare(x: float, y: float, fcmp: int) -> int:
     return fcmp >> 3
 
 
-@device
+@device(inline=True)
 def fcompare(a: int, b: int, fcmp: int, ftz: int) -> int:
     """FSETP's comparison; predicates by `bool_op` as for ISETP."""
     return float_compare(f32_from_bits(flush32(a, ftz)), f32_from_bits(flush32(b, ftz)), fcmp)

@@ -180,19 +180,19 @@ def fma_exact(a: int, b: int, c: int, rnd: int) -> int:
 # -- DADD, DMUL, DFMA --------------------------------------------------------------------------------------------------
 
 
-@device
+@device(inline=True)
 def dadd_rn(alo: int, ahi: int, blo: int, bhi: int) -> tuple[int, int]:
     """DADD to nearest."""
     return bits_from_f64(f64_from_bits(alo, ahi) + f64_from_bits(blo, bhi))
 
 
-@device
+@device(inline=True)
 def dmul_rn(alo: int, ahi: int, blo: int, bhi: int) -> tuple[int, int]:
     """DMUL to nearest."""
     return bits_from_f64(f64_from_bits(alo, ahi) * f64_from_bits(blo, bhi))
 
 
-@device
+@device(inline=True)
 def dfma_rn(alo: int, ahi: int, blo: int, bhi: int, clo: int, chi: int) -> tuple[int, int]:
     """DFMA to nearest."""
     return bits_from_f64(f64_fma(f64_from_bits(alo, ahi), f64_from_bits(blo, bhi), f64_from_bits(clo, chi)))

@@ -18,41 +18,29 @@ SIGN32 = 0x80000000
 MAX63 = 0x7FFFFFFFFFFFFFFF
 
 
-@device
+@device(inline=True)
 def signed32(x: int) -> int:
     """The 32-bit pattern `x` read as a two's complement number."""
     return (x ^ SIGN32) - SIGN32
 
 
-@device
-def low32(t: int) -> int:
-    """The destination word of a sum that still carries its carry above bit 31."""
-    return t & M32
-
-
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
-@device
+@device(inline=True)
 def iadd3(a: int, b: int, c: int, nega: int, negb: int, negc: int, x: int, ps0: int, ps1: int) -> int:
     """IADD3. Returns t: rd = t & M32, pd0 = t >> 32 >= 1, pd1 = t >> 32 >= 2."""
     t = (a ^ (M32 * nega)) + (b ^ (M32 * negb)) + (c ^ (M32 * negc))
     return t + (ps0 + ps1 if x else nega + negb + negc)
 
 
-@device
-def iadd3_plain(a: int, b: int, c: int) -> int:
-    """IADD3 without .X and without negations: the same t as `iadd3`."""
-    return a + b + c
-
-
-@device
+@device(inline=True)
 def imad(a: int, b: int, c: int, negc: int) -> int:
     """IMAD: low word of a*b + c or a*b - c; the same for signed and unsigned operands."""
     return (int(a) * int(b) + int((c ^ (M32 * negc)) + negc)) & M32
 
 
-@device
+@device(inline=True)
 def imad_wide(a: int, b: int, clo: int, chi: int, u32: int) -> tuple[int, int]:
     """IMAD.WIDE: (low, high) of a*b + c mod 2^64, a and b signed unless `u32`."""
     if u32:
@@ -72,7 +60,7 @@ def imad_hi(a: int, b: int, c: int, u32: int) -> int:
     return ((t >> 32) + c) & M32
 
 
-@device
+@device(inline=True)
 def lea(a: int, b: int, shift: int, nega: int, x: int, ps0: int) -> int:
     """LEA. Returns t = ((a or -a) << shift mod 2^32) + b (+ ps0 under .X): rd = t & M32, pd0 = t >> 32."""
     return ((((a ^ (M32 * nega)) + nega) << shift) & M32) + b + (ps0 & x)
@@ -90,7 +78,7 @@ def iabs(b: int) -> int:
     return SIGN32 * 2 - b if b & SIGN32 else b
 
 
-@device
+@device(inline=True)
 def imnmx(a: int, b: int, ps0: int, u32: int) -> int:
     """IMNMX: the smaller of a and b where ps0 holds, else the larger."""
     flip = 0 if u32 else SIGN32
@@ -103,7 +91,7 @@ def imnmx(a: int, b: int, ps0: int, u32: int) -> int:
 # -- shifts and bits -------------------------------------------------------------------------------------------------
 
 
-@device
+@device(inline=True)
 def shf(a: int, b: int, c: int, right: int, stype: int, hi: int, wrap: int) -> int:
     """SHF: funnel shift of {c,a}; `right` is field dir, `stype` U32 S32 U64 S64."""
     wide = stype >> 1
@@ -124,7 +112,7 @@ def shf(a: int, b: int, c: int, right: int, stype: int, hi: int, wrap: int) -> i
     return (x >> 32) & M32 if hi else x & M32
 
 
-@device
+@device(inline=True)
 def lop3(a: int, b: int, c: int, lut: int) -> int:
     """LOP3: bit i of the result is lut[(a_i << 2) | (b_i << 1) | c_i]; pd0 = result != 0."""
     nc = ~c
@@ -211,13 +199,13 @@ def prmt(a: int, b: int, c: int, mode: int) -> int:
     return result
 
 
-@device
+@device(inline=True)
 def sel(a: int, b: int, ps0: int) -> int:
     """SEL: a where ps0 holds, else b."""
     return a if ps0 else b
 
 
-@device
+@device(inline=True)
 def mov(b: int) -> int:
     """MOV: copy."""
     return b
@@ -226,7 +214,7 @@ def mov(b: int) -> int:
 # -- predicates ------------------------------------------------------------------------------------------------------
 
 
-@device
+@device(inline=True)
 def icompare(a: int, b: int, icmp: int, u32: int, ex: int, ps1: int) -> int:
     """ISETP's comparison, 0 or 1. `icmp` is a mask: 1 less, 2 equal, 4 greater. EX: on equality ps1 decides."""
     flip = 0 if u32 else SIGN32
@@ -241,7 +229,7 @@ def icompare(a: int, b: int, icmp: int, u32: int, ex: int, ps1: int) -> int:
     return (icmp >> 1) & 1
 
 
-@device
+@device(inline=True)
 def bool_op(r: int, p: int, bop: int) -> int:
     """Combines a comparison with a predicate: AND, OR, XOR. pd0 = bool_op(r, ps0), pd1 = bool_op(1 - r, ps0)."""
     if bop == 0:
@@ -261,12 +249,6 @@ def plop3(p0: int, p1: int, p2: int, lut: int) -> int:
 def p2r(a: int, preds: int, mask: int) -> int:
     """P2R: the bits of `a` under the 7-bit mask replaced by predicates (bit i = P_i)."""
     return (a & (M32 ^ mask)) | (preds & mask)
-
-
-@device
-def r2p(a: int, preds: int, mask: int) -> int:
-    """R2P: the new predicates (bit i = P_i): bit i of `a` under the mask, else unchanged."""
-    return (preds & ~mask) | (a & mask)
 
 
 # -- warp ------------------------------------------------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device
-def set_fault(g: Any, s: Any, code: int, w: int, pc: int, lane: int, a: int, b: int, c: int) -> None:
+def set_fault(g: Gpu, s: Sm, code: int, w: int, pc: int, lane: int, a: int, b: int, c: int) -> None:
     """Record fault `code` of warp slot `w` at word `pc`, unless one is recorded already; a, b, c as `faults.py` reads
     them."""
     if g.fault == 0:

@@ -16,8 +16,6 @@ together are joined (union of scoreboards), and late readers are the warp's: who
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -35,9 +33,6 @@ from binalloc.emulator.state.layout import (
     C_USES,
     C_VARIABLE,
     C_WBAR,
-    F_RAW,
-    F_WAR,
-    F_WAW,
     HZ_FIX_MASK,
     HZ_FIX_PC,
     HZ_FIX_TIME,
@@ -46,11 +41,13 @@ from binalloc.emulator.state.layout import (
     HZ_VAR,
     HZ_VAR_MASK,
     HZ_VAR_PC,
+    Fault,
 )
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 
 
 @device
-def waited(g: Any, s: Any, hazard: Any, w: int, mask: int) -> None:
+def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
     """The warp has waited for the scoreboards in `mask`: what they guard is there, or has been read."""
     row = s.warp_base + w
     if s.var_any[w] & mask:
@@ -79,38 +76,38 @@ def waited(g: Any, s: Any, hazard: Any, w: int, mask: int) -> None:
 
 
 @device
-def check_read(g: Any, s: Any, hazard: Any, w: int, pc: int, r: int, mask: int) -> None:
+def check_read(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int) -> None:
     """RAW on row `r` of lanes `mask`."""
     row = s.warp_base + w
     if hazard[row, r, HZ_FIX_TIME] > s.vclock[w] and hazard[row, r, HZ_FIX_MASK] & mask:
-        set_fault(g, s, F_RAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - s.vclock[w], 0)
+        set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - s.vclock[w], 0)
     if hazard[row, r, HZ_VAR] != 0 and hazard[row, r, HZ_VAR_MASK] & mask:
-        set_fault(g, s, F_RAW, w, pc, r, hazard[row, r, HZ_VAR_PC], 0, hazard[row, r, HZ_VAR])
+        set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, HZ_VAR_PC], 0, hazard[row, r, HZ_VAR])
 
 
 @device
-def check_write(g: Any, s: Any, hazard: Any, w: int, pc: int, r: int, mask: int, done: int) -> None:
+def check_write(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int, done: int) -> None:
     """WAW and WAR on row `r` of lanes `mask` by a result that is there at virtual time `done`."""
     row = s.warp_base + w
     if hazard[row, r, HZ_FIX_TIME] >= done and hazard[row, r, HZ_FIX_MASK] & mask:
-        set_fault(g, s, F_WAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - done, 0)
+        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - done, 0)
     if hazard[row, r, HZ_VAR] != 0 and hazard[row, r, HZ_VAR_MASK] & mask:
-        set_fault(g, s, F_WAW, w, pc, r, hazard[row, r, HZ_VAR_PC], 0, hazard[row, r, HZ_VAR])
+        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, HZ_VAR_PC], 0, hazard[row, r, HZ_VAR])
     if hazard[row, r, HZ_READ] != 0:
-        set_fault(g, s, F_WAR, w, pc, r, hazard[row, r, HZ_READ_PC], 0, 0)
+        set_fault(g, s, Fault.WAR, w, pc, r, hazard[row, r, HZ_READ_PC], 0, 0)
 
 
 @device
-def check_aside(g: Any, s: Any, w: int, pc: int, r: int, mask: int, least: int, fault: int) -> None:
+def check_aside(g: Gpu, s: Sm, w: int, pc: int, r: int, mask: int, least: int, fault: int) -> None:
     """A result set aside for lanes of `mask` on row `r` that is there at virtual time `least` or later is a fault."""
     for i in range(s.aside_count[w]):
         if s.aside[w, i, AS_ROW] == r and s.aside[w, i, AS_MASK] & mask and s.aside[w, i, AS_TIME] >= least:
-            late = s.aside[w, i, AS_TIME] - (s.vclock[w] if fault == F_RAW else least)
+            late = s.aside[w, i, AS_TIME] - (s.vclock[w] if fault == Fault.RAW else least)
             set_fault(g, s, fault, w, pc, r, s.aside[w, i, AS_PC], late, 0)
 
 
 @device
-def drop_aside(s: Any, w: int) -> None:
+def drop_aside(s: Sm, w: int) -> None:
     """Forget what was set aside and is there."""
     keep = 0
     for i in range(s.aside_count[w]):
@@ -122,7 +119,7 @@ def drop_aside(s: Any, w: int) -> None:
 
 
 @device
-def overwrite(s: Any, hazard: Any, w: int, r: int, mask: int) -> int:
+def overwrite(s: Sm, hazard: Cube, w: int, r: int, mask: int) -> int:
     """Lanes `mask` write row `r`, on which a fixed result is in flight: the others' is set aside. Returns 1 if there is
     no room for it, which takes more such results at once than stall counts above zero allow."""
     row = s.warp_base + w
@@ -144,7 +141,7 @@ def overwrite(s: Any, hazard: Any, w: int, r: int, mask: int) -> int:
 
 
 @device
-def mark_variable(s: Any, program: Any, hazard: Any, w: int, pc: int, mask: int) -> None:
+def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int) -> None:
     """The results of the variable-latency instruction at `pc` are in flight behind its write scoreboard."""
     row = s.warp_base + w
     bit = 1 << program[pc, C_WBAR]
@@ -163,7 +160,7 @@ def mark_variable(s: Any, program: Any, hazard: Any, w: int, pc: int, mask: int)
 
 
 @device
-def mark_late(s: Any, program: Any, hazard: Any, w: int, pc: int) -> None:
+def mark_late(s: Sm, program: Grid, hazard: Cube, w: int, pc: int) -> None:
     """The sources of the instruction at `pc`, its guard apart, are read after its issue."""
     row = s.warp_base + w
     pair = program[pc, C_LATE]  # bit of (rbar, wbar)
@@ -178,7 +175,7 @@ def mark_late(s: Any, program: Any, hazard: Any, w: int, pc: int) -> None:
 
 
 @device
-def check_and_mark(g: Any, s: Any, program: Any, hazard: Any, w: int, pc: int, active: int, mask: int) -> None:
+def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, active: int, mask: int) -> None:
     """Check the instruction at `pc` and enter what it leaves in flight.
 
     `active` lanes read the guard (last in the list of uses where there is one), `mask` of them execute.
@@ -190,7 +187,7 @@ def check_and_mark(g: Any, s: Any, program: Any, hazard: Any, w: int, pc: int, a
     for i in range(program[pc, C_N_USES]):
         r = program[pc, C_USES + i]
         if s.aside_count[w]:
-            check_aside(g, s, w, pc, r, active, now + 1, F_RAW)
+            check_aside(g, s, w, pc, r, active, now + 1, Fault.RAW)
         if hazard[row, r, HZ_FIX_TIME] > now or hazard[row, r, HZ_VAR] != 0:
             check_read(g, s, hazard, w, pc, r, active)
     if mask == 0:
@@ -200,7 +197,7 @@ def check_and_mark(g: Any, s: Any, program: Any, hazard: Any, w: int, pc: int, a
     for i in range(defs):
         r = program[pc, C_DEFS + i]
         if s.aside_count[w]:
-            check_aside(g, s, w, pc, r, mask, done, F_WAW)
+            check_aside(g, s, w, pc, r, mask, done, Fault.WAW)
         if hazard[row, r, HZ_FIX_TIME] >= done or hazard[row, r, HZ_VAR] != 0 or hazard[row, r, HZ_READ] != 0:
             check_write(g, s, hazard, w, pc, r, mask, done)
     if program[pc, C_VARIABLE]:
@@ -221,7 +218,7 @@ def check_and_mark(g: Any, s: Any, program: Any, hazard: Any, w: int, pc: int, a
 
 
 @device
-def forget(s: Any, hazard: Any, w: int) -> None:
+def forget(s: Sm, hazard: Cube, w: int) -> None:
     """Nothing is in flight: a new block's warp takes the slot."""
     row = s.warp_base + w
     for r in range(hazard.shape[1]):

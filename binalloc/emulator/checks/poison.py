@@ -7,14 +7,10 @@ narrower than a word cleans the whole word (optimistic: it can hide poison, neve
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    ACCESS_LOAD,
-    ACCESS_STORE,
     C_A_REG,
     C_A_UNITS,
     C_ACCESS,
@@ -26,42 +22,39 @@ from binalloc.emulator.state.layout import (
     C_GUARD,
     C_N_DEFS,
     C_N_LATE,
-    C_OP,
     C_PS0_XOR,
     C_RD,
     C_SIZE,
     C_SPACE,
+    C_TAINT,
     C_USES,
     CT_CALL_IND,
     CT_NONE,
-    F_POISON,
     F_PS0,
     F_SHFL,
     FULL,
     G_MEM,
     LOCAL_WINDOW,
-    OP_MATCH,
-    OP_SEL,
-    OP_SHFL,
-    OP_VOTE,
     PRED_ROW,
     PT,
     RZ,
     SHARED_WINDOW,
-    SPACE_CONST,
-    SPACE_GENERIC,
-    SPACE_GLOBAL,
-    SPACE_LOCAL,
-    SPACE_SHARED,
+    TAINT_ALL,
+    TAINT_CHOICE,
+    TAINT_LANE,
     WINDOW_SIZE,
+    Access,
+    Fault,
+    Space,
 )
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 _GUARD, _ADDRESS, _DATA, _TARGET = range(4)
 
 
 @device
-def poison_all(g: Any, s: Any, shadow: Any, shadow_local: Any, slot: int) -> None:
+def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> None:
     """A new block in `slot`: nothing of it has been written yet; RZ and PT are never poisoned."""
     shadow[s.block_base + slot, :] = 1
     for i in range(g.warps_per_block):
@@ -76,14 +69,14 @@ def poison_all(g: Any, s: Any, shadow: Any, shadow_local: Any, slot: int) -> Non
 
 
 @device
-def poison_fault(g: Any, s: Any, w: int, pc: int, lanes: int, what: int) -> None:
+def poison_fault(g: Gpu, s: Sm, w: int, pc: int, lanes: int, what: int) -> None:
     """Report the lowest lane of `lanes`, if any."""
     if lanes:
-        set_fault(g, s, F_POISON, w, pc, lowest_bit(lanes), what, lanes, 0)
+        set_fault(g, s, Fault.POISON, w, pc, lowest_bit(lanes), what, lanes, 0)
 
 
 @device
-def poison_before(g: Any, s: Any, program: Any, w: int, pc: int, active: int, mask: int) -> None:
+def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, mask: int) -> None:
     """Faults that need no address; leaves the sources' and the guard's poison in `s.taint`, `s.taint_guard`."""
     guard = s.poison[w, PRED_ROW + program[pc, C_GUARD]] & active
     taint = 0
@@ -100,46 +93,46 @@ def poison_before(g: Any, s: Any, program: Any, w: int, pc: int, active: int, ma
         if program[pc, C_A_UNITS] == 2 and program[pc, C_A_REG] != RZ:
             base |= s.poison[w, program[pc, C_A_REG] + 1]
         poison_fault(g, s, w, pc, base & mask, _ADDRESS)
-        if program[pc, C_ACCESS] != ACCESS_LOAD:
+        if program[pc, C_ACCESS] != Access.LOAD:
             poison_fault(g, s, w, pc, guard, _GUARD)
-            if program[pc, C_SPACE] == SPACE_GLOBAL:
+            if program[pc, C_SPACE] == Space.GLOBAL:
                 poison_fault(g, s, w, pc, taint & mask, _DATA)
 
 
 @device
-def memory_word(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, t: int, k: int) -> int:
+def memory_word(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int) -> int:
     """1 if word k of lane t's access in shared or local memory is poisoned."""
     space = program[pc, C_SPACE]
     address = s.addr[t]
-    if space == SPACE_GENERIC:
+    if space == Space.GENERIC:
         if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
-            space, address = SPACE_SHARED, address - SHARED_WINDOW
+            space, address = Space.SHARED, address - SHARED_WINDOW
         elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
-            space, address = SPACE_LOCAL, address - LOCAL_WINDOW
+            space, address = Space.LOCAL, address - LOCAL_WINDOW
     value = 0
-    if space == SPACE_SHARED:
+    if space == Space.SHARED:
         value = shadow[s.block_base + s.block_of[w], (address >> 2) + k]
-    elif space == SPACE_LOCAL:
+    elif space == Space.LOCAL:
         value = (shadow_local[s.warp_base + w, (address >> 2) + k] >> t) & 1
     return value
 
 
 @device
 def poison_store(
-    g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, t: int, k: int, value: int
+    g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int, value: int
 ) -> None:
     """Word k of lane t's store gets poison `value`; poison for global memory behind a generic address is a fault."""
     space = program[pc, C_SPACE]
     address = s.addr[t]
-    if space == SPACE_GENERIC:
-        space = SPACE_GLOBAL
+    if space == Space.GENERIC:
+        space = Space.GLOBAL
         if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
-            space, address = SPACE_SHARED, address - SHARED_WINDOW
+            space, address = Space.SHARED, address - SHARED_WINDOW
         elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
-            space, address = SPACE_LOCAL, address - LOCAL_WINDOW
-    if space == SPACE_SHARED:
+            space, address = Space.LOCAL, address - LOCAL_WINDOW
+    if space == Space.SHARED:
         shadow[s.block_base + s.block_of[w], (address >> 2) + k] = value
-    elif space == SPACE_LOCAL:
+    elif space == Space.LOCAL:
         old = shadow_local[s.warp_base + w, (address >> 2) + k]
         shadow_local[s.warp_base + w, (address >> 2) + k] = (old & ~(1 << t)) | (value << t)
     elif value:
@@ -147,14 +140,14 @@ def poison_store(
 
 
 @device
-def set_poison(s: Any, w: int, row: int, bits: int, mask: int) -> None:
+def set_poison(s: Sm, w: int, row: int, bits: int, mask: int) -> None:
     """Lanes executed take `bits`; lanes whose guard is poisoned are poisoned either way."""
     lanes = mask | s.taint_guard
     s.poison[w, row] = (s.poison[w, row] & ~lanes) | ((bits | s.taint_guard) & lanes)
 
 
 @device
-def poison_memory(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int) -> None:
+def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
     """A memory instruction that has executed: poison moves between registers and shared or local words."""
     access = program[pc, C_ACCESS]
     rd = program[pc, C_RD]
@@ -162,32 +155,32 @@ def poison_memory(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, 
     for k in range(max(program[pc, C_SIZE] >> 2, 1)):
         loaded = 0
         for t in range(g.lanes):
-            if (mask >> t) & 1 and program[pc, C_SPACE] != SPACE_GLOBAL and program[pc, C_SPACE] != SPACE_CONST:
-                if access != ACCESS_STORE:
+            if (mask >> t) & 1 and program[pc, C_SPACE] != Space.GLOBAL and program[pc, C_SPACE] != Space.CONST:
+                if access != Access.STORE:
                     loaded |= memory_word(g, s, program, shadow, shadow_local, w, pc, t, k) << t
-                if access != ACCESS_LOAD:
+                if access != Access.LOAD:
                     value = (s.poison[w, data + k if data != RZ else RZ] >> t) & 1
-                    if access != ACCESS_STORE:
+                    if access != Access.STORE:
                         value |= (loaded >> t) & 1
                     poison_store(g, s, program, shadow, shadow_local, w, pc, t, k, value)
-        if access != ACCESS_STORE and rd != RZ:
+        if access != Access.STORE and rd != RZ:
             set_poison(s, w, rd + k, loaded, mask)
 
 
 @device
-def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w: int, pc: int, mask: int) -> None:
+def poison_after(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
     """The instruction at `pc` has executed in lanes `mask`: poison of what it wrote."""
     if program[pc, C_GROUP] == G_MEM:
         poison_memory(g, s, program, shadow, shadow_local, w, pc, mask)
         return
     taint = s.taint
     choice = 0
-    op = program[pc, C_OP]
-    if op == OP_SEL:
+    kind = program[pc, C_TAINT]
+    if kind == TAINT_CHOICE:
         p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
         b = s.poison[w, program[pc, C_B_REG]] if program[pc, C_B_REG] >= 0 else 0
         taint = s.poison[w, PRED_ROW + program[pc, F_PS0]] | (s.poison[w, program[pc, C_A_REG]] & p) | (b & ~p)
-    elif op == OP_SHFL:
+    elif kind == TAINT_LANE:
         # which lane is read, and whether it is in range; a lane that is not active gives zero
         for i in range(1 if program[pc, C_A_REG] != RZ else 0, program[pc, C_N_LATE]):
             choice |= s.poison[w, program[pc, C_USES + i]]
@@ -197,8 +190,8 @@ def poison_after(g: Any, s: Any, program: Any, shadow: Any, shadow_local: Any, w
             if (mask >> t) & 1:
                 source, _ = shfl_source(program[pc, F_SHFL], t, s.b[t], s.c[t])
                 taint |= ((source_poison >> source) & 1) << t
-    elif (op == OP_VOTE or op == OP_MATCH) and taint & mask:
+    elif kind == TAINT_ALL and taint & mask:
         taint = FULL
     for i in range(program[pc, C_N_DEFS]):
         row = program[pc, C_DEFS + i]
-        set_poison(s, w, row, choice if op == OP_SHFL and row >= PRED_ROW else taint, mask)
+        set_poison(s, w, row, choice if kind == TAINT_LANE and row >= PRED_ROW else taint, mask)

@@ -8,26 +8,22 @@ are private."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    ACCESS_ATOMIC,
-    ACCESS_LOAD,
-    ACCESS_STORE,
     C_ACCESS,
     C_DATA,
     C_SIZE,
     C_SPACE,
     C_SPILL,
-    F_RACE,
     RZ,
     SHARED_WINDOW,
-    SPACE_GENERIC,
-    SPACE_SHARED,
     WINDOW_SIZE,
+    Access,
+    Fault,
+    Space,
 )
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
 MAX_BLOCK_WARPS = 32
 _WRITER, _CLOCK, _WRITE_PC, _READ_PC, _ATOMIC = range(5)
@@ -35,7 +31,7 @@ _READS = 8
 
 
 @device
-def race_start(g: Any, s: Any, races: Any, slot: int) -> None:
+def race_start(g: Gpu, s: Sm, races: Cube, slot: int) -> None:
     """A new block in `slot`: every warp at the start of its first interval."""
     races[s.block_base + slot, :, :] = 0
     for i in range(g.warps_per_block):
@@ -49,7 +45,7 @@ def race_start(g: Any, s: Any, races: Any, slot: int) -> None:
 
 
 @device
-def race_arrive(s: Any, w: int, slot: int, b: int) -> None:
+def race_arrive(s: Sm, w: int, slot: int, b: int) -> None:
     """A warp arrives: what it did so far comes before whatever follows the barrier."""
     for k in range(MAX_BLOCK_WARPS):
         s.bar_clock[slot, b, k] = max(s.bar_clock[slot, b, k], s.clock[w, k])
@@ -57,42 +53,42 @@ def race_arrive(s: Any, w: int, slot: int, b: int) -> None:
 
 
 @device
-def race_leave(s: Any, w: int, slot: int, b: int) -> None:
+def race_leave(s: Sm, w: int, slot: int, b: int) -> None:
     """A waiting warp goes on behind the barrier."""
     for k in range(MAX_BLOCK_WARPS):
         s.clock[w, k] = max(s.clock[w, k], s.bar_clock[slot, b, k])
 
 
 @device
-def race_reset(s: Any, slot: int, b: int) -> None:
+def race_reset(s: Sm, slot: int, b: int) -> None:
     """The barrier is free for its next use."""
     for k in range(MAX_BLOCK_WARPS):
         s.bar_clock[slot, b, k] = 0
 
 
 @device
-def race_word(g: Any, s: Any, cell: Any, w: int, pc: int, t: int, address: int, access: int) -> None:
+def race_word(g: Gpu, s: Sm, cell: Words, w: int, pc: int, t: int, address: int, access: int) -> None:
     """Lane t of warp slot w accesses the place whose history is `cell`."""
     me = s.in_block[w]
     writer = cell[_WRITER] - 1
     late = writer >= 0 and writer != me and s.clock[w, writer] < cell[_CLOCK]
-    if late and not (access == ACCESS_ATOMIC and cell[_ATOMIC] == 1):
-        set_fault(g, s, F_RACE, w, pc, t, address, cell[_WRITE_PC], 0)
-    if access == ACCESS_LOAD:
+    if late and not (access == Access.ATOMIC and cell[_ATOMIC] == 1):
+        set_fault(g, s, Fault.RACE, w, pc, t, address, cell[_WRITE_PC], 0)
+    if access == Access.LOAD:
         cell[_READS + me] = s.clock[w, me]
         cell[_READ_PC] = pc
         return
     for k in range(g.warps_per_block):
         if k != me and cell[_READS + k] > s.clock[w, k]:
-            set_fault(g, s, F_RACE, w, pc, t, address, cell[_READ_PC], 1)
+            set_fault(g, s, Fault.RACE, w, pc, t, address, cell[_READ_PC], 1)
     cell[_WRITER] = me + 1
     cell[_CLOCK] = s.clock[w, me]
     cell[_WRITE_PC] = pc
-    cell[_ATOMIC] = 1 if access == ACCESS_ATOMIC else 0
+    cell[_ATOMIC] = 1 if access == Access.ATOMIC else 0
 
 
 @device
-def race_lanes(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
+def race_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """Two lanes of one store with one address and different data."""
     rb = program[pc, C_DATA]
     size = program[pc, C_SIZE]
@@ -105,22 +101,22 @@ def race_lanes(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: i
                 for u in range(t):
                     other = (int(regs[row, reg, u]) ^ int(regs[row, reg, t])) & field
                     if (mask >> u) & 1 and s.addr[u] == s.addr[t] and other:
-                        set_fault(g, s, F_RACE, w, pc, t, s.addr[t], pc, 2)
+                        set_fault(g, s, Fault.RACE, w, pc, t, s.addr[t], pc, 2)
                         return
 
 
 @device
-def race_access(g: Any, s: Any, program: Any, regs: Any, races: Any, w: int, pc: int, mask: int) -> None:
+def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, pc: int, mask: int) -> None:
     """A memory instruction that has executed in lanes `mask`."""
     space = program[pc, C_SPACE]
-    if program[pc, C_SPILL] or (space != SPACE_SHARED and space != SPACE_GENERIC):
+    if program[pc, C_SPILL] or (space != Space.SHARED and space != Space.GENERIC):
         return
     access = program[pc, C_ACCESS]
     lanes = 0
     for t in range(g.lanes):
         address = s.addr[t]
         inside = 1
-        if space == SPACE_GENERIC:
+        if space == Space.GENERIC:
             inside = 1 if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE else 0
             address -= SHARED_WINDOW
         if (mask >> t) & inside:
@@ -129,5 +125,5 @@ def race_access(g: Any, s: Any, program: Any, regs: Any, races: Any, w: int, pc:
             last = (address + program[pc, C_SIZE] - 1) >> g.race_shift
             for i in range(first, last + 1):
                 race_word(g, s, races[s.block_base + s.block_of[w], i], w, pc, t, address, access)
-    if access == ACCESS_STORE:
+    if access == Access.STORE:
         race_lanes(g, s, program, regs, w, pc, lanes)

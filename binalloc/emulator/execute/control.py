@@ -9,8 +9,6 @@ A call pushes a CALL entry, which never reconverges but empties as its lanes ret
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -19,26 +17,23 @@ from binalloc.emulator.state.layout import (
     C_VALID,
     ENTRY_CALL,
     ENTRY_PLAIN,
-    F_CALL_TARGET,
     F_DIVERGES,
-    F_NO_RECONV,
-    F_RETURN,
-    F_STACK,
     FUNCTION,
     REWRITTEN,
-    S_BRANCHES,
-    S_DIVERGENT,
     ST_KIND,
     ST_MASK,
     ST_PC,
     ST_RPC,
     STACK_DEPTH,
+    Fault,
+    Stat,
 )
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
-@device
-def settle(s: Any, w: int) -> None:
+@device(inline=True)
+def settle(s: Sm, w: int) -> None:
     """Pop entries that are empty or have reached their reconvergence point."""
     sp = s.sp[w]
     while sp >= 0 and (
@@ -50,11 +45,11 @@ def settle(s: Any, w: int) -> None:
 
 
 @device
-def push(g: Any, s: Any, w: int, kind: int, pc: int, rpc: int, mask: int) -> None:
+def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None:
     """Push an entry; overflow is a fault at the running instruction, whatever the entries' PCs are by now."""
     sp = s.sp[w] + 1
     if sp >= STACK_DEPTH:
-        set_fault(g, s, F_STACK, w, s.at[w], -1, STACK_DEPTH, 0, 0)
+        set_fault(g, s, Fault.STACK, w, s.at[w], -1, STACK_DEPTH, 0, 0)
         return
     s.sp[w] = sp
     s.stack[w, sp, ST_KIND] = kind
@@ -64,10 +59,10 @@ def push(g: Any, s: Any, w: int, kind: int, pc: int, rpc: int, mask: int) -> Non
 
 
 @device
-def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: int) -> None:
+def branch(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, taken: int) -> None:
     """BRA at `pc`: lanes `taken` of `active` jump. Where the code lies makes no difference: a branch to the next word
     diverges like any other."""
-    s.stat[S_BRANCHES] += 1
+    s.stat[Stat.BRANCHES] += 1
     sp = s.sp[w]
     target = program[pc, C_TARGET]
     if taken == active:
@@ -78,9 +73,9 @@ def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: in
         s.stack[w, sp, ST_PC] = pc + 1
         settle(s, w)
         return
-    s.stat[S_DIVERGENT] += 1
+    s.stat[Stat.DIVERGENT_BRANCHES] += 1
     if program[pc, F_DIVERGES] == 0:
-        set_fault(g, s, F_NO_RECONV, w, pc, -1, taken, active, 0)
+        set_fault(g, s, Fault.NO_RECONV, w, pc, -1, taken, active, 0)
         return
     join = program[pc, C_RECONV]
     if sp > 0 and s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_RPC] == join:
@@ -95,17 +90,17 @@ def branch(g: Any, s: Any, program: Any, w: int, pc: int, active: int, taken: in
 
 
 @device
-def enter(g: Any, s: Any, program: Any, w: int, pc: int, target: int, mask: int, most: int) -> None:
+def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int, most: int) -> None:
     """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, not trusted to be one. most:
     REWRITTEN if that may be a rewritten one, else FUNCTION."""
     if target < 0 or target >= g.code_words or not FUNCTION <= program[target, C_VALID] <= most:
-        set_fault(g, s, F_CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
+        set_fault(g, s, Fault.CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
         return
     push(g, s, w, ENTRY_CALL, target, -1, mask)
 
 
 @device
-def call(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def call(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """CALL: lanes `mask` enter its target; the others wait behind the call until it has returned."""
     s.stack[w, s.sp[w], ST_PC] = pc + 1
     if mask != 0:
@@ -114,7 +109,7 @@ def call(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
 
 
 @device
-def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
     the function of the lowest lane runs first."""
     s.stack[w, s.sp[w], ST_PC] = pc + 1
@@ -130,7 +125,7 @@ def call_indirect(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> N
 
 
 @device
-def leave(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
+def leave(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
     """RET: lanes `mask` leave every entry from the top down to the innermost CALL entry."""
     sp = s.sp[w]
     s.stack[w, sp, ST_PC] = pc + 1
@@ -144,13 +139,13 @@ def leave(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
             break
         i -= 1
     if i < 0:
-        set_fault(g, s, F_RETURN, w, pc, -1, mask, 0, 0)
+        set_fault(g, s, Fault.RETURN, w, pc, -1, mask, 0, 0)
         return
     settle(s, w)
 
 
 @device
-def finish(s: Any, w: int, pc: int, mask: int) -> None:
+def finish(s: Sm, w: int, pc: int, mask: int) -> None:
     """EXIT: lanes `mask` leave every entry; the warp has ended when the stack is empty."""
     sp = s.sp[w]
     s.stack[w, sp, ST_PC] = pc + 1

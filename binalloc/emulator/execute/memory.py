@@ -6,17 +6,12 @@ to that. Lanes act in ascending order, so the highest lane wins a conflicting st
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.execute.alu import write_back
+from binalloc.emulator.execute.operands import write_back
 from binalloc.emulator.memory.coalescing import global_time, local_time, shared_time
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    ACCESS_ATOMIC,
-    ACCESS_LOAD,
-    ACCESS_STORE,
     C_ACCESS,
     C_DATA,
     C_OFFSET,
@@ -28,41 +23,27 @@ from binalloc.emulator.state.layout import (
     F_AOP,
     F_ATYP,
     F_CBANK,
-    F_CONST,
-    F_GLOBAL,
-    F_LOCAL,
-    F_LOCAL_ATOMIC,
-    F_MISALIGNED,
-    F_NOT_EXECUTED,
-    F_SHARED,
-    F_SPILL,
     FULL,
     LOCAL_WINDOW,
     RZ,
     S_BYTES_FROM_COUNT,
-    S_C_LD,
-    S_G_LD,
-    S_L_LD,
-    S_S_LD,
-    S_SL_LD,
-    S_SS_LD,
     SHARED_WINDOW,
-    SPACE_CONST,
-    SPACE_GENERIC,
-    SPACE_GLOBAL,
-    SPACE_LOCAL,
-    SPACE_SHARED,
     WINDOW_SIZE,
+    Access,
+    Fault,
+    Space,
+    Stat,
 )
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 
 @device
-def addresses(g: Any, s: Any, program: Any, pc: int) -> None:
+def addresses(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
     """`s.addr` from the staged base: 64-bit signed for global and generic, 32-bit wrapping for the rest."""
     offset = program[pc, C_OFFSET]
     space = program[pc, C_SPACE]
-    if space == SPACE_GLOBAL or space == SPACE_GENERIC:
+    if space == Space.GLOBAL or space == Space.GENERIC:
         for t in range(g.lanes):
             s.addr[t] = ((((s.ah[t] ^ 0x80000000) - 0x80000000) << 32) | s.a[t]) + offset
     else:
@@ -70,8 +51,8 @@ def addresses(g: Any, s: Any, program: Any, pc: int) -> None:
             s.addr[t] = (s.a[t] + offset) & FULL
 
 
-@device
-def aligned(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
+@device(inline=True)
+def aligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
     """Fault on the first misaligned lane."""
     wrong = 0
     for t in range(g.lanes):
@@ -79,12 +60,12 @@ def aligned(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
     if wrong:
         for t in range(g.lanes):
             if (mask >> t) & 1 and s.addr[t] & (size - 1):
-                set_fault(g, s, F_MISALIGNED, w, pc, t, s.addr[t], size, 0)
+                set_fault(g, s, Fault.MISALIGNED, w, pc, t, s.addr[t], size, 0)
                 return
 
 
-@device
-def within(g: Any, s: Any, mask: int, low: int, high: int, size: int) -> int:
+@device(inline=True)
+def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
     """First lane of `mask` whose access is not inside [low, high); -1 if all are. 0 <= low, high <= 2^62.
 
     Addresses come from registers and may be anything: the sum is taken of the bounds, where it cannot wrap.
@@ -102,7 +83,7 @@ def within(g: Any, s: Any, mask: int, low: int, high: int, size: int) -> int:
 
 
 @device
-def buffer_of(g: Any, address: int) -> int:
+def buffer_of(g: Gpu, address: int) -> int:
     """Index of the buffer that holds `address`, -1 if none does (binary search; buffers are sorted)."""
     low = 0
     high = g.buffers
@@ -116,7 +97,7 @@ def buffer_of(g: Any, address: int) -> int:
 
 
 @device
-def global_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None:
+def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
     """Every lane inside one buffer; lanes mostly share theirs. The sum as in `within`."""
     rest = mask
     while rest:
@@ -126,7 +107,7 @@ def global_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None
         b = buffer_of(g, s.addr[lane])
         last = g.buffer_end[b] - size if b >= 0 else 0
         if b < 0 or s.addr[lane] > last:
-            set_fault(g, s, F_GLOBAL, w, pc, lane, s.addr[lane], size, b)
+            set_fault(g, s, Fault.GLOBAL, w, pc, lane, s.addr[lane], size, b)
             return
         inside = 0
         for t in range(g.lanes):
@@ -136,12 +117,12 @@ def global_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int) -> None
 
 
 @device
-def shared_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int, spill: int) -> None:
+def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
     """User accesses stay below the slots; a spill access hits the thread's own word of its warp's slot rows."""
     if not spill:
         lane = within(g, s, mask, 0, g.user_shared, size)
         if lane >= 0:
-            set_fault(g, s, F_SHARED, w, pc, lane, s.addr[lane], size, g.user_shared)
+            set_fault(g, s, Fault.SHARED, w, pc, lane, s.addr[lane], size, g.user_shared)
         return
     low = g.slot_base + s.in_block[w] * g.slot_bytes
     lane = within(g, s, mask, low, low + g.slot_bytes, size)
@@ -151,21 +132,21 @@ def shared_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int, spill: 
                 lane = t
                 break
     if lane >= 0:
-        set_fault(g, s, F_SPILL, w, pc, lane, s.addr[lane], low, low + g.slot_bytes)
+        set_fault(g, s, Fault.SPILL, w, pc, lane, s.addr[lane], low, low + g.slot_bytes)
 
 
 @device
-def local_bounds(g: Any, s: Any, w: int, pc: int, mask: int, size: int, spill: int) -> None:
+def local_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
     """User accesses stay in the frames, spill accesses in the spill area above them."""
     low = g.local_user if spill else 0
     high = g.local_total if spill else g.local_user
     lane = within(g, s, mask, low, high, size)
     if lane >= 0:
-        set_fault(g, s, F_SPILL if spill else F_LOCAL, w, pc, lane, s.addr[lane], low, high)
+        set_fault(g, s, Fault.SPILL if spill else Fault.LOCAL, w, pc, lane, s.addr[lane], low, high)
 
 
 @device
-def count_access(s: Any, index: int, mask: int, size: int) -> None:
+def count_access(s: Sm, index: int, mask: int, size: int) -> None:
     """One access of `mask` lanes in counter `index` and in the byte counter beside it."""
     s.stat[index] += 1
     s.stat[index + S_BYTES_FROM_COUNT] += count_bits(mask) * size
@@ -182,7 +163,7 @@ def narrow(word: int, address: int, size: int, signed: int) -> int:
 
 
 @device
-def load_flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc: int, mask: int) -> None:
+def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
     """Load from a flat memory at the byte offsets `s.addr` into rd and following registers."""
     rd = program[pc, C_RD]
     size = program[pc, C_SIZE]
@@ -202,7 +183,7 @@ def load_flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc: 
 
 
 @device
-def store_flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc: int, mask: int) -> None:
+def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
     """Store to a flat memory at the byte offsets `s.addr` from the data registers."""
     rb = program[pc, C_DATA]
     size = program[pc, C_SIZE]
@@ -223,7 +204,7 @@ def store_flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc:
 
 
 @device
-def atomic_flat(g: Any, s: Any, program: Any, memory: Any, pc: int, mask: int) -> None:
+def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int) -> None:
     """Atomic operation at the byte offsets `s.addr`, lane after lane; old values into `d`, `dh`."""
     aop, atyp = program[pc, F_AOP], program[pc, F_ATYP]
     for t in range(g.lanes):
@@ -240,23 +221,23 @@ def atomic_flat(g: Any, s: Any, program: Any, memory: Any, pc: int, mask: int) -
 
 
 @device
-def flat(g: Any, s: Any, program: Any, regs: Any, memory: Any, w: int, pc: int, mask: int) -> None:
+def flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
     """The access of the instruction at `pc` to a flat memory."""
     access = program[pc, C_ACCESS]
-    if access == ACCESS_LOAD:
+    if access == Access.LOAD:
         load_flat(g, s, program, regs, memory, w, pc, mask)
-    elif access == ACCESS_STORE:
+    elif access == Access.STORE:
         store_flat(g, s, program, regs, memory, w, pc, mask)
     else:
         atomic_flat(g, s, program, memory, pc, mask)
 
 
 @device
-def access_local(g: Any, s: Any, program: Any, regs: Any, local: Any, w: int, pc: int, mask: int) -> None:
+def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
     """Load or store in local memory, which is kept word by word across the lanes."""
     row = s.warp_base + w
     size = program[pc, C_SIZE]
-    load = program[pc, C_ACCESS] == ACCESS_LOAD
+    load = program[pc, C_ACCESS] == Access.LOAD
     reg = program[pc, C_RD] if load else program[pc, C_DATA]
     if load and reg == RZ:
         return
@@ -280,13 +261,13 @@ def access_local(g: Any, s: Any, program: Any, regs: Any, local: Any, w: int, pc
 
 
 @device
-def in_global(g: Any, s: Any, program: Any, regs: Any, global_: Any, w: int, pc: int, mask: int) -> None:
+def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in global memory."""
     access = program[pc, C_ACCESS]
     global_bounds(g, s, w, pc, mask, program[pc, C_SIZE])
     if g.fault:
         return
-    count_access(s, S_G_LD + access, mask, program[pc, C_SIZE])
+    count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, program[pc, C_SIZE])
     global_time(g, s, mask, access)
     for t in range(g.lanes):
         s.addr[t] -= g.global_base
@@ -294,7 +275,7 @@ def in_global(g: Any, s: Any, program: Any, regs: Any, global_: Any, w: int, pc:
 
 
 @device
-def in_shared(g: Any, s: Any, program: Any, regs: Any, shared: Any, w: int, pc: int, mask: int) -> None:
+def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in the block's shared memory."""
     access = program[pc, C_ACCESS]
     size = program[pc, C_SIZE]
@@ -302,38 +283,38 @@ def in_shared(g: Any, s: Any, program: Any, regs: Any, shared: Any, w: int, pc: 
     shared_bounds(g, s, w, pc, mask, size, spill)
     if g.fault:
         return
-    count_access(s, (S_SS_LD if spill else S_S_LD) + access, mask, size)
+    count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
     flat(g, s, program, regs, shared[s.block_base + s.block_of[w]], w, pc, mask)
 
 
 @device
-def in_local(g: Any, s: Any, program: Any, regs: Any, local: Any, w: int, pc: int, mask: int) -> None:
+def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in their local memory."""
     access = program[pc, C_ACCESS]
     size = program[pc, C_SIZE]
     spill = program[pc, C_SPILL]
-    if access == ACCESS_ATOMIC:
-        set_fault(g, s, F_LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
+    if access == Access.ATOMIC:
+        set_fault(g, s, Fault.LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
         return
     local_bounds(g, s, w, pc, mask, size, spill)
     if g.fault:
         return
-    count_access(s, (S_SL_LD if spill else S_L_LD) + access, mask, size)
+    count_access(s, (Stat.SPILL_LOCAL_LOADS if spill else Stat.USER_LOCAL_LOADS) + access, mask, size)
     local_time(g, s, w, mask, max(size >> 2, 1), access)
     access_local(g, s, program, regs, local, w, pc, mask)
 
 
 @device
-def in_const(g: Any, s: Any, program: Any, regs: Any, const: Any, w: int, pc: int, mask: int) -> None:
+def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc: int, mask: int) -> None:
     """LDC: the constant cache serves one word a pass."""
     bank = program[pc, F_CBANK]
     size = program[pc, C_SIZE]
     lane = within(g, s, mask, 0, g.const_size[bank], size)
     if lane >= 0:
-        set_fault(g, s, F_CONST, w, pc, lane, s.addr[lane], size, bank)
+        set_fault(g, s, Fault.CONST, w, pc, lane, s.addr[lane], size, bank)
         return
-    count_access(s, S_C_LD, mask, size)
+    count_access(s, Stat.CONST_LOADS, mask, size)
     n = 0
     for t in range(g.lanes):
         if (mask >> t) & 1:
@@ -352,7 +333,7 @@ def in_const(g: Any, s: Any, program: Any, regs: Any, const: Any, w: int, pc: in
 
 @device
 def in_generic(
-    g: Any, s: Any, program: Any, regs: Any, global_: Any, shared: Any, local: Any, w: int, pc: int, mask: int
+    g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, w: int, pc: int, mask: int
 ) -> None:
     """Each lane goes where its address points: the shared window, the local window, or global memory. Leaves `s.addr`
     as it was, for the checks that follow."""
@@ -385,14 +366,14 @@ def in_generic(
 
 @device
 def exec_mem(
-    g: Any, s: Any, program: Any, regs: Any, global_: Any, shared: Any, local: Any, const: Any,
+    g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,
 ) -> None:  # fmt: skip
     """Any memory instruction by the lanes of `mask` (not empty); operands are staged."""
     access = program[pc, C_ACCESS]
     space = program[pc, C_SPACE]
-    if access == ACCESS_ATOMIC and not atomic_legal(program[pc, F_AOP], program[pc, F_ATYP]):
-        set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, program[pc, F_AOP], program[pc, F_ATYP], 0)
+    if access == Access.ATOMIC and not atomic_legal(program[pc, F_AOP], program[pc, F_ATYP]):
+        set_fault(g, s, Fault.ATOMIC, w, pc, -1, program[pc, F_AOP], program[pc, F_ATYP], 0)
         return
     s.passes = 0
     s.done_at = 0
@@ -400,15 +381,15 @@ def exec_mem(
     aligned(g, s, w, pc, mask, program[pc, C_SIZE])
     if g.fault:
         return
-    if space == SPACE_GLOBAL:
+    if space == Space.GLOBAL:
         in_global(g, s, program, regs, global_, w, pc, mask)
-    elif space == SPACE_SHARED:
+    elif space == Space.SHARED:
         in_shared(g, s, program, regs, shared, w, pc, mask)
-    elif space == SPACE_LOCAL:
+    elif space == Space.LOCAL:
         in_local(g, s, program, regs, local, w, pc, mask)
-    elif space == SPACE_CONST:
+    elif space == Space.CONST:
         in_const(g, s, program, regs, const, w, pc, mask)
     else:
         in_generic(g, s, program, regs, global_, shared, local, w, pc, mask)
-    if access == ACCESS_ATOMIC and g.fault == 0:
+    if access == Access.ATOMIC and g.fault == 0:
         write_back(g, s, program, regs, w, pc, mask)

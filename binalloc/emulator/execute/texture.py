@@ -8,7 +8,6 @@ pass of the texture unit, and what misses comes from off-chip memory.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from binalloc.emulator.arithmetic.bits import bits_from_f32, f32_from_bits, f64_from_i64, i64_from_f64
 from binalloc.emulator.checks.faulting import set_fault
@@ -19,14 +18,8 @@ from binalloc.emulator.state.layout import (
     C_RD_UNITS,
     F_TCOORD,
     F_TDIM,
-    F_TEXTURE,
     FULL,
-    MODE_BORDER,
-    MODE_CLAMP,
-    MODE_MIRROR,
-    MODE_WRAP,
     RZ,
-    S_TEX,
     TEXEL_SIGNED,
     TX_BYTES,
     TX_CHANNELS,
@@ -42,7 +35,11 @@ from binalloc.emulator.state.layout import (
     TX_NORMALIZED,
     TX_START,
     TX_WIDTH,
+    AddressMode,
+    Fault,
+    Stat,
 )
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
 FARTHEST = 2.0**40
 FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers
@@ -52,11 +49,11 @@ ONE = 0x3F800000
 @device
 def inside(i: int, n: int, mode: int) -> int:
     """The index that the address mode gives for `i` on an axis of n texels; -1 for the border."""
-    if mode == MODE_CLAMP:
+    if mode == AddressMode.CLAMP:
         return min(max(i, 0), n - 1)
-    if mode == MODE_BORDER:
+    if mode == AddressMode.BORDER:
         return i if 0 <= i < n else -1
-    if mode == MODE_WRAP:
+    if mode == AddressMode.WRAP:
         return i % n
     k = i % (2 * n)
     return k if k < n else 2 * n - 1 - k
@@ -72,7 +69,7 @@ def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: i
         x = 0.0
     if normalized:
         x = min(max(x, -FARTHEST_NORMALIZED), FARTHEST_NORMALIZED)
-        if mode == MODE_MIRROR:
+        if mode == AddressMode.MIRROR:
             f = math.floor(x)
             x = f + 1 - x if f & 1 else x - f
         x = x * n
@@ -86,7 +83,7 @@ def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: i
 
 
 @device
-def texel_at(g: Any, h: int, x: int, y: int, z: int) -> int:
+def texel_at(g: Gpu, h: int, x: int, y: int, z: int) -> int:
     """Byte offset of a texel of texture `h` in global memory's array, -1 on the border; indices may lie outside."""
     i = inside(x, g.texture[h, TX_WIDTH], g.texture[h, TX_MODE_X])
     j = inside(y, g.texture[h, TX_HEIGHT], g.texture[h, TX_MODE_Y])
@@ -98,7 +95,7 @@ def texel_at(g: Any, h: int, x: int, y: int, z: int) -> int:
 
 
 @device
-def channel(g: Any, h: int, global_: Any, at: int) -> int:
+def channel(g: Gpu, h: int, global_: Words, at: int) -> int:
     """The channel at byte offset `at` as a fetch gives it: an integer extended to 32 bits, or the pattern of an f32."""
     size = g.texture[h, TX_BYTES]
     word = int(global_[at >> 2]) + 0
@@ -129,7 +126,7 @@ def weight_of(packed: int, corner: int, dimensions: int) -> int:
 
 
 @device
-def corner(g: Any, s: Any, global_: Any, t: int, k: int, units: int, linear: int) -> int:
+def corner(g: Gpu, s: Sm, global_: Words, t: int, k: int, units: int, linear: int) -> int:
     """Add corner k of lane t's cell to its channels in `s.bank_words`; the texel's address, -1 if it does not count."""
     h = s.b[t] - 1
     weight = weight_of(s.bh[t], k, g.texture[h, TX_DIMENSIONS])
@@ -147,7 +144,7 @@ def corner(g: Any, s: Any, global_: Any, t: int, k: int, units: int, linear: int
 
 
 @device
-def through_cache(g: Any, s: Any, touched: int, before: int) -> None:
+def through_cache(g: Gpu, s: Sm, touched: int, before: int) -> None:
     """The lines of `touched`, those that this fetch has not asked for yet (since stamp `before`), through L1."""
     lines = gather_lines(g, s, touched)
     for i in range(lines):
@@ -158,7 +155,7 @@ def through_cache(g: Any, s: Any, touched: int, before: int) -> None:
 
 
 @device
-def find_cells(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> int:
+def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
     """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter."""
     dimensions = program[pc, F_TDIM] + 1
     integer = program[pc, F_TCOORD]
@@ -167,10 +164,10 @@ def find_cells(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> int:
         if (mask >> t) & 1:
             h = s.b[t] - 1
             if h < 0 or h >= g.textures:
-                set_fault(g, s, F_TEXTURE, w, pc, t, s.b[t], 0, 0)
+                set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], 0, 0)
                 return 0
             if g.texture[h, TX_DIMENSIONS] != dimensions:
-                set_fault(g, s, F_TEXTURE, w, pc, t, s.b[t], g.texture[h, TX_DIMENSIONS], dimensions)
+                set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], g.texture[h, TX_DIMENSIONS], dimensions)
                 return 0
             smooth = 1 if g.texture[h, TX_LINEAR] and not integer else 0
             linear |= smooth << t
@@ -192,7 +189,7 @@ def find_cells(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> int:
 
 
 @device
-def result(g: Any, s: Any, t: int, n: int, linear: int) -> int:
+def result(g: Gpu, s: Sm, t: int, n: int, linear: int) -> int:
     """Channel n of lane t from what its corners left, or what stands for a channel that the texture has not."""
     h = s.b[t] - 1
     if n >= g.texture[h, TX_CHANNELS]:
@@ -204,7 +201,7 @@ def result(g: Any, s: Any, t: int, n: int, linear: int) -> int:
 
 
 @device
-def exec_tex(g: Any, s: Any, program: Any, regs: Any, global_: Any, w: int, pc: int, mask: int) -> None:
+def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
     """TEX by the lanes of `mask` (not empty)."""
     linear = find_cells(g, s, program, w, pc, mask)
     if g.fault:
@@ -214,7 +211,7 @@ def exec_tex(g: Any, s: Any, program: Any, regs: Any, global_: Any, w: int, pc: 
         for t in range(g.lanes):
             s.bank_words[n, t] = 0
     before = s.stamp
-    s.stat[S_TEX] += 1
+    s.stat[Stat.TEXTURE_FETCHES] += 1
     s.passes = 0
     s.done_at = g.cycle + g.l1_latency
     lanes = mask

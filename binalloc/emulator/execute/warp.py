@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.execute.alu import write_back, write_predicate
+from binalloc.emulator.execute.operands import write_predicate
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    C_OP,
     C_PS0_XOR,
     F_M64,
     F_MATCH,
@@ -19,47 +16,46 @@ from binalloc.emulator.state.layout import (
     F_SREG,
     F_SRW,
     F_VOTE,
-    F_WARPSYNC,
     FULL,
     LOCAL_WINDOW,
-    OP_MATCH,
-    OP_SHFL,
     SHARED_WINDOW,
+    Fault,
 )
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
 @device
-def exec_warp(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
-    """SHFL, VOTE and MATCH over the lanes of `mask`."""
-    if program[pc, C_OP] == OP_SHFL:
-        mode = program[pc, F_SHFL]
-        bits = 0
-        for t in range(g.lanes):
-            if (mask >> t) & 1:
-                source, ok = shfl_source(mode, t, s.b[t], s.c[t])
-                bits |= ok << t
-                s.d[t] = s.a[source] if (mask >> source) & 1 else 0
-        write_predicate(s, w, program[pc, F_PD0], bits, mask)
-    elif program[pc, C_OP] == OP_MATCH:
-        match_lanes(g, s, program, w, pc, mask)
-    else:
-        votes = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
-        mode = program[pc, F_VOTE]
-        if mode == 0:
-            truth = 1 if votes == mask else 0
-        elif mode == 1:
-            truth = 1 if votes != 0 else 0
-        else:
-            truth = 1 if votes == 0 or votes == mask else 0
-        for t in range(g.lanes):
-            s.d[t] = votes
-        write_predicate(s, w, program[pc, F_PD0], FULL * truth, mask)
-    write_back(g, s, program, regs, w, pc, mask)
+def shuffle(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
+    """SHFL: another lane's word, zero from a lane that does not take part; whether the lane was in range."""
+    mode = program[pc, F_SHFL]
+    bits = 0
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            source, ok = shfl_source(mode, t, s.b[t], s.c[t])
+            bits |= ok << t
+            s.d[t] = s.a[source] if (mask >> source) & 1 else 0
+    write_predicate(s, w, program[pc, F_PD0], bits, mask)
 
 
 @device
-def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> None:
+def vote(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
+    """VOTE: the lanes whose predicate holds; whether all do, any does, or all agree."""
+    votes = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
+    mode = program[pc, F_VOTE]
+    if mode == 0:
+        truth = 1 if votes == mask else 0
+    elif mode == 1:
+        truth = 1 if votes != 0 else 0
+    else:
+        truth = 1 if votes == 0 or votes == mask else 0
+    for t in range(g.lanes):
+        s.d[t] = votes
+    write_predicate(s, w, program[pc, F_PD0], FULL * truth, mask)
+
+
+@device
+def match_lanes(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """MATCH: the lanes of `mask` with the own value (ANY), or all of them if they agree (ALL)."""
     wide = program[pc, F_M64]
     agree = 1
@@ -80,7 +76,7 @@ def match_lanes(g: Any, s: Any, program: Any, w: int, pc: int, mask: int) -> Non
 
 
 @device
-def warpsync(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
+def warpsync(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
     """WARPSYNC by the lanes of `mask`: the lanes that one of them names, those that have ended apart, must execute it
     too and name the same."""
     rest = mask
@@ -92,14 +88,14 @@ def warpsync(g: Any, s: Any, w: int, pc: int, mask: int) -> None:
                 same |= 1 << t
         missing = s.b[lane] & s.live[w] & ~same
         if missing & ~mask:
-            set_fault(g, s, F_WARPSYNC, w, pc, lowest_bit(missing & ~mask), s.b[lane], mask, 0)
+            set_fault(g, s, Fault.WARPSYNC, w, pc, lowest_bit(missing & ~mask), s.b[lane], mask, 0)
         elif missing:
-            set_fault(g, s, F_WARPSYNC, w, pc, lane, s.b[lane], missing, 1)
+            set_fault(g, s, Fault.WARPSYNC, w, pc, lane, s.b[lane], missing, 1)
         rest &= ~same
 
 
 @device
-def launch_register(g: Any, s: Any, w: int, sreg: int) -> int:
+def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
     """Special registers that are the same for the whole warp."""
     block = s.block_id[s.block_of[w]]
     value = 0
@@ -145,7 +141,7 @@ def launch_register(g: Any, s: Any, w: int, sreg: int) -> int:
 
 
 @device
-def lane_register(g: Any, s: Any, w: int, sreg: int, t: int) -> int:
+def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
     """Special registers that differ from lane to lane."""
     thread = s.in_block[w] * 32 + t
     value = 0
@@ -173,7 +169,7 @@ def lane_register(g: Any, s: Any, w: int, sreg: int, t: int) -> int:
 
 
 @device
-def exec_special(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
+def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """S2R and CS2R; the 64-bit form adds the clock's high word, zero for the others."""
     sreg = program[pc, F_SREG]
     if sreg < 3 or sreg == 12 or 17 <= sreg <= 21 or sreg == 26:
@@ -186,4 +182,3 @@ def exec_special(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
     high = launch_register(g, s, w, 23) if sreg == 22 and program[pc, F_SRW] else 0
     for t in range(g.lanes):
         s.dh[t] = high
-    write_back(g, s, program, regs, w, pc, mask)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from binalloc.emulator.checks.races import MAX_BLOCK_WARPS
-from binalloc.emulator.host.engine import Engine
-from binalloc.emulator.host.placing import BUFFER_ALIGN, Array, Symbols, place_buffers, place_textures, texture_row
+from binalloc.emulator.host.engine import Engine, Value
+from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import Constants, Program
-from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE, Memories
+from binalloc.emulator.state.memories import Array, Memories
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.file import variable_name
@@ -48,8 +48,8 @@ class Device:
             raise UsageError(
                 "number of SMs out of range", place=Hint("{sms}"), found=sms, expected=f"1 to {machine.chip.sms}"
             )
-        self.g = engine.records(GLOBAL_DTYPE, 1)
-        self.sms = engine.records(SM_DTYPE, sms)
+        self.g = engine.records(Gpu, 1)
+        self.sms = engine.records(Sm, sms)
         self.symbols = Symbols.of(launch, module, buffers)
         self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
         self.addresses |= self.symbols.addresses
@@ -68,7 +68,7 @@ class Device:
             self.put(f"const_{name}", getattr(constants, name))
         self._allocate(resident)
 
-    def put(self, name: str, value: Any) -> None:
+    def put(self, name: str, value: Value) -> None:
         """Set a field of the device record."""
         self.engine.put(self.g, 0, name, value)
 
@@ -206,7 +206,7 @@ class Device:
             mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
         if race:
             table = mem.program
-            narrow = (table[:, L.C_SPACE] == L.SPACE_SHARED) | (table[:, L.C_SPACE] == L.SPACE_GENERIC)
+            narrow = (table[:, L.C_SPACE] == L.Space.SHARED) | (table[:, L.C_SPACE] == L.Space.GENERIC)
             narrow &= (table[:, L.C_GROUP] == L.G_MEM) & (table[:, L.C_SIZE] < 4)
             shift = 0 if narrow.any() else 2
             self.put("race_shift", shift)
@@ -214,11 +214,11 @@ class Device:
 
     def step(self, steps: int, limit: int) -> int:
         """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
-        return self.engine.run_quantum(self.g, self.sms, *self.memories.arguments(), steps, limit)
+        return self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, limit)
 
-    def get(self, name: str) -> Any:
-        """A field of the device record."""
-        return self.engine.get(self.g, 0, name)
+    def get(self, name: str) -> int:
+        """An integer field of the device record."""
+        return int(self.engine.get(self.g, 0, name))
 
     def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """What the launch left in its buffers and in the module's global variables."""

@@ -16,19 +16,21 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from binalloc.emulator.host.cache import cache_folder, is_temporary
 from binalloc.emulator.sm import device_loop
-from binalloc.emulator.state.device import REGISTRY
-from binalloc.emulator.state.state import GLOBAL_DTYPE, SM_DTYPE, Plain
+from binalloc.emulator.state.codes import Codes
+from binalloc.emulator.state.device import GENERATED, INLINED, REGISTRY
+from binalloc.emulator.state.records import Record, dtype_of
 from binalloc.errors import UsageError
 
 ENGINES = ("numba", "python")
@@ -37,48 +39,11 @@ _REPLACED = {
     "binalloc.emulator.arithmetic.bits": "binalloc.emulator.arithmetic.bits_numba",
     "binalloc.emulator.state.scan": "binalloc.emulator.state.scan_numba",
 }
-# Small functions on every instruction's path: a call costs more than they do.
-_INLINE = frozenset(
-    (
-        "fill",
-        "write_word",
-        "write_back",
-        "stage",
-        "port_free",
-        "set_state",
-        "make_ready",
-        "wake_at",
-        "arm",
-        "guard_until",
-        "loose_round_robin",
-        "pick",
-        "settle",
-        "eligible_warps",
-        "next_block",
-        "take_port",
-        "within",
-        "aligned",
-        "iadd3",
-        "imad",
-        "imad_wide",
-        "lea",
-        "lop3",
-        "shf",
-        "icompare",
-        "imnmx",
-        "bool_op",
-        "signed32",
-        "fadd_rn",
-        "fmul_rn",
-        "ffma_rn",
-        "fcompare",
-        "float_compare",
-        "flush32",
-        "dadd_rn",
-        "dmul_rn",
-        "dfma_rn",
-    )
-)
+
+
+Records = Sequence[Record] | NDArray[np.void]
+"""Records as the engine has them."""
+Value = int | Sequence[int] | NDArray[np.int64]
 
 
 class Engine:
@@ -88,29 +53,30 @@ class Engine:
         self.name = name
         self.run_quantum = run_quantum
 
-    def records(self, dtype: np.dtype[Any], n: int) -> Any:
+    def records(self, kind: type[Record], n: int) -> Records:
         """n zeroed records that device code can index."""
-        return [Plain(dtype) for _ in range(n)] if self.name == "python" else np.zeros(n, dtype)
+        return [kind() for _ in range(n)] if self.name == "python" else np.zeros(n, dtype_of(kind))
 
-    def put(self, records: Any, i: int, name: str, value: Any) -> None:
+    def put(self, records: Records, i: int, name: str, value: Value) -> None:
         """Set a field (or a whole array field) of record i."""
-        if self.name == "python":
-            old = getattr(records[i], name)
-            if isinstance(old, list):
-                value = [int(v) for v in value] + [0] * (len(old) - len(value))
-            setattr(records[i], name, value if isinstance(value, (list, np.ndarray)) else int(value))
-        elif np.ndim(value):
-            records[name][i, : len(value)] = value
-        else:
-            records[name][i] = value
+        if isinstance(records, np.ndarray):
+            if isinstance(value, int):
+                records[name][i] = value
+            else:
+                records[name][i, : len(value)] = value
+            return
+        old = getattr(records[i], name)
+        if isinstance(old, list) and not isinstance(value, int):
+            value = [int(v) for v in value] + [0] * (len(old) - len(value))
+        setattr(records[i], name, value)
 
-    def view(self, records: Any, i: int, name: str) -> Any:
+    def view(self, records: Records, i: int, name: str) -> NDArray[np.int64]:
         """An array field of record i, not copied where the engine has it as an array."""
-        return np.asarray(getattr(records[i], name)) if self.name == "python" else records[name][i]
+        return np.asarray(records[name][i] if isinstance(records, np.ndarray) else getattr(records[i], name))
 
-    def get(self, records: Any, i: int, name: str) -> Any:
+    def get(self, records: Records, i: int, name: str) -> Any:
         """A field of record i: int or array."""
-        value = getattr(records[i], name) if self.name == "python" else records[name][i]
+        value = records[name][i] if isinstance(records, np.ndarray) else getattr(records[i], name)
         return np.array(value) if isinstance(value, (list, np.ndarray)) else int(value)
 
 
@@ -129,7 +95,7 @@ def engine(name: str, *, checking: bool = False) -> Engine:
 def _quiet(function: Callable[..., int]) -> Callable[..., int]:
     """NumPy scalars wrap as compiled code does; their warnings about it would only be noise."""
 
-    def run(*args: Any) -> int:
+    def run(*args: object) -> int:
         with np.errstate(all="ignore"):
             return function(*args)
 
@@ -137,20 +103,24 @@ def _quiet(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def source_hash() -> str:
-    """Hash over every module that holds device code or constants of it, and over the versions that compile them."""
+    """Hash over every module that holds device code or constants of it, over the texts made from tables, and over the
+    versions that compile them."""
     import llvmlite
     import numba
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
-    names |= {f"binalloc.emulator.state.{name}" for name in ("layout", "modes", "state")} | {__name__}
-    # layout's constants
-    names |= {f"binalloc.isa.{name}" for name in ("table.opcodes", "instruction", "interface.places")}
+    state = ("codes", "layout", "memories", "modes", "records")
+    names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
+    constants = ("table.fields", "table.opcodes", "instruction", "interface.places", "timing")  # layout takes them
+    names |= {f"binalloc.isa.{name}" for name in constants}
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
     for name in sorted(names):
         spec = importlib.util.find_spec(name)
         assert spec is not None
         assert spec.origin is not None
         digest.update(Path(spec.origin).read_bytes())
+    for key in sorted(GENERATED):
+        digest.update(f"{key}\n{GENERATED[key]}".encode())
     return digest.hexdigest()[:20]
 
 
@@ -174,7 +144,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     folder = cache_folder(source_hash(), name_of_build(checking, bounds))
     config.CACHE_DIR = str(folder)
     try:
-        dispatcher: Any = build(checking=checking, boundscheck=bounds, cache=folder is not None)
+        dispatcher = build(checking=checking, boundscheck=bounds, cache=folder is not None)
     finally:
         config.CACHE_DIR = saved
     if folder is None or not any(folder.rglob("*.nbi")):
@@ -182,7 +152,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
         kept = f"kept in {folder}" if forever else "for this run alone, as no folder is safe to keep it in"
         _LOG.info("compiling the emulator, about a minute; %s", kept)
 
-    def run(*args: Any) -> int:
+    def run(*args: object) -> int:
         if dispatcher.signatures:
             return int(dispatcher(*args))
         with _only_entry_is_callable(dispatcher.__name__):
@@ -194,7 +164,11 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
 @contextmanager
 def _only_entry_is_callable(entry: str) -> Iterator[None]:
     """While compiling, make machine code for the entry alone: Numba would make it for every function on the way, each
-    with all that it calls, only so that Python could call it too. That is a third of the time to compile."""
+    with all that it calls, only so that Python could call it too. That is a third of the time to compile.
+
+    Nothing public of Numba says so: `CPUContext.get_executable` and `_dynfunc.make_function` are its own, which is why
+    pyproject.toml bounds its version from above. With another one see that they still are what they are here.
+    """
     import numba._dynfunc
     from numba.core import cpu
 
@@ -218,7 +192,7 @@ def _only_entry_is_callable(entry: str) -> Iterator[None]:
 def build(
     entry: str = "binalloc.emulator.sm.device_loop.run_quantum", boundscheck: bool = False, checking: bool = True,
     cache: bool = True,
-) -> Callable[..., Any]:
+) -> Any:
     """Rebuild all registered device functions as compiled ones. boundscheck: an index beyond an array raises
     IndexError. cache: keep the entry on disk, in Numba's folder.
 
@@ -228,11 +202,12 @@ def build(
     import numba
 
     modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
-    namespaces: dict[str, dict[str, Any]] = {name: dict(module.__dict__) for name, module in modules.items()}
+    namespaces: dict[str, dict[str, object]] = {name: dict(module.__dict__) for name, module in modules.items()}
     for namespace in namespaces.values():
         if "CHECKING" in namespace:
             namespace["CHECKING"] = checking
-    compiled: dict[int, Any] = {}
+        namespace |= {name: _ints(value) for name, value in namespace.items() if _is_codes(value)}
+    compiled: dict[int, object] = {}
     for key, function in sorted(REGISTRY.items()):
         assert isinstance(function, FunctionType)
         twin = FunctionType(
@@ -243,7 +218,7 @@ def build(
         options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
         if key == entry:
             options["cache"] = cache
-        elif function.__name__ in _INLINE:
+        elif key in INLINED:
             options["forceinline"] = True
         compiled[id(function)] = numba.njit(**options)(twin)
     for plain, native in _REPLACED.items():
@@ -252,15 +227,24 @@ def build(
         for name, value in namespace.items():
             if id(value) in compiled:
                 namespace[name] = compiled[id(value)]
-    result: Callable[..., Any] = compiled[id(REGISTRY[entry])]
-    return result
+    return compiled[id(REGISTRY[entry])]
 
 
-def _replace(plain: ModuleType, native: ModuleType, compiled: dict[int, Any]) -> None:
+def _is_codes(value: object) -> TypeGuard[type[Codes]]:
+    return isinstance(value, type) and issubclass(value, Codes)
+
+
+def _ints(codes: type[Codes]) -> ModuleType:
+    """An enumeration as a module of ints: compiled code takes their values as constants."""
+    module = ModuleType(codes.__name__)
+    vars(module).update({name: getattr(codes, name) for name in codes.__annotations__})
+    return module
+
+
+def _replace(plain: ModuleType, native: ModuleType, compiled: dict[int, object]) -> None:
     """Enter the compiled counterparts of the plain functions of a module."""
     for name, function in vars(plain).items():
         if isinstance(function, FunctionType) and function.__module__ == plain.__name__:
             compiled[id(function)] = getattr(native, name)
 
 
-__all__ = ["ENGINES", "GLOBAL_DTYPE", "SM_DTYPE", "Engine", "engine", "source_hash"]

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.arithmetic.atomic import atomic_legal
-from binalloc.emulator.host.engine import Engine
+from binalloc.emulator.host.engine import Engine, Records
+from binalloc.emulator.host.staging import Program
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import Program
 from binalloc.errors import Hint, KernelFault
-from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
+from binalloc.isa.text.disassembler import format_instr
 
 _NAMES = {
-    L.F_GLOBAL: "global memory access out of bounds",
-    L.F_SHARED: "shared memory access out of bounds",
-    L.F_LOCAL: "local memory access out of bounds",
-    L.F_LOCAL_ATOMIC: "atomic operation on local memory",
-    L.F_CONST: "constant access out of bounds",
-    L.F_MISALIGNED: "misaligned access",
-    L.F_SPILL: "spill access outside the thread's own slots",
-    L.F_STACK: "reconvergence stack overflow",
-    L.F_NO_RECONV: "divergent branch without a reconvergence point",
-    L.F_RETURN: "RET outside of a call",
-    L.F_PC: "execution left the code",
-    L.F_TEXTURE: "no such texture",
-    L.F_NOT_EXECUTED: "not yet executed by the emulator",
-    L.F_DEADLOCK: "deadlock",
-    L.F_RAW: "hazard: read before the result is there",
-    L.F_WAW: "hazard: overwritten before the earlier result is there",
-    L.F_WAR: "hazard: overwritten before its earlier reader has read it",
-    L.F_BAR_DIVERGED: "barrier in divergent code",
-    L.F_BAR_COUNT: "wrong thread count at a barrier",
-    L.F_BAR_MODE: "barrier modes that do not go together",
-    L.F_WARPSYNC: "a named lane is not converged",
-    L.F_POISON: "uninitialised value used",
-    L.F_RACE: "shared-memory race",
-    L.F_CALL_TARGET: "call of no function",
+    L.Fault.GLOBAL: "global memory access out of bounds",
+    L.Fault.SHARED: "shared memory access out of bounds",
+    L.Fault.LOCAL: "local memory access out of bounds",
+    L.Fault.LOCAL_ATOMIC: "atomic operation on local memory",
+    L.Fault.ATOMIC: "no such atomic operation on that type",
+    L.Fault.CONST: "constant access out of bounds",
+    L.Fault.MISALIGNED: "misaligned access",
+    L.Fault.SPILL: "spill access outside the thread's own slots",
+    L.Fault.STACK: "reconvergence stack overflow",
+    L.Fault.NO_RECONV: "divergent branch without a reconvergence point",
+    L.Fault.RETURN: "RET outside of a call",
+    L.Fault.PC: "execution left the code",
+    L.Fault.TEXTURE: "no such texture",
+    L.Fault.NOT_EXECUTED: "not yet executed by the emulator",
+    L.Fault.DEADLOCK: "deadlock",
+    L.Fault.RAW: "hazard: read before the result is there",
+    L.Fault.WAW: "hazard: overwritten before the earlier result is there",
+    L.Fault.WAR: "hazard: overwritten before its earlier reader has read it",
+    L.Fault.BAR_DIVERGED: "barrier in divergent code",
+    L.Fault.BAR_COUNT: "wrong thread count at a barrier",
+    L.Fault.BAR_MODE: "barrier modes that do not go together",
+    L.Fault.WARPSYNC: "a named lane is not converged",
+    L.Fault.POISON: "uninitialised value used",
+    L.Fault.RACE: "shared-memory race",
+    L.Fault.CALL_TARGET: "call of no function",
 }
 
 
@@ -46,7 +45,7 @@ _U64 = (1 << 64) - 1
 class Context:
     """What a message needs: the state, the program, who ran where."""
 
-    def __init__(self, engine: Engine, g: Any, sms: Any, program: Program) -> None:
+    def __init__(self, engine: Engine, g: Records, sms: Records, program: Program) -> None:
         self.engine = engine
         self.g = g
         self.sms = sms
@@ -62,17 +61,7 @@ class Context:
         if place is None:
             return f"word {word}"
         fn, index = place
-        return f"{fn.name}+{index} `{text(fn.instrs[index])}`"
-
-
-def text(instr: Instr) -> str:
-    """The instruction as assembly where the disassembler is there, else its name and fields."""
-    try:
-        from binalloc.isa.text.disassembler import format_instr
-    except ImportError:
-        guard = f"@{'!' if instr.guard_neg else ''}P{instr.guard} " if instr.guarded else ""
-        return guard + instr.name + " " + " ".join(f"{k}={v}" for k, v in instr.f.items())
-    return str(format_instr(instr))
+        return f"{fn.name}+{index} `{format_instr(fn.instrs[index])}`"
 
 
 def row_name(row: int) -> str:
@@ -84,7 +73,7 @@ def kernel_fault(c: Context) -> KernelFault:
     """The KernelFault for the fault recorded in the state."""
     code, sm, w, pc, lane = (c.of(n) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane"))
     a, b, d = c.of("fault_a"), c.of("fault_b"), c.of("fault_c")
-    if code == L.F_DEADLOCK:
+    if code == L.Fault.DEADLOCK:
         return KernelFault(
             _NAMES[code],
             found=deadlock(c),
@@ -93,71 +82,66 @@ def kernel_fault(c: Context) -> KernelFault:
     block = c.engine.get(c.sms, sm, "block_id")[c.engine.get(c.sms, sm, "block_of")[w]]
     warp = c.engine.get(c.sms, sm, "in_block")[w]
     place = f"{c.where(pc)}, SM {sm}, block {block}, warp {warp}"
-    if lane >= 0 and code not in (L.F_RAW, L.F_WAW, L.F_WAR):
+    if lane >= 0 and code not in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR):
         place += f", lane {lane}"
-    message, instr = _NAMES[code], instruction(c, pc)
-    if code == L.F_NOT_EXECUTED and instr is not None and instr.op.access == "atomic":
-        message = "no such atomic operation on that type"
     found, expected, remedy = detail(c, code, lane, a, b, d)
-    return KernelFault(message, place=place, found=found, expected=expected, remedy=remedy)
+    return KernelFault(_NAMES[code], place=place, found=found, expected=expected, remedy=remedy)
 
 
 def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[str | None, str | None, str | None]:
     """(found, expected, remedy) of a fault from its three detail words. Addresses are shown unsigned."""
-    if code in (L.F_RAW, L.F_WAW, L.F_WAR):
+    if code in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR):
         return hazard(c, code, lane, a, b, d)
-    if code == L.F_GLOBAL:
+    if code == L.Fault.GLOBAL:
         return f"address {a & _U64:#x}, {b} bytes", "an address inside one buffer or variable", None
-    if code == L.F_SHARED:
+    if code == L.Fault.SHARED:
         return (
             f"address {a & _U64:#x}, {b} bytes",
             f"below {d:#x}, the end of the block's static and dynamic shared memory",
             None,
         )
-    if code == L.F_LOCAL:
+    if code == L.Fault.LOCAL:
         return f"address {a:#x}", f"{b:#x} to {d:#x}, the thread's local frames", None
-    if code == L.F_LOCAL_ATOMIC:
+    if code == L.Fault.LOCAL_ATOMIC:
         return f"offset {a:#x} of the local window", "a generic address of shared or global memory", None
-    if code == L.F_CONST:
+    if code == L.Fault.CONST:
         return f"offset {a:#x} of bank {d}, {b} bytes", "an offset inside the bank", None
-    if code == L.F_MISALIGNED:
+    if code == L.Fault.MISALIGNED:
         return f"address {a & _U64:#x}", f"a multiple of {b}", None
-    if code == L.F_SPILL:
+    if code == L.Fault.SPILL:
         return f"address {a:#x}", f"the thread's own 4-byte words of {b:#x} to {d:#x}", None
-    if code == L.F_STACK:
+    if code == L.Fault.STACK:
         return f"more than {a} entries", f"at most {a}", "Recursion or divergence nests too deep."
-    if code == L.F_NO_RECONV:
+    if code == L.Fault.NO_RECONV:
         return f"lanes {a:#x} of {b:#x} jump", "all lanes or none", "Name a reconvergence point: `BRA target, reconv`."
-    if code == L.F_BAR_DIVERGED:
+    if code == L.Fault.BAR_DIVERGED:
         return f"lanes {a:#x} arrive", f"all live lanes {b:#x}", None
-    if code == L.F_BAR_COUNT:
+    if code == L.Fault.BAR_COUNT:
         return barrier_count(lane, a, b, d)
-    if code == L.F_BAR_MODE:
+    if code == L.Fault.BAR_MODE:
         if b < 0:
             return f"mode {a}", f"0..{len(BAR_MODES) - 1}", None
         found = f"{BAR_MODES[a]} at barrier {d}, where a warp came with {BAR_MODES[b] if b else 'SYNC or ARV'}"
         return found, "one mode at one opening, or SYNC and ARV", "Give the reductions barriers of their own."
-    if code == L.F_WARPSYNC:
+    if code == L.Fault.WARPSYNC:
         if d:
             found = f"lanes {a:#x} named, lanes {b:#x} among them name others"
             return found, "the same lanes named by all of them", None
         return f"lanes {a:#x} named, {b:#x} execute it", "every named live lane", None
-    if code == L.F_CALL_TARGET:
+    if code == L.Fault.CALL_TARGET:
         return called(c, a), "the first word of a function", "Kernels are launched, not called."
-    if code == L.F_PC:
+    if code == L.Fault.PC:
         return f"code word {a}, which holds no instruction, as the next one", "an EXIT, RET or BRA at the end", None
-    if code == L.F_TEXTURE:
+    if code == L.Fault.TEXTURE:
         if b == 0:
             return f"handle {a:#x}", "the handle of a texture that the launch names", None
         return f"texture {a} of {b} dimensions", f"one of {d} dimensions", None
-    if code == L.F_POISON:
+    if code == L.Fault.POISON:
         what = ("its guard", "its address", "the data it stores to global memory", "its target")[a]
         return f"{what} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
-    if code == L.F_NOT_EXECUTED and a:  # an atomic; ADD, number 0, has all types
-        types = ["U32", *ATOMIC_TYPES[1:]]
-        legal = [name for n, name in enumerate(types) if atomic_legal(a, n)]
-        return f"{ATOMIC_OPS[a]} on {types[b]}", f"{ATOMIC_OPS[a]} on {' or '.join(legal)}", None
-    if code == L.F_RACE:
+    if code == L.Fault.ATOMIC:
+        return atomic(a, b)
+    if code == L.Fault.RACE:
         other = ("written", "read", "written by another lane with another value")[d]
         found = f"address {a:#x} was {other} in {c.where(b)} by another warp" if d < 2 else f"address {a:#x} is {other}"
         one = "one lane that writes it, or one value" if d == 2 else "a barrier between the two accesses"
@@ -165,10 +149,13 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     return None, None, None
 
 
-def instruction(c: Context, word: int) -> Instr | None:
-    """The instruction at a code word."""
-    place = c.program.place(word)
-    return place[0].instrs[place[1]] if place is not None else None
+def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
+    """An atomic operation on a type that it has not, and the types that it has."""
+    types = ["U32", *ATOMIC_TYPES[1:]]
+    if aop >= len(ATOMIC_OPS) or atyp >= len(types):
+        return f"operation {aop} on type {atyp}", None, None
+    legal = [name for n, name in enumerate(types) if atomic_legal(aop, n)]
+    return f"{ATOMIC_OPS[aop]} on {types[atyp]}", f"{ATOMIC_OPS[aop]} on {' or '.join(legal)}", None
 
 
 def called(c: Context, word: int) -> str:
@@ -191,7 +178,7 @@ def barrier_count(lane: int, a: int, b: int, d: int) -> tuple[str, str, str | No
 
 def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:
     """The other instruction of a hazard and what is missing."""
-    if code == L.F_WAR:
+    if code == L.Fault.WAR:
         found = f"{row_name(row)} is still to be read by {c.where(a)}"
         return found, "a wait for its read scoreboard", Hint("Run {schedule}.")
     found = f"{row_name(row)} is being written by {c.where(a)}"
@@ -199,7 +186,7 @@ def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str
         boards = ", ".join(str(i) for i in range(6) if d >> i & 1)
         expected = f"a wait for scoreboard {boards}" if boards else "a write scoreboard on it, and a wait for it"
     else:
-        expected = f"{b} more cycles of stall counts between them" if code == L.F_RAW else "a later result"
+        expected = f"{b} more cycles of stall counts between them" if code == L.Fault.RAW else "a later result"
     return found, expected, Hint("Run {schedule}.")
 
 

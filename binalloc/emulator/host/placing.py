@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Argument, ArgumentKind, Launch, TextureFilter
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
@@ -73,7 +69,7 @@ def texture_row(a: Argument, start: int) -> list[int]:
     t = a.texture
     assert t is not None
     depth, height, width = (1, 1, *t.sides)[-3:]
-    modes = [L.ADDRESS_MODES.index(m) for m in (*t.address, "clamp", "clamp")[:3]]
+    modes = [L.AddressMode.names.index(m) for m in (*t.address, "clamp", "clamp")[:3]]
     kind, size = a.numpy_dtype.kind, a.numpy_dtype.itemsize
     as_float = kind == "f" or t.read != "element"
     return [

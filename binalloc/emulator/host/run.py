@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -18,16 +17,17 @@ from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.faults import Context, kernel_fault
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
-from binalloc.emulator.host.stats import collect
+from binalloc.emulator.host.staging import check_registers, check_scheduled
+from binalloc.emulator.host.stats import Stats, collect
+from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.schedulers.table import policy_number
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import check_registers, check_scheduled
+from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 QUANTUM = {"numba": 20_000, "python": 50}
 REPORT_QUANTA = 16  # progress is told once in so many quanta
@@ -48,7 +48,7 @@ class Result:
 
     cycles: int
     buffers: dict[str, Array]
-    stats: dict[str, Any]
+    stats: Stats
     blocks_per_sm: int
     occupancy: float
     counts: dict[str, Array] = field(default_factory=dict)
@@ -66,6 +66,7 @@ def run(
     machine: Machine,
     *,
     engine: str = "numba",
+    scheduler: str = DEFAULT_SCHEDULER,
     sms: int = 1,
     max_cycles: int | None = DEFAULT_MAX_CYCLES,
     check: bool = False,
@@ -82,6 +83,7 @@ def run(
 
     Args:
         engine: "numba" (compiled, cached) or "python" (the same source uncompiled: slow, for small cases).
+        scheduler: how an SM's schedulers choose among warps, a row of `schedulers.table`.
         sms: SMs simulated. One SM runs the whole grid and has 1/machine.chip.sms of the bandwidth; n have n shares.
         max_cycles: LimitHit when the grid has not ended by then. None: no limit, an endless loop runs for ever.
         check: propagate poison of uninitialised registers and shared words, fault where it matters.
@@ -97,6 +99,7 @@ def run(
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
         machine, or no block fits on an SM. UsageError: launch and kernel contradict each other.
     """
+    policy = policy_number(scheduler)
     fn = _kernel(module, kernel)
     check_against(launch, fn.info, module.path or None)
     functions = module.reached(fn)
@@ -109,6 +112,7 @@ def run(
     device = Device(
         chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host, textures
     )
+    device.put("policy", policy)
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)

@@ -8,12 +8,12 @@ nothing."""
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.memories import Array
 
 APART = 100_000  # cycles between the two moments: longer than any single wait
 STEPS = 2_048  # cycles with events over which the state is looked for again
@@ -22,7 +22,7 @@ STEPS = 2_048  # cycles with events over which the state is looked for again
 def digest(device: Device, memories: bool) -> int:
     """Hash of what programs can see; of global, shared and local memory only if `memories`."""
     mem, value = device.memories, 0
-    parts: list[Any] = [mem.regs]
+    parts: list[Array] = [mem.regs]
     for i in range(device.sms_count):
         sp = device.engine.get(device.sms, i, "sp")
         stack = device.engine.get(device.sms, i, "stack")
@@ -62,7 +62,7 @@ def find_spin(device: Device, limit: int) -> int:
             and digest(device, True) == everything
             and all_busy(device, before)
         ):
-            device.put("fault", L.F_DEADLOCK)
+            device.put("fault", L.Fault.DEADLOCK)
             return 2
         status = device.step(1, limit)
         if status:
@@ -70,12 +70,12 @@ def find_spin(device: Device, limit: int) -> int:
     return 0
 
 
-def issue_counts(device: Device) -> list[Any]:
+def issue_counts(device: Device) -> list[Array]:
     """Per SM: instructions issued by each warp slot since the launch."""
     return [device.engine.get(device.sms, i, "warp_issued") for i in range(device.sms_count)]
 
 
-def all_busy(device: Device, before: list[Any]) -> bool:
+def all_busy(device: Device, before: list[Array]) -> bool:
     """Whether every live warp has issued since `before` or stands at a barrier that has not opened."""
     for i, old in enumerate(before):
         state = device.engine.get(device.sms, i, "state")

@@ -14,8 +14,8 @@ from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import engine as find_engine
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.run import QUANTUM, drive
+from binalloc.emulator.host.staging import check_registers
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import check_registers
 from binalloc.errors import KernelFault, LimitHit
 from binalloc.isa.instruction import Module
 from binalloc.isa.loom.view import view
@@ -139,7 +139,7 @@ def _stopped(device: Device) -> Store | None:
         int(device.engine.get(device.g, 0, n)) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane")
     )
     place = device.program.place(pc)
-    if code != L.F_GLOBAL or place is None:
+    if code != L.Fault.GLOBAL or place is None:
         return None
     fn, index = place
     memory = view(fn.instrs[index]).memory

@@ -8,37 +8,20 @@ later."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    ACCESS_ATOMIC,
-    ACCESS_LOAD,
-    ACCESS_STORE,
     BUS_END,
     FRACTION,
     FULL,
-    S_CONFLICT,
-    S_L1_EVICT,
-    S_L1_GHIT,
-    S_L1_GMISS,
-    S_L1_LHIT,
-    S_L1_LMISS,
-    S_L1_MERGE,
-    S_SEC_AT,
-    S_SEC_GFILL,
-    S_SEC_LD,
-    S_SEC_LFILL,
-    S_SEC_ST,
-    S_SEC_WB,
-    S_SH_ACCESSES,
-    S_SH_PASSES,
+    Access,
+    Stat,
 )
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits
 
 
 @device
-def transfer(g: Any, sectors: int, latency: int) -> int:
+def transfer(g: Gpu, sectors: int, latency: int) -> int:
     """Queue `sectors` on the memory bus; the time at which the last of them is there. A queue that reaches beyond the
     end of the clock stays there: its sums must not wrap."""
     start = max(g.memory_free, g.cycle << FRACTION)
@@ -48,7 +31,7 @@ def transfer(g: Any, sectors: int, latency: int) -> int:
 
 
 @device
-def gather_lines(g: Any, s: Any, mask: int) -> int:
+def gather_lines(g: Gpu, s: Sm, mask: int) -> int:
     """Distinct lines touched by the lanes of `mask`: `s.seen` line numbers, `s.seen_count` their sector masks."""
     n = 0
     last = g.line_sectors - 1
@@ -69,7 +52,7 @@ def gather_lines(g: Any, s: Any, mask: int) -> int:
 
 
 @device
-def most_equal(g: Any, s: Any, mask: int) -> int:
+def most_equal(g: Gpu, s: Sm, mask: int) -> int:
     """Largest number of lanes in `mask` with the same address."""
     most = 0
     for t in range(g.lanes):
@@ -83,36 +66,36 @@ def most_equal(g: Any, s: Any, mask: int) -> int:
 
 
 @device
-def global_time(g: Any, s: Any, mask: int, access: int) -> None:
+def global_time(g: Gpu, s: Sm, mask: int, access: int) -> None:
     """A global access: one pass per line, its sectors on the bus (through L1 where the machine caches global loads)."""
     lines = gather_lines(g, s, mask)
     s.passes += lines
     sectors = 0
     for i in range(lines):
         sectors += count_bits(s.seen_count[i])
-    if access == ACCESS_ATOMIC:
-        s.stat[S_SEC_AT] += sectors
+    if access == Access.ATOMIC:
+        s.stat[Stat.GLOBAL_ATOMIC_SECTORS] += sectors
         serial = most_equal(g, s, mask) - 1
         s.passes += serial
         s.done_at = max(s.done_at, transfer(g, sectors, g.memory_atomic_latency) + serial)
-    elif access == ACCESS_STORE:
-        s.stat[S_SEC_ST] += sectors
+    elif access == Access.STORE:
+        s.stat[Stat.GLOBAL_STORE_SECTORS] += sectors
         s.done_at = max(s.done_at, transfer(g, sectors, g.memory_latency))
     else:
-        s.stat[S_SEC_LD] += sectors
+        s.stat[Stat.GLOBAL_LOAD_SECTORS] += sectors
         if g.l1_global == 0:
             s.done_at = max(s.done_at, transfer(g, sectors, g.memory_latency))
             return
     if g.l1_global:
         for i in range(lines):
-            if access == ACCESS_LOAD:
+            if access == Access.LOAD:
                 s.done_at = max(s.done_at, cache_load(g, s, s.seen[i] << 1, FULL, 0))
             else:
                 cache_invalidate(g, s, s.seen[i] << 1)
 
 
 @device
-def cache_find(g: Any, s: Any, tag: int) -> int:
+def cache_find(g: Gpu, s: Sm, tag: int) -> int:
     """Index of the line with `tag` in L1, or -1. Tags: line number * 2, plus 1 for local memory."""
     first = ((tag >> 1) % g.l1_sets) * g.l1_ways
     for i in range(first, first + g.l1_ways):
@@ -122,7 +105,7 @@ def cache_find(g: Any, s: Any, tag: int) -> int:
 
 
 @device
-def cache_allocate(g: Any, s: Any, tag: int) -> int:
+def cache_allocate(g: Gpu, s: Sm, tag: int) -> int:
     """Index of a line for `tag`: an empty one, else the least recently used; a dirty victim is written back."""
     first = ((tag >> 1) % g.l1_sets) * g.l1_ways
     victim = first
@@ -133,7 +116,7 @@ def cache_allocate(g: Any, s: Any, tag: int) -> int:
         if s.l1_age[i] < s.l1_age[victim]:
             victim = i
     if s.l1_tag[victim] != 0:
-        s.stat[S_L1_EVICT] += 1
+        s.stat[Stat.L1_EVICTIONS] += 1
         dirty = s.l1_dirty[victim]
         sectors = 0
         words = g.sector_bytes >> 2
@@ -141,7 +124,7 @@ def cache_allocate(g: Any, s: Any, tag: int) -> int:
             if (dirty >> (k * words)) & ((1 << words) - 1):
                 sectors += 1
         if sectors:
-            s.stat[S_SEC_WB] += sectors
+            s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sectors
             transfer(g, sectors, 0)
     s.l1_tag[victim] = tag + 1
     s.l1_dirty[victim] = 0
@@ -151,7 +134,7 @@ def cache_allocate(g: Any, s: Any, tag: int) -> int:
 
 
 @device
-def cache_load(g: Any, s: Any, tag: int, words: int, local: int) -> int:
+def cache_load(g: Gpu, s: Sm, tag: int, words: int, local: int) -> int:
     """Load `words` (bit mask) of a line through L1; the time at which they are there.
 
     A line on its way is a miss that merges with the one that asked for it; every other miss fetches the whole line.
@@ -161,13 +144,13 @@ def cache_load(g: Any, s: Any, tag: int, words: int, local: int) -> int:
     if i >= 0 and s.l1_valid[i] & words == words:
         s.l1_age[i] = s.stamp
         if s.l1_arrives[i] <= g.cycle:
-            s.stat[S_L1_LHIT if local else S_L1_GHIT] += 1
+            s.stat[Stat.L1_LOCAL_HITS if local else Stat.L1_GLOBAL_HITS] += 1
             return g.cycle + g.l1_latency
-        s.stat[S_L1_LMISS if local else S_L1_GMISS] += 1
-        s.stat[S_L1_MERGE] += 1
+        s.stat[Stat.L1_LOCAL_MISSES if local else Stat.L1_GLOBAL_MISSES] += 1
+        s.stat[Stat.L1_MERGES] += 1
         return max(s.l1_arrives[i], g.cycle + g.l1_latency)
-    s.stat[S_L1_LMISS if local else S_L1_GMISS] += 1
-    s.stat[S_SEC_LFILL if local else S_SEC_GFILL] += g.line_sectors
+    s.stat[Stat.L1_LOCAL_MISSES if local else Stat.L1_GLOBAL_MISSES] += 1
+    s.stat[Stat.LOCAL_FILL_SECTORS if local else Stat.GLOBAL_FILL_SECTORS] += g.line_sectors
     if i < 0:
         i = cache_allocate(g, s, tag)
     s.l1_age[i] = s.stamp
@@ -177,14 +160,14 @@ def cache_load(g: Any, s: Any, tag: int, words: int, local: int) -> int:
 
 
 @device
-def cache_store(g: Any, s: Any, tag: int, words: int) -> None:
+def cache_store(g: Gpu, s: Sm, tag: int, words: int) -> None:
     """Store `words` of a local line: write-back, allocated without a fetch (valid words are known one by one)."""
     i = cache_find(g, s, tag)
     s.stamp += 1
     if i >= 0:
-        s.stat[S_L1_LHIT] += 1
+        s.stat[Stat.L1_LOCAL_HITS] += 1
     else:
-        s.stat[S_L1_LMISS] += 1
+        s.stat[Stat.L1_LOCAL_MISSES] += 1
         i = cache_allocate(g, s, tag)
     s.l1_age[i] = s.stamp
     s.l1_valid[i] |= words
@@ -192,7 +175,7 @@ def cache_store(g: Any, s: Any, tag: int, words: int) -> None:
 
 
 @device
-def cache_invalidate(g: Any, s: Any, tag: int) -> None:
+def cache_invalidate(g: Gpu, s: Sm, tag: int) -> None:
     """Global stores write through and drop the line."""
     i = cache_find(g, s, tag)
     if i >= 0:
@@ -200,7 +183,7 @@ def cache_invalidate(g: Any, s: Any, tag: int) -> None:
 
 
 @device
-def local_time(g: Any, s: Any, w: int, mask: int, units: int, access: int) -> None:
+def local_time(g: Gpu, s: Sm, w: int, mask: int, units: int, access: int) -> None:
     """A local access: word k of a warp's 32 threads is one line, so a uniform address is one pass per word."""
     width = g.local_total >> 2
     for k in range(units):
@@ -223,24 +206,24 @@ def local_time(g: Any, s: Any, w: int, mask: int, units: int, access: int) -> No
 
 
 @device
-def local_line(g: Any, s: Any, line: int, words: int, access: int) -> int:
+def local_line(g: Gpu, s: Sm, line: int, words: int, access: int) -> int:
     """One line of local memory; the time at which the access is done."""
     if g.l1_local == 0:
         sectors = 0
         for k in range(g.line_sectors):
             if (words >> (k * (g.sector_bytes >> 2))) & ((1 << (g.sector_bytes >> 2)) - 1):
                 sectors += 1
-        s.stat[S_SEC_LFILL if access == ACCESS_LOAD else S_SEC_WB] += sectors
+        s.stat[Stat.LOCAL_FILL_SECTORS if access == Access.LOAD else Stat.LOCAL_WRITEBACK_SECTORS] += sectors
         return transfer(g, sectors, g.memory_latency)
     tag = (line << 1) | 1
-    if access == ACCESS_LOAD:
+    if access == Access.LOAD:
         return cache_load(g, s, tag, words, 1)
     cache_store(g, s, tag, words)
     return g.cycle + g.l1_latency
 
 
 @device
-def congestion(g: Any, s: Any, mask: int) -> int:
+def congestion(g: Gpu, s: Sm, mask: int) -> int:
     """Most distinct words that lanes of `mask` want from one bank; word numbers in `s.seen` (same word: broadcast)."""
     banks = g.shared_banks
     for b in range(banks):
@@ -262,7 +245,7 @@ def congestion(g: Any, s: Any, mask: int) -> int:
 
 
 @device
-def strided(g: Any, s: Any) -> int:
+def strided(g: Gpu, s: Sm) -> int:
     """Congestion of a full warp whose words stand at a constant stride; -1 if they do not."""
     step = s.seen[1] - s.seen[0]
     equal = 0
@@ -278,7 +261,7 @@ def strided(g: Any, s: Any) -> int:
 
 
 @device
-def shared_passes(g: Any, s: Any, mask: int, units: int) -> int:
+def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
     """Cycles the banks are taken: 64-bit accesses go by half warps, 128-bit ones by quarters."""
     total = 0
     group = 32 // units
@@ -308,7 +291,7 @@ def parts_in_use(mask: int, units: int) -> int:
 
 
 @device
-def wide_congestion(g: Any, s: Any, part: int, units: int) -> int:
+def wide_congestion(g: Gpu, s: Sm, part: int, units: int) -> int:
     """Congestion of a half or quarter warp of wide accesses: all words of its lanes together."""
     banks = g.shared_banks
     for b in range(banks):
@@ -331,15 +314,15 @@ def wide_congestion(g: Any, s: Any, part: int, units: int) -> int:
 
 
 @device
-def shared_time(g: Any, s: Any, mask: int, units: int, access: int) -> None:
+def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
     """A shared access: the port is taken for its passes; atomics on one address follow one another."""
     k = shared_passes(g, s, mask, units)
-    s.stat[S_SH_ACCESSES] += 1
+    s.stat[Stat.SHARED_ACCESSES] += 1
     latency = g.shared_latency
-    if access == ACCESS_ATOMIC:
+    if access == Access.ATOMIC:
         k = max(k, most_equal(g, s, mask))
         latency = g.shared_atomic_latency
-    s.stat[S_SH_PASSES] += k
-    s.stat[S_CONFLICT] += k - parts_in_use(mask, units)
+    s.stat[Stat.SHARED_PASSES] += k
+    s.stat[Stat.BANK_CONFLICT_CYCLES] += k - parts_in_use(mask, units)
     s.passes += k
     s.done_at = max(s.done_at, g.cycle + latency + k - 1)

@@ -6,8 +6,6 @@ with the same count, and reductions among their like; hardware leaves the rest u
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
 from binalloc.emulator.sm.events import guard_until, set_state, wake_at
@@ -21,9 +19,6 @@ from binalloc.emulator.state.layout import (
     C_UNIT,
     C_WBAR,
     F_BAR,
-    F_BAR_COUNT,
-    F_BAR_DIVERGED,
-    F_BAR_MODE,
     F_BARID,
     F_PD0,
     F_PS0,
@@ -31,18 +26,20 @@ from binalloc.emulator.state.layout import (
     LANES,
     PT,
     RZ,
-    S_BARRIERS,
     SCOREBOARDS,
     W_BARRIER,
+    Fault,
+    Stat,
 )
 from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 _SYNC, _ARV, _POPC, _AND, _OR = range(5)
 
 
 @device
-def expected_warps(g: Any, s: Any, slot: int, b: int) -> int:
+def expected_warps(g: Gpu, s: Sm, slot: int, b: int) -> int:
     """Arrivals that open barrier `b`: what its arrivals asked for, at most the warps that can still come."""
     asked = s.bar_expected[slot, b]
     if asked > 0:
@@ -56,7 +53,7 @@ def expected_warps(g: Any, s: Any, slot: int, b: int) -> int:
 
 
 @device
-def thread_count(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> int:
+def thread_count(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> int:
     """Operand B of the lanes in `mask`: a fault unless they agree on a multiple of 32 that the block has, and unless an
     arrival that does not wait names one (so that who comes to a barrier of all warps is still there when it opens)."""
     most = g.warps_per_block * LANES
@@ -66,14 +63,14 @@ def thread_count(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
         for t in range(LANES):
             other = int(regs[s.warp_base + w, program[pc, C_B_REG], t]) + 0
             if (mask >> t) & 1 and other != count:
-                set_fault(g, s, F_BAR_COUNT, w, pc, t, other, count, program[pc, F_BARID])
+                set_fault(g, s, Fault.BAR_COUNT, w, pc, t, other, count, program[pc, F_BARID])
     if count % LANES != 0 or count > most or (count == 0 and program[pc, F_BAR] == _ARV):
-        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, most, program[pc, F_BARID])
+        set_fault(g, s, Fault.BAR_COUNT, w, pc, -1, count, most, program[pc, F_BARID])
     return count
 
 
 @device
-def agree(g: Any, s: Any, w: int, pc: int, b: int, count: int, mode: int) -> None:
+def agree(g: Gpu, s: Sm, w: int, pc: int, b: int, count: int, mode: int) -> None:
     """The first arrival at an opening says what it is; the others must say the same. No count means the same as that of
     all the block's threads, which then holds."""
     slot, asked = s.block_of[w], count // LANES
@@ -87,31 +84,31 @@ def agree(g: Any, s: Any, w: int, pc: int, b: int, count: int, mode: int) -> Non
         return
     before = s.bar_expected[slot, b]
     if before != asked and (before * asked != 0 or before + asked != g.warps_per_block):
-        set_fault(g, s, F_BAR_COUNT, w, pc, -1, count, before * LANES, b)
+        set_fault(g, s, Fault.BAR_COUNT, w, pc, -1, count, before * LANES, b)
     if kind != s.bar_kind[slot, b]:
-        set_fault(g, s, F_BAR_MODE, w, pc, -1, mode, s.bar_kind[slot, b], b)
+        set_fault(g, s, Fault.BAR_MODE, w, pc, -1, mode, s.bar_kind[slot, b], b)
     s.bar_expected[slot, b] = max(before, asked)
 
 
 @device
-def arrive(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> int:
+def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> int:
     """BAR by lanes `mask`; returns 1 if the warp has to wait (it is then in state W_BARRIER)."""
     if mask == 0:
         return 0
     if mask != s.live[w]:
-        set_fault(g, s, F_BAR_DIVERGED, w, pc, -1, mask, s.live[w], 0)
+        set_fault(g, s, Fault.BAR_DIVERGED, w, pc, -1, mask, s.live[w], 0)
         return 0
     slot = s.block_of[w]
     b = program[pc, F_BARID]
     mode = program[pc, F_BAR]
     if mode > _OR:
-        set_fault(g, s, F_BAR_MODE, w, pc, -1, mode, -1, b)
+        set_fault(g, s, Fault.BAR_MODE, w, pc, -1, mode, -1, b)
         return 0
     count = thread_count(g, s, program, regs, w, pc, mask)
     agree(g, s, w, pc, b, count, mode)
     if g.fault:
         return 0
-    s.stat[S_BARRIERS] += 1
+    s.stat[Stat.BARRIERS] += 1
     s.bar_arrived[slot, b] += 1
     if CHECKING and g.race:
         race_arrive(s, w, slot, b)
@@ -133,12 +130,11 @@ def arrive(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) 
 
 
 @device
-def open_if_complete(g: Any, s: Any, program: Any, regs: Any, slot: int, b: int) -> None:
+def open_if_complete(g: Gpu, s: Sm, program: Grid, regs: Cube, slot: int, b: int) -> None:
     """Open barrier `b` of the block if all expected warps have come."""
     if s.bar_arrived[slot, b] == 0 or s.bar_arrived[slot, b] < expected_warps(g, s, slot, b):
         return
     s.bar_arrived[slot, b] = 0
-    g.last_progress = g.cycle
     first = slot * g.warps_per_block
     for w in range(first, first + g.warps_per_block):
         if s.state[w] == W_BARRIER and s.bar_id[w] == b:
@@ -155,7 +151,7 @@ def open_if_complete(g: Any, s: Any, program: Any, regs: Any, slot: int, b: int)
 
 
 @device
-def write_reduction(s: Any, program: Any, regs: Any, w: int, pc: int, slot: int, b: int) -> None:
+def write_reduction(s: Sm, program: Grid, regs: Cube, w: int, pc: int, slot: int, b: int) -> None:
     """RED: the count into rd, the truth value into pd0, of the lanes that came."""
     mode = program[pc, F_BAR]
     lanes = s.bar_lanes[w]
@@ -171,7 +167,7 @@ def write_reduction(s: Any, program: Any, regs: Any, w: int, pc: int, slot: int,
 
 
 @device
-def reconsider(g: Any, s: Any, program: Any, regs: Any, w: int) -> None:
+def reconsider(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
     """The warp has ended: barriers that counted on it may open."""
     for b in range(BARRIERS):
         open_if_complete(g, s, program, regs, s.block_of[w], b)

@@ -1,21 +1,29 @@
 """The main loop over cycles, SMs and schedulers, in quanta so that the driver keeps control.
 
 The loops stand in one function on purpose: Numba optimises a function again in every function that calls it, so a deep
-chain of callers around the execution of instructions multiplies the time to compile.
+chain of callers around the execution of instructions multiplies the time to compile. Device functions take the arrays
+that they use one by one, be they ten, for the same reason: a tuple of them is passed as all of them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.poison import poison_after, poison_before
 from binalloc.emulator.checks.races import race_access
-from binalloc.emulator.execute.alu import exec_int, exec_pred, stage
-from binalloc.emulator.execute.floating import exec_conv, exec_f32, exec_f64
 from binalloc.emulator.execute.memory import exec_mem
+from binalloc.emulator.execute.operands import stage
+from binalloc.emulator.execute.table import (
+    exec_conv,
+    exec_f32,
+    exec_f64,
+    exec_int,
+    exec_pred,
+    exec_special,
+    exec_warp,
+)
 from binalloc.emulator.execute.texture import exec_tex
-from binalloc.emulator.execute.warp import exec_special, exec_warp
 from binalloc.emulator.sm.issue import (
     account,
     advance,
@@ -33,9 +41,6 @@ from binalloc.emulator.state.layout import (
     C_OFFSET,
     C_SIZE,
     F_CBANK,
-    F_CONST,
-    F_DEADLOCK,
-    F_NOT_EXECUTED,
     G_CONTROL,
     G_CONV,
     G_F32,
@@ -50,12 +55,15 @@ from binalloc.emulator.state.layout import (
     G_WARP,
     ST_MASK,
     ST_PC,
+    Fault,
 )
+from binalloc.emulator.state.memories import Arguments
 from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device
-def next_cycle(g: Any, sms: Any) -> int:
+def next_cycle(g: Gpu, sms: Sequence[Sm]) -> int:
     """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else
     0."""
     if g.retired == g.blocks:
@@ -71,20 +79,18 @@ def next_cycle(g: Any, sms: Any) -> int:
         if s.next_time >= 0 and (best < 0 or s.next_time < best):
             best = s.next_time
     if best < 0:
-        g.fault = F_DEADLOCK
+        g.fault = Fault.DEADLOCK
         return 2
     g.cycle = best
     return 0
 
 
 @device
-def run_quantum(
-    device_state: Any, sms: Any, program: Any, regs: Any, hazard: Any, global_: Any, shared: Any, local: Any,
-    const: Any, counts: Any, shadow: Any, shadow_local: Any, races: Any, steps: int, limit: int,
-) -> int:  # fmt: skip
+def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps: int, limit: int) -> int:
     """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
-    would be `limit`, else 0. `device_state` and `sms` are arrays of records."""
-    g = device_state[0]
+    would be `limit`, else 0. `gpus` (one) and `sms` are arrays of records."""
+    g = gpus[0]
+    program, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races = arrays
     for _ in range(steps):
         if g.cycle >= limit:
             return 3
@@ -101,7 +107,7 @@ def run_quantum(
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
                     if CHECKING and g.check and g.fault == 0:
                         poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], ST_MASK], mask)
-                    if g.fault:
+                    if g.fault != 0:
                         return 2
                     group = program[pc, C_GROUP]
                     if group == G_CONTROL:
@@ -128,16 +134,16 @@ def run_quantum(
                             elif group == G_TEX:
                                 exec_tex(g, s, program, regs, global_, w, pc, mask)
                             elif group == G_NOT_EXECUTED:
-                                set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
+                                set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
                             elif group == G_OUTSIDE:
                                 offset, size, bank = program[pc, C_OFFSET], program[pc, C_SIZE], program[pc, F_CBANK]
-                                set_fault(g, s, F_CONST, w, pc, -1, offset, size, bank)
+                                set_fault(g, s, Fault.CONST, w, pc, -1, offset, size, bank)
                         if CHECKING and g.race and group == G_MEM and mask and g.fault == 0:
                             race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)
                     if CHECKING and g.check and g.fault == 0:
                         poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
-                    if g.fault:
+                    if g.fault != 0:
                         return 2
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:

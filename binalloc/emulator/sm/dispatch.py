@@ -5,8 +5,6 @@ k of an SM owns warp slots k*warps_per_block and following, so a warp's schedule
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.checks.hazards import forget
 from binalloc.emulator.sm.events import make_ready
 from binalloc.emulator.state.device import device
@@ -16,22 +14,23 @@ from binalloc.emulator.state.layout import (
     FULL,
     LANES,
     PT,
-    S_DISPATCHED,
     ST_KIND,
     ST_MASK,
     ST_PC,
     ST_RPC,
+    Stat,
 )
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 
 
-@device
-def next_block(g: Any) -> int:
+@device(inline=True)
+def next_block(g: Gpu) -> int:
     """The block to dispatch next, -1 if none is left."""
     return g.next_block if g.next_block < g.blocks else -1
 
 
 @device
-def block_slot(g: Any, s: Any) -> int:
+def block_slot(g: Gpu, s: Sm) -> int:
     """A free block slot of the SM, -1 if it is full."""
     if s.resident < g.resident_limit:
         for i in range(g.resident_limit):
@@ -41,7 +40,7 @@ def block_slot(g: Any, s: Any) -> int:
 
 
 @device
-def dispatch(g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any) -> int:
+def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube) -> int:
     """Place one block if there is one and room for it, and return its slot, else -1; its warps may issue at once."""
     block = next_block(g)
     if block < 0:
@@ -55,7 +54,7 @@ def dispatch(g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, 
     s.block_warps[slot] = g.warps_per_block
     s.resident += 1
     s.live_warps += g.warps_per_block
-    s.stat[S_DISPATCHED] += 1
+    s.stat[Stat.BLOCKS_DISPATCHED] += 1
     shared[s.block_base + slot, :] = 0
     for b in range(BARRIERS):
         s.bar_arrived[slot, b] = 0
@@ -66,7 +65,7 @@ def dispatch(g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, 
 
 
 @device
-def start_warp(g: Any, s: Any, regs: Any, hazard: Any, local: Any, slot: int, i: int) -> None:
+def start_warp(g: Gpu, s: Sm, regs: Cube, hazard: Cube, local: Cube, slot: int, i: int) -> None:
     """Warp i of the block in `slot`: registers, predicates and local memory zero, one stack entry at the kernel."""
     w = slot * g.warps_per_block + i
     regs[s.warp_base + w, : g.registers, :] = 0

@@ -8,15 +8,12 @@ scoreboard."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     C_UNIT,
     C_WAIT,
     CALENDAR,
     NODES_PER_WARP,
-    S_RETIRED,
     SCOREBOARDS,
     ST_PC,
     W_DONE,
@@ -25,12 +22,14 @@ from binalloc.emulator.state.layout import (
     W_SCOREBOARD,
     WAKE_NODE,
     WHEEL,
+    Stat,
 )
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
-@device
-def set_state(g: Any, s: Any, w: int, state: int) -> None:
+@device(inline=True)
+def set_state(g: Gpu, s: Sm, w: int, state: int) -> None:
     """Move warp slot `w` to another state, census included."""
     sch = w % g.schedulers
     s.census[sch, s.state[w]] -= 1
@@ -38,8 +37,8 @@ def set_state(g: Any, s: Any, w: int, state: int) -> None:
     s.state[w] = state
 
 
-@device
-def arm(g: Any, s: Any, node: int, time: int) -> None:
+@device(inline=True)
+def arm(g: Gpu, s: Sm, node: int, time: int) -> None:
     """Enter calendar node `node` at `time` > now."""
     index = time & (CALENDAR - 1)
     s.node_time[node] = time
@@ -49,8 +48,8 @@ def arm(g: Any, s: Any, node: int, time: int) -> None:
     s.bucket_used[index >> 5] |= 1 << (index & 31)
 
 
-@device
-def guard_until(g: Any, s: Any, w: int, board: int, time: int) -> None:
+@device(inline=True)
+def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
     """Scoreboard `board` of the warp counts one more result, there at `time`: it is busy until the last one came.
 
     The counter itself is not kept: it is zero exactly when the latest of its results has come.
@@ -65,8 +64,8 @@ def guard_until(g: Any, s: Any, w: int, board: int, time: int) -> None:
         arm(g, s, node, s.board_time[w, board])
 
 
-@device
-def make_ready(g: Any, s: Any, program: Any, w: int) -> None:
+@device(inline=True)
+def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp may issue its next instruction now, or waits for scoreboards."""
     pc = s.stack[w, s.sp[w], ST_PC]
     if s.busy[w] & program[pc, C_WAIT]:
@@ -79,8 +78,8 @@ def make_ready(g: Any, s: Any, program: Any, w: int) -> None:
     s.ready_units[sch] |= 1 << unit
 
 
-@device
-def wake_at(g: Any, s: Any, w: int, time: int, state: int) -> None:
+@device(inline=True)
+def wake_at(g: Gpu, s: Sm, w: int, time: int, state: int) -> None:
     """The warp sleeps in `state` until `time` > now."""
     set_state(g, s, w, state)
     s.ready_at[w] = time
@@ -94,7 +93,7 @@ def wake_at(g: Any, s: Any, w: int, time: int, state: int) -> None:
 
 
 @device
-def fire(g: Any, s: Any, program: Any) -> None:
+def fire(g: Gpu, s: Sm, program: Grid) -> None:
     """Everything due this cycle: releases first, then wake-ups, so that a warp waking now sees what came now."""
     now = g.cycle
     index = now & (CALENDAR - 1)
@@ -113,7 +112,7 @@ def fire(g: Any, s: Any, program: Any) -> None:
 
 
 @device
-def fire_bucket(g: Any, s: Any, program: Any, index: int) -> None:
+def fire_bucket(g: Gpu, s: Sm, program: Grid, index: int) -> None:
     """Fire the calendar nodes of this cycle; nodes of a later lap go back."""
     now = g.cycle
     node = s.bucket[index] - 1
@@ -138,7 +137,7 @@ def fire_bucket(g: Any, s: Any, program: Any, index: int) -> None:
 
 
 @device
-def release(g: Any, s: Any, program: Any, w: int, board: int) -> None:
+def release(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
     """A scoreboard's node fires: it is free, unless a later result was counted in the meantime."""
     if s.board_time[w, board] > g.cycle:
         arm(g, s, w * NODES_PER_WARP + board, s.board_time[w, board])
@@ -151,7 +150,7 @@ def release(g: Any, s: Any, program: Any, w: int, board: int) -> None:
 
 
 @device
-def clear_warp(g: Any, s: Any, w: int) -> None:
+def clear_warp(g: Gpu, s: Sm, w: int) -> None:
     """The warp slot is empty."""
     for board in range(SCOREBOARDS):
         s.board_time[w, board] = 0
@@ -159,7 +158,7 @@ def clear_warp(g: Any, s: Any, w: int) -> None:
 
 
 @device
-def retire_warp(g: Any, s: Any, w: int) -> None:
+def retire_warp(g: Gpu, s: Sm, w: int) -> None:
     """The warp has ended and nothing it asked for is outstanding; its block goes when all its warps have."""
     block = s.block_of[w]
     s.gone[w] = 1
@@ -172,13 +171,12 @@ def retire_warp(g: Any, s: Any, w: int) -> None:
     s.block_active[block] = 0
     s.resident -= 1
     s.live_warps -= g.warps_per_block
-    s.stat[S_RETIRED] += 1
+    s.stat[Stat.BLOCKS_RETIRED] += 1
     g.retired += 1
-    g.last_progress = g.cycle
 
 
 @device
-def next_event(g: Any, s: Any) -> int:
+def next_event(g: Gpu, s: Sm) -> int:
     """The next cycle after now at which the wheel or the calendar has something; -1 if neither has."""
     now = g.cycle
     best = -1

@@ -11,16 +11,14 @@ the follower issues one cycle later like after a stall of 1."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.hazards import check_and_mark, waited
 from binalloc.emulator.checks.poison import poison_all
 from binalloc.emulator.checks.races import race_start
-from binalloc.emulator.execute.alu import stage
 from binalloc.emulator.execute.control import branch, call, call_indirect, finish, leave, settle
+from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.warp import warpsync
-from binalloc.emulator.schedulers.policies import pick
+from binalloc.emulator.schedulers.table import pick
 from binalloc.emulator.sm.barriers import arrive, reconsider
 from binalloc.emulator.sm.dispatch import dispatch
 from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
@@ -45,23 +43,8 @@ from binalloc.emulator.state.layout import (
     CT_NONE,
     CT_RETURN,
     CT_WARPSYNC,
-    F_NOT_EXECUTED,
-    F_PC,
     NO_BARRIER,
     NO_CODE,
-    R_BARRIER,
-    R_BRANCH,
-    R_DRAIN,
-    R_NO_PAIR,
-    R_NO_WARP,
-    R_PORT,
-    R_SCOREBOARD,
-    R_STALL,
-    S_DUAL,
-    S_SLOTS,
-    S_THREAD_INSTRS,
-    S_WARP_CYCLES,
-    S_WARP_INSTRS,
     ST_MASK,
     ST_PC,
     UNIT_LSU,
@@ -72,45 +55,45 @@ from binalloc.emulator.state.layout import (
     W_SCOREBOARD,
     W_STALL,
     WHEEL,
+    Fault,
+    Stall,
+    Stat,
 )
 from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 
 @device
-def idle_reason(g: Any, s: Any, sch: int) -> int:
+def idle_reason(g: Gpu, s: Sm, sch: int) -> int:
     """Why the scheduler issues nothing while no warp of its can."""
     if s.census[sch, W_READY]:
-        return R_PORT
+        return Stall.PORT_BUSY
     if s.census[sch, W_STALL]:
-        return R_STALL
+        return Stall.STALL_COUNT
     if s.census[sch, W_BRANCH]:
-        return R_BRANCH
+        return Stall.BRANCH
     if s.census[sch, W_SCOREBOARD]:
-        return R_SCOREBOARD
+        return Stall.SCOREBOARD
     if s.census[sch, W_BARRIER]:
-        return R_BARRIER
+        return Stall.BARRIER
     if s.census[sch, W_DONE]:
-        return R_DRAIN
-    return R_NO_WARP
+        return Stall.BLOCK_DRAIN
+    return Stall.NO_WARP
 
 
 @device
-def advance(s: Any, w: int, pc: int) -> None:
+def advance(s: Sm, w: int, pc: int) -> None:
     """Behind an instruction without control flow."""
     s.stack[w, s.sp[w], ST_PC] = pc + 1
     settle(s, w)
 
 
 @device
-def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask: int) -> None:
+def exec_control(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
     active = s.stack[w, s.sp[w], ST_MASK]
     kind = program[pc, C_CONTROL]
-    if kind > CT_WARPSYNC:
-        if mask:
-            set_fault(g, s, F_NOT_EXECUTED, w, pc, -1, 0, 0, 0)
-        return
     if kind == CT_BRANCH:
         branch(g, s, program, w, pc, active, mask)
         return
@@ -137,10 +120,10 @@ def exec_control(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, mask:
 
 
 @device
-def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, pc: int) -> int:
+def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: int, pc: int) -> int:
     """Take the instruction at `pc` of a ready warp: check hazards and count; returns the lanes that execute it."""
     if program[pc, C_VALID] == NO_CODE:
-        set_fault(g, s, F_PC, w, s.at[w], -1, pc, 0, 0)
+        set_fault(g, s, Fault.PC, w, s.at[w], -1, pc, 0, 0)
         return 0
     s.at[w] = pc
     active = s.stack[w, s.sp[w], ST_MASK]
@@ -152,8 +135,8 @@ def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, 
         s.vclock[w] += program[pc, C_STALL]
     counts[pc] += 1
     s.warp_issued[w] += 1
-    s.stat[S_WARP_INSTRS] += 1
-    s.stat[S_THREAD_INSTRS] += count_bits(mask)
+    s.stat[Stat.WARP_INSTRUCTIONS] += 1
+    s.stat[Stat.THREAD_INSTRUCTIONS] += count_bits(mask)
     unit = program[pc, C_UNIT]
     s.unit_issued[unit] += 1
     s.passes = 1
@@ -163,7 +146,7 @@ def begin_issue(g: Any, s: Any, program: Any, hazard: Any, counts: Any, w: int, 
 
 
 @device
-def end_issue(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, issued: int) -> int:
+def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued: int) -> int:
     """The instruction at `pc` has executed, the `issued`-th of this warp in this cycle: take ports, arm scoreboards.
 
     Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
@@ -190,7 +173,7 @@ def end_issue(g: Any, s: Any, program: Any, regs: Any, w: int, pc: int, issued: 
 
 
 @device
-def end_warp(g: Any, s: Any, program: Any, regs: Any, w: int) -> None:
+def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
     """The warp's stack is empty."""
     set_state(g, s, w, W_DONE)
     reconsider(g, s, program, regs, w)
@@ -199,7 +182,7 @@ def end_warp(g: Any, s: Any, program: Any, regs: Any, w: int) -> None:
 
 
 @device
-def may_pair(g: Any, s: Any, program: Any, w: int, first: int) -> int:
+def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
     """1 if the warp's next instruction can issue in this cycle behind the one at `first`, which had stall 0."""
     if program[first, C_STALL] != 0 or program[first, C_CONTROL] != CT_NONE:
         return 0
@@ -212,8 +195,8 @@ def may_pair(g: Any, s: Any, program: Any, w: int, first: int) -> int:
     return 1 if port_free(g, s, unit) <= g.cycle else 0
 
 
-@device
-def eligible_warps(g: Any, s: Any, sch: int) -> int:
+@device(inline=True)
+def eligible_warps(g: Gpu, s: Sm, sch: int) -> int:
     """The scheduler's warps whose next instruction could issue now."""
     mask = 0
     units = s.ready_units[sch]
@@ -227,8 +210,8 @@ def eligible_warps(g: Any, s: Any, sch: int) -> int:
 
 @device
 def begin_cycle(
-    g: Any, s: Any, program: Any, regs: Any, hazard: Any, shared: Any, local: Any, shadow: Any, shadow_local: Any,
-    races: Any,
+    g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube, shadow: Grid, shadow_local: Grid,
+    races: Cube,
 ) -> None:  # fmt: skip
     """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
     skip(g, s, g.cycle - s.last_time - 1)
@@ -242,11 +225,11 @@ def begin_cycle(
         poison_all(g, s, shadow, shadow_local, slot)
     if CHECKING and slot >= 0 and g.race:
         race_start(g, s, races, slot)
-    s.stat[S_WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
+    s.stat[Stat.WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
 
 
 @device
-def select(g: Any, s: Any, program: Any, sch: int) -> int:
+def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     """The warp slot that the scheduler issues from, taken out of the ready masks; -1 if none can."""
     eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
     if eligible == 0:
@@ -262,19 +245,19 @@ def select(g: Any, s: Any, program: Any, sch: int) -> int:
 
 
 @device
-def account(g: Any, s: Any, sch: int, issued: int) -> None:
+def account(g: Gpu, s: Sm, sch: int, issued: int) -> None:
     """Every slot of the scheduler in this cycle: used, or lost for a reason."""
-    s.stat[S_SLOTS] += issued
+    s.stat[Stat.ISSUE_SLOTS] += issued
     if issued == 0:
         s.stall[reason(g, s, sch) if g.reference else idle_reason(g, s, sch)] += g.issue_width
         return
     if issued > 1:
-        s.stat[S_DUAL] += 1
-    s.stall[R_NO_PAIR] += g.issue_width - issued
+        s.stat[Stat.DUAL_ISSUES] += 1
+    s.stall[Stall.NO_PAIR] += g.issue_width - issued
 
 
 @device
-def end_cycle(g: Any, s: Any) -> None:
+def end_cycle(g: Gpu, s: Sm) -> None:
     """`s.next_time` becomes the next cycle at which the SM has something to do, or -1 if it never has by itself."""
     if g.reference:
         s.next_time = g.cycle + 1 if can_go_on(g, s) else -1
@@ -283,7 +266,7 @@ def end_cycle(g: Any, s: Any) -> None:
 
 
 @device
-def next_time(g: Any, s: Any) -> int:
+def next_time(g: Gpu, s: Sm) -> int:
     """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
     soon = g.cycle + 1
     if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or (g.next_block < g.blocks and s.resident < g.resident_limit):
@@ -302,8 +285,8 @@ def next_time(g: Any, s: Any) -> int:
 
 
 @device
-def skip(g: Any, s: Any, cycles: int) -> None:
+def skip(g: Gpu, s: Sm, cycles: int) -> None:
     """Account for `cycles` cycles in which nothing happens in the SM."""
-    s.stat[S_WARP_CYCLES] += cycles * s.live_warps
+    s.stat[Stat.WARP_CYCLES] += cycles * s.live_warps
     for sch in range(g.schedulers):
         s.stall[idle_reason(g, s, sch)] += cycles * g.issue_width

@@ -5,20 +5,21 @@ many cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import UNITS
+from binalloc.emulator.state.layout import (
+    UNITS,
+)
+from binalloc.emulator.state.records import Gpu, Sm
 
 
-@device
-def port_free(g: Any, s: Any, unit: int) -> int:
+@device(inline=True)
+def port_free(g: Gpu, s: Sm, unit: int) -> int:
     """The time from which the unit can start an instruction."""
     return max(s.port_free[unit], s.port_free[UNITS + g.unit_group[unit]])
 
 
-@device
-def take_port(g: Any, s: Any, unit: int, cycles: int) -> None:
+@device(inline=True)
+def take_port(g: Gpu, s: Sm, unit: int, cycles: int) -> None:
     """Occupy one port of the unit and one of its group from now on.
 
     Occupations of one cycle are only counted, longer ones stand in the port's own entry.
@@ -41,7 +42,7 @@ def take_port(g: Any, s: Any, unit: int, cycles: int) -> None:
 
 
 @device
-def hold_port(s: Any, p: int, ports: int, now: int, cycles: int) -> None:
+def hold_port(s: Sm, p: int, ports: int, now: int, cycles: int) -> None:
     """Occupy a port of set `p` for several cycles."""
     i = 0
     while i < ports - 1 and s.port_until[p, i] > now:
@@ -51,7 +52,7 @@ def hold_port(s: Any, p: int, ports: int, now: int, cycles: int) -> None:
 
 
 @device
-def next_free(s: Any, p: int, ports: int, now: int) -> int:
+def next_free(s: Sm, p: int, ports: int, now: int) -> int:
     """The time from which port set `p` can start an instruction, given what it started up to now."""
     busy = s.port_count[p] if s.port_cycle[p] == now else 0
     first = now + 1

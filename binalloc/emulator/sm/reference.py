@@ -6,21 +6,12 @@ and the stall reasons are found; both must agree on every counter."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.sm.events import retire_warp, set_state
 from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     C_UNIT,
     C_WAIT,
-    R_BARRIER,
-    R_BRANCH,
-    R_DRAIN,
-    R_NO_WARP,
-    R_PORT,
-    R_SCOREBOARD,
-    R_STALL,
     SCOREBOARDS,
     ST_PC,
     W_BARRIER,
@@ -30,11 +21,13 @@ from binalloc.emulator.state.layout import (
     W_READY,
     W_SCOREBOARD,
     W_STALL,
+    Stall,
 )
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 
 
 @device
-def refresh(g: Any, s: Any, program: Any) -> None:
+def refresh(g: Gpu, s: Sm, program: Grid) -> None:
     """Bring scoreboards and warp states up to now."""
     for w in range(g.warp_limit):
         if s.state[w] != W_NONE and not (s.state[w] == W_BARRIER and s.bar_id[w] >= 0):
@@ -55,33 +48,33 @@ def refresh(g: Any, s: Any, program: Any) -> None:
 
 
 @device
-def reason(g: Any, s: Any, sch: int) -> int:
+def reason(g: Gpu, s: Sm, sch: int) -> int:
     """Why the scheduler issues nothing, from its warps' states."""
-    best = R_NO_WARP
+    best = Stall.NO_WARP
     rank = 7
     for w in range(sch, g.warp_limit, g.schedulers):
         state = s.state[w]
-        r = R_NO_WARP
+        r = Stall.NO_WARP
         k = 7
         if state == W_READY:
-            r, k = R_PORT, 0
+            r, k = Stall.PORT_BUSY, 0
         elif state == W_STALL:
-            r, k = R_STALL, 1
+            r, k = Stall.STALL_COUNT, 1
         elif state == W_BRANCH:
-            r, k = R_BRANCH, 2
+            r, k = Stall.BRANCH, 2
         elif state == W_SCOREBOARD:
-            r, k = R_SCOREBOARD, 3
+            r, k = Stall.SCOREBOARD, 3
         elif state == W_BARRIER:
-            r, k = R_BARRIER, 4
+            r, k = Stall.BARRIER, 4
         elif state == W_DONE:
-            r, k = R_DRAIN, 5
+            r, k = Stall.BLOCK_DRAIN, 5
         if k < rank:
             best, rank = r, k
     return best
 
 
 @device
-def resident_warps(g: Any, s: Any) -> int:
+def resident_warps(g: Gpu, s: Sm) -> int:
     """Warps of resident blocks."""
     n = 0
     for w in range(g.warp_limit):
@@ -90,7 +83,7 @@ def resident_warps(g: Any, s: Any) -> int:
 
 
 @device
-def eligible_now(g: Any, s: Any, program: Any, sch: int) -> int:
+def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     """The scheduler's warps whose next instruction could issue now, as a bit mask."""
     eligible = 0
     for w in range(sch, g.warp_limit, g.schedulers):
@@ -102,7 +95,7 @@ def eligible_now(g: Any, s: Any, program: Any, sch: int) -> int:
 
 
 @device
-def can_go_on(g: Any, s: Any) -> int:
+def can_go_on(g: Gpu, s: Sm) -> int:
     """1 if any warp of the SM can ever issue again by itself, or a block can still come."""
     if g.next_block < g.blocks and s.resident < g.resident_limit:
         return 1

@@ -1,5 +1,6 @@
-"""The one table of Loom operations. Decoder, encoder, assembler, disassembler, instruction interface, emulator dispatch
-and the tables of ISA.md are all derived from `OPCODES`; nothing of an opcode is written elsewhere but its semantics.
+"""The one table of Loom operations. Decoder, encoder, assembler, disassembler, instruction interface and the tables of
+ISA.md are all derived from `OPCODES`. What an opcode computes is said once in prose (ISA.md, chapter "Semantics") and
+once as code: a row of `emulator.execute.table`, from which the emulator's dispatch is written, names its function.
 
 Operand signatures are written in a small notation, in the order assembly shows them:
 

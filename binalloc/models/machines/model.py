@@ -15,7 +15,7 @@ from typing import Any
 
 from binalloc.errors import UsageError
 from binalloc.isa.interface.places import MOST_REGISTERS
-from binalloc.isa.timing import UnitLatencies
+from binalloc.isa.timing import UNIT_CLASSES, UnitLatencies
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy
@@ -138,7 +138,7 @@ class Units:
         return ((name, self[name]) for name in UNIT_CLASSES)
 
 
-UNIT_CLASSES = tuple(f.name for f in fields(Units))
+assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
 from binalloc.errors import Hint, UsageError
+from binalloc.isa.timing import UNIT_CLASSES
 from binalloc.models.machines import model
 from binalloc.models.machines.files import list_machines, machine_file
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
-from binalloc.models.machines.model import UNIT_CLASSES, Figure, Machine, PortGroup, Unit, Units
+from binalloc.models.machines.model import Figure, Machine, PortGroup, Unit, Units
 from binalloc.models.machines.occupancy import Rule
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml

@@ -36,10 +36,12 @@ class Extended:
 
     def run(self, *arguments: str) -> str:
         """What `binalloc` prints; it must end well."""
-        script = "from binalloc.cli.main import main; main()"
-        done = subprocess.run(
-            [sys.executable, "-c", script, *arguments], cwd=self.root, capture_output=True, text=True, check=False
-        )
+        return self.python("from binalloc.cli.main import main; main()", *arguments)
+
+    def python(self, script: str, *arguments: str) -> str:
+        """What a script prints that imports the copy."""
+        command = [sys.executable, "-c", script, *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

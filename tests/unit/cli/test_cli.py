@@ -255,10 +255,10 @@ def test_run_shows_counters_that_are_not_zero_and_both_occupancies() -> None:
 
 
 def test_stall_reasons_are_all_explained() -> None:
-    from binalloc.emulator.state.layout import STALL_NAMES
+    from binalloc.emulator.state.layout import Stall
     from binalloc.report.run import _STALLS
 
-    assert tuple(_STALLS) == STALL_NAMES
+    assert tuple(_STALLS) == Stall.names
 
 
 def test_machines_lists_shows_and_answers() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.kits.cli import launch, loom
 from tests.support.kits.extended import Extended
-from tests.support.paths import MACHINES, ROOT
+from tests.support.paths import MACHINES
 
 ALLOCATOR = '''
 """As `best`, with a register left over."""
@@ -106,7 +106,6 @@ ALLOCATORS = "binalloc/transform/allocators"
 POLICIES = "binalloc/pipeline/policies"
 SCHEDULERS = "binalloc/emulator/schedulers"
 OPERATIONS = "binalloc/emulator/execute/table.py"
-HAS_TABLES = (ROOT / OPERATIONS).exists()
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +121,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
         f"{POLICIES}/table.py", "(Exhaustive(), Unified())", "(Exhaustive(), Unified(), SixLess())",
         "from binalloc.pipeline.policies.six_less import SixLess",
     )  # fmt: skip
-    if HAS_TABLES:
-        _add_to_emulator(package)
+    _add_to_emulator(package)
     text = (MACHINES / "gtx680.toml").read_text()
     toy = text.replace('name = "gtx680"', 'name = "toy"').replace("latency = { value = 9,", "latency = { value = 11,")
     package.add_file("binalloc/models/machines/toy.toml", toy)
@@ -167,17 +165,15 @@ def test_a_rewrite_by_all_that_was_added(extended: Extended) -> None:
     assert answer["verified"] is True
 
 
-@pytest.mark.skipif(not HAS_TABLES, reason="operations and schedulers have no tables yet")
 def test_a_run_by_a_scheduler_that_was_added(extended: Extended) -> None:
     assert "lowest" in extended.run("run", "--help")
-    line = ["run", loom("callchain"), *launch("callchain"), "--reference"]
+    line = ["run", loom("callchain"), *launch("callchain"), "--engine", "python", "--reference"]
     found = {name: extended.json(*line, "--scheduler", name) for name in ("lrr", "lowest")}
     assert {name: answer["scheduler"] for name, answer in found.items()} == {"lrr": "lrr", "lowest": "lowest"}
     assert {answer["reference"] for answer in found.values()} == {"same"}
     assert found["lrr"]["cycles"] != found["lowest"]["cycles"]
 
 
-@pytest.mark.skipif(not HAS_TABLES, reason="operations and schedulers have no tables yet")
 def test_an_opcode_that_was_added_is_assembled_scheduled_run_and_rewritten(extended: Extended, tmp_path: Path) -> None:
     source, binary, launched = tmp_path / "k.lasm", str(tmp_path / "k.loom"), tmp_path / "k.toml"
     source.write_text(KERNEL)

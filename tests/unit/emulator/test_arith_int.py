@@ -43,13 +43,12 @@ def cases(count: int, *, seed: int = 1) -> Iterator[tuple[int, int, int, random.
 
 
 def test_iadd3_sums_with_negations_and_carries(ops: Any) -> None:
-    f, plain = ops("iadd3"), ops("iadd3_plain")
+    f = ops("iadd3")
     for a, b, c, rng in cases(3000):
         na, nb, nc, x, p0, p1 = (rng.randrange(2) for _ in range(6))
         t = sum((v ^ M if n else v) for v, n in ((a, na), (b, nb), (c, nc)))
         t += p0 + p1 if x else na + nb + nc
         assert f(a, b, c, na, nb, nc, x, p0, p1) == t
-        assert plain(a, b, c) == a + b + c
 
 
 def test_iadd3_subtraction_carry_means_no_borrow(ops: Any) -> None:
@@ -214,7 +213,6 @@ def test_predicate_operations(ops: Any) -> None:
     for a, b, c, _ in cases(300, seed=10):
         preds, mask = b & 0x7F, c & 0x7F
         assert ops("p2r")(a, preds, mask) == a & ~mask | preds & mask
-        assert ops("r2p")(a, preds, mask) == preds & ~mask | a & mask
 
 
 def shfl_oracle(mode: int, lane: int, b: int, c: int) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from binalloc.frontend.lower.memory import address, parameters
 from binalloc.frontend.lower.memory.parameters import Element
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 
 SPACES = {
     "global": "global",
@@ -358,8 +359,8 @@ def prefetch(ctx: Context, ins: Instruction) -> None:
         address.variable(ctx, given.base, space if space != "generic" else "global")
 
 
-_WINDOWS = {"shared": 0x01000000, "local": 0x02000000}
-_WINDOW_BITS = 24
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
+_WINDOW_BITS = WINDOW_SIZE.bit_length() - 1
 
 
 def cvta(ctx: Context, ins: Instruction) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import engine
 from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.host.staging import check_registers
 from binalloc.emulator.sm.issue import begin_cycle
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.load import check_registers
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, make
 from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Init, InitKind, Launch, Texture, TextureFilter
 from binalloc.models.machines.model import Machine

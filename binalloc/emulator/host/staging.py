@@ -8,11 +8,12 @@ use those)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.view import Ref
@@ -28,18 +29,11 @@ from binalloc.isa.table.opcodes import (
     WIDTH_BYTES,
     WIDTHS,
     Operand,
-    OpSpec,
 )
 from binalloc.isa.timing import by_scoreboard
 from binalloc.isa.validate import validate_layout
 from binalloc.models.machines.model import Machine
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
-_GROUPS = {
-    "integer": L.G_INT, "float32": L.G_F32, "float64": L.G_F64, "conversion": L.G_CONV, "predicate": L.G_PRED,
-    "warp": L.G_WARP, "memory": L.G_MEM, "control": L.G_CONTROL, "paper": L.G_CONTROL,
-}  # fmt: skip
 _FLOAT_GROUPS = ("float32", "float64", "conversion")
 
 
@@ -137,17 +131,6 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
     return claimed or max(most, 1)
 
 
-def group_of(op: OpSpec) -> int:
-    """Which exec function serves the opcode."""
-    if op.name in ("NOP", "S2R", "CS2R"):
-        return L.G_NOP if op.name == "NOP" else L.G_SPECIAL
-    if op.space == "texture":
-        return L.G_TEX
-    if op.name in L.NOT_EXECUTED and not op.control:
-        return L.G_NOT_EXECUTED
-    return L.G_CONTROL if op.control else _GROUPS[op.group]
-
-
 _BLANK = [0] * L.COLUMNS
 for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
     _BLANK[L.FIELD_COLUMNS[_name]] = PT
@@ -161,8 +144,8 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
     latency = machine.units[op.unit].latency
     guarded = by_scoreboard(op.variable, latency)
     row[L.C_VALID] = L.CODE
-    row[L.C_OP] = op.code
-    row[L.C_GROUP] = group_of(op)
+    operation = OPERATIONS[op.name]
+    row[L.C_OP], row[L.C_GROUP], row[L.C_TAINT] = NUMBERS[op.name], operation.group, operation.taint
     row[L.C_UNIT] = unit
     row[L.C_LATENCY] = latency
     row[L.C_VARIABLE] = guarded
@@ -243,9 +226,8 @@ def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constant
 
 def wide_immediate(imm: int, instr: Instr) -> tuple[int, int]:
     """A 32-bit immediate as a 64-bit operand: the high word of an f64; an integer is extended as its type says."""
-    ityp = instr.f.get("ityp")
-    if instr.name == "I2F" and ityp is not None:
-        return imm, (L.FULL if ITYPES[ityp] == "S64" and imm >> 31 else 0)
+    if instr.op.operand["b"].units == "i":
+        return imm, (L.FULL if ITYPES[instr.f["ityp"]] == "S64" and imm >> 31 else 0)
     return 0, imm
 
 
@@ -261,8 +243,8 @@ def stage_memory(row: list[int], instr: Instr) -> None:
     op, f = instr.op, instr.f
     if op.space == "texture":
         return
-    row[L.C_SPACE] = L.SPACES.index(op.space)
-    row[L.C_ACCESS] = L.ACCESSES.index(op.access)
+    row[L.C_SPACE] = L.Space.names.index(op.space)
+    row[L.C_ACCESS] = L.Access.names.index(op.access)
     row[L.C_SPILL] = f.get("spill", 0)
     if "width" in f:
         if f["width"] >= len(WIDTHS):

@@ -1,0 +1,170 @@
+"""Operands of a warp's lanes staged, results written back, for the operations of all groups.
+
+Operands are staged into fixed arrays of the SM record (`a ah b bh c ch`), results are left in `d dh`; the loops over
+lanes have their trip count in the state and no branch on the mask, so that they vectorise. Only write-back looks at
+the mask."""
+
+from __future__ import annotations
+
+from binalloc.emulator.arithmetic.integer import bool_op
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import (
+    C_A_AND,
+    C_A_REG,
+    C_A_UNITS,
+    C_A_XOR,
+    C_B_AND,
+    C_B_HI,
+    C_B_LO,
+    C_B_REG,
+    C_B_UNITS,
+    C_B_XOR,
+    C_C_AND,
+    C_C_HI,
+    C_C_LO,
+    C_C_REG,
+    C_C_UNITS,
+    C_C_XOR,
+    C_PS0_XOR,
+    C_RD,
+    C_RD_UNITS,
+    F_BOP,
+    F_PD0,
+    F_PD1,
+    F_PS0,
+    FULL,
+    PT,
+    RZ,
+)
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
+
+
+@device(inline=True)
+def fill(g: Gpu, target: Words, regs: Cube, row: int, reg: int, value: int, keep: int, flip: int) -> None:
+    """One operand word of every lane: register `reg` of warp `row`, or `value` where reg < 0; then sign modifiers."""
+    if reg >= 0:
+        if keep == FULL and flip == 0:
+            for t in range(g.lanes):
+                target[t] = int(regs[row, reg, t])
+        else:
+            for t in range(g.lanes):
+                target[t] = (int(regs[row, reg, t]) & keep) ^ flip
+    else:
+        word = (value & keep) ^ flip
+        for t in range(g.lanes):
+            target[t] = word
+
+
+@device(inline=True)
+def stage(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> None:
+    """Stage the operands A, B, C of the instruction at `pc`. Sign modifiers of floats act on the highest word."""
+    row = s.warp_base + w
+    units = program[pc, C_A_UNITS]
+    if units == 1:
+        fill(g, s.a, regs, row, program[pc, C_A_REG], 0, program[pc, C_A_AND], program[pc, C_A_XOR])
+    elif units == 2:
+        stage_pair(g, s.a, s.ah, regs, row, program[pc, C_A_REG], 0, 0, program[pc, C_A_AND], program[pc, C_A_XOR])
+    units = program[pc, C_B_UNITS]
+    if units == 1:
+        fill(g, s.b, regs, row, program[pc, C_B_REG], program[pc, C_B_LO], program[pc, C_B_AND], program[pc, C_B_XOR])
+    elif units == 2:
+        stage_pair(
+            g, s.b, s.bh, regs, row, program[pc, C_B_REG], program[pc, C_B_LO], program[pc, C_B_HI],
+            program[pc, C_B_AND], program[pc, C_B_XOR],
+        )  # fmt: skip
+    units = program[pc, C_C_UNITS]
+    if units == 1:
+        fill(g, s.c, regs, row, program[pc, C_C_REG], program[pc, C_C_LO], program[pc, C_C_AND], program[pc, C_C_XOR])
+    elif units == 2:
+        stage_pair(
+            g, s.c, s.ch, regs, row, program[pc, C_C_REG], program[pc, C_C_LO], program[pc, C_C_HI],
+            program[pc, C_C_AND], program[pc, C_C_XOR],
+        )  # fmt: skip
+
+
+@device
+def stage_pair(
+    g: Gpu, low: Words, high: Words, regs: Cube, row: int, reg: int, lo: int, hi: int, keep: int, flip: int
+) -> None:
+    """An operand of two words; RZ stands for a pair of zeros."""
+    fill(g, low, regs, row, reg, lo, FULL, 0)
+    fill(g, high, regs, row, reg + 1 if 0 <= reg < RZ else reg, hi, keep, flip)
+
+
+@device(inline=True)
+def write_word(g: Gpu, source: Words, regs: Cube, row: int, reg: int, mask: int) -> None:
+    """Lanes `mask` of register `reg` take the staged result."""
+    if reg == RZ:
+        return
+    if mask == FULL:
+        for t in range(g.lanes):
+            regs[row, reg, t] = source[t]
+    else:
+        for t in range(g.lanes):
+            take = -((mask >> t) & 1)
+            regs[row, reg, t] = (source[t] & take) | (int(regs[row, reg, t]) & ~take)
+
+
+@device(inline=True)
+def write_back(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """The results `d` (and `dh`) into the destination register or pair."""
+    rd = program[pc, C_RD]
+    row = s.warp_base + w
+    write_word(g, s.d, regs, row, rd, mask)
+    if program[pc, C_RD_UNITS] == 2 and rd != RZ:
+        write_word(g, s.dh, regs, row, rd + 1, mask)
+
+
+@device
+def write_predicate(s: Sm, w: int, p: int, bits: int, mask: int) -> None:
+    """Lanes `mask` of predicate `p` take `bits`."""
+    if p != PT:
+        s.pred[w, p] = (s.pred[w, p] & ~mask) | (bits & mask)
+
+
+@device
+def write_comparison(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, mask: int) -> None:
+    """pd0 = r bop ps0, pd1 = !r bop ps0 for the comparison results `bits`, all lanes at once."""
+    p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
+    bop = program[pc, F_BOP]
+    write_predicate(s, w, program[pc, F_PD0], bool_op(bits, p, bop), mask)
+    write_predicate(s, w, program[pc, F_PD1], bool_op(bits ^ FULL, p, bop), mask)
+
+
+@device
+def carries(g: Gpu, s: Sm, least: int) -> int:
+    """Bit mask of the lanes whose sum in `d` carries at least `least`."""
+    bits = 0
+    for t in range(g.lanes):
+        bits |= (1 if (s.d[t] >> 32) >= least else 0) << t
+    return bits
+
+
+@device
+def finish_sum(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, both: int) -> None:
+    """Sums in `d`: carries into the predicate destinations, then cut to 32 bits."""
+    if program[pc, F_PD0] != PT:
+        write_predicate(s, w, program[pc, F_PD0], carries(g, s, 1), mask)
+    if both and program[pc, F_PD1] != PT:
+        write_predicate(s, w, program[pc, F_PD1], carries(g, s, 2), mask)
+    for t in range(g.lanes):
+        s.d[t] &= FULL
+
+
+@device
+def write_nonzero(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
+    """Whether the words in `d` are not zero, into the predicate destination if there is one."""
+    if program[pc, F_PD0] != PT:
+        bits = 0
+        for t in range(g.lanes):
+            bits |= (1 if s.d[t] != 0 else 0) << t
+        write_predicate(s, w, program[pc, F_PD0], bits, mask)
+
+
+@device
+def lane_predicates(s: Sm, w: int, t: int) -> int:
+    """P0..P6 of lane t as the bits of a word."""
+    bits = 0
+    for p in range(PT):
+        bits |= ((s.pred[w, p] >> t) & 1) << p
+    return bits

@@ -1,0 +1,137 @@
+"""The emulator's table of operations: what each opcode of `isa.table.opcodes` does. One row of it is all that ties an
+opcode to device functions; the functions that tell the opcodes of a group apart are written from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from binalloc.emulator.arithmetic.conversion import f2f, f2i, frnd, i2f
+from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn, fcompare, ffma, ffma_rn, fmnmx, fmul, fmul_rn
+from binalloc.emulator.arithmetic.float64 import dadd, dadd_rn, dcompare, dfma, dfma_rn, dmnmx, dmul, dmul_rn
+from binalloc.emulator.arithmetic.integer import (
+    brev,
+    flo,
+    iabs,
+    iadd3,
+    icompare,
+    imad,
+    imad_hi,
+    imad_wide,
+    imnmx,
+    lea,
+    lea_hi,
+    lop3,
+    mov,
+    p2r,
+    popc,
+    prmt,
+    sel,
+    shf,
+)
+from binalloc.emulator.arithmetic.mufu import mufu
+from binalloc.emulator.execute.operands import (
+    finish_sum,
+    lane_predicates,
+    write_back,
+    write_comparison,
+    write_nonzero,
+)
+from binalloc.emulator.execute.operation import Operation, Result, group_text
+from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
+from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.device import define
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.isa.table.opcodes import BY_NAME
+
+_INT, _F32, _F64, _CONV, _PRED, _WARP, _SPECIAL = (
+    L.G_INT, L.G_F32, L.G_F64, L.G_CONV, L.G_PRED, L.G_WARP, L.G_SPECIAL,
+)  # fmt: skip
+
+_ROWS = (
+    # -- integer; the commonest first
+    Operation("IADD3", _INT, iadd3, "a b c nega negb negc x ps0 ps1", Result.DOUBLE_SUM),
+    Operation("IMAD", _INT, imad, "a b c negc"),
+    Operation("MOV", _INT, mov, "b"),
+    Operation("LOP3", _INT, lop3, "a b c lut", Result.NONZERO),
+    Operation("SHF", _INT, shf, "a b c dir stype hi wrap"),
+    Operation("ISETP", _INT, icompare, "a b icmp u32cmp ex ps1", Result.COMPARISON),
+    Operation("IMAD.WIDE", _INT, imad_wide, "a b c.lo c.hi u32", Result.PAIR),
+    Operation("IMAD.HI", _INT, imad_hi, "a b c u32"),
+    Operation("LEA", _INT, lea, "a b shift nega x ps0", Result.SUM),
+    Operation("LEA.HI", _INT, lea_hi, "a b c shift x ps0", Result.SUM),
+    Operation("SEL", _INT, sel, "a b ps0", taint=L.TAINT_CHOICE),
+    Operation("IMNMX", _INT, imnmx, "a b ps0 u32"),
+    Operation("POPC", _INT, popc, "b"),
+    Operation("FLO", _INT, flo, "b u32 sh"),
+    Operation("BREV", _INT, brev, "b"),
+    Operation("PRMT", _INT, prmt, "a b c prmt"),
+    Operation("IABS", _INT, iabs, "b"),
+    # -- f32
+    Operation("FADD", _F32, fadd, "a b rnd ftz sat", plain=fadd_rn, unless="rnd ftz sat"),
+    Operation("FMUL", _F32, fmul, "a b rnd ftz sat", plain=fmul_rn, unless="rnd ftz sat"),
+    Operation("FFMA", _F32, ffma, "a b c rnd ftz sat", plain=ffma_rn, unless="rnd ftz sat"),
+    Operation("FSETP", _F32, fcompare, "a b fcmp ftz", Result.COMPARISON),
+    Operation("FMNMX", _F32, fmnmx, "a b ps0 ftz"),
+    Operation("MUFU", _F32, mufu, "b func", masked=True),
+    # -- f64
+    Operation("DADD", _F64, dadd, "a.lo a.hi b.lo b.hi rnd", Result.PAIR, plain=dadd_rn, unless="rnd"),
+    Operation("DMUL", _F64, dmul, "a.lo a.hi b.lo b.hi rnd", Result.PAIR, plain=dmul_rn, unless="rnd"),
+    Operation("DFMA", _F64, dfma, "a.lo a.hi b.lo b.hi c.lo c.hi rnd", Result.PAIR, plain=dfma_rn, unless="rnd"),
+    Operation("DMNMX", _F64, dmnmx, "a.lo a.hi b.lo b.hi ps0", Result.PAIR),
+    Operation("DSETP", _F64, dcompare, "a.lo a.hi b.lo b.hi fcmp", Result.COMPARISON),
+    # -- conversions
+    Operation("I2F", _CONV, i2f, "b.lo b.hi ftyp ityp rnd2", Result.PAIR),
+    Operation("F2I", _CONV, f2i, "b.lo b.hi ityp ftyp rnd2 ftz", Result.PAIR),
+    Operation("F2F", _CONV, f2f, "b.lo b.hi ftyp_d ftyp_s rnd2 ftz", Result.PAIR),
+    Operation("FRND", _CONV, frnd, "b.lo b.hi ftyp rnd2 ftz", Result.PAIR),
+    # -- predicates
+    Operation("PLOP3", _PRED, predicate_logic, result=Result.PREDICATES),
+    Operation("P2R", _PRED, p2r, "a preds pmask"),
+    Operation("R2P", _PRED, register_to_predicates, result=Result.PREDICATES),
+    # -- warp
+    Operation("SHFL", _WARP, shuffle, result=Result.WARP, taint=L.TAINT_LANE),
+    Operation("VOTE", _WARP, vote, result=Result.WARP, taint=L.TAINT_ALL),
+    Operation("MATCH", _WARP, match_lanes, result=Result.WARP, taint=L.TAINT_ALL),
+    Operation("S2R", _SPECIAL, read_special, result=Result.WARP),
+    Operation("CS2R", _SPECIAL, read_special, result=Result.WARP),
+    # -- memory: `exec_mem` by the columns space and access, `exec_tex`
+    *(Operation(name, L.G_MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST")),
+    *(Operation(name, L.G_MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),
+    Operation("TEX", L.G_TEX),
+    # -- control: `exec_control` by the kind of control that the table of opcodes gives each
+    *(Operation(name, L.G_CONTROL) for name in ("BRA", "CALL", "CALL.IND", "RET", "EXIT", "BAR", "MEMBAR", "WARPSYNC")),
+    Operation("NOP", L.G_NOP),
+    # -- from the papers, not executed yet
+    *(Operation(name, L.G_NOT_EXECUTED) for name in ("BAR.ALLOC", "BAR.FREE", "RELSSP")),
+)  # fmt: skip
+
+OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}
+assert OPERATIONS.keys() == BY_NAME.keys(), OPERATIONS.keys() ^ BY_NAME.keys()
+
+Group = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
+exec_int: Group
+exec_f32: Group
+exec_f64: Group
+exec_conv: Group
+exec_pred: Group
+exec_warp: Group
+exec_special: Group
+_FUNCTIONS = {
+    "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_conv": _CONV, "exec_pred": _PRED, "exec_warp": _WARP,
+    "exec_special": _SPECIAL,
+}  # fmt: skip
+_CALLED: list[Callable[..., object]] = [finish_sum, lane_predicates, write_back, write_comparison, write_nonzero]
+_CALLED += [function for row in _ROWS for function in (row.function, row.plain) if function is not None]
+for _name, _group in _FUNCTIONS.items():
+    _text = group_text(_name, [row for row in _ROWS if row.group == _group])
+    define(globals(), _name, _text, {function.__name__: function for function in _CALLED})
+
+
+def number_of(name: str) -> int:
+    """What column C_OP says for the opcode called `name`: its place in its group."""
+    row = OPERATIONS[name]
+    return [other.name for other in _ROWS if other.group == row.group].index(name)
+
+
+NUMBERS: dict[str, int] = {name: number_of(name) for name in OPERATIONS}

@@ -1,0 +1,18 @@
+"""Loose round robin: each warp in its turn, those that cannot issue passed over."""
+
+from __future__ import annotations
+
+from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import lowest_bit
+
+
+@device(inline=True)
+def loose_round_robin(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
+    """The next eligible warp after the one that issued last."""
+    above = eligible & -(2 << s.last[sch]) if s.last[sch] >= 0 else eligible
+    return lowest_bit(above if above else eligible)
+
+
+LRR = WarpScheduler("lrr", "each warp in its turn, those that cannot issue passed over", loose_round_robin)

@@ -1,0 +1,65 @@
+"""The arrays beside the records: registers, memories, the staged program."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.emulator.state.layout import (
+    LANES,
+    ROWS,
+)
+from binalloc.emulator.state.records import Cube, Grid, Words
+
+Array = NDArray[Any]
+"""Of whatever type: buffers of a launch, what became of them."""
+
+
+class Arguments(NamedTuple):
+    """The arrays as one argument of device code. Only its entry takes them so and hands on what each function needs:
+    Numba passes a tuple as all of its arrays, taken apart, at every call that is not inlined."""
+
+    program: Grid
+    regs: Cube
+    hazard: Cube
+    global_: Words
+    shared: Grid
+    local: Cube
+    const: Words
+    counts: Words
+    shadow: Grid
+    shadow_local: Grid
+    races: Cube
+
+
+class Memories:
+    """The arrays beside the records, indexed by SM-wide slots (`warp` counts through all SMs simulated).
+
+    program: int64 [word, column]. regs: uint32 [warp, register, lane]. hazard: int64 [warp, row, 8]. global_: uint32
+    words from `global_base`: VARIABLE_BASE where the module has variables, else GLOBAL_BASE. shared: uint32 [block
+    slot, word]. local: uint32 [warp, word, lane]. const: uint32 words. counts: int64 [word], warp instructions
+    executed. Check mode: shadow int64 [block slot, word], 1 = poisoned; shadow_local int64 [warp, word], poisoned
+    lanes. Race mode: races int64 [block slot, place, 40], see `races.py`.
+    """
+
+    def __init__(self, program: NDArray[np.int64]) -> None:
+        self.program = program
+        self.regs: NDArray[np.uint32] = np.zeros((1, 256, LANES), np.uint32)
+        self.hazard: NDArray[np.int64] = np.zeros((1, ROWS, 8), np.int64)
+        self.global_: NDArray[np.uint32] = np.zeros(1, np.uint32)
+        self.shared: NDArray[np.uint32] = np.zeros((1, 1), np.uint32)
+        self.local: NDArray[np.uint32] = np.zeros((1, 1, LANES), np.uint32)
+        self.const: NDArray[np.uint32] = np.zeros(1, np.uint32)
+        self.counts: NDArray[np.int64] = np.zeros(len(program), np.int64)
+        self.shadow: NDArray[np.int64] = np.zeros((1, 1), np.int64)
+        self.shadow_local: NDArray[np.int64] = np.zeros((1, 1), np.int64)
+        self.races: NDArray[np.int64] = np.zeros((1, 1, 1), np.int64)
+
+    def arguments(self) -> Arguments:
+        """As device code takes them."""
+        return Arguments(
+            self.program, self.regs, self.hazard, self.global_, self.shared, self.local, self.const, self.counts,
+            self.shadow, self.shadow_local, self.races,
+        )  # fmt: skip

@@ -1,0 +1,299 @@
+"""The emulator's records, each written once: the class that device code is checked against, the NumPy record of the
+`numba` engine and the plain object of the `python` engine all follow from its annotations.
+
+`Gpu` (in device code `g`) is what the whole device shares: clock, fault, launch shape, machine figures.
+`Sm` (`s`) is one SM. The `numba` engine holds them as records with nested fixed-shape arrays, because Numba
+compiles and runs one record argument far faster than many arrays; the `python` engine as objects with the same
+attributes: a scalar is an int, a one-dimensional array a list, a larger array a NumPy array. Device code cannot tell
+the difference.
+
+All fields are 64-bit signed; times are in core cycles.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Protocol, get_args, get_type_hints, overload
+
+import numpy as np
+
+from binalloc.emulator.state.layout import (
+    ASIDE,
+    BARRIERS,
+    CALENDAR,
+    LANES,
+    MAX_BANKS,
+    MAX_BLOCKS,
+    MAX_BUFFERS,
+    MAX_CACHE_LINES,
+    MAX_CACHE_SETS,
+    MAX_GROUPS,
+    MAX_PORTS,
+    MAX_SCHEDULERS,
+    MAX_TEXTURES,
+    MAX_WARPS,
+    NODES_PER_WARP,
+    REASONS,
+    ROWS,
+    STACK_DEPTH,
+    STATS,
+    TX_COLUMNS,
+    UNITS,
+    WARP_STATES,
+    WHEEL,
+)
+
+
+class Words(Protocol):
+    """An array of one dimension."""
+
+    def __getitem__(self, i: int, /) -> int: ...
+
+    def __setitem__(self, i: int, value: int, /) -> None: ...
+
+
+class Grid(Protocol):
+    """An array of two dimensions; a row of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @overload
+    def __getitem__(self, at: int, /) -> Words: ...
+
+    @overload
+    def __getitem__(self, at: tuple[int, int], /) -> int: ...
+
+    def __setitem__(self, at: tuple[int, int | slice], value: int, /) -> None: ...
+
+
+class Cube(Protocol):
+    """An array of three dimensions; a row of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @overload
+    def __getitem__(self, at: tuple[int, int], /) -> Words: ...
+
+    @overload
+    def __getitem__(self, at: tuple[int, int, int], /) -> int: ...
+
+    def __setitem__(self, at: tuple[int, int | slice, int | slice], value: int, /) -> None: ...
+
+
+class Record:
+    """A record as the `python` engine has it. Subclasses annotate the fields: ints first, then arrays with shapes."""
+
+    def __init__(self) -> None:
+        for name, shape in shapes(type(self)).items():
+            value = 0 if shape == () else [0] * shape[0] if len(shape) == 1 else np.zeros(shape, np.int64)
+            setattr(self, name, value)
+
+
+def shapes(kind: type[Record]) -> dict[str, tuple[int, ...]]:
+    """The fields of a record and their shapes, () for an int."""
+    return {name: get_args(hint)[1:] for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+
+def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
+    """A record as the `numba` engine has it."""
+    return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
+
+
+class Gpu(Record):
+    """What the whole device shares."""
+
+    # clock and end of run
+    cycle: int
+    reference: int
+    # the first fault: code, SM, warp slot, word address, lane, details
+    fault: int
+    fault_sm: int
+    fault_warp: int
+    fault_pc: int
+    fault_lane: int
+    fault_a: int
+    fault_b: int
+    fault_c: int
+    # switches
+    hazards: int
+    check: int
+    race: int
+    race_shift: int
+    # launch
+    ntid_x: int
+    ntid_y: int
+    ntid_z: int
+    nctaid_x: int
+    nctaid_y: int
+    nctaid_z: int
+    threads: int
+    warps_per_block: int
+    blocks: int
+    next_block: int
+    retired: int
+    entry: int
+    code_words: int
+    registers: int
+    dynamic_shared: int
+    user_shared: int
+    slot_base: int
+    slot_bytes: int
+    shared_total: int
+    local_user: int
+    local_total: int
+    local_stack: int
+    # machine
+    lanes: int
+    sms: int
+    nsm_reported: int
+    schedulers: int
+    issue_width: int
+    policy: int
+    resident_limit: int
+    warp_limit: int
+    shared_latency: int
+    shared_atomic_latency: int
+    shared_banks: int
+    l1_latency: int
+    l1_sets: int
+    l1_ways: int
+    l1_local: int
+    l1_global: int
+    memory_latency: int
+    memory_atomic_latency: int
+    const_latency: int
+    sector_bytes: int
+    sector_cost: int
+    line_bytes: int
+    sector_shift: int
+    line_shift: int
+    line_sectors: int
+    # bandwidth model: next free time of the memory bus, in 2^-FRACTION cycles
+    memory_free: int
+    memory_sectors: int
+    buffers: int
+    # address of the first word of the array that holds global memory
+    global_base: int
+    textures: int
+
+    unit_ports: Annotated[Words, UNITS]
+    unit_interval: Annotated[Words, UNITS]
+    unit_latency: Annotated[Words, UNITS]
+    unit_group: Annotated[Words, UNITS]
+    group_ports: Annotated[Words, MAX_GROUPS]
+    buffer_start: Annotated[Words, MAX_BUFFERS]
+    buffer_end: Annotated[Words, MAX_BUFFERS]
+    const_start: Annotated[Words, 32]
+    const_size: Annotated[Words, 32]
+    texture: Annotated[Grid, MAX_TEXTURES, TX_COLUMNS]
+    clear_read: Annotated[Words, 64]
+
+
+class Sm(Record):
+    """One SM."""
+
+    id: int
+    warp_base: int
+    block_base: int
+    next_time: int
+    last_time: int
+    resident: int
+    live_warps: int
+    stamp: int
+    wheel_used: int
+    # results of the instruction being executed: LSU passes, time its result is there, time its sources are read
+    passes: int
+    done_at: int
+    waits: int
+    # poison of the sources and of the guard of the instruction being executed
+    taint: int
+    taint_guard: int
+
+    # staged operands (low and high words), results, memory addresses
+    a: Annotated[Words, LANES]
+    ah: Annotated[Words, LANES]
+    b: Annotated[Words, LANES]
+    bh: Annotated[Words, LANES]
+    c: Annotated[Words, LANES]
+    ch: Annotated[Words, LANES]
+    d: Annotated[Words, LANES]
+    dh: Annotated[Words, LANES]
+    addr: Annotated[Words, LANES]
+    seen: Annotated[Words, LANES]
+    seen_count: Annotated[Words, LANES]
+    bank_count: Annotated[Words, MAX_BANKS]
+    bank_words: Annotated[Grid, MAX_BANKS, LANES]
+    # warps; `at` is the word of the instruction that the warp issued last
+    state: Annotated[Words, MAX_WARPS]
+    at: Annotated[Words, MAX_WARPS]
+    sp: Annotated[Words, MAX_WARPS]
+    stack: Annotated[Cube, MAX_WARPS, STACK_DEPTH, 4]
+    live: Annotated[Words, MAX_WARPS]
+    pred: Annotated[Grid, MAX_WARPS, 8]
+    vclock: Annotated[Words, MAX_WARPS]
+    ready_at: Annotated[Words, MAX_WARPS]
+    block_of: Annotated[Words, MAX_WARPS]
+    in_block: Annotated[Words, MAX_WARPS]
+    gone: Annotated[Words, MAX_WARPS]
+    warp_issued: Annotated[Words, MAX_WARPS]
+    bar_id: Annotated[Words, MAX_WARPS]
+    bar_pc: Annotated[Words, MAX_WARPS]
+    bar_lanes: Annotated[Words, MAX_WARPS]
+    # scoreboards: busy bits, and when the last of the counted results arrives
+    busy: Annotated[Words, MAX_WARPS]
+    board_time: Annotated[Grid, MAX_WARPS, 8]
+    # pending lists of the hazard table
+    var_count: Annotated[Words, MAX_WARPS]
+    var_list: Annotated[Grid, MAX_WARPS, ROWS]
+    read_count: Annotated[Words, MAX_WARPS]
+    read_list: Annotated[Grid, MAX_WARPS, ROWS]
+    read_any: Annotated[Words, MAX_WARPS]
+    var_any: Annotated[Words, MAX_WARPS]
+    aside_count: Annotated[Words, MAX_WARPS]
+    aside: Annotated[Cube, MAX_WARPS, ASIDE, 4]
+    # poison: lanes per register and predicate; vector clocks of warps and barriers (race mode)
+    poison: Annotated[Grid, MAX_WARPS, ROWS]
+    clock: Annotated[Grid, MAX_WARPS, LANES]
+    bar_clock: Annotated[Cube, MAX_BLOCKS, BARRIERS, LANES]
+    # blocks
+    block_active: Annotated[Words, MAX_BLOCKS]
+    block_id: Annotated[Words, MAX_BLOCKS]
+    block_warps: Annotated[Words, MAX_BLOCKS]
+    bar_arrived: Annotated[Grid, MAX_BLOCKS, BARRIERS]
+    bar_expected: Annotated[Grid, MAX_BLOCKS, BARRIERS]
+    bar_kind: Annotated[Grid, MAX_BLOCKS, BARRIERS]
+    bar_popc: Annotated[Grid, MAX_BLOCKS, BARRIERS]
+    bar_and: Annotated[Grid, MAX_BLOCKS, BARRIERS]
+    bar_or: Annotated[Grid, MAX_BLOCKS, BARRIERS]
+    # schedulers
+    ready: Annotated[Grid, MAX_SCHEDULERS, UNITS]
+    ready_units: Annotated[Words, MAX_SCHEDULERS]
+    census: Annotated[Grid, MAX_SCHEDULERS, WARP_STATES]
+    last: Annotated[Words, MAX_SCHEDULERS]
+    wheel: Annotated[Grid, WHEEL, MAX_SCHEDULERS]
+    # ports of units, then of groups: free from, ends of long occupations and their latest, starts this cycle
+    port_free: Annotated[Words, UNITS + MAX_GROUPS]
+    port_until: Annotated[Grid, UNITS + MAX_GROUPS, MAX_PORTS]
+    port_long: Annotated[Words, UNITS + MAX_GROUPS]
+    port_count: Annotated[Words, UNITS + MAX_GROUPS]
+    port_cycle: Annotated[Words, UNITS + MAX_GROUPS]
+    # calendar queue
+    bucket: Annotated[Words, CALENDAR]
+    bucket_used: Annotated[Words, CALENDAR // 32]
+    node_next: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
+    node_time: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
+    node_armed: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
+    # L1: tag (line number + 1, 0 = empty), age, dirty, valid words, time the line arrives
+    l1_tag: Annotated[Words, MAX_CACHE_LINES]
+    l1_age: Annotated[Words, MAX_CACHE_LINES]
+    l1_dirty: Annotated[Words, MAX_CACHE_LINES]
+    l1_valid: Annotated[Words, MAX_CACHE_LINES]
+    l1_arrives: Annotated[Words, MAX_CACHE_LINES]
+    # statistics
+    stat: Annotated[Words, STATS]
+    stall: Annotated[Words, REASONS]
+    unit_issued: Annotated[Words, UNITS]
+
+
+assert MAX_CACHE_SETS <= MAX_CACHE_LINES

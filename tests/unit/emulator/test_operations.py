@@ -1,0 +1,72 @@
+"""The emulator's table of operations, and the device functions written from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn
+from binalloc.emulator.arithmetic.integer import icompare, popc
+from binalloc.emulator.execute.operation import Operation, Result, group_text
+from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.device import GENERATED, define
+from binalloc.isa.table.opcodes import BY_NAME
+
+
+def test_every_opcode_has_a_row_and_a_number_of_its_own_in_its_group() -> None:
+    assert OPERATIONS.keys() == BY_NAME.keys()
+    places = [(row.group, NUMBERS[name]) for name, row in OPERATIONS.items()]
+    assert len(set(places)) == len(places)
+
+
+def test_arithmetic_reads_every_modifier_that_its_opcode_has() -> None:
+    read_elsewhere = {("IMAD", "u32"), ("ISETP", "bop"), ("FSETP", "bop"), ("DSETP", "bop")}  # the low word is the same
+    for name, row in OPERATIONS.items():
+        if row.arguments:
+            missing = set(BY_NAME[name].modifiers) - set(row.arguments.split())
+            assert {(name, m) for m in missing} <= read_elsewhere, name
+
+
+def lines(row: Operation) -> list[str]:
+    """What the text says of one operation."""
+    return group_text("f", [row]).splitlines()[3:-1]
+
+
+def test_a_scalar_function_becomes_a_loop_over_the_lanes() -> None:
+    assert lines(Operation("X", 0, popc, "b sh")) == [
+        f"        f_sh = program[pc, {L.FIELD_COLUMNS['sh']}]",
+        "        for t in range(g.lanes):",
+        "            s.d[t] = popc(s.b[t], f_sh)",
+    ]
+
+
+def test_a_comparison_collects_bits_and_writes_no_register() -> None:
+    text = lines(Operation("X", 0, icompare, "a b ps1", Result.COMPARISON))
+    assert "            bits |= int(icompare(s.a[t], s.b[t], (ps1 >> t) & 1)) << t" in text
+    assert [line.strip() for line in text[-2:]] == ["write_comparison(g, s, program, w, pc, bits, mask)", "return"]
+
+
+def test_the_plain_function_serves_where_the_named_fields_are_zero() -> None:
+    text = lines(Operation("X", 0, fadd, "a b rnd ftz", plain=fadd_rn, unless="rnd ftz"))
+    assert [line.strip() for line in text[2:]] == [
+        "if f_rnd == 0 and f_ftz == 0:", "for t in range(g.lanes):", "s.d[t] = fadd_rn(s.a[t], s.b[t])",
+        "else:", "for t in range(g.lanes):", "s.d[t] = fadd(s.a[t], s.b[t], f_rnd, f_ftz)",
+    ]  # fmt: skip
+
+
+def test_a_misspelt_argument_is_noticed_at_import() -> None:
+    with pytest.raises(KeyError, match="rn"):
+        group_text("f", [Operation("X", 0, popc, "b rn")])
+
+
+def test_a_function_made_from_a_text_is_known_with_it() -> None:
+    space = {"__name__": "made"}
+    try:
+        define(space, "twice", "def twice(x):\n    return once(x) + once(x)\n", {"once": lambda x: x})
+        assert space["twice"](21) == 42  # type: ignore[operator]
+        assert GENERATED["made.twice"].startswith("def twice")
+    finally:
+        GENERATED.pop("made.twice", None)
+        from binalloc.emulator.state.device import REGISTRY
+
+        REGISTRY.pop("made.twice", None)

@@ -1,0 +1,37 @@
+"""The emulator's records and enumerations: what follows from their one definition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from binalloc.emulator.host.engine import _ints
+from binalloc.emulator.state.codes import Codes
+from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_DEPTH, STATS, Stat
+from binalloc.emulator.state.records import Gpu, Sm, dtype_of, shapes
+
+
+class Colour(Codes):
+    RED: int
+    GREEN_BLUE: int
+
+
+def test_members_are_numbered_and_named_in_their_order() -> None:
+    assert (Colour.RED, Colour.GREEN_BLUE) == (0, 1)
+    assert type(Colour.RED) is int
+    assert Colour.names == ("red", "green_blue")
+    assert (_ints(Colour).RED, _ints(Colour).GREEN_BLUE) == (0, 1)
+    assert len(Stat.names) == STATS
+    assert Stat.names[Stat.TEXTURE_FETCHES] == "texture_fetches"
+
+
+def test_both_forms_of_a_record_have_the_fields_of_its_class() -> None:
+    for kind in (Gpu, Sm):
+        dtype, plain = dtype_of(kind), kind()
+        assert dtype.names == tuple(shapes(kind))
+        for name, shape in shapes(kind).items():
+            assert dtype[name].shape == shape
+            assert dtype[name].base == np.int64
+            assert np.shape(getattr(plain, name)) == shape
+    assert shapes(Sm)["stack"] == (MAX_WARPS, STACK_DEPTH, 4)
+    assert shapes(Sm)["a"] == (LANES,)
+    assert shapes(Gpu)["cycle"] == ()

@@ -1,0 +1,81 @@
+"""Warp schedulers: the table, and that a row more is all that the compiled choice needs (the command line: test_extending)."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.emulator.host.engine import source_hash
+from binalloc.emulator.schedulers.loose_round_robin import LRR
+from binalloc.emulator.schedulers.table import DEFAULT, SCHEDULERS, pick, pick_text, policy_number
+from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.errors import UsageError
+from tests.support.kits.extended import Extended
+
+YOUNGEST = '''
+"""The youngest warp first."""
+
+from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def youngest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
+    i = 0
+    while eligible >> (i + 1):
+        i += 1
+    return i
+
+
+YOUNGEST = WarpScheduler("youngest", "the warp in the highest slot", youngest)
+'''
+COMPILED = """
+import numpy as np
+from binalloc.emulator.host.engine import build, source_hash
+from binalloc.emulator.state.records import Gpu, Sm, dtype_of
+pick = build("binalloc.emulator.schedulers.table.pick", cache=False)
+g, s = np.zeros(1, dtype_of(Gpu)), np.zeros(1, dtype_of(Sm))
+s["last"][:] = -1
+for g["policy"][0] in (0, 1):
+    print(pick(g[0], s[0], 0, 0b101100))
+print(source_hash())
+"""
+
+
+def test_the_table_names_what_exists() -> None:
+    assert DEFAULT == "lrr"
+    assert [policy_number(name) for name in SCHEDULERS] == list(range(len(SCHEDULERS)))
+    assert all(name == scheduler.name for name, scheduler in SCHEDULERS.items())
+    with pytest.raises(UsageError, match=r"no such warp scheduler.*expected lrr"):
+        policy_number("nosuch")
+
+
+def test_the_choice_follows_from_the_rows() -> None:
+    assert pick_text([LRR]).splitlines()[1:] == ["    return _pick0(g, s, sch, eligible)"]
+    assert pick_text([LRR, LRR, LRR]).splitlines()[3:] == [
+        "    if g.policy == 1:", "        return _pick1(g, s, sch, eligible)", "    return _pick2(g, s, sch, eligible)",
+    ]  # fmt: skip
+
+
+def test_round_robin_goes_on_behind_the_last_and_begins_again() -> None:
+    g, s = Gpu(), Sm()
+    for last, chosen in ((-1, 2), (1, 2), (2, 3), (3, 5), (5, 2)):
+        s.last[0] = last
+        assert pick(g, s, 0, 0b101100) == chosen
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
+    """A copy of the package with one more scheduler: a file and a row."""
+    copy = Extended(tmp_path_factory.mktemp("extended"))
+    room = "binalloc/emulator/schedulers"
+    copy.add_file(f"{room}/youngest.py", YOUNGEST)
+    imported = "from binalloc.emulator.schedulers.youngest import YOUNGEST"
+    copy.add_row(f"{room}/table.py", "for s in (LRR,)", "for s in (LRR, YOUNGEST)", imported)
+    return copy
+
+
+def test_the_compiled_choice_has_it_too_and_is_kept_apart(extended: Extended) -> None:
+    first, second, key = extended.python(COMPILED).split()
+    assert (first, second) == ("2", "5")
+    assert key != source_hash()
