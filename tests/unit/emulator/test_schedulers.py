@@ -1,4 +1,4 @@
-"""Warp schedulers: the table, and that a row more is all that the compiled choice needs (the command line: test_extending)."""
+"""Warp schedulers: the table, and that a row more is all the compiled choice needs (command line: test_extending)."""
 
 from __future__ import annotations
 
