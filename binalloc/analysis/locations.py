@@ -14,7 +14,6 @@ PRED_BASE = 256
 LOCAL_BASE = 264
 REG_MASK = (1 << 255) - 1
 PRED_MASK = 0x7F << PRED_BASE
-BELOW_LOCAL_MASK = (1 << LOCAL_BASE) - 1
 
 
 def location(file: str, index: int) -> int:

@@ -14,9 +14,9 @@ from binalloc.models.allocation.placement import (
     PlacementGroup,
     PlacementProblem,
     cost_of,
-    exhaustive,
     violations,
 )
+from tests.support.oracles.placement import exhaustive
 
 
 def random_problem(seed: int) -> PlacementProblem:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.slot_colouring import colour_slots, is_chordal, search_order
+from binalloc.models.allocation.slot_colouring import colour_slots, search_order
 from binalloc.models.allocation.slots import (
     PRIORITIES,
     CallSite,
@@ -19,6 +19,7 @@ from binalloc.models.allocation.slots import (
     plan_slots,
     prune,
 )
+from tests.support.oracles.chordal import is_chordal
 
 NAMES = ("kernel", "f", "g", "h")
 

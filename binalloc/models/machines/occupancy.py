@@ -267,23 +267,6 @@ def shared_bytes_for_blocks(
     return None
 
 
-def feasible_blocks(
-    target: str | OccupancyModel,
-    threads: int,
-    shared_bytes: int = 0,
-    registers: int = 0,
-    cache_config: str = "none",
-    carveout: int | None = None,
-) -> list[int]:
-    """Every number of resident blocks (ascending, from 1) open to a kernel that cannot do with fewer resources.
-
-    `shared_bytes` is what the user's code takes and `registers` the fewest with which the kernel can be compiled.
-    Empty where not even one block fits. Raises UsageError as `occupancy` does.
-    """
-    most = model_of(target).occupancy(registers, shared_bytes, threads, cache_config, carveout).blocks_per_sm
-    return list(range(1, most + 1))
-
-
 def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
     """`result` as plain JSON values; a limit that does not bind is null."""
     return {

@@ -20,9 +20,20 @@ from binalloc.isa.instruction import (
     make,
 )
 from binalloc.isa.table.fields import FIELDS, RZ
-from binalloc.isa.table.opcodes import MODIFIERS, WIDTH_BYTES
-from binalloc.isa.table.rules import Shape, shapes
+from binalloc.isa.table.opcodes import MODIFIERS, OPCODES, WIDTH_BYTES
+from binalloc.isa.table.rules import Shape, shape
 from binalloc.isa.validate import fill_resources
+
+
+def shapes() -> list[Shape]:
+    """Every shape of the ISA, in opcode order."""
+    out = []
+    for code in sorted(OPCODES):
+        op = OPCODES[code]
+        flags = range(4) if "lane" in op.operand else range(1)
+        out += [shape(code, form, flag) for form in op.forms for flag in flags]
+    return out
+
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]
 

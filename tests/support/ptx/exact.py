@@ -159,15 +159,6 @@ def sqrt(a: int, f: Format, mode: str) -> int:
     return pack(0, root << 1 | sticky, (e - extra) // 2 - 1, f, mode)
 
 
-def to_integral(a: int, f: Format, mode: str) -> int | None:
-    """The integer that a rounds to, or None for NaN and infinities."""
-    if is_nan(a, f) or is_inf(a, f):
-        return None
-    sign, m, e = unpack(a, f)
-    magnitude = round_bits(sign, m, -e, mode)
-    return -magnitude if sign else magnitude
-
-
 def from_integer(value: int, f: Format, mode: str) -> int:
     return pack(int(value < 0), abs(value), 0, f, mode)
 

@@ -402,7 +402,7 @@ try:
     main(sys.argv[1:])
 except SystemExit as e:
     assert e.code == 0, e.code
-print(*sorted({m.split('.')[0] for m in sys.modules} & {'numba', 'ortools', 'networkx', 'construct', 'numpy', 'rich'}))
+print(*sorted({m.split('.')[0] for m in sys.modules} & {'numba', 'ortools', 'networkx', 'construct', 'numpy'}))
 """
     assert _python("-c", program, "--help").stdout.splitlines()[-1] == ""
     out = str(tmp_path / "x.loom")

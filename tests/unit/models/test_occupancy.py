@@ -13,7 +13,6 @@ from binalloc.errors import UsageError
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.occupancy import (
     CACHE_CONFIGS,
-    feasible_blocks,
     model_of,
     occupancy,
     occupancy_to_dict,
@@ -288,12 +287,6 @@ def test_what_the_inverse_gives_respects_the_register_limit_and_what_binds_elsew
         registers_for_blocks("3.0", 256, 0, 0)
     with pytest.raises(UsageError):
         shared_bytes_for_blocks("4.0", 256, 0, 1)
-
-
-def test_feasible_blocks_ends_at_the_occupancy_of_the_least_resources() -> None:
-    assert feasible_blocks("3.0", 256, shared_bytes=4096, registers=20) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert feasible_blocks(load_machine("c2075"), 256, shared_bytes=20000, registers=20) == [1, 2]
-    assert feasible_blocks("3.0", 256, shared_bytes=50000) == []
 
 
 def test_limits_are_consistent_and_carry_sources() -> None:
