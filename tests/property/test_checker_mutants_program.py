@@ -30,7 +30,7 @@ from tests.support.kits.wide_cases import MACHINE, Buffers, emulate
 from tests.support.pairs.mutants import Mutant
 from tests.support.pairs.mutants_flow import flow_mutants
 from tests.support.pairs.mutants_program import program_mutants
-from tests.support.pairs.text import identity
+from tests.support.programs.builder import identity
 from tests.support.programs.wide import wide_program
 
 PER_KIND = 2

@@ -1,4 +1,4 @@
-"""Small random programs, and a plain rewriter that moves their values about at random, for tests of the checker.
+"""Pairs by seed: small random programs, and a plain rewriter that moves their values about at random.
 
 `random_original` makes a kernel with loops, divergence, guards, calls, pairs, quads, predicates and fixed local words.
 `random_rewrite` gives every aligned quad of registers and every predicate a new home: another register, slot rows, or
@@ -11,22 +11,25 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, make
+from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, make
 from binalloc.isa.interface.view import PRED, REG, Ref, links, relink, view
 from binalloc.isa.validate import highest_register
+from tests.support.programs.builder import ALWAYS, Code, Guard, module_of
+from tests.support.programs.calls import Calls, calls_of, link
 
+KERNEL = "k"
 QUADS = 5
 CONSTANTS = 4 * QUADS  # the quad above the others: each of its registers is defined once, by a constant
 REGISTERS = CONSTANTS + 4
 PREDICATES = 4
 
 
-@dataclass
 class _Maker:
-    rng: random.Random
-    callees: list[str]
-    instrs: list[Instr] = field(default_factory=list)
-    calls: list[tuple[int, str]] = field(default_factory=list)
+    """Draws the code of one function. callees: functions that it may call."""
+
+    def __init__(self, rng: random.Random, name: str, callees: list[str]) -> None:
+        self.rng, self.callees = rng, callees
+        self.code = Code(name, kernel=name == KERNEL)
 
     def reg(self, units: int = 1) -> int:
         return self.rng.randrange(0, 4 * QUADS, units)
@@ -34,12 +37,11 @@ class _Maker:
     def use(self) -> int:
         return self.rng.randrange(REGISTERS) if self.rng.random() < 0.3 else self.reg()
 
-    def guard(self) -> tuple[int, bool]:
-        return (self.rng.randrange(PREDICATES), self.rng.random() < 0.5) if self.rng.random() < 0.25 else (7, False)
+    def guard(self) -> Guard:
+        return (self.rng.randrange(PREDICATES), self.rng.random() < 0.5) if self.rng.random() < 0.25 else ALWAYS
 
-    def emit(self, name: str, guard: tuple[int, bool] = (7, False), **fields: int) -> int:
-        self.instrs.append(make(name, guard=guard, **fields))
-        return len(self.instrs) - 1
+    def emit(self, name: str, guard: Guard = ALWAYS, **fields: int) -> None:
+        self.code.emit(name, guard, **fields)
 
     def operation(self) -> None:
         r, g = self.rng, self.guard()
@@ -75,36 +77,36 @@ class _Maker:
             elif depth and kind < 0.26:
                 self.diamond(depth - 1)
             elif self.callees and kind < 0.34:
-                self.calls.append((self.emit("CALL", self.guard()), self.rng.choice(self.callees)))
+                guard = self.guard()
+                self.code.call(self.rng.choice(self.callees), guard)
             else:
                 self.operation()
 
     def loop(self, depth: int) -> None:
-        top = len(self.instrs)
+        code, (top, out) = self.code, (self.code.new_label(), self.code.new_label())
+        code.label(top)
         self.statements(depth, self.rng.randrange(1, 5))
-        at = self.emit("BRA", (self.rng.randrange(PREDICATES), False), diverges=1)
-        self.instrs[at] = self.instrs[at].replace(target=top - at - 1, reconv=0)
+        code.bra(top, out, (self.rng.randrange(PREDICATES), False))
+        code.label(out)
 
     def diamond(self, depth: int) -> None:
-        at = self.emit("BRA", (self.rng.randrange(PREDICATES), self.rng.random() < 0.5), diverges=1)
+        code, (middle, end) = self.code, (self.code.new_label(), self.code.new_label())
+        code.bra(middle, end, (self.rng.randrange(PREDICATES), self.rng.random() < 0.5))
         self.statements(depth, self.rng.randrange(0, 4))
-        over = self.emit("BRA")
-        middle = len(self.instrs)
+        code.bra(end)
+        code.label(middle)
         self.statements(depth, self.rng.randrange(0, 4))
-        end = len(self.instrs)
-        self.instrs[at] = self.instrs[at].replace(target=middle - at - 1, reconv=end - at - 1)
-        self.instrs[over] = self.instrs[over].replace(target=end - over - 1)
+        code.label(end)
 
 
 def random_original(seed: int, size: int = 12) -> Module:
     """A kernel `k` and up to three functions, each calling only later ones; everything is initialised first."""
     rng = random.Random(seed)
-    names = ["k", *(f"f{i}" for i in range(rng.randrange(4)))]
-    module = Module()
-    calls = {}
+    names = [KERNEL, *(f"f{i}" for i in range(rng.randrange(4)))]
+    codes = []
     for i, name in enumerate(names):
-        maker = _Maker(rng, names[i + 1 :])
-        if name == "k":
+        maker = _Maker(rng, name, names[i + 1 :])
+        if name == KERNEL:
             for r in range(REGISTERS):
                 maker.emit("MOV", rd=r, form=2, cbank=0, coff=4 * r)
             for p in range(PREDICATES):
@@ -112,25 +114,14 @@ def random_original(seed: int, size: int = 12) -> Module:
             for word in range(4):
                 maker.emit("STL", rb=word, moff=4 * word, width=4)
         maker.statements(2, size)
-        if name == "k":
+        if name == KERNEL:
             for quad in range(QUADS):
                 maker.emit("STG", ra=0, rb=4 * quad, width=6)
-        maker.emit("EXIT" if name == "k" else "RET")
-        info = FunctionInfo("kernel" if name == "k" else "function", registers=REGISTERS, local_bytes=16)
-        info.params = [Param("p", 0, 4 * REGISTERS)] if info.is_kernel else []
-        module.functions.append(Function(name, maker.instrs, info))
-        calls[name] = maker.calls
-    link(module, calls)
-    return module
-
-
-def link(module: Module, calls: dict[str, list[tuple[int, str]]]) -> None:
-    """Lay the functions out and point their calls at their callees."""
-    module.layout()
-    for fn in module.functions:
-        for at, callee in calls[fn.name]:
-            target = module.function(callee).address - fn.address - at - 1
-            fn.instrs[at] = fn.instrs[at].replace(target=target)
+        maker.emit("EXIT" if name == KERNEL else "RET")
+        maker.code.head = [f".registers {REGISTERS}", ".local_bytes 16"]
+        maker.code.head += [f".param p {4 * REGISTERS} 0"] * maker.code.kernel
+        codes.append(maker.code)
+    return module_of(*codes)
 
 
 @dataclass
@@ -277,8 +268,8 @@ class _Rewriter:
         if mask:
             out.append((make("R2P", ra=self.h.bits, pmask=mask), -1))
 
-    def finish(self, name: str, info: FunctionInfo, prologue: list[Instr]) -> tuple[Function, list[int]]:
-        """The function, and where each old word's code starts."""
+    def finish(self, name: str, info: FunctionInfo, prologue: list[Instr]) -> Function:
+        """The function, its branches pointing at the code of the words that they pointed at."""
         starts = []
         total = len(prologue)
         for piece in self.pieces:
@@ -293,7 +284,7 @@ class _Rewriter:
                     instr = relink(instr, {f: starts[i + 1 + v] - here - 1 for f, v in links(instr).items()})
                 instrs.append(instr)
                 origin.append(k)
-        return Function(name, instrs, info, origin=Origin(name, origin)), starts
+        return Function(name, instrs, info, origin=Origin(name, origin))
 
 
 def _spill_end(instr: Instr) -> int:
@@ -309,10 +300,10 @@ def random_rewrite(original: Module, seed: int) -> Module:
     kernel = original.function("k")
     constants = {i.f["rd"]: i for i in kernel.instrs[:REGISTERS]}
     out = Module()
-    calls: dict[str, list[tuple[int, str]]] = {}
+    calls: Calls = {}
     for fn in original.functions:
-        callees = {i: original.callee(fn, i) for i, x in enumerate(fn.instrs) if x.op.control == "call"}
-        steps = {i: shifts[c.name] - shifts[fn.name] for i, c in callees.items() if c is not None}
+        callees = calls_of(original)[fn.name]
+        steps = {at: shifts[callee] - shifts[fn.name] for at, callee in callees.items()}
         rewriter = _Rewriter(fn, h, shifts[fn.name])
         for i in range(len(fn.instrs)):
             rewriter.word(i, constants, steps)
@@ -321,16 +312,11 @@ def random_rewrite(original: Module, seed: int) -> Module:
             prologue.append(make("MOV", rd=h.bits, form=1, imm=0))
         info = FunctionInfo(fn.info.kind, h.registers, local_bytes=16, params=fn.info.params)
         info.slot_bytes, info.slot_pointer = 128 * 4 * len(h.slots) if fn.info.is_kernel else 0, h.pointer
-        new, _ = rewriter.finish(fn.name, info, prologue)
+        new = rewriter.finish(fn.name, info, prologue)
         info.registers = highest_register(new.instrs) + 1
         assert new.origin is not None
         out.functions.append(new)
-        calls[fn.name] = [
-            (at, callee.name)
-            for at, k in enumerate(new.origin.index)
-            for callee in (callees.get(k),)
-            if callee is not None
-        ]
+        calls[fn.name] = {at: callees[old] for at, old in enumerate(new.origin.index) if old in callees}
     link(out, calls)
     top = out.function("k").info
     top.registers = max(fn.info.registers for fn in out.functions)
