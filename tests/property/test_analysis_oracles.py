@@ -21,19 +21,8 @@ from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.webs import CALL, MEMORY, RETURN
 from binalloc.isa.instruction import Function
-from tests.support.programs.analysis import (
-    Line,
-    bra,
-    call,
-    const,
-    function,
-    leave,
-    module,
-    mov,
-    random_function,
-    ret,
-    setp,
-)
+from tests.support.generator.graphs import random_function
+from tests.support.programs.lines import bra, call, const, function, leave, module, mov, ret, setp
 
 
 def random_program(seed: int, guards: bool = True) -> ProgramAnalysis:
@@ -41,8 +30,8 @@ def random_program(seed: int, guards: bool = True) -> ProgramAnalysis:
     rng = random.Random(seed)
     registers = rng.choice([3, 4, 6, 10])
     kernel = random_function(rng, "k", rng.randrange(1, 8), registers, ("f", "g"), guards=guards)
-    middle = random_function(rng, "f", rng.randrange(1, 5), registers, ("g",), "function", guards=guards)
-    leaf = random_function(rng, "g", rng.randrange(1, 5), registers, (), "function", guards=guards)
+    middle = random_function(rng, "f", rng.randrange(1, 5), registers, ("g",), "func", guards=guards)
+    leaf = random_function(rng, "g", rng.randrange(1, 5), registers, (), "func", guards=guards)
     return analyse(module(kernel, middle, leaf), "k", lift=seed % 2 == 1)
 
 
@@ -152,7 +141,7 @@ def test_nothing_a_path_reads_is_missing_from_liveness(seed: int) -> None:
 def predicate_function(rng: random.Random, callee: str = "") -> Function:
     """A kernel of guarded definitions and uses of few registers between redefinitions of their guards, with `callee`
     in calls of it."""
-    lines: list[Line] = ["top:"]
+    lines: list[str] = ["top:"]
     for k in range(rng.randrange(3, 14)):
         g = rng.choice([None, "P0", "!P0", "P0", "!P0", "P1"])
         d = rng.randrange(2)
@@ -185,7 +174,7 @@ def test_nothing_a_path_reads_is_missing_where_callees_may_change_predicates(see
     rng = random.Random(seed)
     guards = [rng.choice([None, "P0", "!P0", "P1", "!P1"]) for _ in range(2)]
     changes = [setp(rng.randrange(2), 4, 5, g) for g in guards]
-    program = analyse(module(predicate_function(rng, "f"), function("f", *changes, ret(), kind="function")), "k")
+    program = analyse(module(predicate_function(rng, "f"), function("f", *changes, ret(), kind="func")), "k")
     f = program.kernel
     for i in range(len(f.fn)):
         if f.cfg.reachable(i):
