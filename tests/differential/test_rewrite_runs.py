@@ -19,9 +19,9 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
+from tests.support.generator.programs import random_program
 from tests.support.paths import ROOT
 from tests.support.programs.builder import program
-from tests.support.programs.random_programs import random_program
 
 SAMPLES = ROOT / "samples"
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
@@ -181,7 +181,7 @@ from binalloc.isa.container.files import load, write_module
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.programs.random_programs import random_program
+from tests.support.generator.programs import random_program
 machine = load_machine("gtx680")
 for name, registers in (("callchain", 8), ("nbody", 32)):
     m = load(f"samples/{name}.loom")

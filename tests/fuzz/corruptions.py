@@ -29,7 +29,7 @@ from binalloc.models.machines.reader import Machine, load_machine
 from binalloc.report.inspect import inspect_module, render_inspection
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import MACHINES, SAMPLES
-from tests.support.programs.random_instructions import corrupt
+from tests.support.programs.words import corrupt
 
 LAUNCH = load_launch(SAMPLES / "callchain.toml")
 SMALL = {p.stem: load_launch(p, "test") for p in sorted(SAMPLES.glob("*.toml"))}

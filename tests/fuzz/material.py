@@ -25,7 +25,7 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, build_version
 from tests.support.paths import ROOT
-from tests.support.programs.random_instructions import corrupt, random_control, random_instr, shapes
+from tests.support.programs.words import corrupt, random_control, random_instr, shapes
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]
 SAMPLES = ROOT / "samples"

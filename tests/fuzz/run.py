@@ -30,7 +30,7 @@ from binalloc.isa.interface.view import view
 from binalloc.launch.types import Argument, Init, Launch, Texture
 from binalloc.models.machines.reader import Machine, load_machine
 from tests.fuzz.corruptions import SAMPLES, SMALL, smash_code
-from tests.support.programs.random_instructions import random_module
+from tests.support.programs.words import random_module
 
 CYCLES = 20_000
 TWIN_CYCLES = 600  # of runs that the uncompiled engine repeats

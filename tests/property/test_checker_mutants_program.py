@@ -26,12 +26,12 @@ from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
+from tests.support.generator.programs import generate
 from tests.support.kits.wide_cases import MACHINE, Buffers, emulate
 from tests.support.pairs.mutants import Mutant
 from tests.support.pairs.mutants_flow import flow_mutants
 from tests.support.pairs.mutants_program import program_mutants
 from tests.support.programs.builder import identity
-from tests.support.programs.wide import wide_program
 
 PER_KIND = 2
 INPUTS = 4
@@ -128,7 +128,7 @@ def pair(shape: str, seed: int) -> Pair:
     options = {"registers": 16, "grid": 1, "size": 20, **SHAPES[shape]}
     rng = random.Random(f"{shape} {seed}")
     for number in itertools.count(1000 * seed + sorted(SHAPES).index(shape), 100):
-        module, launches = wide_program(number, **options)
+        module, launches = generate("wide", number, **options)
         if shape == "addresses" and not any(i.name == "CALL.IND" for fn in module for i in fn.instrs):
             continue
         rewritten = _rewritten(module, rng)

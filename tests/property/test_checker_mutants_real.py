@@ -28,9 +28,10 @@ from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
+from tests.support.generator.programs import random_program
+from tests.support.kits.machines import roomy_machine
 from tests.support.pairs.mutants import ALWAYS_WRONG, Mutant, mutants
 from tests.support.paths import SAMPLES
-from tests.support.programs.random_programs import random_program, roomy_machine
 
 NAMES = ("callchain", "stencil3d")
 MORE = ("matmul", "nbody", "stencil2d")

@@ -14,7 +14,7 @@ from binalloc.isa.encoding.word import build_word, parse_word
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.fields import CONTROL_FIELDS, FIELDS
 from binalloc.isa.table.rules import Shape
-from tests.support.programs.random_instructions import random_control, random_instr, shapes
+from tests.support.programs.words import random_control, random_instr, shapes
 
 SHAPES = shapes()
 

@@ -13,7 +13,8 @@ from binalloc.isa.encoding.bulk import decode_words, encode_words
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.view import view
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.programs.random_programs import random_program, roomy_machine
+from tests.support.generator.programs import random_program
+from tests.support.kits.machines import roomy_machine
 
 MACHINE = roomy_machine()
 SEEDS = 60

@@ -16,8 +16,8 @@ from binalloc.isa.interface.view import view
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from tests.conftest import REWRITES
+from tests.support.generator.programs import random_program
 from tests.support.kits.rewrite_cases import ALLOCATORS, Program, budgets, judge
-from tests.support.programs.random_programs import random_program
 
 SEEDS = 64
 MORE = range(SEEDS, 400)

@@ -13,8 +13,9 @@ from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.types import Launch
 from binalloc.transform.schedule.schedule import schedule
+from tests.support.generator.programs import random_program
+from tests.support.kits.machines import roomy_machine
 from tests.support.oracles.schedule import Oracle
-from tests.support.programs.random_programs import random_program, roomy_machine
 
 MACHINE = roomy_machine()
 

@@ -11,15 +11,14 @@ from binalloc.emulator.host.run import run
 from binalloc.errors import BinallocError, LimitHit, Refused
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.isa.text.assembler import assemble
 from binalloc.launch.types import Launch
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from binalloc.verify.hazards.check import find_hazards
-from tests.support.programs.random_programs import roomy_machine
-from tests.support.programs.unstructured import unstructured_program
+from tests.support.generator.programs import generate
+from tests.support.kits.machines import roomy_machine
 
 MACHINE = roomy_machine()
 MAX_CYCLES = 6000
@@ -42,8 +41,8 @@ def outcome(module: Module, launch: Launch) -> dict[str, np.ndarray] | str:
 def test_their_schedules_have_no_hazard(part: int) -> None:
     wrong = []
     for seed in range(part * EACH, (part + 1) * EACH):
-        text, launch = unstructured_program(seed)
-        scheduled = schedule(assemble(text), MACHINE)
+        module, (launch,) = generate("unstructured", seed)
+        scheduled = schedule(module, MACHINE)
         found = [str(h) for h in find_hazards(scheduled, MACHINE.unit_latencies)]
         ended = outcome(scheduled, launch)
         if isinstance(ended, str) and "hazard" in ended:
@@ -62,8 +61,7 @@ def same(a: dict[str, np.ndarray] | str, b: dict[str, np.ndarray] | str) -> bool
 def test_their_rewrites_are_proven_and_do_the_same(part: int) -> None:
     wrong, rewritten = [], 0
     for seed in range(part * REWRITTEN, (part + 1) * REWRITTEN):
-        text, launch = unstructured_program(seed, frame=True)
-        original = assemble(text)
+        original, (launch,) = generate("unstructured", seed, local=True)
         rng = random.Random(f"budgets {seed}")
         expected = outcome(schedule(original, MACHINE), launch)
         for allocator in ("local", "unified", "best"):

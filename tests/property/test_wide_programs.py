@@ -16,8 +16,8 @@ from binalloc.isa.instruction import Function
 from binalloc.isa.interface.view import view
 from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
+from tests.support.generator.programs import generate
 from tests.support.kits.wide_cases import ALLOCATORS, MACHINE, MAX_CYCLES, judge
-from tests.support.programs.wide import wide_program
 
 PROGRAMS = 500
 PARTS = 20
@@ -40,7 +40,7 @@ def test_wide_programs_survive_rewriting(part: int, record_property: Record) -> 
 
 @pytest.mark.parametrize("seed", range(VALID))
 def test_wide_programs_use_nothing_undefined_and_have_no_races(seed: int) -> None:
-    module, launches = wide_program(seed)
+    module, launches = generate("wide", seed)
     scheduled = read_module(write_module(schedule(module, MACHINE)))
     for launch in launches:
         result = run(scheduled, launch.kernel, launch, MACHINE, check=True, race=True, max_cycles=MAX_CYCLES)
@@ -48,14 +48,14 @@ def test_wide_programs_use_nothing_undefined_and_have_no_races(seed: int) -> Non
 
 
 def test_equal_seeds_give_equal_wide_programs() -> None:
-    assert wide_program(7) == wide_program(7)
-    assert wide_program(7)[0] != wide_program(8)[0]
+    assert generate("wide", 7) == generate("wide", 7)
+    assert generate("wide", 7)[0] != generate("wide", 8)[0]
 
 
 def test_wide_programs_reach_the_corners() -> None:
     seen: Counter[str] = Counter()
     for seed in range(300):
-        module, launches = wide_program(seed)
+        module, launches = generate("wide", seed)
         seen["several kernels"] += len(launches) > 1
         seen["dynamic shared memory"] += launches[0].dynamic_shared > 0
         seen["a long chain"] += len(module.functions) > 25

@@ -11,7 +11,7 @@ from binalloc.isa.encoding.bulk import decode_words, encode_words
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.table.rules import explain
-from tests.support.programs.random_instructions import random_instr, shapes
+from tests.support.programs.words import random_instr, shapes
 
 
 def test_every_shape_survives_encode_and_decode() -> None:

@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
-from tests.support.programs.options import ARRAY_WORDS, BANK, BANK_BYTES, EXTRA_WORDS, ODD_BANK, ODD_BYTES, Options
+from tests.support.generator.options import ARRAY_WORDS, BANK, BANK_BYTES, EXTRA_WORDS, ODD_BANK, ODD_BYTES, Options
 
 if TYPE_CHECKING:
-    from tests.support.programs.ops import Ops
+    from tests.support.generator.ops import Ops
 
 RZ = 255
 IMM, CONST, C_CONST = 1, 2, 4

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
+from tests.support.generator.flow import Summary
+from tests.support.generator.ops import IMM, RZ
+from tests.support.generator.options import Options
+from tests.support.generator.warps import PT
 from tests.support.programs.builder import ALWAYS, Code
-from tests.support.programs.flow import Summary
-from tests.support.programs.ops import IMM, RZ
-from tests.support.programs.options import Options
-from tests.support.programs.warps import PT
 
 SUM = 0
 FLAGS = (0, 1, 2)

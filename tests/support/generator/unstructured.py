@@ -1,8 +1,6 @@
 """Programs without structure: every branch draws its target and its reconvergence point from all words, loops included.
 
-    text, launch = unstructured_program(seed)
-
-Nothing is made sure but that the text assembles: a program may run for ever, or fault. Branches of one region lead onto
+Nothing is made sure but that they assemble: a program may run for ever, or fault. Branches of one region lead onto
 points of others, so that lanes pass one point while they wait for another, which no structured generator reaches.
 """
 
@@ -10,10 +8,12 @@ from __future__ import annotations
 
 import random
 
-from binalloc.launch.types import Argument, Init, Launch
+from binalloc.isa.instruction import Module
+from binalloc.isa.text.assembler import assemble
+from tests.support.generator.options import Options
 
 _HEAD = """.kernel k
-.block 32
+.block {block}
 {locals}.param out 8
 .param in 8
 S2R R0, SR_TID.X
@@ -37,18 +37,15 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def unstructured_program(seed: int, *, frame: bool = False) -> tuple[str, Launch]:
-    """Assembly, and a launch of one warp. frame: with local words that a rewrite may lift to values."""
-    rng = random.Random(f"unstructured {seed}")
-    names = [f"f{n}" for n in range(rng.choice([0, 0, 1, 2]))]
-    text = _HEAD.format(locals=".local_bytes 16\n" if frame else "")
-    text += "STL.128 [0], R4\n" if frame else ""
-    text += _body(rng, rng.randrange(6, 16), names, "EXIT", frame)
+def unstructured_program(rng: random.Random, o: Options) -> Module:
+    """A kernel "k" for one warp. o.local: with local words that a rewrite may lift to values."""
+    names = [f"f{n}" for n in range(o.callees)]
+    text = _HEAD.format(block=o.block, locals=".local_bytes 16\n" if o.local else "")
+    text += "STL.128 [0], R4\n" if o.local else ""
+    text += _body(rng, rng.randrange(6, 16), names, "EXIT", o.local)
     for n, name in enumerate(names):
-        text += f".func {name}\n" + _body(rng, rng.randrange(3, 9), names[n + 1 :], "RET", frame)
-    random_words = Init("random", distribution="integers", low=0, high=1 << 31, seed=seed)
-    arguments = (Argument("out", "buffer", "u32", (512,)), Argument("in", "buffer", "u32", (256,), init=random_words))
-    return text, Launch(kernel="k", grid=(1, 1, 1), block=(32, 1, 1), arguments=arguments)
+        text += f".func {name}\n" + _body(rng, rng.randrange(3, 9), names[n + 1 :], "RET", o.local)
+    return assemble(text)
 
 
 def _body(rng: random.Random, size: int, callees: list[str], end: str, frame: bool) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.support.generator.ops import C_CONST, IMM, PT, RZ, Ops
+from tests.support.generator.options import ADDRESS_BANK
+from tests.support.generator.warps import harmless, sees_lanes, split_condition, uniform_condition
 from tests.support.programs.builder import ALWAYS, Guard
-from tests.support.programs.ops import C_CONST, IMM, PT, RZ, Ops
-from tests.support.programs.options import ADDRESS_BANK
-from tests.support.programs.warps import harmless, sees_lanes, split_condition, uniform_condition
 
 WILD = 2
 """Branches per function whose reconvergence point may lie anywhere: each can take entries of the stack for good."""

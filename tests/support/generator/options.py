@@ -1,7 +1,7 @@
-"""What the random program generator may use, and where its programs keep what they share.
+"""What a random program may use, and where its parts keep what they share. `presets` draws options by seed.
 
-`Options` of a plain program leave out everything from `aliases` on, and draw nothing for it: the programs of
-`random_program` stay what they are when a shape is added.
+A structured program leaves out everything from `aliases` on, and draws nothing for it: it stays what it is when a shape
+is added.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Options:
     stack: "", "fixed" or "moving": frames below the local stack register. flags: all seven predicates hold a value
     throughout. chain: entries of the reconvergence stack that a chain of functions takes, 0 = no chain. kernels: how
     many share the callees. addresses: the other kernels call functions by address.
+    structured: branches make ifs and loops; else they lead anywhere (and the program may run for ever, or fault).
     """
 
     size: int = 60
@@ -68,6 +69,7 @@ class Options:
     chain: int = 0
     kernels: int = 1
     addresses: bool = False
+    structured: bool = True
 
     @property
     def extra(self) -> bool:

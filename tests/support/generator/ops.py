@@ -11,10 +11,10 @@ import random
 from collections.abc import Callable
 
 from binalloc.isa.table.opcodes import BY_NAME, SPECIAL_REGISTERS
+from tests.support.generator.memory import memory_kinds
+from tests.support.generator.options import BANK, BANK_BYTES, INPUT_BYTES, LOCAL_WORDS, Options, Params
+from tests.support.generator.warps import warp_kinds
 from tests.support.programs.builder import ALWAYS, Code, Guard
-from tests.support.programs.memory import memory_kinds
-from tests.support.programs.options import BANK, BANK_BYTES, INPUT_BYTES, LOCAL_WORDS, Options, Params
-from tests.support.programs.warps import warp_kinds
 
 RZ, PT = 255, 7
 IMM, CONST, C_IMM, C_CONST = 1, 2, 3, 4

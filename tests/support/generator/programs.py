@@ -1,60 +1,67 @@
 """Random valid whole programs: the input of every property test.
 
-`random_program(seed, **options)` gives a module and a launch. Programs end, read no place without a value (unless
-asked to), stay in bounds, have no races, name the immediate post-dominator where they diverge, and store every
-register, predicate and local word that holds a value at the end, so that a wrong value anywhere shows in the output.
+    module, launches = generate("wide", seed)
+
+`launches` has one entry per kernel; the first kernel, "kernel" ("k" of an unstructured program), is the one to
+rewrite. Structured programs end, read no place without a value (unless asked to), stay in bounds, have no races, name
+the immediate post-dominator where they diverge, and store every register, predicate and local word that holds a value
+at the end, so that a wrong value anywhere shows in the output. In wide ones reconvergence points may lie anywhere, and
+some threads may end early.
 """
 
 from __future__ import annotations
 
 import random
 import struct
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from binalloc.isa.instruction import Function, Module, Param, SharedVar
-from binalloc.launch.types import Argument, Init, Launch
-from binalloc.models.machines.model import Machine
-from binalloc.models.machines.reader import load_machine
-from tests.support.programs.builder import Code, module_of
-from tests.support.programs.chain import chain
-from tests.support.programs.flow import Body, Summary
-from tests.support.programs.memory import finish, prepare
-from tests.support.programs.ops import C_CONST, IMM, RZ, SR_TID, Ops
-from tests.support.programs.options import (
+from binalloc.launch.types import Launch
+from tests.support.generator.chain import chain
+from tests.support.generator.flow import Body, Summary
+from tests.support.generator.launches import structured_launch, unstructured_launch
+from tests.support.generator.memory import finish, prepare
+from tests.support.generator.ops import C_CONST, IMM, RZ, SR_TID, Ops
+from tests.support.generator.options import (
     ADDRESS_BANK,
     ARRAY_WORDS,
     BANK,
     BANK_BYTES,
-    INPUT_BYTES,
     LOCAL_WORDS,
     ODD_BANK,
     ODD_BYTES,
     Options,
     Params,
 )
-from tests.support.programs.warps import slice_address
+from tests.support.generator.presets import PRESETS
+from tests.support.generator.unstructured import unstructured_program
+from tests.support.generator.warps import slice_address
+from tests.support.programs.builder import Code, module_of
+
+
+def generate(preset: str, seed: int, **options: object) -> tuple[Module, list[Launch]]:
+    """The program of that preset and seed, and a launch for each of its kernels; equal arguments give equal results.
+
+    Options given (see `Options`) replace those drawn.
+    """
+    drawn, rng = PRESETS[preset](seed)
+    o = replace(drawn, **options)  # type: ignore[arg-type]
+    if not o.structured:
+        return unstructured_program(rng, o), [unstructured_launch(seed, o)]
+    module = _program(rng, o)
+    launch = structured_launch(rng, o)
+    names = ["kernel", *(f"other{n}" for n in range(1, o.kernels))]
+    return module, [replace(launch, kernel=name) for name in names]
 
 
 def random_program(seed: int, **options: object) -> tuple[Module, Launch]:
-    """A valid program and a launch for it; equal arguments give equal results. Options: see `Options`.
-
-    Options not given are drawn from the seed, so that a range of seeds covers small and large programs.
-    """
-    rng = random.Random(f"program {seed}")
-    unknown = set(options) - {f.name for f in fields(Options)}
-    assert not unknown, unknown
-    drawn = Options(
-        size=rng.choice([10, 20, 40, 40, 80, 80, 160, 300]),
-        registers=rng.choice([4, 5, 8, 8, 12, 16, 16, 24, 32, 48, 63, 63, 128, 254, 255]),
-        depth=rng.choice([0, 1, 2, 2, 3]),
-        callees=rng.choice([0, 1, 2, 3, 3]),
-        block=rng.choice([32, 32, 64]),
-    )
-    return program(rng, replace(drawn, **options))
+    """A structured program and the launch of its kernel "kernel"."""
+    module, launches = generate("structured", seed, **options)
+    return module, launches[0]
 
 
-def program(rng: random.Random, o: Options) -> tuple[Module, Launch]:
-    """A program with these options, and a launch of its kernel "kernel"; the others take the same one."""
+def _program(rng: random.Random, o: Options) -> Module:
+    """A structured program: kernel "kernel", others, callees."""
     params = Params()
     if o.shared:
         params.shared = [SharedVar("words", 0, 4 * o.block, 16), SharedVar("pairs", 4 * o.block, 8 * o.block, 16)]
@@ -83,7 +90,7 @@ def program(rng: random.Random, o: Options) -> tuple[Module, Launch]:
         addresses = [module.function(name).address for name in params.addressed]
         module.constants[ADDRESS_BANK] = struct.pack(f"<{len(addresses)}I", *addresses)
     _info(module, o, params, maker.local)
-    return module, _launch(rng, o)
+    return module
 
 
 class Maker:
@@ -250,22 +257,3 @@ def _registers(fn: Function) -> set[int]:
         if ref.file == "R"
         for r in ref.registers()
     }
-
-
-def _launch(rng: random.Random, o: Options) -> Launch:
-    words = INPUT_BYTES // 4 + 8
-    init = Init("random", "integers", low=0, high=1 << 32, seed=rng.randrange(1 << 30))
-    arguments = (
-        Argument("input", "buffer", "u32", (words,), init=init),
-        Argument("output", "buffer", "u32", (o.grid * o.block * o.slice_bytes // 4,)),
-        Argument("sums", "buffer", "u32", (16,)),
-        Argument("scalar", "scalar", "u32", value=rng.getrandbits(32)),
-        Argument("wide", "scalar", "u64", value=rng.getrandbits(63)),
-    )
-    return Launch("kernel", (o.grid, 1, 1), (o.block, 1, 1), 4 * o.dynamic * o.block, arguments)
-
-
-def roomy_machine(name: str = "gtx680") -> Machine:
-    """The machine with 255 registers per thread allowed."""
-    m = load_machine(name)
-    return replace(m, sm=replace(m.sm, registers_per_thread=255))

@@ -6,12 +6,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tests.support.generator.memory import IMM, RZ, SR, Kind
+from tests.support.generator.options import Options
 from tests.support.programs.builder import ALWAYS, Guard
-from tests.support.programs.memory import IMM, RZ, SR, Kind
-from tests.support.programs.options import Options
 
 if TYPE_CHECKING:
-    from tests.support.programs.ops import Ops
+    from tests.support.generator.ops import Ops
 
 PT = 7
 
