@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.ptx import interpreter
-from tests.support.ptx.interpreter import InterpreterError, interpret
-from tests.support.ptx.memory import AccessError
-from tests.support.ptx.operations import Unsupported
-from tests.support.ptx.syntax import PtxSyntaxError
+from tests.support.ptx.interpreter import interpreter
+from tests.support.ptx.interpreter.interpreter import InterpreterError, interpret
+from tests.support.ptx.interpreter.memory import AccessError
+from tests.support.ptx.interpreter.operations import Unsupported
+from tests.support.ptx.interpreter.syntax import PtxSyntaxError
 
 REGISTERS = """
     .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<20>; .reg .b64 %d<20>; .reg .f32 %f<8>; .reg .f64 %g<8>;

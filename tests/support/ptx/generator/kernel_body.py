@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.ptx.forms import APPROXIMATE
-from tests.support.ptx.generator import APPROXIMATIONS, BYTES, INPUT_ELEMENTS, TYPES, Body
+from tests.support.ptx.generator.body import APPROXIMATIONS, BYTES, INPUT_ELEMENTS, TYPES, Body
+from tests.support.ptx.generator.forms import APPROXIMATE
 
 
 class KernelBody(Body):

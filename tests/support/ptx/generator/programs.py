@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from tests.support.ptx.generator import (
+from tests.support.ptx.generator.body import (
     APPROXIMATIONS,
     BYTES,
     DTYPES,
@@ -19,7 +19,7 @@ from tests.support.ptx.generator import (
     Program,
     random_bits,
 )
-from tests.support.ptx.kernel_body import KernelBody
+from tests.support.ptx.generator.kernel_body import KernelBody
 
 NAMED = """
     .reg .b64 %input, %pointer, %variable, %depot, %depotg, %scratch, %scratchg, %mineg, %counters, %countersg;

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.ptx.alone import program_of
 from tests.support.ptx.differential import differences, emulated, interpreted
-from tests.support.ptx.forms import FAMILIES, Form
+from tests.support.ptx.generator.alone import program_of
+from tests.support.ptx.generator.forms import FAMILIES, Form
 
 GROUP = 12
 

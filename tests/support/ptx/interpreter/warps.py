@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.operations import DTYPES, Unsupported
-from tests.support.ptx.syntax import Func, Inst
+from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
+from tests.support.ptx.interpreter.syntax import Func, Inst
 
 if TYPE_CHECKING:
-    from tests.support.ptx.interpreter import Frame, Gang
+    from tests.support.ptx.interpreter.interpreter import Frame, Gang
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -71,7 +71,7 @@ def members(gang: Gang, values: Array, lanes: Mask, inst: Inst) -> Mask:
 
 
 def converged(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.statements import reader
+    from tests.support.ptx.interpreter.statements import reader
 
     mask = reader(gang, func, inst.operands[0], "b32")
 
@@ -95,7 +95,7 @@ def prepare(gang: Gang, func: Func, inst: Inst) -> Action:
 
 def member_reader(gang: Gang, func: Func, inst: Inst) -> Callable[[Frame], Array]:
     """The member mask operand, the last one of a .sync form; all lanes without .sync."""
-    from tests.support.ptx.statements import reader
+    from tests.support.ptx.interpreter.statements import reader
 
     if "sync" in inst.mods:
         return reader(gang, func, inst.operands[-1], "b32")
@@ -103,7 +103,7 @@ def member_reader(gang: Gang, func: Func, inst: Inst) -> Callable[[Frame], Array
 
 
 def shuffle(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.statements import reader, writer
+    from tests.support.ptx.interpreter.statements import reader, writer
 
     first = inst.operands[0]
     targets = list(first[1:]) if first[0] == "dual" else [first]
@@ -146,7 +146,7 @@ def spread(per_warp: Array) -> Array:
 
 
 def vote(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.statements import reader, writer
+    from tests.support.ptx.interpreter.statements import reader, writer
 
     mode = next(m for m in inst.mods if m in ("all", "any", "uni", "ballot"))
     write = writer(func, inst.operands[0], "b32" if mode == "ballot" else "pred")
@@ -166,7 +166,7 @@ def vote(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def match(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.statements import reader, writer
+    from tests.support.ptx.interpreter.statements import reader, writer
 
     first = inst.operands[0]
     targets = list(first[1:]) if first[0] == "dual" else [first]
@@ -191,7 +191,7 @@ def match(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def reduction(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.statements import reader, writer
+    from tests.support.ptx.interpreter.statements import reader, writer
 
     kind = inst.mods[-1]
     mode = next(m for m in inst.mods if m in ("add", "min", "max", "and", "or", "xor"))
@@ -219,7 +219,7 @@ def reduction(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def active_mask(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.statements import writer
+    from tests.support.ptx.interpreter.statements import writer
 
     write = writer(func, inst.operands[0], "b32")
     return lambda frame, lanes: write(frame, spread(ballot(lanes.reshape(-1, 32))), lanes)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ptx.differential import differences, emulated, interpreted
-from tests.support.ptx.generator import Options
-from tests.support.ptx.programs import generate
+from tests.support.ptx.generator.body import Options
+from tests.support.ptx.generator.programs import generate
 
 SMALL = {"statements": 12, "functions": 1}
 SHAPES = {

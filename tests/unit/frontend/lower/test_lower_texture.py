@@ -7,7 +7,7 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from tests.support.kits.lower import both, code
-from tests.support.ptx.textures import Texture
+from tests.support.ptx.interpreter.textures import Texture
 
 RNG = np.random.default_rng(5)
 SIDES = {"1d": (9,), "2d": (5, 7), "3d": (3, 4, 5)}

@@ -16,7 +16,7 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import list_machines, load_machine
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import find_hazards
-from tests.property.test_schedule_legality import machines, random_shape
+from tests.property.transform.test_schedule_legality import machines, random_shape
 from tests.support.generator.programs import random_program
 from tests.support.kits.machines import roomy_machine
 from tests.support.oracles.schedule import Oracle

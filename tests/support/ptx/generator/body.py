@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.ptx.forms import FAMILIES, Form
+from tests.support.ptx.generator.forms import FAMILIES, Form
 
 TYPES = {"p": "pred", "h": "b16", "w": "b32", "d": "b64", "f": "f32", "g": "f64"}
 BYTES = {"h": 2, "w": 4, "d": 8, "f": 4, "g": 8}

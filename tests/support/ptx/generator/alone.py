@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.ptx.forms import Form
-from tests.support.ptx.generator import BYTES, TYPES, Argument, Program, random_bits
+from tests.support.ptx.generator.body import BYTES, TYPES, Argument, Program, random_bits
+from tests.support.ptx.generator.forms import Form
 
 WORDS = {"p": "w"}
 

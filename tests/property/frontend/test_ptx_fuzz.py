@@ -16,7 +16,7 @@ from binalloc.frontend.ptx.ast import Module, Place
 from binalloc.frontend.ptx.dump import format_module
 from binalloc.frontend.ptx.parser import parse
 from tests.support.paths import DATA
-from tests.support.ptx.text_generator import large_module
+from tests.support.ptx.generator.text import large_module
 
 DATA = sorted((DATA / "ptx").glob("*.ptx"))
 TEXTS = {p.stem: p.read_text() for p in DATA}

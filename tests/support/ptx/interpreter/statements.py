@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx import operations, warps
-from tests.support.ptx.integers import SIGNED, UNSIGNED
-from tests.support.ptx.memory import (
+from tests.support.ptx.interpreter import operations, warps
+from tests.support.ptx.interpreter.integers import SIGNED, UNSIGNED
+from tests.support.ptx.interpreter.memory import (
     LOCAL_WINDOW,
     PARAM_WINDOW,
     SHARED_WINDOW,
@@ -20,11 +20,11 @@ from tests.support.ptx.memory import (
     Generic,
     Local,
 )
-from tests.support.ptx.operations import DTYPES, Unsupported
-from tests.support.ptx.syntax import SIZES, Func, Inst, Op, Var, float_bits
+from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
+from tests.support.ptx.interpreter.syntax import SIZES, Func, Inst, Op, Var, float_bits
 
 if TYPE_CHECKING:
-    from tests.support.ptx.interpreter import Barrier, Frame, Gang
+    from tests.support.ptx.interpreter.interpreter import Barrier, Frame, Gang
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -522,7 +522,7 @@ def take_result(gang: Gang, frame: Frame, operand: Op, var: Var, data: Array, la
 
 def barrier_of(frame: Frame, inst: Inst, lanes: Mask, gang: Gang) -> Barrier:
     """bar and barrier: sync, arrive, red.popc, red.and, red.or."""
-    from tests.support.ptx.interpreter import Barrier
+    from tests.support.ptx.interpreter.interpreter import Barrier
 
     kind = next((m for m in inst.mods if m in ("sync", "arrive", "popc", "and", "or")), None)
     if kind is None:

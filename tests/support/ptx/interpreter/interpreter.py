@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx import flow, statements
-from tests.support.ptx.memory import GLOBAL, SHARED_WINDOW, Arena, Generic, Local
-from tests.support.ptx.operations import Unsupported
-from tests.support.ptx.syntax import Func, Inst, Unit, Var, parse
-from tests.support.ptx.textures import Texture
+from tests.support.ptx.interpreter import flow, statements
+from tests.support.ptx.interpreter.memory import GLOBAL, SHARED_WINDOW, Arena, Generic, Local
+from tests.support.ptx.interpreter.operations import Unsupported
+from tests.support.ptx.interpreter.syntax import Func, Inst, Unit, Var, parse
+from tests.support.ptx.interpreter.textures import Texture
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
