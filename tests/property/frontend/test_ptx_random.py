@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ptx.differential import differences, emulated, interpreted
-from tests.support.ptx.generator.body import Options
+from tests.support.ptx.generator.options import Options
 from tests.support.ptx.generator.programs import generate
 
 SMALL = {"statements": 12, "functions": 1}

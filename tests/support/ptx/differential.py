@@ -14,7 +14,7 @@ from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.support.kits.machines import roomy_machine
-from tests.support.ptx.generator.body import Argument, Program
+from tests.support.ptx.generator.options import Argument, Program
 from tests.support.ptx.interpreter.interpreter import interpret
 
 Array = NDArray[Any]

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.ptx.generator.body import Options, Program
 from tests.support.ptx.generator.forms import APPROXIMATE, FAMILIES
+from tests.support.ptx.generator.options import Options, Program
 from tests.support.ptx.generator.programs import generate
 from tests.support.ptx.interpreter.interpreter import interpret
 from tests.support.ptx.interpreter.operations import plan

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.support.ptx.interpreter import interpreter
-from tests.support.ptx.interpreter.interpreter import InterpreterError, interpret
+from tests.support.ptx.interpreter.errors import InterpreterError
+from tests.support.ptx.interpreter.interpreter import interpret
+from tests.support.ptx.interpreter.lexer import PtxSyntaxError
 from tests.support.ptx.interpreter.memory import AccessError
 from tests.support.ptx.interpreter.operations import Unsupported
-from tests.support.ptx.interpreter.syntax import PtxSyntaxError
 
 REGISTERS = """
     .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<20>; .reg .b64 %d<20>; .reg .f32 %f<8>; .reg .f64 %g<8>;

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.ptx.generator.body import BYTES, TYPES, Argument, Program, random_bits
 from tests.support.ptx.generator.forms import Form
+from tests.support.ptx.generator.options import BYTES, TYPES, Argument, Program
+from tests.support.ptx.generator.values import random_bits
 
 WORDS = {"p": "w"}
 

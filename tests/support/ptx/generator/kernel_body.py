@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.ptx.generator.body import APPROXIMATIONS, BYTES, INPUT_ELEMENTS, TYPES, Body
+from tests.support.ptx.generator.body import Body
 from tests.support.ptx.generator.forms import APPROXIMATE
+from tests.support.ptx.generator.options import APPROXIMATIONS, BYTES, INPUT_ELEMENTS, TYPES
 
 
 class KernelBody(Body):

@@ -6,20 +6,20 @@ import random
 
 import numpy as np
 
-from tests.support.ptx.generator.body import (
+from tests.support.ptx.generator.body import Body
+from tests.support.ptx.generator.kernel_body import KernelBody
+from tests.support.ptx.generator.options import (
     APPROXIMATIONS,
     BYTES,
     DTYPES,
     INPUT_ELEMENTS,
     TYPES,
     Argument,
-    Body,
     Function,
     Options,
     Program,
-    random_bits,
 )
-from tests.support.ptx.generator.kernel_body import KernelBody
+from tests.support.ptx.generator.values import random_bits
 
 NAMED = """
     .reg .b64 %input, %pointer, %variable, %depot, %depotg, %scratch, %scratchg, %mineg, %counters, %countersg;

@@ -1,4 +1,6 @@
-"""A smaller program that import and emulation disagree on: `python -m tests.support.ptx.generator.reduce SEED [OPTIONS]`.
+"""A smaller program that import and emulation disagree on.
+
+    python -m tests.support.ptx.generator.reduce SEED [OPTIONS]
 
 Statements, then lines, are taken out, as long as the program still runs in both, does not depend on
 uninitialised registers (the interpreter gives the same with two kinds of garbage), and still disagrees.
@@ -12,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.support.ptx.differential import differences, emulated, interpreted
-from tests.support.ptx.generator.body import MARK, Options, Program
+from tests.support.ptx.generator.options import MARK, Options, Program
 from tests.support.ptx.generator.programs import generate
 from tests.support.ptx.interpreter import interpreter
 

@@ -17,26 +17,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter import flow, statements
-from tests.support.ptx.interpreter.memory import GLOBAL, SHARED_WINDOW, Arena, Generic, Local
+from tests.support.ptx.interpreter import calls, flow, operands, statements
+from tests.support.ptx.interpreter.errors import InterpreterError
+from tests.support.ptx.interpreter.memory import GLOBAL, Arena, Generic, Local
+from tests.support.ptx.interpreter.operands import Array, Mask
 from tests.support.ptx.interpreter.operations import Unsupported
-from tests.support.ptx.interpreter.syntax import Func, Inst, Unit, Var, parse
+from tests.support.ptx.interpreter.placement import parameter_bytes, place_globals, place_shared, triple
+from tests.support.ptx.interpreter.syntax import parse
 from tests.support.ptx.interpreter.textures import Texture
+from tests.support.ptx.interpreter.tree import Func, Inst, Unit
 
-Array = NDArray[Any]
-Mask = NDArray[np.bool_]
 STEP_LIMIT = 5_000_000
 BLOCK_STEP_LIMIT = 100_000
 """Branches after which a block-wide gang is given up: a warp may be waiting for another one's store."""
 SLICE = 1024
 GARBAGE = 0xA5A5A5A5A5A5A5A5
 """What uninitialised registers hold; bit 0 also predicates."""
-
-
-class InterpreterError(Exception):
-    """The program does what it must not: deadlock, divergent barrier, too many steps, trap."""
 
 
 class PartCompany(Exception):
@@ -128,7 +125,7 @@ class Gang:
             if kind == "pred":
                 regs[name] = np.full(self.size, GARBAGE & 1 == 1)
             else:
-                regs[name] = np.full(self.size, GARBAGE, dtype=np.uint64).astype(statements.raw_type(kind))
+                regs[name] = np.full(self.size, GARBAGE, dtype=np.uint64).astype(operands.raw_type(kind))
         local, top = {}, self.local.used
         for var in func.variables.values():
             if var.space == "local":
@@ -152,7 +149,7 @@ class Gang:
             mask = mask & self.alive & ~frame.returned
             while pc != meet and mask.any():
                 inst, action = body[pc], code[pc]
-                lanes = mask if inst.guard is None else mask & statements.guard_of(frame, inst)
+                lanes = mask if inst.guard is None else mask & operands.guard_of(frame, inst)
                 if action is not None:
                     if inst.guard is None or lanes.any():
                         action(frame, lanes)
@@ -182,9 +179,9 @@ class Gang:
                     mask = mask & self.alive
                     pc += 1
                 else:
-                    request = statements.barrier_of(frame, inst, lanes, self)
+                    request = calls.barrier_of(frame, inst, lanes, self)
                     answer = yield request
-                    statements.barrier_result(frame, inst, lanes, answer, self)
+                    calls.barrier_result(frame, inst, lanes, answer, self)
                     pc += 1
 
     def pause(self) -> Generator[Barrier | None, Any, None]:
@@ -204,7 +201,7 @@ class Gang:
         if inst.op == "bra":
             groups = [(inst.targets[0], lanes)]
         else:
-            index = statements.reader(self, frame.func, inst.operands[0], "u32")(frame)
+            index = operands.reader(self, frame.func, inst.operands[0], "u32")(frame)
             groups = [(target, lanes & (index == k)) for k, target in enumerate(inst.targets)]
             if (lanes & (index >= len(inst.targets))).any():
                 raise InterpreterError(f"index outside its table: {inst.text}")
@@ -216,20 +213,20 @@ class Gang:
 
     def call(self, frame: Frame, inst: Inst, lanes: Mask) -> Generator[Barrier | None, Any, None]:
         """call (results), function, (arguments): parameters by value into a frame of its own."""
-        results, name, arguments = statements.call_parts(inst)
+        results, name, arguments = calls.call_parts(inst)
         func = self.launch.unit.functions.get(name)
         if func is None or not func.defined:
             raise Unsupported(f"call of {name}: {inst.text}")
         params: dict[str, Array] = {}
         for var, operand in zip(func.params, arguments, strict=True):
-            params[var.name] = statements.argument_bytes(self, frame, operand, var)
+            params[var.name] = calls.argument_bytes(self, frame, operand, var)
         for var in func.results:
             params[var.name] = np.zeros((self.size, var.size), dtype=np.uint8)
         used = self.local.used
         inner = self.enter(func, params, frame.depth + 1)
         for var in func.params:
             if var.space == "reg":
-                inner.regs[var.name] = np.ascontiguousarray(params[var.name]).view(statements.raw_type(var.type))[:, 0]
+                inner.regs[var.name] = np.ascontiguousarray(params[var.name]).view(operands.raw_type(var.type))[:, 0]
         yield from self.run(inner, lanes.copy())
         self.local.used = used
         back = lanes & self.alive
@@ -237,7 +234,7 @@ class Gang:
             if var.space == "reg":
                 value = inner.regs[var.name]
                 inner.params[var.name] = value.view(np.uint8).reshape(self.size, -1)
-            statements.take_result(self, frame, operand, var, inner.params[var.name], back)
+            calls.take_result(self, frame, operand, var, inner.params[var.name], back)
 
 
 def run_block(launch: Launch, block: tuple[int, int, int], by_warps: bool) -> None:
@@ -307,74 +304,6 @@ def open_barriers(
         arrived[number] = []
         for k in [k for k, r in waiting.items() if r.number == number]:
             answers[k] = outcome.get(waiting.pop(k).kind)
-
-
-# --- launch -----------------------------------------------------------------------------------------------------------
-
-
-def reachable(unit: Unit, kernel: Func) -> list[Func]:
-    found, work = {kernel.name: kernel}, [kernel]
-    while work:
-        for inst in work.pop().body:
-            if inst.op == "call":
-                name = statements.call_parts(inst)[1]
-                func = unit.functions.get(name)
-                if func is not None and name not in found:
-                    found[name] = func
-                    work.append(func)
-    return list(found.values())
-
-
-def place_shared(unit: Unit, kernel: Func) -> tuple[dict[str, int], int]:
-    """Offsets of all shared variables, statically sized ones first, and the static size."""
-    variables = [v for v in unit.variables.values() if v.space == "shared"]
-    for func in reachable(unit, kernel):
-        variables += [v for v in func.variables.values() if v.space == "shared"]
-    places, top = {}, 0
-    for var in [v for v in variables if v.size]:
-        top = -(-top // var.align) * var.align
-        places[var.name] = top
-        top += var.size
-    dynamic = [v for v in variables if not v.size]
-    if dynamic:
-        top = -(-top // max(v.align for v in dynamic)) * max(v.align for v in dynamic)
-    places.update({v.name: top for v in dynamic})
-    return places, top
-
-
-def place_globals(unit: Unit, kernel: Func, memory: Arena, shared: dict[str, int]) -> dict[str, int]:
-    """Addresses of `.global` and `.const` variables, initialised."""
-    variables = [v for v in unit.variables.values() if v.space in ("global", "const")]
-    for func in reachable(unit, kernel):
-        variables += [v for v in func.variables.values() if v.space in ("global", "const")]
-    symbols = {v.name: memory.allocate(v.size, max(v.align, 16)) for v in variables}
-    for var in variables:
-        target = memory.bytes_at(symbols[var.name], var.size)
-        target[: len(var.data)] = np.frombuffer(var.data, dtype=np.uint8)
-        for offset, name, addend in var.relocations:
-            value = symbols[name] if name in symbols else SHARED_WINDOW + shared[name]
-            target[offset : offset + 8] = np.frombuffer((value + addend).to_bytes(8, "little"), dtype=np.uint8)
-    return symbols
-
-
-def parameter_bytes(var: Var, value: Any, pointer: Callable[[Array], int], handle: Callable[[Texture], int]) -> bytes:
-    if isinstance(value, Texture):
-        data = handle(value).to_bytes(8, "little")[: var.size]
-    elif isinstance(value, np.ndarray):
-        data = pointer(value).to_bytes(8, "little")
-    elif isinstance(value, np.generic):
-        data = value.tobytes()
-    else:
-        data = bytes(value)
-    if len(data) != var.size:
-        raise InterpreterError(f"parameter {var.name} has {var.size} bytes, the argument {len(data)}")
-    return data
-
-
-def triple(size: int | Sequence[int]) -> tuple[int, int, int]:
-    values = (size,) if isinstance(size, int) else tuple(size)
-    x, y, z = (*values, 1, 1)[:3]
-    return int(x), int(y), int(z)
 
 
 def interpret(

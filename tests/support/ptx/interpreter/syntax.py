@@ -1,105 +1,15 @@
-"""A small reader of PTX text for the interpreter: what nvcc and the generator write, no diagnostics to speak of.
-
-Operands are tagged tuples:
-("reg", name) ("sreg", name) ("int", value) ("float", bits, width) ("sym", name, offset) ("not", name)
-("mem", base operand or None, offset) ("vec", operands) ("dual", a, b) ("none",) ("tex", texture, sampler, coordinates)
-"""
+"""A small reader of PTX text for the interpreter: what nvcc and the generator write, no diagnostics to speak of."""
 
 from __future__ import annotations
 
-import re
 import struct
-from dataclasses import dataclass, field
-from typing import Any
 
-Op = tuple[Any, ...]
+from tests.support.ptx.interpreter.lexer import PtxSyntaxError, integer, tokenize
+from tests.support.ptx.interpreter.tree import Func, Inst, Op, Unit, Var
+
 SIZES = {**{f"{k}{w}": w // 8 for k in "busf" for w in (8, 16, 32, 64)}, "pred": 0, "texref": 8, "samplerref": 8}
-TOKEN = re.compile(
-    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
-      | (?P<string>"[^"]*")
-      | (?P<hexfloat>0[fF][0-9a-fA-F]{8}\b|0[dD][0-9a-fA-F]{16}\b)
-      | (?P<decimal>\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
-      | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-      | (?P<dot>\.\d?[A-Za-z_]\w*(?:::\w+)*)
-      | (?P<word>[%$_A-Za-z][\w$]*)
-      | (?P<punct>[{}()\[\],;:@!|+\-<>=*&])""",
-    re.VERBOSE | re.DOTALL,
-)
-LINE_DIRECTIVES = re.compile(r"^\s*\.(?:loc|file)\b[^\n]*$", re.MULTILINE)
 SPACES = ("global", "const", "shared", "local", "param", "reg")
 LINKAGE = (".visible", ".extern", ".weak", ".common")
-
-
-class PtxSyntaxError(Exception):
-    """The text is not PTX as this reader knows it."""
-
-
-@dataclass
-class Var:
-    """A variable or parameter; size in bytes, relocations as (offset, symbol, addend)."""
-
-    name: str
-    space: str
-    type: str
-    size: int
-    align: int
-    data: bytes = b""
-    relocations: list[tuple[int, str, int]] = field(default_factory=list)
-    external: bool = False
-
-
-@dataclass
-class Inst:
-    """One instruction; guard is (register, negated) or None; scopes are the open scope numbers, innermost last."""
-
-    op: str
-    mods: tuple[str, ...]
-    operands: list[Op]
-    guard: tuple[str, bool] | None
-    text: str
-    scopes: tuple[int, ...] = (0,)
-    targets: list[int] = field(default_factory=list)
-
-
-@dataclass
-class Func:
-    name: str
-    entry: bool
-    params: list[Var] = field(default_factory=list)
-    results: list[Var] = field(default_factory=list)
-    regs: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, Var] = field(default_factory=dict)
-    body: list[Inst] = field(default_factory=list)
-    defined: bool = False
-
-
-@dataclass
-class Unit:
-    """A module: variables of module scope and functions."""
-
-    variables: dict[str, Var] = field(default_factory=dict)
-    functions: dict[str, Func] = field(default_factory=dict)
-
-
-def tokenize(text: str) -> list[tuple[str, str]]:
-    text = LINE_DIRECTIVES.sub("", text)
-    tokens, position = [], 0
-    while position < len(text):
-        found = TOKEN.match(text, position)
-        if found is None:
-            raise PtxSyntaxError(f"at {text[position : position + 40]!r}")
-        if found.lastgroup != "skip":
-            tokens.append((str(found.lastgroup), found.group()))
-        position = found.end()
-    tokens.append(("end", ""))
-    return tokens
-
-
-def integer(text: str) -> int:
-    text = text.rstrip("U")
-    if len(text) > 1 and text[0] == "0" and text[1].isdigit():
-        return int(text, 8)
-    return int(text, 0)
 
 
 class Reader:

@@ -1,63 +1,22 @@
-"""Warp-wide instructions and special registers: lanes of a gang in rows of 32."""
+"""Warp-wide instructions: lanes of a gang in rows of 32."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tests.support.ptx.interpreter.operands import Action, Array, Mask, reader, writer
 from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
-from tests.support.ptx.interpreter.syntax import Func, Inst
+from tests.support.ptx.interpreter.tree import Func, Inst
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang
 
-Array = NDArray[Any]
-Mask = NDArray[np.bool_]
-Action = Callable[["Frame", Mask], None]
+
 OPERATIONS = ("shfl", "vote", "match", "activemask", "redux")
 LANES = np.arange(32, dtype=np.int64)
-
-
-def special(gang: Gang, name: str) -> Array:
-    """A special register as uint64 per lane."""
-    grid, (bx, by, _) = gang.launch.grid, gang.launch.block
-    thread = gang.thread.astype(np.uint64)
-    lane = thread % 32
-    one = np.uint64(1)
-    tid = {"x": thread % bx, "y": thread // bx % by, "z": thread // (bx * by)}
-    threads = bx * by * gang.launch.block[2]
-    base, _, part = name[1:].partition(".")
-    index = {"x": 0, "y": 1, "z": 2}.get(part, 0)
-    below = (one << lane) - one
-    values: dict[str, Any] = {
-        "ntid": gang.launch.block[index],
-        "ctaid": gang.block[index],
-        "nctaid": grid[index],
-        "laneid": lane,
-        "warpid": thread // 32,
-        "nwarpid": -(-threads // 32),
-        "smid": 0,
-        "nsmid": 1,
-        "gridid": 0,
-        "lanemask_eq": one << lane,
-        "lanemask_lt": below,
-        "lanemask_le": below | one << lane,
-        "lanemask_gt": 0xFFFFFFFF ^ (below | one << lane),
-        "lanemask_ge": 0xFFFFFFFF ^ below,
-        "dynamic_smem_size": gang.launch.dynamic_shared,
-        "total_smem_size": gang.launch.dynamic_shared + gang.launch.shared_bytes,
-        "clock": 0,
-        "clock64": 0,
-        "globaltimer": 0,
-    }
-    if base == "tid":
-        return tid[part]
-    if base not in values:
-        raise Unsupported(f"special register {name}")
-    return np.broadcast_to(np.asarray(values[base], dtype=np.uint64), (gang.size,)).copy()
 
 
 def members(gang: Gang, values: Array, lanes: Mask, inst: Inst) -> Mask:
@@ -71,8 +30,6 @@ def members(gang: Gang, values: Array, lanes: Mask, inst: Inst) -> Mask:
 
 
 def converged(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.interpreter.statements import reader
-
     mask = reader(gang, func, inst.operands[0], "b32")
 
     def action(frame: Frame, lanes: Mask) -> None:
@@ -95,16 +52,12 @@ def prepare(gang: Gang, func: Func, inst: Inst) -> Action:
 
 def member_reader(gang: Gang, func: Func, inst: Inst) -> Callable[[Frame], Array]:
     """The member mask operand, the last one of a .sync form; all lanes without .sync."""
-    from tests.support.ptx.interpreter.statements import reader
-
     if "sync" in inst.mods:
         return reader(gang, func, inst.operands[-1], "b32")
     return lambda frame: np.zeros(gang.size, dtype=np.uint32)
 
 
 def shuffle(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.interpreter.statements import reader, writer
-
     first = inst.operands[0]
     targets = list(first[1:]) if first[0] == "dual" else [first]
     write = writer(func, targets[0], "b32")
@@ -146,8 +99,6 @@ def spread(per_warp: Array) -> Array:
 
 
 def vote(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.interpreter.statements import reader, writer
-
     mode = next(m for m in inst.mods if m in ("all", "any", "uni", "ballot"))
     write = writer(func, inst.operands[0], "b32" if mode == "ballot" else "pred")
     predicate, named = reader(gang, func, inst.operands[1], "pred"), member_reader(gang, func, inst)
@@ -166,8 +117,6 @@ def vote(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def match(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.interpreter.statements import reader, writer
-
     first = inst.operands[0]
     targets = list(first[1:]) if first[0] == "dual" else [first]
     write = writer(func, targets[0], "b32")
@@ -191,8 +140,6 @@ def match(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def reduction(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.interpreter.statements import reader, writer
-
     kind = inst.mods[-1]
     mode = next(m for m in inst.mods if m in ("add", "min", "max", "and", "or", "xor"))
     write, value = writer(func, inst.operands[0], kind), reader(gang, func, inst.operands[1], kind)
@@ -219,7 +166,5 @@ def reduction(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def active_mask(gang: Gang, func: Func, inst: Inst) -> Action:
-    from tests.support.ptx.interpreter.statements import writer
-
     write = writer(func, inst.operands[0], "b32")
     return lambda frame, lanes: write(frame, spread(ballot(lanes.reshape(-1, 32))), lanes)

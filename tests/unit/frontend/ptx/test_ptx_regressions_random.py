@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.ptx.differential import differences, emulated, interpreted
-from tests.support.ptx.generator.body import Argument, Program
+from tests.support.ptx.generator.options import Argument, Program
 
 HEAD = """
 .version 8.0
