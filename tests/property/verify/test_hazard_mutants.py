@@ -16,9 +16,9 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import list_machines, load_machine
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import find_hazards
-from tests.property.transform.test_schedule_legality import machines, random_shape
+from tests.support.generator.dependent import random_shape
 from tests.support.generator.programs import random_program
-from tests.support.kits.machines import roomy_machine
+from tests.support.kits.machines import machines, roomy_machine
 from tests.support.oracles.schedule import Oracle
 from tests.support.pairs.control_mutants import KINDS, control_mutants
 from tests.support.paths import SAMPLES

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
-from tests.unit.frontend.ptx.test_ptx_refused import MIXED
+from tests.support.ptx.texts import MIXED
 
 PAGE = (ROOT / "binalloc/report/JSON.md").read_text()
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")

@@ -10,6 +10,7 @@ import pytest
 from binalloc.isa.instruction import Instr, Module
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.every_unit import counters, one_of_each
 
 
 def stream(n: int, name: str = "IADD3") -> Module:
@@ -146,34 +147,6 @@ def test_stall_zero_issues_the_next_instruction_in_the_same_cycle_where_ports_pe
     assert both.stats["dual_issues"] == 20
     assert both.cycles == pytest.approx(20 * 9, abs=2)
     assert pair(add, "c2075").stats["dual_issues"] == 0
-
-
-def one_of_each() -> Module:
-    code = [
-        *address(),
-        op("LDG", stall=2, rd=6, ra=4, width=4, wbar=1),
-        op("STS", stall=2, ra=255, rb=0, width=4, rbar=2),
-        op("BAR", stall=2, wait=4, form=1, imm=0),
-        op("ISETP", stall=10, pd0=0, ra=0, form=1, imm=40, icmp=1),
-        op("BRA", stall=1, guard=(0, False), target=3, diverges=1, reconv=4),
-        op("FFMA", stall=0, rd=9, ra=6, rb=6, rc=6, wait=2),
-        op("IADD3", stall=10, rd=10, ra=0, rb=0, rc=0),
-        op("BRA", stall=1, target=1),
-        op("MUFU", stall=1, rd=9, rb=0, func=0, wbar=3),
-        op("STL", stall=1, ra=255, rb=0, width=4, rbar=2),
-        op("LDL", stall=1, rd=11, ra=255, width=4, wbar=4),
-        op("IADD3", stall=10, rd=12, ra=11, rb=9, rc=255, wait=0x18),
-        op("STG", stall=1, ra=4, rb=12, width=4, rbar=2),
-        op("EXIT", wait=4),
-    ]
-    return module(code, params={"x": 8}, shared_bytes=128, local_bytes=4)
-
-
-def counters(m: Module, machine: str = "gtx680", **options: Any) -> Any:
-    for fn in m.functions:
-        fn.info.machine = machine
-    result = go(m, grid=7, block=96, buffers={"x": np.arange(96, dtype=np.uint32)}, machine=machine, **options)
-    return result.cycles, result.stats, result.buffers["x"].tolist(), {k: v.tolist() for k, v in result.counts.items()}
 
 
 @pytest.mark.parametrize("machine", ["gtx680", "c2075", "gpgpusim-sharing"])
