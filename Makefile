@@ -43,6 +43,8 @@ check: $(STAMP)
 	$(BIN)/ruff check binalloc tests samples docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture binalloc
+	$(BIN)/vulture binalloc tests samples
 
 # Hostile programs in the emulator, for five minutes; with BINALLOC_BOUNDSCHECK=1 every index is checked.
 fuzz-run: $(STAMP)

@@ -207,17 +207,6 @@ def webs_text(webs: Webs) -> str:
     return "\n".join(lines) + "\n"
 
 
-def interference_dict(webs: Webs, graph: InterferenceGraph) -> Json:
-    """Degrees, edges and copies."""
-    return {
-        "function": webs.cfg.name,
-        "edges": graph.edges,
-        "degrees": graph.degrees(),
-        "neighbours": [graph.neighbours(w) for w in range(graph.count)],
-        "moves": [list(m) for m in graph.moves],
-    }
-
-
 def interference_text(webs: Webs, graph: InterferenceGraph) -> str:
     """Webs by falling degree with their neighbours."""
     order = sorted(range(graph.count), key=lambda w: (-graph.degree(w), w))

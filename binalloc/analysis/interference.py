@@ -49,11 +49,6 @@ class InterferenceGraph:
         out: list[int] = np.diff(self.start).tolist()
         return out
 
-    def interferes(self, a: int, b: int) -> bool:
-        row = self.neighbour[self.start[a] : self.start[a + 1]]
-        at = int(np.searchsorted(row, b))
-        return at < len(row) and int(row[at]) == b
-
     def row(self, web: int) -> int:
         """Neighbours of `web` as a bitset of web ids (kept after the first call)."""
         if web not in self._rows:

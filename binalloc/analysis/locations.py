@@ -13,7 +13,6 @@ from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL_BASE, MOST_REGIS
 LOCAL = "L"
 REG_MASK = (1 << MOST_REGISTERS) - 1
 PRED_MASK = ALL_PREDICATES << PRED_BASE
-BELOW_LOCAL_MASK = (1 << LOCAL_BASE) - 1
 
 
 def location(file: str, index: int) -> int:

@@ -47,10 +47,10 @@ class Web:
     arch: number of the register, predicate or local word in the input. arg: live at entry, set by the caller (kernel:
     by hardware). result: live at RET. undefined: some path reaches a use without a definition (kernels). pinned: a
     predicate that an instruction names by position (P2R, R2P), which renaming cannot change. remat: an instruction
-    that alone recomputes the value anywhere (all definitions are equal constants), or -1; remat_unit: which unit of its
-    result. cost: sum over instructions that define plus instructions that use the web, of the block's weight (1 for
-    the entry). first, last: lowest and highest instruction of its points, -1 for the entry. group, offset: index in
-    `Webs.groups` or -1, and place in that group.
+    that alone recomputes the value anywhere (all definitions are equal constants), or -1. cost: sum over
+    instructions that define plus instructions that use the web, of the block's weight (1 for the entry). first,
+    last: lowest and highest instruction of its points, -1 for the entry. group, offset: index in `Webs.groups` or
+    -1, and place in that group.
     """
 
     id: int
@@ -62,7 +62,6 @@ class Web:
     undefined: bool = False
     pinned: bool = False
     remat: int = -1
-    remat_unit: int = 0
     cost: int = 0
     first: int = 0
     last: int = 0
@@ -184,10 +183,6 @@ class Webs:
                     if after[i] >> loc & 1:
                         now[loc] = w
             yield i, then, now
-
-    def walk_back(self, block: int) -> Iterator[tuple[int, dict[int, int], dict[int, int]]]:
-        """As `walk`, from the block's last instruction to its first."""
-        return reversed(list(self.walk(block)))
 
     def live_after(self, index: int) -> dict[int, int]:
         """location -> web live after one instruction. Walks its block; use `walk` for many."""

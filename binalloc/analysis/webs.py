@@ -319,4 +319,4 @@ class _Builder:
                 and [r.units for r in views[p.instr].defs] == [model.defs[0].units]
                 for p in w.defs
             ):
-                w.remat, w.remat_unit = first.instr, first.unit
+                w.remat = first.instr

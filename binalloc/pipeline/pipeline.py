@@ -304,11 +304,13 @@ def local_version(module: Module, request: Request, registers: int, final: Versi
 
     A version without slots is its own baseline.
     """
+    from binalloc.transform.allocators.table import BASELINE
+
     if final.slots == 0:
         return final
-    request.progress(f"{request.kernel}: allocator local, {registers} registers")
+    request.progress(f"{request.kernel}: allocator {BASELINE}, {registers} registers")
     try:
-        return measure(build_version(module, request, registers, 0, "local"), request)
+        return measure(build_version(module, request, registers, 0, BASELINE), request)
     except Refused:
         return None
 

@@ -221,6 +221,7 @@ def baseline(module: Module, request: Request) -> Version:
     A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
     as it is: its baseline is allocator `local` with the most registers that do.
     """
+    from binalloc.transform.allocators.table import BASELINE
     from binalloc.transform.schedule.schedule import schedule
 
     try:
@@ -230,7 +231,7 @@ def baseline(module: Module, request: Request) -> Version:
         most = registers_for_blocks(request.machine, use.given(0), 1)
         if most is None or most < 1 or most >= use.registers:
             raise
-        return replace(build_version(module, request, most, 0, "local"), allocated="local")
+        return replace(build_version(module, request, most, 0, BASELINE), allocated=BASELINE)
 
 
 def build_version(

@@ -17,7 +17,7 @@ from binalloc.transform.allocate import registers
 from binalloc.transform.allocate.solver import realised_cost
 from binalloc.transform.rewrite import rewrite
 from tests.benchmarks.bench_import import crowded_kernel
-from tests.support.programs.random_programs import random_program
+from tests.support.generator.programs import random_program
 
 SIZES = (1000, 5000)
 LIVE = 83

@@ -22,7 +22,7 @@ from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import analyse
 from binalloc.analysis.webs import build_webs
 from binalloc.isa.instruction import Function
-from tests.support.programs.analysis import Line, add, bra, const, dadd, function, leave, load, module, mov, setp, store
+from tests.support.programs.lines import add, bra, const, dadd, function, leave, load, module, mov, setp, store
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def large_kernel(size: int, live: int = 48, seed: int = 1) -> Function:
     """A kernel of about `size` instructions: loops one after the other, each with four guarded regions, over `live`
     registers that stay live throughout."""
     rng = random.Random(seed)
-    lines: list[Line] = [const(r, r) for r in range(live + 8)]
+    lines: list[str] = [const(r, r) for r in range(live + 8)]
     loop = 0
     while len(lines) < size:
         lines.append(f"loop{loop}:")
@@ -49,7 +49,7 @@ def large_kernel(size: int, live: int = 48, seed: int = 1) -> Function:
     return function("k", *lines, leave())
 
 
-def _random(rng: random.Random, live: int, g: str | None = None) -> Line:
+def _random(rng: random.Random, live: int, g: str | None = None) -> str:
     d, a, b = (rng.randrange(live) for _ in range(3))
     kind = rng.randrange(6)
     if kind == 0:

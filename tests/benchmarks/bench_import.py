@@ -17,7 +17,7 @@ import time
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.container.files import write_module
-from tests.support.ptx.text_generator import large_module
+from tests.support.ptx.generator.text import large_module
 
 SIZES = (3000, 9000, 27000)
 

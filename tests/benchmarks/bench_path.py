@@ -17,8 +17,9 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
+from tests.support.generator.programs import random_program
+from tests.support.kits.machines import roomy_machine
 from tests.support.paths import ROOT
-from tests.support.programs.random_programs import random_program, roomy_machine
 
 
 def process(label: str, *arguments: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr, Module
 from tests.support.kits.emulator import address, go, module, op, store
-from tests.unit.emulator.test_emulator_timing import counters, one_of_each
+from tests.support.kits.every_unit import counters, one_of_each
 
 OPS: tuple[tuple[str, dict[str, int]], ...] = (
     ("IADD3", {"rc": 9, "negb": 1, "pd0": 2}),

@@ -19,9 +19,9 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
-from tests.support.pairs.text import module
+from tests.support.generator.programs import random_program
 from tests.support.paths import ROOT, sample_file
-from tests.support.programs.random_programs import random_program
+from tests.support.programs.builder import program
 
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 GTX680 = load_machine("gtx680")
@@ -29,31 +29,31 @@ GTX680 = load_machine("gtx680")
 # every thread keeps five words alive over a shared access at 4 * tid + a scalar; user shared memory has 128 bytes
 SHARED = """
 .kernel k registers=16 shared_bytes=128
-S2R rd=0 sreg=0
-MOV rd=2 form=2 cbank=0 coff=0
-MOV rd=3 form=2 cbank=0 coff=4
-LEA rd=2 ra=0 rb=2 shift=5
-LDG rd=4 ra=2 width=4
-LDG rd=5 ra=2 moff=4 width=4
-LDG rd=6 ra=2 moff=8 width=4
-LDG rd=7 ra=2 moff=12 width=4
-IADD3 rd=8 ra=4 rb=5 rc=6
-LEA rd=1 ra=0 rb=255 shift=2
-IADD3 rd=1 ra=1 form=2 cbank=0 coff=8
+S2R R0, SR_TID.X
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+LEA R2, R0, R2, 5
+LDG.32 R4, [R2]
+LDG.32 R5, [R2+0x4]
+LDG.32 R6, [R2+0x8]
+LDG.32 R7, [R2+0xc]
+IADD3 R8, R4, R5, R6
+LEA R1, R0, RZ, 2
+IADD3 R1, R1, c[0][0x8], RZ
 {access}
-IADD3 rd=8 ra=8 rb=9
-STG ra=2 rb=8 moff=16 width=4
-STG ra=2 rb=4 moff=20 width=4
-STG ra=2 rb=5 moff=24 width=4
-IADD3 rd=6 ra=6 rb=7
-STG ra=2 rb=6 moff=28 width=4
+IADD3 R8, R8, R9, RZ
+STG.32 [R2+0x10], R8
+STG.32 [R2+0x14], R4
+STG.32 [R2+0x18], R5
+IADD3 R6, R6, R7, RZ
+STG.32 [R2+0x1c], R6
 EXIT
 """
-ACCESSES = {"load": "LDS rd=9 ra=1 width=4", "store": "MOV rd=9 form=1 imm=7\nSTS ra=1 rb=9 width=4"}
+ACCESSES = {"load": "LDS.32 R9, [R1]", "store": "MOV R9, 0x7\nSTS.32 [R1], R9"}
 
 
 def shared_kernel(access: str) -> Module:
-    m = module(SHARED.format(access=ACCESSES[access]))
+    m = program(SHARED.format(access=ACCESSES[access]))
     kernel = m.functions[0]
     kernel.info.params = [Param("data", 0, 8), Param("offset", 8, 4)]
     kernel.info.block = (32, 1, 1)
@@ -104,40 +104,40 @@ def test_a_users_shared_access_out_of_bounds_faults_before_and_after_alike(acces
 
 RECURSIVE = """
 .kernel k registers=8
-MOV rd=4 form=1 imm=3
-CALL ->f
-MOV rd=2 form=2 cbank=0 coff=0
-MOV rd=3 form=2 cbank=0 coff=4
-STG ra=2 rb=5 width=4
+MOV R4, 0x3
+CALL f
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+STG.32 [R2], R5
 EXIT
-.function f
-IADD3 rd=4 ra=4 form=1 imm=0xffffffff
-IADD3 rd=5 ra=5 form=1 imm=2
-ISETP pd0=0 ra=4 form=1 imm=0 icmp=3
-@P0 BRA ->done ^done
-CALL ->f
+.func f
+IADD3 R4, R4, 0xffffffff, RZ
+IADD3 R5, R5, 0x2, RZ
+ISETP.LE.AND P0, PT, R4, 0x0, PT
+@P0 BRA done, done
+CALL f
 done:
 RET
 """
 INDIRECT = """
 .kernel k registers=8
-MOV rd=5 form=1 imm=0
-MOV rd=4 form=1 imm=6
-CALL.IND ra=4
-MOV rd=2 form=2 cbank=0 coff=0
-MOV rd=3 form=2 cbank=0 coff=4
-BRA ->store
+MOV R5, 0x0
+MOV R4, 0x6
+CALL.IND R4
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+BRA store
 store:
-STG ra=2 rb=5 width=4
+STG.32 [R2], R5
 EXIT
-.function f
-MOV rd=5 form=1 imm=6
+.func f
+MOV R5, 0x6
 RET
 """
 
 
 def runnable(text: str) -> Module:
-    m = module(text)
+    m = program(text)
     kernel = m.functions[0]
     kernel.info.params = [Param("data", 0, 8), Param("offset", 8, 4)]
     kernel.info.block = (32, 1, 1)
@@ -180,7 +180,7 @@ from binalloc.isa.container.files import load, write_module
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.programs.random_programs import random_program
+from tests.support.generator.programs import random_program
 machine = load_machine("gtx680")
 for name, registers in (("callchain", 8), ("nbody", 32)):
     m = load(f"samples/loom/{name}.loom")

@@ -30,7 +30,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.report.inspect import inspect_module, render_inspection
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import MACHINES, sample_file, sample_files
-from tests.support.programs.random_instructions import corrupt
+from tests.support.programs.words import corrupt
 
 LAUNCH = load_launch(sample_file("callchain.toml"))
 SMALL = {p.stem: load_launch(p, "test") for p in sample_files(".toml")}

@@ -43,7 +43,6 @@ MEMORY_LIMIT = 4 << 30
 CASE_SECONDS = 30.0
 CHUNK = 4000
 PROCESS_EVERY = 1000
-CRASHED = 99
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PATH_EVENTS = {"os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod"}
 _BANNED_EVENTS = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "pickle.")

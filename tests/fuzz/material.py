@@ -21,12 +21,11 @@ from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.container.write import write_elf
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.fields import FIELDS
-from binalloc.isa.table.rules import shapes
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, build_version
 from tests.support.paths import ROOT, sample_file, sample_files
-from tests.support.programs.random_instructions import corrupt, random_control, random_instr
+from tests.support.programs.words import corrupt, random_control, random_instr, shapes
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]
 MACHINES = ROOT / "binalloc/models/machines"

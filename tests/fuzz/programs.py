@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tests.support.generator.presets import wide
 from tests.support.kits.wide_cases import ALLOCATORS, EXACT, Report, judge
-from tests.support.programs.wide import wide_options
 
 EXACT_EVERY = 20
 CASE_SECONDS = 300
@@ -36,7 +36,7 @@ SIMPLER: tuple[dict[str, object], ...] = (
 
 def allocators(seed: int) -> tuple[str, ...]:
     """All heuristic ones; the exact one for one small program in so many."""
-    small = wide_options(seed).registers <= 24
+    small = wide(seed)[0].registers <= 24
     return (*ALLOCATORS, EXACT) if seed % EXACT_EVERY == 0 and small else ALLOCATORS
 
 
@@ -66,7 +66,7 @@ def shrink(seed: int, kind: str) -> dict[str, object]:
     options: dict[str, object] = {}
     for simpler in SIMPLER:
         given = {**options, **simpler}
-        drawn = wide_options(seed)
+        drawn, _ = wide(seed)
         if replace(drawn, **given) == replace(drawn, **options):  # type: ignore[arg-type]
             continue
         try:

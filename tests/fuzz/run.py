@@ -32,7 +32,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from tests.fuzz.corruptions import SMALL, smash_code
 from tests.support.paths import sample_file, sample_files
-from tests.support.programs.random_instructions import random_module
+from tests.support.programs.words import random_module
 
 CYCLES = 20_000
 TWIN_CYCLES = 600  # of runs that the uncompiled engine repeats

@@ -18,8 +18,7 @@ from binalloc.analysis.dump import (
     program_text,
 )
 from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.isa.instruction import Function, FunctionInfo, make
-from tests.support.programs.analysis import (
+from tests.support.programs.lines import (
     add,
     bra,
     call,
@@ -64,7 +63,7 @@ def program() -> ProgramAnalysis:
         const(20),
         leave(),
     )
-    scale = function("scale", setp(2, 4, 4), add(6, 6, 4, "P2"), ret("P2"), const(7, 2), ret(), kind="function")
+    scale = function("scale", setp(2, 4, 4), add(6, 6, 4, "P2"), ret("P2"), const(7, 2), ret(), kind="func")
     return analyse(module(kernel, scale), "main", lift=True)
 
 
@@ -96,9 +95,8 @@ def test_networkx_graphs_have_the_same_nodes_and_edges() -> None:
 
 
 def test_recursion_and_indirect_calls_are_shown() -> None:
-    back = Function("f", [make("CALL"), ret()], FunctionInfo(kind="function"))
-    m = module(function("k", call("f"), make("CALL.IND", ra=2), leave()), back)
-    back.instrs[0] = back.instrs[0].replace(target=-1)
+    back = function("f", call("f"), ret(), kind="func")
+    m = module(function("k", call("f"), "CALL.IND R2", leave()), back)
     assert callgraph_text(build_callgraph(m, "k")) == (
         "call graph of k: 2 functions\n"
         "  k calls f at 0\n"

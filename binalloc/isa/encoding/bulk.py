@@ -180,12 +180,6 @@ def _emit(
         out[i] = Instr(op, dict(zip(names, values, strict=True)), guard & 7, guard > 7, control_from_bits(bits))
 
 
-def fields_array(data: bytes, *, where: str = "", file: str | None = None) -> dict[str, I64]:
-    """Every field of the layout for every word, used or not: name -> int64 array of one value per word. Unchecked."""
-    lo, hi = _halves(data, where, file)
-    return {name: _column(name, lo, hi) for name in FIELDS}
-
-
 def encode_words(instrs: list[Instr], *, where: str = "", file: str | None = None) -> bytes:
     """The bytes of a list of instructions, 16 per instruction.
 

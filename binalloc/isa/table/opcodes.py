@@ -387,4 +387,3 @@ def _check_no_overlap() -> None:
 _define_arithmetic()
 _define_rest()
 _check_no_overlap()
-OPCODE_NAMES_LONGEST_FIRST = tuple(sorted(BY_NAME, key=lambda n: (-len(n), n)))

@@ -56,9 +56,6 @@ class Shape:
     const_units: int | tuple[str, tuple[int, ...]]
 
 
-FLAG_LIMM, FLAG_CIMM = 1, 2
-
-
 @cache
 def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
     """The shape of opcode `code` in `form`, with `flags` = limm | cimm << 1; KeyError for an unknown opcode."""
@@ -96,16 +93,6 @@ def shape_of(op: OpSpec, f: Mapping[str, int]) -> Shape:
     """The shape that an instruction with fields `f` has."""
     flags = (f["limm"] | f["cimm"] << 1) if "limm" in f else 0
     return shape(op.code, f.get("form", 0), flags)
-
-
-def shapes() -> list[Shape]:
-    """Every shape of the ISA, in opcode order."""
-    out = []
-    for code in sorted(OPCODES):
-        op = OPCODES[code]
-        flags = range(4) if "lane" in op.operand else range(1)
-        out += [shape(code, form, flag) for form in op.forms for flag in flags]
-    return out
 
 
 def explain(word: int) -> Problem | None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, mask_from
 from binalloc.models.allocation.colouring import MUST_STAY, Group, Problem, colour
 from binalloc.models.allocation.placement import Placement, PlacementProblem, cost_of, violations
 from binalloc.models.allocation.slot_colouring import colour_slots
@@ -127,7 +127,7 @@ def realise(problem: PlacementProblem, memory: Mapping[int, str]) -> Placement |
             return None
         memory.update(dict.fromkeys(failed, "slot"))
     while True:
-        wanted = sum(1 << v for g, kind in memory.items() if kind == "slot" for v, _ in problem.groups[g].members)
+        wanted = mask_from(v for g, kind in memory.items() if kind == "slot" for v, _ in problem.groups[g].members)
         slot_of = colour_slots(adjacency, wanted, problem.slots)
         left = {g for g in memory if any(slot_of.get(v) == -1 for v, _ in problem.groups[g].members)}
         if not left:
@@ -152,8 +152,8 @@ def _coloured(
         groups.append(Group(tuple((dense[v], offset) for v, offset in group.members), group.units, group.align, cost))
         if group.fixed is not None:
             fixed.update({dense[v]: Register(group.fixed + offset) for v, offset in group.members})
-    kept = sum(1 << v for v in values)
-    edges = [sum(1 << dense[Value(n)] for n in bits(adjacency[v] & kept)) for v in values]
+    kept = mask_from(values)
+    edges = [mask_from(dense[Value(n)] for n in bits(adjacency[v] & kept)) for v in values]
     forbidden = [problem.forbidden[v] for v in values]
     coloured = colour(Problem(edges, groups, problem.available, forbidden, fixed))
     base = {}
@@ -199,7 +199,7 @@ def _register_classes(problem: PlacementProblem) -> tuple[int, list[list[int]]]:
     for block in range((problem.available.bit_length() + width - 1) // width):
         signature = []
         for register in range(block * width, (block + 1) * width):
-            forbids = sum(1 << v for v, mask in enumerate(problem.forbidden) if mask >> register & 1)
+            forbids = mask_from(v for v, mask in enumerate(problem.forbidden) if mask >> register & 1)
             fixed = sum(
                 1 << g
                 for g, group in enumerate(problem.groups)

@@ -36,15 +36,6 @@ def from_bits(flags: NDArray[np.bool_]) -> int:
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
-def pressure_of(live: list[int], points: int) -> NDArray[np.int64]:
-    """How many of the values are live at each point."""
-    total = np.zeros(points, np.int64)
-    for mask in live:
-        if mask:
-            total += to_bits(mask, points)
-    return total
-
-
 def choose_spills(
     pressure: NDArray[np.int64], capacity: NDArray[np.int64], candidates: list[Candidate]
 ) -> tuple[list[int], NDArray[np.int64]]:

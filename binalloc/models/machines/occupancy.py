@@ -236,14 +236,6 @@ def shared_bytes_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks
     return None
 
 
-def feasible_blocks(target: str | OccupancyModel, use: KernelUse) -> list[int]:
-    """Every number of resident blocks (ascending, from 1) open to a kernel that cannot do with fewer resources.
-
-    Empty where not even one block fits. Raises UsageError as `occupancy` does.
-    """
-    return list(range(1, model_of(target).occupancy(use).blocks_per_sm + 1))
-
-
 def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
     """`result` as plain JSON values; a limit that does not bind is null."""
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
@@ -60,3 +61,10 @@ def refused(code: int, *args: str, stdin: bytes | None = None) -> str:
     assert again.json["error"]["exit_code"] == code
     assert again.json["schema_version"] == 1
     return answer.err
+
+
+def rescheduled(name: str, machine: str, folder: Path) -> str:
+    """A sample scheduled for another machine, as a file."""
+    out = folder / f"{machine}.loom"
+    assert call("schedule", loom(name), "--machine", machine, "-o", str(out)).code == 0
+    return str(out)

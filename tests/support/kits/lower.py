@@ -20,8 +20,8 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.types import DTYPES, Argument, Field, Launch
 from binalloc.launch.types import Texture as LaunchTexture
 from binalloc.models.machines.reader import load_machine
-from tests.support.ptx.interpreter import interpret
-from tests.support.ptx.textures import Texture
+from tests.support.ptx.interpreter.interpreter import interpret
+from tests.support.ptx.interpreter.textures import Texture
 
 Array = np.ndarray[Any, Any]
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}

@@ -23,7 +23,8 @@ from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
-from tests.support.programs.random_programs import random_program, roomy_machine
+from tests.support.generator.programs import random_program
+from tests.support.kits.machines import roomy_machine
 
 MACHINE = roomy_machine()
 MAX_CYCLES = 5_000_000

@@ -25,8 +25,8 @@ from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
-from tests.support.programs.random_programs import roomy_machine
-from tests.support.programs.wide import wide_program
+from tests.support.generator.programs import generate
+from tests.support.kits.machines import roomy_machine
 
 MACHINE = roomy_machine()
 MAX_CYCLES = 2_000_000
@@ -55,7 +55,7 @@ class Program:
 
     def __init__(self, seed: int, options: Mapping[str, object]) -> None:
         self.seed = seed
-        self.module, self.launches = wide_program(seed, **options)
+        self.module, self.launches = generate("wide", seed, **options)
         self.data = write_module(self.module)
         self.expected = emulate(schedule(self.module, MACHINE), self.launches)
         self.demand = max(fn.info.registers for fn in self.module)

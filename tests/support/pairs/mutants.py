@@ -19,6 +19,7 @@ from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import View
 from binalloc.isa.loom.recognise import add_immediate, register_copy, special_register
 from binalloc.isa.loom.view import links, relink, view
+from tests.support.programs.calls import calls_of, link
 
 ALWAYS_WRONG = frozenset(
     (
@@ -97,30 +98,14 @@ def rebuild(module: Module, fn: Function, pieces: list[Piece]) -> Module:
         else:
             instrs.append(piece[0])
             origin.append(piece[1])
-    callees = {}
-    for f in module.functions:
-        for i, instr in enumerate(f.instrs):
-            if instr.op.control == "call":
-                callee = module.callee(f, i)
-                callees[f.name, i] = callee.name if callee else ""
+    calls = calls_of(module)
+    own = calls[fn.name]
+    calls[fn.name] = {at: own[piece] for at, piece in enumerate(pieces) if isinstance(piece, int) and piece in own}
     out = copy.copy(module)
     out.functions = [copy.copy(f) for f in module.functions]
     new = out.function(fn.name)
     new.instrs, new.origin = instrs, Origin(fn.origin.function, origin)
-    out.layout()
-    for f in out.functions:
-        f.instrs = list(f.instrs)
-        for i, instr in enumerate(f.instrs):
-            if instr.op.control != "call":
-                continue
-            if f is new:
-                piece = pieces[i]
-                if not isinstance(piece, int):
-                    continue
-                name = callees[f.name, piece]
-            else:
-                name = callees[f.name, i]
-            f.instrs[i] = instr.replace(target=out.function(name).address - f.address - i - 1)
+    link(out, calls)
     return out
 
 

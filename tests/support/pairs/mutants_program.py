@@ -15,6 +15,7 @@ from typing import Any
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, SharedVar, make
 from binalloc.isa.loom.view import view
 from tests.support.pairs.mutants import Mutant, inserted, rebuild, replaced
+from tests.support.programs.calls import calls_of, link
 
 
 def program_mutants(rewritten: Module, kernel: str) -> Iterator[Mutant]:
@@ -40,24 +41,13 @@ def _outside(module: Module, kernel: str) -> list[Function]:
 
 def _relinked(module: Module, functions: list[Function], renamed: dict[str, str] | None = None) -> Module:
     """A copy with these functions, laid out anew; calls enter the functions of the same names, or of `renamed`."""
-    names = renamed or {}
-    targets = {
-        (fn.name, i): callee.name
-        for fn in module.functions
-        for i, instr in enumerate(fn.instrs)
-        if instr.op.control == "call" and (callee := module.callee(fn, i)) is not None
+    calls = {
+        name: {at: (renamed or {}).get(callee, callee) for at, callee in own.items()}
+        for name, own in calls_of(module).items()
     }
     out = copy.copy(module)
     out.functions = [copy.copy(fn) for fn in functions]
-    out.layout()
-    places = {fn.name: fn.address for fn in out.functions}
-    for fn in out.functions:
-        fn.instrs = list(fn.instrs)
-        for i, instr in enumerate(fn.instrs):
-            callee = targets.get((fn.name, i), "")
-            callee = names.get(callee, callee)
-            if instr.op.control == "call" and callee in places:
-                fn.instrs[i] = instr.replace(target=places[callee] - fn.address - i - 1)
+    link(out, calls)
     return out
 
 
@@ -70,8 +60,7 @@ def _constant_changed(instr: Instr) -> Instr | None:
 
 
 def _others(module: Module, kernel: str) -> Iterator[Mutant]:
-    entered = {c.name for f in module.functions for i, x in enumerate(f.instrs)
-               if x.op.control == "call" and (c := module.callee(f, i)) is not None}  # fmt: skip
+    entered = {callee for own in calls_of(module).values() for callee in own.values()}
     indirect = any(x.op.control == "call_indirect" for f in module.functions for x in f.instrs)
     for fn in _outside(module, kernel):
         if fn.info.is_kernel:

@@ -13,9 +13,9 @@ from binalloc.launch import types as launches
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
-from tests.support.programs.random_programs import roomy_machine
-from tests.support.ptx.generator import Argument, Program
-from tests.support.ptx.interpreter import interpret
+from tests.support.kits.machines import roomy_machine
+from tests.support.ptx.generator.options import Argument, Program
+from tests.support.ptx.interpreter.interpreter import interpret
 
 Array = NDArray[Any]
 DTYPE_NAMES = {dtype: name for name, dtype in launches.DTYPES.items()}

@@ -16,7 +16,7 @@ from binalloc.emulator.host.run import run
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import DTYPES, Argument, Launch
-from tests.support.programs.random_programs import roomy_machine
+from tests.support.kits.machines import roomy_machine
 
 Array = np.ndarray[Any, Any]
 

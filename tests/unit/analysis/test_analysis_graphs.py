@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from binalloc.analysis.callgraph import build_callgraph, require_static
@@ -13,11 +11,11 @@ from binalloc.analysis.loops import find_loops
 from binalloc.analysis.program import analyse
 from binalloc.dominance import NONE
 from binalloc.errors import MalformedInput, Refused, UsageError
-from binalloc.isa.instruction import Function, FunctionInfo, make
-from tests.support.programs.analysis import Line, add, bra, call, const, function, leave, module, ret
+from binalloc.isa.instruction import Function, make
+from tests.support.programs.lines import add, bra, call, const, function, leave, module, ret
 
 
-def cfg_of(*lines: Line) -> Cfg:
+def cfg_of(*lines: str) -> Cfg:
     return build_cfg(module(function("k", *lines)).functions[0])
 
 
@@ -47,18 +45,17 @@ def test_guarded_exit_ends_a_block_and_falls_through() -> None:
 
 
 def test_never_executed_branch_keeps_both_edges() -> None:
-    cfg = build_cfg(Function("k", [make("BRA", target=1, guard=(7, True)), leave(), leave()]))
+    cfg = cfg_of("@!PT BRA .end, uniform", leave(), "end:", leave())
     assert cfg.succs[0] == [1, 2]
 
 
 def test_calls_do_not_end_blocks() -> None:
-    m = module(function("k", const(0), call("f"), const(1), leave()), function("f", ret(), kind="function"))
+    m = module(function("k", const(0), call("f"), const(1), leave()), function("f", ret(), kind="func"))
     assert spans(build_cfg(m.functions[0])) == [(0, 4)]
 
 
 def test_reconvergence_point_starts_a_block() -> None:
-    branch = make("BRA", target=1, diverges=1, reconv=2, guard=(0, False))
-    cfg = build_cfg(Function("k", [branch, const(0), const(1), const(2), leave()]))
+    cfg = cfg_of("@P0 BRA .there, .point", const(0), "there:", const(1), "point:", const(2), leave())
     assert spans(cfg) == [(0, 1), (1, 2), (2, 3), (3, 5)]
     assert cfg.points == {0: 3}
 
@@ -72,18 +69,18 @@ def test_unreachable_blocks_are_listed_and_left_out_of_orders() -> None:
 
 
 def test_unreachable_last_word_may_fall_through() -> None:
-    assert cfg_of(leave(), const(0)).unreachable == [1]
+    assert build_cfg(Function("k", [make("EXIT"), make("MOV", rd=0, form=1)])).unreachable == [1]
 
 
 @pytest.mark.parametrize(
     ("instrs", "text"),
     [
         ([], "no instructions"),
-        ([const(0)], "runs off its end"),
-        ([leave("P0")], "runs off its end"),
+        ([make("MOV", rd=0, form=1)], "runs off its end"),
+        ([make("EXIT", guard=(0, False))], "runs off its end"),
         ([make("BRA", target=5)], "branch target outside"),
         ([make("BRA", target=-2)], "branch target outside"),
-        ([make("BRA", target=-1, diverges=1, reconv=7), leave()], "reconvergence point outside"),
+        ([make("BRA", target=-1, diverges=1, reconv=7), make("EXIT")], "reconvergence point outside"),
     ],
 )
 def test_broken_control_flow_is_malformed_input(instrs: list, text: str) -> None:  # type: ignore[type-arg]
@@ -111,7 +108,7 @@ def test_nested_loops_and_weights() -> None:
 
 
 def test_weight_stops_growing_at_a_million() -> None:
-    lines: list[Line] = [const(0)]
+    lines: list[str] = [const(0)]
     for d in range(9):
         lines += [f"l{d}:", const(d)]
     lines += [bra(f"l{d}", "P0") for d in reversed(range(9))]
@@ -135,9 +132,9 @@ def test_entry_block_in_a_loop_is_its_header() -> None:
 def test_call_graph_order_sites_and_callers() -> None:
     m = module(
         function("k", call("f"), call("g"), call("f"), leave()),
-        function("f", call("g"), ret(), kind="function"),
-        function("g", ret(), kind="function"),
-        function("unused", ret(), kind="function"),
+        function("f", call("g"), ret(), kind="func"),
+        function("g", ret(), kind="func"),
+        function("unused", ret(), kind="func"),
     )
     graph = build_callgraph(m, "k")
     assert graph.functions == ["k", "f", "g"]
@@ -149,15 +146,15 @@ def test_call_graph_order_sites_and_callers() -> None:
 
 
 def test_calls_in_unreachable_code_do_not_count() -> None:
-    m = module(function("k", leave(), call("f"), leave()), function("f", ret(), kind="function"))
+    m = module(function("k", leave(), call("f"), leave()), function("f", ret(), kind="func"))
     assert build_callgraph(m, "k").functions == ["k"]
 
 
 def test_recursion_is_recorded_and_refused_with_the_cycle() -> None:
     m = module(
         function("k", call("f"), leave()),
-        function("f", call("g"), ret(), kind="function"),
-        function("g", call("f"), ret(), kind="function"),
+        function("f", call("g"), ret(), kind="func"),
+        function("g", call("f"), ret(), kind="func"),
     )
     graph = build_callgraph(m, "k")
     assert graph.cycles == [["f", "g"]]
@@ -168,12 +165,12 @@ def test_recursion_is_recorded_and_refused_with_the_cycle() -> None:
 
 
 def test_self_recursion_is_a_cycle_of_one() -> None:
-    m = module(function("k", call("f"), leave()), function("f", call("f"), ret(), kind="function"))
+    m = module(function("k", call("f"), leave()), function("f", call("f"), ret(), kind="func"))
     assert build_callgraph(m, "k").cycles == [["f"]]
 
 
 def test_indirect_call_is_recorded_and_refused() -> None:
-    m = module(function("k", make("CALL.IND", ra=4), leave()))
+    m = module(function("k", "CALL.IND R4", leave()))
     graph = build_callgraph(m, "k")
     assert graph.indirect == [("k", 0)]
     with pytest.raises(Refused, match="indirect call"):
@@ -181,7 +178,7 @@ def test_indirect_call_is_recorded_and_refused() -> None:
 
 
 def test_call_into_the_middle_of_a_function_is_malformed() -> None:
-    m = module(function("k", call("f"), leave()), function("f", add(0, 0, 0), ret(), kind="function"))
+    m = module(function("k", call("f"), leave()), function("f", add(0, 0, 0), ret(), kind="func"))
     fn = m.functions[0]
     fn.instrs[0] = fn.instrs[0].replace(target=fn.instrs[0].f["target"] + 1)
     with pytest.raises(MalformedInput, match="enters no function"):
@@ -195,12 +192,8 @@ def test_unknown_kernel_names_those_there_are() -> None:
 
 def test_a_chain_of_thousands_of_calls_needs_no_recursion() -> None:
     count = 3000
-    functions = [Function("f0", [make("CALL", target=0), leave()], FunctionInfo())]
-    for k in range(1, count):
-        last = k == count - 1
-        functions.append(Function(f"f{k}", [ret()] if last else [make("CALL"), ret()], FunctionInfo(kind="function")))
-    m = module(*functions)
-    for a, b in itertools.pairwise(functions):
-        a.instrs[0] = a.instrs[0].replace(target=b.address - a.address - 1)
+    links = [function(f"f{k}", call(f"f{k + 1}"), ret(), kind="func") for k in range(1, count - 1)]
+    last = function(f"f{count - 1}", ret(), kind="func")
+    m = module(function("f0", call("f1"), leave()), *links, last)
     program = analyse(m, "f0")
     assert program.graph.bottom_up[0] == f"f{count - 1}"

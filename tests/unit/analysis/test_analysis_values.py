@@ -10,9 +10,7 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.webs import CALL, ENTRY, MEMORY, RETURN, Point
 from binalloc.bitset import bits
 from binalloc.errors import MalformedInput
-from binalloc.isa.instruction import Function, FunctionInfo, make
-from tests.support.programs.analysis import (
-    Line,
+from tests.support.programs.lines import (
     add,
     bra,
     call,
@@ -31,12 +29,12 @@ from tests.support.programs.analysis import (
 )
 
 
-def kernel(*lines: Line, lift: bool = False) -> FunctionAnalysis:
+def kernel(*lines: str, lift: bool = False) -> FunctionAnalysis:
     return analyse(module(function("k", *lines, leave())), "k", lift=lift).kernel
 
 
-def program(main: list[Line], **callees: list[Line]) -> ProgramAnalysis:
-    functions = [function(name, *lines, kind="function") for name, lines in callees.items()]
+def program(main: list[str], **callees: list[str]) -> ProgramAnalysis:
+    functions = [function(name, *lines, kind="func") for name, lines in callees.items()]
     return analyse(module(function("k", *main, leave()), *functions), "k")
 
 
@@ -89,8 +87,7 @@ def test_value_wanted_only_where_a_branch_goes_is_killed_under_that_guard() -> N
 
 
 def test_never_executed_definition_does_not_kill() -> None:
-    fn = Function("k", [const(1, 1), make("MOV", form=1, rd=1, imm=2, guard=(7, True)), store(4, 1), leave()])
-    f = analyse(module(fn), "k").kernel
+    f = kernel(const(1, 1), const(1, 2, "!PT"), store(4, 1))
     assert "R1" in live(f, 1)
     assert len({f.webs.web_of_def[0, 0, 0], f.webs.web_of_def[1, 0, 0], f.webs.web_of_use[2, 1, 0]}) == 1
 
@@ -102,7 +99,7 @@ def test_uninitialised_reads_are_reported_where_some_path_skips_the_definition()
 
 
 def test_local_stack_register_is_defined_by_hardware() -> None:
-    fn = Function("k", [stl(0, 2, base=1), leave()], FunctionInfo(local_stack=1, local_bytes=16))
+    fn = function("k", stl(0, 2, base=1), leave(), local_stack=1, local_bytes=16)
     f = analyse(module(fn), "k").kernel
     assert f.live.undefined == [(0, 2)]
     assert [(w.name, w.arg, w.undefined) for w in f.webs] == [("R1", True, False), ("R2", False, True)]
@@ -239,14 +236,14 @@ def test_guarded_constant_and_computed_value_are_not_rematerialisable() -> None:
     assert f.webs[f.webs.web_of_def[0, 0, 0]].remat == 0
 
 
-def test_high_word_of_a_constant_pair_names_its_unit() -> None:
-    f = kernel(const(4), const(5), make("LDC", rd=2, coff=16, width=5), store(4, 3))
+def test_high_word_of_a_constant_pair_is_rematerialisable() -> None:
+    f = kernel(const(4), const(5), "LDC.64 R2, c[0][0x10]", store(4, 3))
     web = f.webs[f.webs.web_of_use[3, 1, 0]]
-    assert (web.remat, web.remat_unit) == (2, 1)
+    assert web.remat == 2
 
 
 def test_predicates_that_p2r_names_are_pinned() -> None:
-    f = kernel(const(4), const(5), setp(0, 4, 5), setp(1, 4, 5), make("P2R", rd=1, pmask=1), store(4, 1, g="P1"))
+    f = kernel(const(4), const(5), setp(0, 4, 5), setp(1, 4, 5), "P2R R1, RZ, 1", store(4, 1, g="P1"))
     assert {w.name: w.pinned for w in f.webs if w.file == "P"} == {"P0": True, "P1": False}
 
 
@@ -279,7 +276,7 @@ def edges(f: FunctionAnalysis, copies: bool = True) -> set[tuple[str, str]]:
 
 
 def test_copy_exemption_is_a_choice() -> None:
-    lines: list[Line] = [const(1), mov(2, 1), add(3, 1, 2), add(3, 3, 3)]
+    lines: list[str] = [const(1), mov(2, 1), add(3, 1, 2), add(3, 3, 3)]
     assert edges(kernel(*lines)) == set()
     assert edges(kernel(*lines), copies=False) == {("R1", "R2")}
     f = kernel(*lines)
@@ -317,7 +314,7 @@ def test_max_live_adds_the_callee_to_what_survives() -> None:
 
 
 def test_argument_still_wanted_after_the_call_counts_once() -> None:
-    body: list[Line] = [const(2), add(1, 0, 2), ret()]
+    body: list[str] = [const(2), add(1, 0, 2), ret()]
     once = program([const(8), const(9), const(0), call("f"), store(8, 1), store(8, 0)], f=body)
     assert build_max_live(once).kernel.units == 4
 
@@ -331,7 +328,7 @@ def test_dead_write_counts_for_its_moment() -> None:
 
 def test_many_call_contexts_keep_the_result_a_lower_bound() -> None:
     """Call sites each keep another subset of the callee's arguments alive, more of them than are told apart."""
-    lines: list[Line] = [const(r) for r in range(10)]
+    lines: list[str] = [const(r) for r in range(10)]
     for subset in range(2 * MAX_CONTEXTS):
         lines.append(call("f"))
         lines += [const(r) for r in range(10) if not subset >> r & 1]
@@ -358,8 +355,7 @@ def test_without_lifting_local_words_are_memory() -> None:
 
 
 def test_stack_register_that_never_changes_is_absolute() -> None:
-    instrs = [stl(0, 2, base=1), ldl(3, 0, base=1), leave()]
-    fn = Function("k", instrs, FunctionInfo(local_stack=1, local_bytes=16))
+    fn = function("k", stl(0, 2, base=1), ldl(3, 0, base=1), leave(), local_stack=1, local_bytes=16)
     f = analyse(module(fn), "k", lift=True).kernel
     word = next(w for w in f.webs if w.file == "L")
     source = next(w for w in f.webs if w.name == "R2")
@@ -370,13 +366,13 @@ def test_stack_register_that_never_changes_is_absolute() -> None:
     ("spoiler", "reason"),
     [
         (ldl(3, 0, base=5), "local address in R5"),
-        (make("LD", rd=3, ra=6), "generic access"),
+        ("LD R3, [R6]", "generic access"),
         (ldl(3, 8, width=0), "1 bytes at offset 8"),
         (ldl(2, 4, width=5), "8 bytes at offset 4"),
         (stl(64, 3), "outside bytes 0 to 63"),
     ],
 )
-def test_words_that_other_accesses_may_touch_stay_in_memory(spoiler: Line, reason: str) -> None:
+def test_words_that_other_accesses_may_touch_stay_in_memory(spoiler: str, reason: str) -> None:
     p = analyse(module(function("k", stl(8, 1), ldl(2, 8), stl(32, 1), spoiler, leave())), "k", lift=True)
     assert reason in p.lifting.reasons[0]
     lifted = {w.name for w in p.kernel.webs if w.file == "L"}

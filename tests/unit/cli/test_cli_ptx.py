@@ -9,8 +9,8 @@ import pytest
 from binalloc.frontend.ptx.recognise import is_ptx
 from tests.support.kits.cli import call, loom, refused
 from tests.support.paths import sample_file
-from tests.unit.cli.test_kernel_names import LAUNCH, PTX
-from tests.unit.ptx.test_ptx_refused import MIXED
+from tests.support.ptx.named_kernels import LAUNCH, PTX
+from tests.support.ptx.texts import MIXED
 
 BEGINNINGS = ["", "\ufeff", "//\n// made by hand\n//\n\n", " \t\n /* two\n lines * / */ // and\n", "\r\n"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
 from tests.support.paths import sample_file
-from tests.unit.ptx.test_ptx_refused import MIXED
+from tests.support.ptx.texts import MIXED
 
 PAGE = (ROOT / "binalloc/report/JSON.md").read_text()
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")

@@ -14,6 +14,7 @@ from binalloc.names.demangle import demangle
 from binalloc.names.kernels import choose_kernel, spellings
 from tests.support.kits.cli import call, refused
 from tests.support.paths import DATA
+from tests.support.ptx.named_kernels import LAUNCH, PTX
 
 LINES = (DATA / "mangled_names.txt").read_text().splitlines()[1:]
 NAMES = dict(zip(LINES[::2], map(str.strip, LINES[1::2]), strict=True))
@@ -83,28 +84,6 @@ def test_parts_of_words_mean_nothing(wanted: str) -> None:
 def test_the_exact_name_comes_first() -> None:
     assert choose_kernel("k", ["_Z1kv", "k", "_Z1ki"]) == "k"
     assert "k" in spellings("_Z1kv")
-
-
-# -- every command takes them -----------------------------------------------------------------------------------------
-
-ENTRY = """
-.visible .entry {name}(.param .u64 {name}_param_0)
-{{ .reg .b32 %r<3>; .reg .b64 %d<3>; ld.param.u64 %d1, [{name}_param_0]; cvta.to.global.u64 %d1, %d1;
-   mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d1, %d2; add.u32 %r1, %r1, {plus};
-   st.global.u32 [%d2], %r1; ret; }}
-"""
-PTX = ".version 8.0\n.target sm_75\n.address_size 64\n" + "".join(
-    ENTRY.format(name=name, plus=plus) for plus, name in enumerate(["_Z3addPj", "_ZN2ns1kIfLi4EEEvPT_", "_Z1kPj"])
-)
-LAUNCH = """kernel = "{kernel}"
-grid = 1
-block = 32
-[[argument]]
-name = "out"
-kind = "buffer"
-dtype = "u32"
-shape = 32
-"""
 
 
 @pytest.fixture

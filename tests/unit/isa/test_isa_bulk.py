@@ -7,11 +7,11 @@ import random
 import pytest
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.encoding.bulk import decode_words, encode_words, fields_array
+from binalloc.isa.encoding.bulk import decode_words, encode_words
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.table.fields import FIELDS
-from binalloc.isa.table.rules import explain, shapes
-from tests.support.programs.random_instructions import random_instr
+from binalloc.isa.table.rules import explain
+from tests.support.programs.words import random_instr, shapes
 
 
 def test_every_shape_survives_encode_and_decode() -> None:
@@ -83,12 +83,3 @@ def test_encoder_refuses_missing_foreign_and_oversized_fields() -> None:
     ):
         with pytest.raises(MalformedInput, match="word 1"):
             encode_words([ok, bad])
-
-
-def test_fields_array_has_every_field_of_every_word() -> None:
-    data = encode_words([make("MOV", rd=7, form=1, imm=0xFFFFFFFF), make("LDS", moff=-4)])
-    fields = fields_array(data)
-    assert set(fields) == set(FIELDS)
-    assert fields["rd"].tolist() == [7, 255]
-    assert fields["imm"][0] == 0xFFFFFFFF
-    assert fields["moff"][1] == -4

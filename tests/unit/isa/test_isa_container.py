@@ -20,7 +20,7 @@ from binalloc.isa.container.files import load, read_module, save, write_module
 from binalloc.isa.instruction import ConstantVar, Module, Param, SharedVar, make
 from binalloc.isa.text.assembler import assemble
 from binalloc.isa.text.disassembler import disassemble
-from tests.support.programs.random_instructions import fuzz_container, random_module
+from tests.support.programs.words import fuzz_container, random_module
 
 
 def test_reading_back_gives_the_module_and_writing_again_the_bytes() -> None:

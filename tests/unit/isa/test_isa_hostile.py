@@ -16,7 +16,7 @@ from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.text.assembler import assemble
 from binalloc.isa.validate import CODE_LIMIT
 from tests.support.kits.elf_edit import Section, put_together, take_apart
-from tests.support.programs.random_instructions import random_module
+from tests.support.programs.words import random_module
 
 SOURCE = """
 .provenance {"tool": "t"}

@@ -14,7 +14,7 @@ from binalloc.isa.container.files import write_module
 from binalloc.isa.instruction import Control, GlobalVar, Instr
 from binalloc.isa.text.assembler import assemble
 from binalloc.isa.text.disassembler import disassemble, format_instr
-from tests.support.programs.random_instructions import random_module
+from tests.support.programs.words import random_module
 
 
 def test_assembling_the_disassembly_gives_the_same_module() -> None:

@@ -15,9 +15,9 @@ from binalloc.models.allocation.placement import (
     PlacementGroup,
     PlacementProblem,
     cost_of,
-    exhaustive,
     violations,
 )
+from tests.support.oracles.placement import exhaustive
 
 
 def single(value: int, slot: float = 1.0, local: float = 10.0, spillable: bool = True) -> PlacementGroup:

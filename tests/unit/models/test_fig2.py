@@ -15,9 +15,10 @@ import pytest
 from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import Group, Problem, colour
 from binalloc.models.allocation.cpsat import solve
-from binalloc.models.allocation.placement import PlacementGroup, PlacementProblem, exhaustive
+from binalloc.models.allocation.placement import PlacementGroup, PlacementProblem
 from binalloc.models.allocation.slot_colouring import colour_slots
 from binalloc.models.allocation.slots import Procedure, plan_slots
+from tests.support.oracles.placement import exhaustive
 
 V1, V2, V3, V4, V5 = range(5)
 POINTS = [0b01111, 0b11000]

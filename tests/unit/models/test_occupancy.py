@@ -13,7 +13,6 @@ from binalloc.errors import UsageError
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.occupancy import (
-    feasible_blocks,
     model_of,
     occupancy,
     occupancy_to_dict,
@@ -290,12 +289,6 @@ def test_what_the_inverse_gives_respects_the_register_limit_and_what_binds_elsew
         registers_for_blocks("3.0", KernelUse(0, 0, 256), 0)
     with pytest.raises(UsageError):
         shared_bytes_for_blocks("4.0", KernelUse(0, 0, 256), 1)
-
-
-def test_feasible_blocks_ends_at_the_occupancy_of_the_least_resources() -> None:
-    assert feasible_blocks("3.0", KernelUse(20, 4096, 256)) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert feasible_blocks(load_machine("c2075"), KernelUse(20, 20000, 256)) == [1, 2]
-    assert feasible_blocks("3.0", KernelUse(0, 50000, 256)) == []
 
 
 def test_limits_are_consistent_and_carry_sources() -> None:

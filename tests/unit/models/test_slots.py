@@ -8,8 +8,9 @@ import pytest
 
 from binalloc.bitset import bits, mask_from
 from binalloc.errors import Refused
-from binalloc.models.allocation.slot_colouring import colour_slots, is_chordal
+from binalloc.models.allocation.slot_colouring import colour_slots
 from binalloc.models.allocation.slots import CallSite, Move, Procedure, max_live, max_lives, plan_slots, prune
+from tests.support.oracles.chordal import is_chordal
 
 
 def procedure(

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.ptx.forms import APPROXIMATE, FAMILIES
-from tests.support.ptx.generator import Options, Program
-from tests.support.ptx.interpreter import interpret
-from tests.support.ptx.operations import plan
-from tests.support.ptx.programs import generate
+from tests.support.ptx.generator.forms import APPROXIMATE, FAMILIES
+from tests.support.ptx.generator.options import Options, Program
+from tests.support.ptx.generator.programs import generate
+from tests.support.ptx.interpreter.interpreter import interpret
+from tests.support.ptx.interpreter.operations import plan
 
 BASE_OPCODES = """
 add mov ld mul fma setp st bra sub shl cvt shr and selp mad cvta or xor bar shfl div barrier abs neg rcp not ret min

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.ptx.interpreter import interpret
-from tests.support.ptx.textures import Texture
+from tests.support.ptx.interpreter.interpreter import interpret
+from tests.support.ptx.interpreter.textures import Texture
 
 
 def fetch(texture: Texture, geometry: str, result: str, points: np.ndarray, reference: bool = False) -> np.ndarray:

@@ -13,7 +13,7 @@ import pytest
 from binalloc.frontend.ptx.parser import parse
 from binalloc.launch.file import compare, load_launch, reference_outputs
 from tests.support.paths import sample_file
-from tests.support.ptx.interpreter import interpret
+from tests.support.ptx.interpreter.interpreter import interpret
 
 # Multiplex paper, Table 1: bytes of shared memory and threads per block.
 TABLE_1 = {

@@ -13,7 +13,7 @@ from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import compare, load_launch, reference_outputs
 from tests.support.paths import sample_file, sample_files
-from tests.support.ptx.interpreter import interpret
+from tests.support.ptx.interpreter.interpreter import interpret
 
 # Unified paper, Table 1, Fermi: registers a thread wants, bytes of shared memory per thread.
 TABLE_1 = {

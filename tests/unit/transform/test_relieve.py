@@ -12,7 +12,7 @@ from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.virtual.code import INSTR, Block, Item, Operand, Values, VCode
 from binalloc.transform.virtual.liveness import liveness
 from binalloc.verify.checker import check
-from tests.support.programs.random_programs import random_program
+from tests.support.generator.programs import random_program
 
 CROWD = 3
 THREE_REGISTERS = 0b111

@@ -10,8 +10,8 @@ from binalloc.isa.text.assembler import assemble
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, prepare, rewrite, rewrite_to_budget
 from binalloc.verify.checker import check
+from tests.support.pairs.random_pairs import random_original
 from tests.support.paths import ROOT
-from tests.support.programs.tiny import random_original
 
 CALLEE_RESULTS_ALIKE = """
 .kernel k

@@ -12,7 +12,7 @@ from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.liveness import liveness
 from binalloc.transform.virtual.virtualise import virtualise
 from binalloc.verify.checker import check
-from tests.support.programs.random_programs import random_program
+from tests.support.generator.programs import random_program
 
 DEAD_ON_ONE_EDGE = """
 .kernel k

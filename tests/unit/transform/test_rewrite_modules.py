@@ -20,6 +20,7 @@ from binalloc.transform.rewrite.normalise import expand_guarded_calls
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
+from tests.support.programs.calls import calls_of, link
 
 MACHINE = load_machine("gtx680")
 
@@ -93,16 +94,7 @@ def test_functions_that_moved_under_an_indirect_call_are_found() -> None:
     original = assemble(TWO_KERNELS.format(body=SHRINKS))
     rewritten = rewrite(original, "A", 16, 0)
     moved = copy.deepcopy(rewritten)
-    calls = {
-        (fn.name, i): callee.name
-        for fn in moved
-        for i, x in enumerate(fn.instrs)
-        if x.op.control == "call" and (callee := moved.callee(fn, i))
-    }
-    moved.layout()
-    for (name, i), callee in calls.items():
-        fn = moved.function(name)
-        fn.instrs[i] = fn.instrs[i].replace(target=moved.function(callee).address - fn.address - i - 1)
+    link(moved, calls_of(moved))
     assert {e.kind for e in check(original, moved, "A").errors} == {"address"}
     dropped = copy.deepcopy(rewritten)
     dropped.functions = [fn for fn in dropped.functions if fn.name != "two"]
@@ -268,16 +260,14 @@ def detours(module: Module) -> Module:
     """The module with every guarded call made a branch around a call, as a rewrite of it."""
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
     out = copy.deepcopy(module)
-    calls = {fn.name: {i: c.name for i, x in enumerate(fn.instrs) if x.op.control == "call"
-                       and (c := module.callee(fn, i))} for fn in module}  # fmt: skip
+    calls = calls_of(module)
     for fn in out:
         new = normalised[fn.name]
         fn.instrs, fn.origin = new.function.instrs, Origin(fn.name, new.origin)
-    out.layout()
-    for fn in out:
-        assert fn.origin is not None
-        for i, old in enumerate(fn.origin.index):
-            if old in calls[fn.name]:
-                callee = out.function(calls[fn.name][old])
-                fn.instrs[i] = fn.instrs[i].replace(target=callee.address - fn.address - i - 1)
+    moved = {
+        fn.name: {at: calls[fn.name][old] for at, old in enumerate(fn.origin.index) if old in calls[fn.name]}
+        for fn in out
+        if fn.origin is not None
+    }
+    link(out, moved)
     return out

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from binalloc.errors import MalformedInput
-from binalloc.isa.instruction import Control, Module, make
+from binalloc.isa.instruction import Control, Function, Module, make
 from binalloc.isa.text.assembler import assemble
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -272,14 +272,10 @@ def test_more_results_pending_than_scoreboards_still_wait_right() -> None:
 
 
 def test_branches_and_calls_to_nowhere_are_refused() -> None:
-    c = Code("k")
-    c.emit("BRA", target=5)
     with pytest.raises(MalformedInput, match=r"k\+0.*leaves its function"):
-        schedule(module_of(c), DUAL)
-    module = Module([module_of(Code("k")).functions[0]])
-    module.functions[0].instrs = [make("CALL", target=7), make("EXIT")]
+        schedule(Module([Function("k", [make("BRA", target=5)])]), DUAL)
     with pytest.raises(MalformedInput, match="enters no function"):
-        schedule(module, DUAL)
+        schedule(Module([Function("k", [make("CALL", target=7), make("EXIT")])]), DUAL)
 
 
 def test_exit_in_the_last_word_may_hand_over_to_the_other_side() -> None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from binalloc.isa.instruction import Module, make
+from binalloc.isa.instruction import make
 from binalloc.verify.checker import check
 from tests.support.pairs.hand_made import PAIRS, pair
-from tests.support.pairs.text import identity, module
-from tests.support.programs.tiny import link, random_original, random_rewrite
+from tests.support.pairs.random_pairs import random_original, random_rewrite
+from tests.support.programs.builder import identity, program
+from tests.support.programs.calls import calls_of, link
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS))
@@ -64,21 +65,21 @@ def test_finding_reads_as_one_line() -> None:
 
 OTHERS = """
 .kernel other registers=4
-MOV rd=0 form=1 imm=1
-CALL ->h
+MOV R0, 0x1
+CALL h
 EXIT
-.function h
-MOV rd=1 rb=0
+.func h
+MOV R1, R0
 RET
 """
 
 
 def test_functions_of_other_kernels_must_stay_as_they_are() -> None:
     text, rewritten_text = PAIRS["renamed"]
-    original = module(text + OTHERS)
-    rewritten = module(rewritten_text, rewritten=True)
-    rewritten.functions += module(OTHERS).functions
-    link(rewritten, {"k": [], "other": [(1, "h")], "h": []})
+    original = program(text + OTHERS)
+    rewritten = program(rewritten_text)
+    rewritten.functions += program(OTHERS).functions
+    link(rewritten, {"other": {1: "h"}})
     assert check(original, rewritten, "k").ok
     fn = rewritten.function("other")
     fn.instrs[0] = fn.instrs[0].replace(imm=2)
@@ -88,15 +89,15 @@ def test_functions_of_other_kernels_must_stay_as_they_are() -> None:
 
 
 def test_recursion_and_indirect_calls_are_refused() -> None:
-    original = module(".kernel k\nCALL ->f\nEXIT\n.function f\nCALL ->g\nRET\n.function g\nCALL ->f\nRET")
+    original = program(".kernel k\nCALL f\nEXIT\n.func f\nCALL g\nRET\n.func g\nCALL f\nRET")
     report = check(original, identity(original), "k")
     assert "recursion" in str(report)
-    original = module(".kernel k\nCALL.IND ra=2\nEXIT")
+    original = program(".kernel k\nCALL.IND R2\nEXIT")
     assert "indirect" in str(check(original, identity(original), "k"))
 
 
 def test_undefined_reads_are_noted_and_may_read_anything() -> None:
-    original = module(".kernel k\nMOV rd=2 form=1 imm=1\nMOV rd=3 form=1 imm=1\nSTG ra=2 rb=0 width=4\nEXIT")
+    original = program(".kernel k registers=8\nMOV R2, 0x1\nMOV R3, 0x1\nSTG.32 [R2], R0\nEXIT")
     rewritten = identity(original)
     fn = rewritten.functions[0]
     fn.instrs[2] = fn.instrs[2].replace(rb=7)
@@ -106,7 +107,7 @@ def test_undefined_reads_are_noted_and_may_read_anything() -> None:
 
 
 def test_never_executed_guard_is_no_undefined_predicate() -> None:
-    original = module(".kernel k\nMOV rd=2 form=1 imm=1\nMOV rd=3 form=1 imm=1\n@!P7 STG ra=2 rb=2 width=4\nEXIT")
+    original = program(".kernel k\nMOV R2, 0x1\nMOV R3, 0x1\n@!PT STG.32 [R2], R2\nEXIT")
     assert check(original, identity(original), "k").ok
     rewritten = identity(original)
     fn = rewritten.functions[0]
@@ -115,7 +116,7 @@ def test_never_executed_guard_is_no_undefined_predicate() -> None:
 
 
 def test_registers_that_slots_change_may_not_be_read() -> None:
-    original = module(".kernel k\nS2R rd=2 sreg=25\nMOV rd=3 form=1 imm=0\nSTG ra=2 rb=2 width=4\nEXIT")
+    original = program(".kernel k\nS2R R2, SR_TOTAL_SMEM\nMOV R3, 0x0\nSTG.32 [R2], R2\nEXIT")
     rewritten = identity(original)
     assert check(original, rewritten, "k").ok
     fn = rewritten.functions[0]
@@ -125,20 +126,20 @@ def test_registers_that_slots_change_may_not_be_read() -> None:
 
 def test_lifting_is_refused_where_a_computed_address_may_reach_the_word() -> None:
     text, rewritten_text = PAIRS["lifted_locals"]
-    extra = "LDL rd=10 ra=4 width=4\nEXIT\n.function"
-    original = module(text.replace("EXIT\n.function", extra))
-    changed = rewritten_text.replace("12| EXIT", "12| LDL rd=2 ra=5 width=4\n13| EXIT")
-    report = check(original, module(changed, rewritten=True), "k")
+    extra = "LDL.32 R10, [R4]\nEXIT\n.func"
+    original = program(text.replace("EXIT\n.func", extra))
+    changed = rewritten_text.replace("12| EXIT", "12| LDL.32 R2, [R5]\n13| EXIT")
+    report = check(original, program(changed), "k")
     assert {e.kind for e in report.errors} == {"local"}
     assert check(original, identity(original), "k").ok
 
 
 def test_endless_loops_of_added_or_left_out_jumps_are_refused() -> None:
-    original = module(".kernel k\nNOP\nEXIT")
-    looping = module(".kernel k\n0| NOP\n-| BRA target=-1\n1| EXIT", rewritten=True)
+    original = program(".kernel k\nNOP\nEXIT")
+    looping = program(".kernel k\n0| NOP\nhere:\n-| BRA here\n1| EXIT")
     assert not check(original, looping, "k").ok
-    original = module(".kernel k\nNOP\nBRA target=-1\nEXIT")
-    assert not check(original, module(".kernel k\n0| NOP\n2| EXIT", rewritten=True), "k").ok
+    original = program(".kernel k\nNOP\nhere:\nBRA here\nEXIT")
+    assert not check(original, program(".kernel k\n0| NOP\n2| EXIT"), "k").ok
 
 
 def test_many_call_sites_of_one_function_stay_cheap() -> None:
@@ -149,16 +150,9 @@ def test_many_call_sites_of_one_function_stay_cheap() -> None:
     for _ in range(60):
         body += [make("MOV", rd=rng.randrange(8), rb=rng.randrange(8)), make("CALL")]
     kernel.instrs = [*body, make("EXIT")]
-    sites = [(i, "f0") for i in range(len(body)) if body[i].op.control == "call"]
-    calls = {f.name: _calls(original, f.name) for f in original.functions}
-    link(original, {**calls, "k": sites})
+    sites = {i: "f0" for i in range(len(body)) if body[i].op.control == "call"}
+    link(original, {**calls_of(original), "k": sites})
     rewritten = random_rewrite(original, 2)
     report = check(original, rewritten, "k")
     assert report.ok, str(report)
     assert report.stats["steps"] < 12 * report.stats["words"]
-
-
-def _calls(module_: Module, name: str) -> list[tuple[int, str]]:
-    fn = module_.function(name)
-    found = [(i, module_.callee(fn, i)) for i, x in enumerate(fn.instrs) if x.op.control == "call"]
-    return [(i, callee.name) for i, callee in found if callee is not None]

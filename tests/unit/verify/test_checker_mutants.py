@@ -16,8 +16,8 @@ from binalloc.verify.checker import check
 from tests.support.oracles.hash_machine import same_traces
 from tests.support.pairs.hand_made import PAIRS, pair
 from tests.support.pairs.mutants import ALWAYS_WRONG, Mutant, mutants
-from tests.support.pairs.text import identity
-from tests.support.programs.tiny import random_original, random_rewrite
+from tests.support.pairs.random_pairs import random_original, random_rewrite
+from tests.support.programs.builder import identity
 
 SEEDS = range(12)
 PLENTIFUL = ("clobbered register", "clobbered slot", "killed predicate", "wrong register definition")

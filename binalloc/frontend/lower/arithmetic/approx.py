@@ -145,18 +145,6 @@ def _flushed_high(ctx: Context, high: int) -> int:
     return out
 
 
-def high_word_function(func: str) -> Handler:
-    """rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: the high word alone, subnormals flushed, the low word zero."""
-
-    def handler(ctx: Context, ins: ast.Instruction) -> None:
-        if not _suffixes(ctx, "f64"):
-            ctx.refuse(f"{ins.op}.approx.f64 without .ftz", expected=f"{ins.op}.approx.ftz.f64")
-        d, a = ctx.operands(2)
-        high_word(ctx, func, pair_dest(ctx, d), ctx.wide(a, "f64")[1])
-
-    return handler
-
-
 def high_word(ctx: Context, func: str, target: int, high: Source) -> None:
     value = ctx.b.new()
     mufu(ctx, value, _flushed_high(ctx, ctx.b.unit(high)), func)

@@ -24,7 +24,6 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
 ONES = Imm(MASK)
-ALL = (ONES, ONES)
 AND_NOT = A & ~B & 0xFF
 
 

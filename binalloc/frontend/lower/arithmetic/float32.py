@@ -14,7 +14,6 @@ from binalloc.frontend.ptx import ast
 
 SIGN = 0x80000000
 ONE = 0x3F800000
-MINUS_ZERO = SIGN
 CANONICAL_NAN = 0x7FFFFFFF
 XOR, AND, PICK = 0x3C, 0xC0, 0xE2
 """LOP3 tables: a ^ b, a & b, and b ? a : c bit by bit."""

@@ -60,11 +60,6 @@ def library_modules(names: Iterable[str]) -> list[tuple[ast.Module, list[str]]]:
     return [(_parsed(*key), found) for key, found in sorted(wanted.items())]
 
 
-def library_names() -> list[str]:
-    """All routines of the library, with prefix, sorted."""
-    return sorted(_index())
-
-
 @cache
 def _texts() -> dict[tuple[str, str], str]:
     """(file, rounding) -> PTX text; rounding "" for files that are no template."""

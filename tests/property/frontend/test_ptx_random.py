@@ -1,0 +1,76 @@
+"""Random PTX programs: import and emulation leave what direct interpretation leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.ptx.differential import differences, emulated, interpreted
+from tests.support.ptx.generator.options import Options
+from tests.support.ptx.generator.programs import generate
+
+SMALL = {"statements": 12, "functions": 1}
+SHAPES = {
+    "integer": Options(families=("integer", "predicate"), approximate=False),
+    "float": Options(families=("float", "predicate")),
+    "conversion": Options(families=("conversion", "integer")),
+    "straight": Options(statements=60, functions=0, control=False, barriers=False),
+    "control": Options(statements=60, functions=0, memory=False, families=("integer", "predicate")),
+    "calls": Options(statements=30, functions=6, barriers=False, warps=False),
+    "memory": Options(statements=60, functions=1, families=("integer",)),
+    "flat block": Options(block=(8, 4, 3), grid=1),
+    "pressure": Options(live=12, families=("integer", "float"), functions=1),
+    "one warp": Options(block=(32, 1, 1), grid=3, **SMALL),
+}
+
+
+def check(seed: int, options: Options | None = None, *, optimised: bool = True) -> None:
+    program = generate(seed, options)
+    assert differences(program, interpreted(program), emulated(program, optimised=optimised)) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_emulation_of_the_import_agrees_with_interpretation(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_programs_of_one_kind(shape: str) -> None:
+    check(1000, SHAPES[shape])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lowering_alone(seed: int) -> None:
+    check(seed, Options(**SMALL), optimised=False)
+
+
+@pytest.mark.parametrize("budget", [(24, 0), (32, 4), (40, 16)])
+def test_rewriting_keeps_the_results(budget: tuple[int, int]) -> None:
+    """Imported, allocated for few registers and slots, checked, emulated."""
+    for seed in range(2):
+        program = generate(seed, Options(statements=20, functions=2, block=(32, 1, 1)))
+        assert differences(program, interpreted(program), emulated(program, budget=budget)) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_many_programs(seed: int) -> None:
+    check(seed)
+    check(seed, Options(extra=True, **SMALL))
+    shape = sorted(SHAPES)[seed % len(SHAPES)]
+    check(seed, SHAPES[shape])
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("xor.b32", "or.b32"), ("setp.ne", "setp.eq"), ("add.s64 %out, %out, %wide", "mov.u64 %out, %out")],
+)
+def test_a_wrong_instruction_shows(right: str, wrong: str) -> None:
+    """The comparison can fail: an operation of the imported text is another than in the interpreted one."""
+    seen = 0
+    for seed in range(4):
+        program = generate(seed)
+        other = replace(program, text=program.text.replace(right, wrong))
+        seen += differences(program, interpreted(program), emulated(other)) != []
+    assert seen >= 2

@@ -1,0 +1,94 @@
+"""Wide programs: valid, reproducible, of every shape asked for; and 500 of them through the whole path.
+
+`make fuzz` runs many more, with every allocator on each; here the allocators take turns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from binalloc.emulator.host.run import run
+from binalloc.isa.container.files import read_module, write_module
+from binalloc.isa.instruction import Function
+from binalloc.isa.loom.view import view
+from binalloc.transform.schedule.schedule import schedule
+from tests.conftest import WIDE
+from tests.support.generator.programs import generate
+from tests.support.kits.wide_cases import ALLOCATORS, MACHINE, MAX_CYCLES, judge
+
+PROGRAMS = 500
+PARTS = 20
+VALID = 40
+Record = Callable[[str, object], None]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_wide_programs_survive_rewriting(part: int, record_property: Record) -> None:
+    counts: Counter[str] = Counter()
+    wrong = []
+    for seed in range(part, PROGRAMS, PARTS):
+        report = judge(seed, (ALLOCATORS[seed // PARTS % len(ALLOCATORS)],))
+        counts += report.counts
+        wrong += [f"seed {seed}: {kind}: {text}" for kind, text in report.failures]
+    record_property(WIDE, dict(counts))
+    assert not wrong, "\n".join(wrong)
+    assert counts["programs"] == PROGRAMS // PARTS
+
+
+@pytest.mark.parametrize("seed", range(VALID))
+def test_wide_programs_use_nothing_undefined_and_have_no_races(seed: int) -> None:
+    module, launches = generate("wide", seed)
+    scheduled = read_module(write_module(schedule(module, MACHINE)))
+    for launch in launches:
+        result = run(scheduled, launch.kernel, launch, MACHINE, check=True, race=True, max_cycles=MAX_CYCLES)
+        assert result.buffers["output"].any()
+
+
+def test_equal_seeds_give_equal_wide_programs() -> None:
+    assert generate("wide", 7) == generate("wide", 7)
+    assert generate("wide", 7)[0] != generate("wide", 8)[0]
+
+
+def test_wide_programs_reach_the_corners() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(300):
+        module, launches = generate("wide", seed)
+        seen["several kernels"] += len(launches) > 1
+        seen["dynamic shared memory"] += launches[0].dynamic_shared > 0
+        seen["a long chain"] += len(module.functions) > 25
+        seen["local stack"] += module.function("kernel").info.local_stack != 255
+        for fn in module:
+            _shapes(fn, seen)
+    wanted = """several kernels, dynamic shared memory, a long chain, local stack, target is the next word,
+        target is the point, point behind the target, point in front, uniform, equal results, CALL.IND, guarded CALL,
+        guarded RET, guarded EXIT, guarded BAR, named barrier, BAR.ARV, BAR.RED, MATCH, WARPSYNC,
+        computed local address, LD, ST, ATOMS, self copy, never, local quad"""
+    names = [" ".join(name.split()) for name in wanted.split(",")]
+    assert [name for name in names if seen[name] < 3] == []
+
+
+def _shapes(fn: Function, seen: Counter[str]) -> None:
+    for instr in fn.instrs:
+        f, v = instr.f, view(instr)
+        guarded = v.guard is not None
+        seen[instr.name] += 1
+        seen[f"guarded {instr.name}"] += guarded
+        if v.control == "branch" and guarded:
+            seen["target is the next word"] += f["target"] == 0
+            seen["uniform"] += not f["diverges"]
+            if f["diverges"]:
+                seen["target is the point"] += f["reconv"] == f["target"]
+                seen["point behind the target"] += f["reconv"] > max(f["target"], 0)
+                seen["point in front"] += f["reconv"] < 0
+        if instr.name == "BAR":
+            seen["named barrier"] += f["barid"] > 0
+            seen["BAR.ARV"] += f["bar"] == 1
+            seen["BAR.RED"] += f["bar"] > 1
+        seen["equal results"] += f.get("pd0", 7) == f.get("pd1", 6)
+        seen["computed local address"] += instr.name in ("LDL", "STL") and f["ra"] not in (255, fn.info.local_stack)
+        seen["local quad"] += instr.name in ("LDL", "STL") and f["width"] == 6
+        seen["self copy"] += instr.name == "MOV" and f.get("rb", 255) == f["rd"] != 255
+        seen["never"] += (instr.guard, instr.guard_neg) == (7, True)

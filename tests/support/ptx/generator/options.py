@@ -1,0 +1,63 @@
+"""What a random PTX program may hold, and what it is with its arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+TYPES = {"p": "pred", "h": "b16", "w": "b32", "d": "b64", "f": "f32", "g": "f64"}
+BYTES = {"h": 2, "w": 4, "d": 8, "f": 4, "g": 8}
+DTYPES: dict[str, Any] = {"h": np.uint16, "w": np.uint32, "d": np.uint64, "f": np.uint32, "g": np.uint64}
+MARK = "    // statement"
+INPUT_ELEMENTS = 64
+APPROXIMATIONS = 24
+"""Inexact results that a thread has room for, of each type."""
+
+
+@dataclass
+class Argument:
+    """A kernel argument. compare: None (input), "bits", "f32", "f64" (NaN equals NaN), "approx32", "approx64"."""
+
+    name: str
+    value: Any
+    compare: str | None = None
+
+
+@dataclass
+class Program:
+    text: str
+    kernel: str
+    grid: int
+    block: tuple[int, int, int]
+    arguments: list[Argument]
+    seed: int
+
+
+@dataclass
+class Options:
+    """What a program may hold. statements: of the kernel's body, roughly. live: multiplies the kernel's variables."""
+
+    statements: int = 40
+    functions: int = 3
+    extra: bool = False
+    families: tuple[str, ...] = ("integer", "predicate", "float", "conversion")
+    memory: bool = True
+    control: bool = True
+    warps: bool = True
+    barriers: bool = True
+    atomics: bool = True
+    approximate: bool = True
+    block: tuple[int, int, int] = (64, 1, 1)
+    grid: int = 2
+    live: int = 1
+
+
+@dataclass
+class Function:
+    """A .func to be called: parameter classes (s: 16 bytes by value), result class or "" or "s"."""
+
+    name: str
+    parameters: str
+    result: str

@@ -1,0 +1,41 @@
+"""Random patterns of values, special ones often."""
+
+from __future__ import annotations
+
+import random
+
+from tests.support.ptx.generator.options import BYTES
+
+SPECIAL_INTS = (0, 1, 2, 3, 7, 31, 32, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000)
+SPECIAL_F32 = (
+    0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x3F7FFFFF, 0x3F800001,
+    0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC12345, 0x4B800001, 0x5F000000, 0xCF000000,
+    0x4F7FFFFF, 0x3F000000, 0x3FC00000, 0x40200000, 0x33800000, 0x7E967699, 0x0DA24260,
+)  # fmt: skip
+SPECIAL_F64 = (
+    0x0000000000000000, 0x8000000000000000, 0x0000000000000001, 0x800FFFFFFFFFFFFF, 0x0010000000000000,
+    0x3FF0000000000000, 0xBFF0000000000000, 0x3FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF, 0xFFF0000000000000,
+    0x7FF0000000000000, 0x7FF8000000000000, 0xFFF8000000012345, 0x41DFFFFFFFC00000, 0xC1E0000000000000,
+    0x43E0000000000000, 0x3810000000000000, 0x36A0000000000000, 0x47EFFFFFE0000000, 0x47EFFFFFF0000000,
+    0x3FE0000000000000, 0x4004000000000000, 0x3FF0000010000000, 0x43F0000000000000, 0x2000000000000001,
+)  # fmt: skip
+
+
+def random_bits(rng: random.Random, c: str) -> int:
+    """A pattern of a class, special ones often."""
+    width = 8 * BYTES[c]
+    if c in "fg":
+        special = SPECIAL_F32 if c == "f" else SPECIAL_F64
+        if rng.random() < 0.4:
+            return rng.choice(special)
+        if rng.random() < 0.5:
+            bias, mantissa = (127, 23) if c == "f" else (1023, 52)
+            exponent = bias + rng.randint(-20, 20)
+            return rng.getrandbits(1) << (width - 1) | exponent << mantissa | rng.getrandbits(mantissa)
+        return rng.getrandbits(width)
+    if rng.random() < 0.5:
+        value = rng.choice(SPECIAL_INTS)
+        value = -value if rng.random() < 0.3 else value
+        value = ~value << max(0, width - 17) if rng.random() < 0.1 else value
+        return value & ((1 << width) - 1)
+    return rng.getrandbits(width) >> rng.choice((0, 0, 0, width // 2, width - 6))

@@ -1,0 +1,27 @@
+"""PTX modules that several tests import."""
+
+from __future__ import annotations
+
+REGISTERS = "{ .reg .pred %p<4>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;\n"
+HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
+
+
+def entry(name: str, body: str, head: str = "") -> str:
+    """A kernel whose body begins on a line of its own."""
+    return f"{head}.visible .entry {name}(.param .u64 {name}_param_0) {REGISTERS}{body}\nret; }}\n"
+
+
+GOOD = "ld.param.u64 %d1, [good_param_0]; cvta.to.global.u64 %d1, %d1; mov.u32 %r1, 7; st.global.u32 [%d1], %r1;"
+FUNCTION = f""".func (.reg .b32 %r8) bad(.reg .b32 %r7) {REGISTERS.replace("%r<9>", "%r<7>")}add.f16 %h1, %h2, %h3;
+mov.u32 %r8, %envreg3; ret; }}
+"""
+
+
+MIXED = (
+    HEAD
+    + FUNCTION  # lines 4 to 6
+    + entry("good", GOOD)
+    + entry("halves", "add.f16 %h1, %h2, %h3;\nmov.u32 %r1, 3;\n@%p1 vabsdiff2.u32.u32.u32 %r1, %r2, %r3, %r4;")
+    + entry("caller", "call (%r1), bad, (%r2);")
+    + entry("good2", GOOD.replace("good_", "good2_"))
+)

@@ -1,0 +1,99 @@
+"""Texture fetches of imported PTX against the interpreter: handles and references, dimensions, types, guards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from binalloc.errors import MalformedInput
+from tests.support.kits.lower import both, code
+from tests.support.ptx.interpreter.textures import Texture
+
+RNG = np.random.default_rng(5)
+SIDES = {"1d": (9,), "2d": (5, 7), "3d": (3, 4, 5)}
+COORDINATES = """cvt.rn.f32.u32 %f1, %r0; mul.f32 %f1, %f1, 0f3e800000; add.f32 %f2, %f1, 0fbf000000;
+        mul.f32 %f3, %f1, 0f3f000000;
+    shr.u32 %r1, %r0, 2; shr.u32 %r2, %r0, 3; sub.s32 %r3, %r1, 1;
+    mul.wide.u32 %d5, %r0, 16; add.s64 %d5, %d5, %d0;"""
+LISTED = {
+    ("1d", "f32"): "{%f1}", ("2d", "f32"): "{%f1, %f2}", ("3d", "f32"): "{%f1, %f2, %f3, %f3}",
+    ("1d", "s32"): "{%r1}", ("2d", "s32"): "{%r1, %r2}", ("3d", "s32"): "{%r1, %r2, %r3, %r3}",
+}  # fmt: skip
+RESULTS = {"f32": "%f10, %f11, %f12, %f13", "s32": "%r10, %r11, %r12, %r13", "u32": "%r10, %r11, %r12, %r13"}
+
+
+@pytest.mark.parametrize("geometry", ["1d", "2d", "3d"])
+@pytest.mark.parametrize("coordinate", ["f32", "s32"])
+@pytest.mark.parametrize("result", ["f32", "s32", "u32"])
+@pytest.mark.parametrize("reference", [False, True])
+def test_fetches(geometry: str, coordinate: str, result: str, reference: bool) -> None:
+    texels = RNG.integers(-1000, 1000, (*SIDES[geometry], 4)).astype({"f32": "f4", "s32": "i4", "u32": "u4"}[result])
+    linear = result == "f32" and coordinate == "f32" and not reference
+    texture = Texture(texels, linear=linear, address=("wrap" if linear else "clamp",), normalized=linear)
+    name = "image" if reference else "%d4"
+    body = f"""{COORDINATES} {"" if reference else "ld.param.u64 %d4, [handle];"}
+        tex.{geometry}.v4.{result}.{coordinate} {{{RESULTS[result]}}}, [{name}, {LISTED[geometry, coordinate]}];
+        st.global.v4.{result} [%d5], {{{RESULTS[result]}}};"""
+    if reference:
+        both(body, words=128, head=".global .texref image;\n", textures={"image": texture})
+    else:
+        both(body, words=128, args=[texture], params=[".param .u64 handle"])
+
+
+LONGER = [
+    ("1d", "f32", "{%f1, %f2}"), ("1d", "f32", "{%f1, %f2, %f3, %f3}"), ("1d", "s32", "{%r1, %r2, %r3, %r0}"),
+    ("2d", "f32", "{%f1, %f2, %f3, %f1}"), ("2d", "s32", "{%r1, %r2, %r0, %r0}"),
+    ("1d", "f32", "{%f1, %f9, %f9, %f9}"), ("2d", "f32", "{%f1, %f2, %r9, 0f00000000}"),
+    ("2d", "s32", "{%r1, %r2, %r9, %f9}"), ("3d", "f32", "{%f1, %f2, %f3, %f9}"), ("3d", "s32", "{%r1, %r2, %r3, %r9}"),
+    ("1d", "s32", "{%r1, 2, 3, 4}"), ("2d", "f32", "{%f1, %f2, %tid.x, %f9}"),
+]  # fmt: skip
+"""(geometry, coordinates' type, vector); %f9 and %r9 are never set."""
+
+
+@pytest.mark.parametrize(("geometry", "coordinate", "listed"), LONGER)
+@pytest.mark.parametrize("reference", [False, True])
+def test_coordinates_beyond_the_geometry_are_ignored(
+    geometry: str, coordinate: str, listed: str, reference: bool
+) -> None:
+    texture = Texture(RNG.random((*SIDES[geometry], 4), np.float32), linear=coordinate == "f32")
+    found = []
+    for vector in (listed, LISTED[geometry, coordinate]):
+        body = f"""{COORDINATES} {"" if reference else "ld.param.u64 %d4, [handle];"}
+            tex.{geometry}.v4.f32.{coordinate} {{{RESULTS["f32"]}}}, [{"image" if reference else "%d4"}, {vector}];
+            st.global.v4.f32 [%d5], {{{RESULTS["f32"]}}};"""
+        if reference:
+            head = ".global .texref image;\n"
+            found.append(both(body, words=128, head=head, textures={"image": texture}, check=True))
+        else:
+            found.append(both(body, words=128, args=[texture], params=[".param .u64 handle"], check=True))
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "listed"), [("2d", "{%f1}"), ("2d", "{%f1, %f2, %f3}"), ("3d", "{%f1, %f2, %f3}")]
+)
+def test_vectors_that_ptx_does_not_have_are_refused(geometry: str, listed: str) -> None:
+    body = f"ld.param.u64 %d4, [handle]; tex.{geometry}.v4.f32.f32 {{{RESULTS['f32']}}}, [%d4, {listed}];"
+    with pytest.raises(MalformedInput, match=rf"coordinates of a {geometry} texture.*expected a vector of "):
+        code(body, params=[".param .u64 handle"])
+
+
+@pytest.mark.parametrize(("used", "channels"), [(1, ".R "), (2, ".RG "), (3, "D "), (4, "D ")])
+def test_only_channels_that_are_read_are_fetched(used: int, channels: str) -> None:
+    stores = "".join(f"st.global.f32 [%d5+{4 * k}], %f{10 + k};" for k in range(used))
+    fetch = "tex.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%d4, {%f1, %f2}];"
+    body = f"{COORDINATES} ld.param.u64 %d4, [handle]; {fetch} {stores}"
+    assert f"TEX.2D{channels}" in code(body, params=[".param .u64 handle"]).replace("2D ", "2DD ")
+    texture = Texture(RNG.random((4, 5, 4), np.float32))
+    both(body, words=128, args=[texture], params=[".param .u64 handle"])
+
+
+def test_a_guarded_fetch_leaves_other_lanes_alone() -> None:
+    body = f"""{COORDINATES} ld.param.u64 %d4, [handle]; setp.lt.u32 %p1, %r0, 9; mov.f32 %f10, 0f40000000;
+        mov.f32 %f11, 0f40400000; @%p1 tex.1d.v4.f32.f32 {{%f10, %f11, _, _}}, [%d4, {{%f1}}];
+        st.global.v2.f32 [%d5], {{%f10, %f11}};"""
+    texture = Texture(RNG.random((9, 2), np.float32))
+    out = both(body, words=128, args=[texture], params=[".param .u64 handle"], compare=False).view(np.float32)
+    found = out.reshape(32, 4)
+    np.testing.assert_array_equal(found[9:, :2], [[2, 3]] * 23)
+    np.testing.assert_array_equal(found[:9, :2], texture.texels[np.arange(9) // 4])

@@ -1,0 +1,173 @@
+"""Rewrites that are right, and were once refused; with a wrong one beside each."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from binalloc.verify.checker import check
+from tests.support.pairs.verdict import mapped, verdict
+from tests.support.programs.builder import identity, program
+
+# -- right rewrites that were once refused
+
+INVERTED = """
+.kernel k registers=12
+MOV R2, 0x40
+MOV R3, 0x0
+S2R R0, SR_TID.X
+ISETP.LT.AND P0, PT, R0, 0x10, PT
+@P0 BRA other, join
+STG.32 [R2], R0
+BRA join
+other:
+STG.32 [R2], R3
+join:
+STG.32 [R2+0x4], R2
+EXIT
+"""
+
+SWAPPED = """
+.kernel k registers=12
+0| MOV R2, 0x40
+1| MOV R3, 0x0
+2| S2R R0, SR_TID.X
+3| ISETP.LT.AND P0, PT, R0, 0x10, PT
+4| @!P0 BRA fall, join
+7| STG.32 [R2], R3
+-| BRA join
+fall:
+5| STG.32 [R2], R0
+join:
+8| STG.32 [R2+0x4], R2
+9| EXIT
+"""
+
+
+def test_an_inverted_branch_with_swapped_targets_is_right_and_without_wrong() -> None:
+    assert verdict(INVERTED, SWAPPED) == set()
+    assert verdict(INVERTED, SWAPPED.replace("@!P0", "@P0")) != set()
+    assert verdict(INVERTED, mapped(INVERTED).replace("@P0", "@!P0")) != set()
+    other = SWAPPED.replace("3| ISETP", "-| ISETP.LT.AND P1, PT, R0, 0x11, PT\n3| ISETP").replace("@!P0", "@!P1")
+    assert verdict(INVERTED, other) == {"guard"}
+
+
+TAIL = """
+.kernel k registers=12
+MOV R2, 0x40
+MOV R3, 0x0
+S2R R0, SR_TID.X
+ISETP.LT.AND P0, PT, R0, 0x10, PT
+@P0 BRA other, uniform
+STG.32 [R2], R0
+BRA join
+other:
+STG.32 [R2], R3
+join:
+IADD3 R0, R0, R0, RZ
+STG.32 [R2+0x4], R0
+EXIT
+"""
+
+TAIL_TWICE = """
+.kernel k registers=12
+0| MOV R2, 0x40
+1| MOV R3, 0x0
+2| S2R R0, SR_TID.X
+3| ISETP.LT.AND P0, PT, R0, 0x10, PT
+4| @P0 BRA other, uniform
+5| STG.32 [R2], R0
+8| IADD3 R0, R0, R0, RZ
+9| STG.32 [R2+0x4], R0
+10| EXIT
+other:
+7| STG.32 [R2], R3
+8| IADD3 R5, R0, R0, RZ
+9| STG.32 [R2+0x4], R5
+end:
+10| EXIT
+"""
+
+
+def test_a_tail_may_be_duplicated_where_lanes_agree() -> None:
+    assert verdict(TAIL, TAIL_TWICE) == set()
+    wrong = TAIL_TWICE.replace("+0x4], R5", "+0x4], R0")
+    assert verdict(TAIL, wrong) == {"operand"}
+
+
+SPILLED = """
+.kernel k registers=7 slot_bytes=256 slot_pointer=6 spill_local=8 local_bytes=16
+S2R R6, SR_SLOTBASE
+MOV R0, c[0][0x0]
+MOV R1, c[0][0x4]
+LDG.32 R2, [R0]
+STS.32.SPILL [R6], R2
+CALL f
+STL.32.SPILL [0x10], R2
+LDS.32.SPILL R3, [R6]
+LDL.32.SPILL R4, [0x10]
+FADD R4, R3, R4
+STG.32 [R0], R4
+EXIT
+.func f
+IADD3 R6, R6, 0x80, RZ
+STS.32.SPILL [R6], R2
+FADD R2, R2, R2
+LDS.32.SPILL R5, [R6]
+IADD3 R6, R6, 0xffffff80, RZ
+FADD R2, R2, R5
+RET
+"""
+
+
+def test_what_was_rewritten_before_is_equal_to_itself() -> None:
+    original = program(SPILLED)
+    assert check(original, identity(original), "k").ok
+    for name, at, change in (
+        ("k", 4, {"moff": 128}),
+        ("k", 8, {"moff": 20}),
+        ("k", 7, {"rd": 2}),
+        ("f", 0, {"imm": 256}),
+        ("f", 1, {"rb": 5}),
+    ):
+        wrong = identity(original)
+        fn = wrong.function(name)
+        fn.instrs[at] = fn.instrs[at].replace(**change)
+        assert not check(original, wrong, "k").ok, (name, at)
+    added = identity(original)
+    fn = added.function("f")
+    assert fn.origin is not None
+    fn.instrs.insert(2, fn.instrs[1])
+    fn.origin.index.insert(2, -1)
+    assert not check(original, added, "k").ok
+    grown = identity(original)
+    grown.function("k").info = dataclasses.replace(original.function("k").info, slot_bytes=384)
+    assert not check(original, grown, "k").ok
+
+
+FRAME = """
+.kernel k registers=8 local_bytes=16 local_stack=4
+{before}
+S2R R0, SR_TID.X
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+STL.32 [R4+0x4], R0
+LDL.32 R1, [R4+0x4]
+STG.32 [R2], R1
+EXIT
+"""
+
+LIFTED = """
+.kernel k registers=4
+1| S2R R0, SR_TID.X
+2| MOV R2, c[0][0x0]
+3| MOV R3, c[0][0x4]
+6| STG.32 [R2], R0
+7| EXIT
+"""
+
+
+def test_a_stack_register_that_nobody_writes_is_a_fixed_place() -> None:
+    assert verdict(FRAME.format(before="NOP"), LIFTED) == set()
+    for before in ("S2R R4, SR_TID.X", "@P0 MOV R4, R0", "IADD3 R4, R4, 0x4, RZ"):
+        assert verdict(FRAME.format(before=before), LIFTED) != set()
+    assert verdict(FRAME.format(before="NOP"), LIFTED.replace("[R2], R0", "[R2], R2")) == {"operand"}
