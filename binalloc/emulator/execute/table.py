@@ -29,13 +29,7 @@ from binalloc.emulator.arithmetic.integer import (
     shf,
 )
 from binalloc.emulator.arithmetic.mufu import mufu
-from binalloc.emulator.execute.operands import (
-    finish_sum,
-    lane_predicates,
-    write_back,
-    write_comparison,
-    write_nonzero,
-)
+from binalloc.emulator.execute.operands import finish_sum, lane_predicates, write_back, write_comparison, write_nonzero
 from binalloc.emulator.execute.operation import Operation, Result, group_text
 from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote

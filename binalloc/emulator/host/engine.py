@@ -2,8 +2,9 @@
 
 Needs every device function to find the others among its module's globals. The `numba` engine rebuilds each function
 of `device.REGISTRY` with those globals replaced by compiled versions, and the functions of `bits.py` and `scan.py` by
-their counterparts in `bits_numba.py` and `scan_numba.py`. Only the entry point is cached; the cache folder is keyed
-by a hash of all sources, because Numba itself notices no change in an imported file.
+their counterparts in `bits_numba.py` and `scan_numba.py`, and enumerations by modules of ints. Only the entry point is
+cached; the cache folder is keyed by a hash of all sources, the texts written from tables among them, because Numba
+itself notices no change in an imported file.
 
 BINALLOC_BOUNDSCHECK=1 in the environment chooses a build of the `numba` engine that checks every index against its
 array: an IndexError in place of a wild access, at about half the speed. It is for tests, and cached apart."""

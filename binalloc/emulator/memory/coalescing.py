@@ -9,13 +9,7 @@ later."""
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    BUS_END,
-    FRACTION,
-    FULL,
-    Access,
-    Stat,
-)
+from binalloc.emulator.state.layout import BUS_END, FRACTION, FULL, Access, Stat
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits
 

@@ -14,15 +14,7 @@ from binalloc.emulator.checks.poison import poison_after, poison_before
 from binalloc.emulator.checks.races import race_access
 from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
-from binalloc.emulator.execute.table import (
-    exec_conv,
-    exec_f32,
-    exec_f64,
-    exec_int,
-    exec_pred,
-    exec_special,
-    exec_warp,
-)
+from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.sm.issue import (
     account,

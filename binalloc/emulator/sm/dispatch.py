@@ -8,18 +8,7 @@ from __future__ import annotations
 from binalloc.emulator.checks.hazards import forget
 from binalloc.emulator.sm.events import make_ready
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    BARRIERS,
-    ENTRY_PLAIN,
-    FULL,
-    LANES,
-    PT,
-    ST_KIND,
-    ST_MASK,
-    ST_PC,
-    ST_RPC,
-    Stat,
-)
+from binalloc.emulator.state.layout import BARRIERS, ENTRY_PLAIN, FULL, LANES, PT, ST_KIND, ST_MASK, ST_PC, ST_RPC, Stat
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 
 

@@ -6,9 +6,7 @@ many cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    UNITS,
-)
+from binalloc.emulator.state.layout import UNITS
 from binalloc.emulator.state.records import Gpu, Sm
 
 

@@ -75,7 +75,6 @@ class AddressMode(Codes):
     MIRROR: int
 
 
-
 # -- fixed-point fraction of the bandwidth model, in bits; the last time of its bus; the last cycle of the clock
 FRACTION = 16
 BUS_END = 1 << 61
@@ -88,6 +87,7 @@ ENTRY_PLAIN, ENTRY_CALL = range(2)
 # -- what a warp is doing; also the columns of the per-scheduler census
 W_NONE, W_READY, W_STALL, W_BRANCH, W_SCOREBOARD, W_BARRIER, W_DONE = range(7)
 WARP_STATES = 7
+
 
 # -- why an issue slot stayed empty
 class Stall(Codes):
@@ -104,6 +104,7 @@ class Stall(Codes):
 
 
 REASONS = len(Stall.names)
+
 
 # -- faults
 class Fault(Codes):
@@ -227,6 +228,7 @@ F_VOTE = FIELD_COLUMNS["vote"]
 C_USES = _STAGED_COLUMNS + len(FIELD_COLUMNS)
 C_DEFS = C_USES + MAX_LISTED
 COLUMNS = C_DEFS + MAX_LISTED
+
 
 # -- statistics: indices of the counters in the SM record
 class Stat(Codes):

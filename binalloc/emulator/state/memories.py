@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.state.layout import (
-    LANES,
-    ROWS,
-)
+from binalloc.emulator.state.layout import LANES, ROWS
 from binalloc.emulator.state.records import Cube, Grid, Words
 
 Array = NDArray[Any]

@@ -58,6 +58,14 @@ def test_a_guarded_write_cleans_only_its_lanes() -> None:
     run([half, op("SEL", rd=6, ra=0, rb=255, ps0=0), *store(6)], check=True)
 
 
+def test_a_choice_takes_poison_from_the_side_it_takes_only() -> None:
+    half = op("ISETP", pd0=0, ra=0, form=1, imm=16, icmp=1)
+    text = run([half, op("SEL", rd=6, ra=9, rb=255, ps0=0), *store(6)], bad="uninit", check=True)
+    assert "0xffff)" in text
+    never = op("ISETP", pd0=0, ra=0, form=1, imm=0, icmp=0)
+    run([never, op("SEL", rd=6, ra=9, rb=255, ps0=0), *store(6)], check=True)
+
+
 def test_poison_passes_through_shared_and_local_memory_and_shuffles() -> None:
     index = op("IMAD", rd=7, ra=0, form=1, imm=4, rc=255)
     read = [op("LDS", rd=6, ra=7, width=4, wbar=0), op("NOP", wait=1), *store(6)]
