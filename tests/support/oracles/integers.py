@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.support.ptx.harness import elementwise, patterns, random_patterns, specials
+from tests.support.ptx.elementwise import elementwise
+from tests.support.ptx.patterns import patterns, random_patterns, specials
 
 
 def bits(type_: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.ptx.harness import elementwise
+from tests.support.ptx.elementwise import elementwise
 
 
 @pytest.mark.parametrize("optimised", [True, False])

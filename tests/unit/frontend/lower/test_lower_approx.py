@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import pytest
 
-from tests.support.kits.float_runs import evaluate
 from tests.support.oracles.exact_float import FORMATS, MODES, divide, flush, patterns, root, specials
+from tests.support.ptx.float_runs import evaluate
 
 F32, F64 = FORMATS["f32"], FORMATS["f64"]
 RN, RZ = MODES["rn"], MODES["rz"]

@@ -6,7 +6,9 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from tests.support.oracles.integers import bits, check, number
-from tests.support.ptx.harness import element_kernel, imported, random_patterns, specials
+from tests.support.ptx.elementwise import element_kernel
+from tests.support.ptx.harness import imported
+from tests.support.ptx.patterns import random_patterns, specials
 
 COUNTS = [*range(70), 128, 255, 256, 257, 1 << 31, (1 << 32) - 1]
 

@@ -9,7 +9,8 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ir import dump
-from tests.support.kits.lower import both, imported, kernel, lowered
+from tests.support.ptx.bodies import both, imported, lowered
+from tests.support.ptx.texts import kernel
 
 LANE = np.arange(32)
 SCALE = """.func (.param .b32 r) scale(.param .b32 a, .param .b64 b)

@@ -10,7 +10,9 @@ import pytest
 from binalloc.errors import MalformedInput
 from tests.support.oracles.integers import check, number
 from tests.support.oracles.rational import F32, F64
-from tests.support.ptx.harness import element_kernel, imported, specials
+from tests.support.ptx.elementwise import element_kernel
+from tests.support.ptx.harness import imported
+from tests.support.ptx.patterns import specials
 
 ORDER: dict[str, Callable[[object, object], bool]] = {
     "eq": lambda a, b: a == b,

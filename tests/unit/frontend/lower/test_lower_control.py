@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from binalloc.errors import KernelFault, MalformedInput, UsageError
-from tests.support.kits.lower import both, code, emulate, imported, kernel, lowered
+from tests.support.ptx.bodies import both, code, emulate, imported, lowered
+from tests.support.ptx.texts import kernel
 
 SHARED = ".shared .align 4 .b8 buf[4096];\n"
 

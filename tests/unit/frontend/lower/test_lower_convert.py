@@ -10,7 +10,9 @@ import pytest
 from binalloc.errors import MalformedInput
 from tests.support.oracles.integers import check, number
 from tests.support.oracles.rational import F32, F64, RM, RN, RP, RZ, Format
-from tests.support.ptx.harness import element_kernel, imported, random_patterns, specials
+from tests.support.ptx.elementwise import element_kernel
+from tests.support.ptx.harness import imported
+from tests.support.ptx.patterns import random_patterns, specials
 
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
 FORMS = {"f32": F32, "f64": F64}

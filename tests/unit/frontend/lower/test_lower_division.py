@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.kits.float_runs import evaluate
 from tests.support.oracles.exact_float import (
     FORMATS,
     MODES,
@@ -23,6 +22,7 @@ from tests.support.oracles.exact_float import (
     specials,
 )
 from tests.support.oracles.rational import Format
+from tests.support.ptx.float_runs import evaluate
 
 TYPES = ("f32", "f64")
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from tests.support.kits.float_runs import evaluate
 from tests.support.oracles.exact_float import FORMATS, MODES, flush, patterns, specials
 from tests.support.oracles.rational import Format, add, fma, multiply
+from tests.support.ptx.float_runs import evaluate
 
 ROUNDINGS = ("", ".rn", ".rz", ".rm", ".rp")
 Operation = Callable[[Format, int, int, int], int]

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
 from tests.support.oracles.integers import bits, check, number, triples
-from tests.support.ptx.harness import element_kernel, imported, specials
+from tests.support.ptx.elementwise import element_kernel
+from tests.support.ptx.harness import imported
+from tests.support.ptx.patterns import specials
 
 TYPES = ("u16", "s16", "u32", "s32", "u64", "s64")
 WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}

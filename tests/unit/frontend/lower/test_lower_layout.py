@@ -7,7 +7,8 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ir import dump
-from tests.support.kits.lower import HEAD, both, code, imported, kernel, lowered
+from tests.support.ptx.bodies import both, code, imported, lowered
+from tests.support.ptx.texts import HEAD, kernel
 
 BODY = ".reg .b32 %r<9>; .reg .b64 %d<9>;"
 

@@ -8,8 +8,8 @@ import pytest
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.lower.arithmetic.library import PREFIX, _index, library_modules
-from tests.support.kits.float_runs import kernel_text
 from tests.support.paths import ROOT
+from tests.support.ptx.float_runs import kernel_text
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 

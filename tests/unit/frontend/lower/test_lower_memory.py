@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from binalloc.errors import MalformedInput
-from tests.support.kits.lower import both, code, kernel, lowered
+from tests.support.ptx.bodies import both, code, lowered
+from tests.support.ptx.texts import kernel
 
 BYTES = np.random.default_rng(7).integers(0, 256, 4096).astype(np.uint8)
 IN = (".param .u64 in",)

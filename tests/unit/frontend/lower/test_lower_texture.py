@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from binalloc.errors import MalformedInput
-from tests.support.kits.lower import both, code
+from tests.support.ptx.bodies import both, code
 from tests.support.ptx.interpreter.textures import Texture
 
 RNG = np.random.default_rng(5)

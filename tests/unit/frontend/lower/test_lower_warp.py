@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from binalloc.errors import KernelFault, MalformedInput
-from tests.support.kits.lower import both, code, emulate, imported, kernel, lowered
+from tests.support.ptx.bodies import both, code, emulate, imported, lowered
+from tests.support.ptx.texts import kernel
 
 LANE = np.arange(32)
 SHARED = ".shared .align 8 .b8 buf[1024];\n"

@@ -25,8 +25,8 @@ from binalloc.frontend.ptx.ast import (
 )
 from binalloc.frontend.ptx.dump import format_instruction
 from binalloc.frontend.ptx.parser import parse
+from tests.support.ptx.texts import HEAD
 
-HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 REGISTERS = ".reg .pred %p<4>; .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .b64 %rd<20>; .shared .b8 buf[64];"
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from binalloc.frontend.ptx.ast import Float, Instruction, Integer, Operand, Variable
 from binalloc.frontend.ptx.parser import parse
-
-HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
+from tests.support.ptx.texts import HEAD
 
 
 def constant(text: str) -> Operand:

@@ -6,8 +6,8 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.parser import parse
+from tests.support.ptx.texts import HEAD
 
-HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 FUNCTIONS = ".func f (.param .b32 x); .func (.param .b32 y) g; .entry kk { ret; } .global .b32 gv;\n"
 OPEN = "{\n.reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .v2 .b32 v; .shared .b8 buf[64];\n"
 

@@ -7,7 +7,7 @@ import pytest
 
 from binalloc.errors import KernelFault
 from binalloc.frontend.importer import import_ptx
-from tests.support.kits.lower import both, emulate
+from tests.support.ptx.bodies import both, emulate
 
 HEAD = ".version 9.0\n.target sm_75\n.address_size 64\n"
 
