@@ -17,18 +17,6 @@ INF32 = 0x7F800000
 NAN64_HI = 0x7FF80000
 NAN64 = NAN64_HI << 32
 
-PRIMITIVES = (
-    "f32_from_bits",
-    "bits_from_f32",
-    "f64_from_bits",
-    "bits_from_f64",
-    "i64_from_f64",
-    "f64_from_i64",
-    "f64_fma",
-    "f32_fma",
-)
-"""Names that the `numba` engine takes from `bits_numba` instead."""
-
 
 def f32_from_bits(x: int) -> float:
     """The f32 with pattern `x`, exactly."""

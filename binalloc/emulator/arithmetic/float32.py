@@ -1,6 +1,6 @@
 """Scalar semantics of the f32 opcodes (ISA.md, chapter "Semantics").
 
-Needs: f32 patterns as ints in 0..2^32-1 with negation and absolute value already applied (`float_mods32`). Leaves: f32
+Needs: f32 patterns as ints in 0..2^32-1 with negation and absolute value already applied. Leaves: f32
 patterns, NaN always 0x7fffffff. Rounding modes are field values: 0 nearest even, 1 down, 2 up, 3 toward zero.
 
 f32 numbers are computed with as f64. A sum that must be rounded otherwise than once to nearest is first rounded to odd
@@ -18,14 +18,6 @@ INF32 = 0x7F800000
 ONE32 = 0x3F800000
 SIGN32 = 0x80000000
 MAN52 = (1 << 52) - 1
-
-
-@device
-def float_mods32(x: int, neg: int, absolute: int) -> int:
-    """Source modifiers of a float operand (of the high word, for f64): sign bit cleared, then flipped."""
-    if absolute:
-        x &= SIGN32 - 1
-    return x ^ (SIGN32 * neg)
 
 
 @device(inline=True)

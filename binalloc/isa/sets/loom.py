@@ -7,7 +7,7 @@ from binalloc.isa.interface.instruction_set import Builder, Limits
 from binalloc.isa.interface.places import MOST_REGISTERS, WORD
 from binalloc.isa.loom import build, recognise
 from binalloc.isa.loom import view as views
-from binalloc.isa.table.fields import FIELDS, RZ, WORD_BYTES
+from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.validate import highest_register
 
 
@@ -18,7 +18,6 @@ class Loom:
     limits = Limits(
         registers=MOST_REGISTERS,
         zero=RZ,
-        word_bytes=WORD_BYTES,
         frame_reach=FIELDS["moff"].maximum - WORD + 1,
         slot_base="SR_SLOTBASE",
         shared_size="SR_TOTAL_SMEM",

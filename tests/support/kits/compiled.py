@@ -9,10 +9,20 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from binalloc.emulator.arithmetic.bits import PRIMITIVES
 from binalloc.emulator.state.device import REGISTRY
 
 MODULES = ("integer", "float32", "float64", "conversion", "atomic", "mufu")
+PRIMITIVES = (
+    "f32_from_bits",
+    "bits_from_f32",
+    "f64_from_bits",
+    "bits_from_f64",
+    "i64_from_f64",
+    "f64_from_i64",
+    "f64_fma",
+    "f32_fma",
+)
+"""Names of `bits` that the `numba` engine takes from `bits_numba` instead."""
 ARITHMETIC = "binalloc.emulator.arithmetic."
 
 

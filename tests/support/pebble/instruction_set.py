@@ -71,7 +71,7 @@ class _Build:
 class Pebble:
     name = "pebble"
     limits = Limits(
-        registers=REGISTERS, zero=ZERO, word_bytes=WORD_BYTES, frame_reach=(1 << 15) - 4, slot_base="first row",
+        registers=REGISTERS, zero=ZERO, frame_reach=(1 << 15) - 4, slot_base="first row",
         shared_size="row bytes",
     )  # fmt: skip
     build = _Build()

@@ -170,12 +170,3 @@ def test_comparisons_ordered_and_unordered(ops: Any) -> None:
         assert [bool(f(a, b, cmp, 0)) for cmp in range(16)] == want
     assert f(1, 0, 2, 1) == 1
     assert f(1, 0, 2, 0) == 0
-
-
-def test_source_modifiers_are_bit_operations(ops: Any) -> None:
-    f = ops("float_mods32")
-    for x in CORNERS:
-        assert f(x, 0, 0) == x
-        assert f(x, 1, 0) == x ^ S
-        assert f(x, 0, 1) == x & ~S
-        assert f(x, 1, 1) == x | S
