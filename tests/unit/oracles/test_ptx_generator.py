@@ -13,8 +13,8 @@ import pytest
 from tests.support.ptx.generator.forms import APPROXIMATE, FAMILIES
 from tests.support.ptx.generator.options import Options, Program
 from tests.support.ptx.generator.programs import generate
+from tests.support.ptx.interpreter.arithmetic.operations import plan
 from tests.support.ptx.interpreter.interpreter import interpret
-from tests.support.ptx.interpreter.operations import plan
 
 BASE_OPCODES = """
 add mov ld mul fma setp st bra sub shl cvt shr and selp mad cvta or xor bar shfl div barrier abs neg rcp not ret min

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.oracles import rational
-from tests.support.ptx.interpreter.operations import evaluate
+from tests.support.ptx.interpreter.arithmetic.operations import evaluate
 
 MODES = {"rn": rational.RN, "rm": rational.RM, "rp": rational.RP, "rz": rational.RZ}
 FORMATS = {"f32": rational.F32, "f64": rational.F64}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.ptx.interpreter.operations import Unsupported, evaluate, plan
+from tests.support.ptx.interpreter.arithmetic.operations import Unsupported, evaluate, plan
 
 WORKED = [
     # add, sub, mul, mad

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.ptx.interpreted import run
 from tests.support.ptx.interpreter import interpreter
+from tests.support.ptx.interpreter.arithmetic.operations import Unsupported
 from tests.support.ptx.interpreter.interpreter import interpret
-from tests.support.ptx.interpreter.lexer import PtxSyntaxError
 from tests.support.ptx.interpreter.memory import AccessError
-from tests.support.ptx.interpreter.operations import Unsupported
+from tests.support.ptx.interpreter.text.lexer import PtxSyntaxError
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tests.support.ptx.interpreter.integers import UNSIGNED
+from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
+from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
 from tests.support.ptx.interpreter.memory import (
     LOCAL_WINDOW,
     PARAM_WINDOW,
@@ -19,9 +20,8 @@ from tests.support.ptx.interpreter.memory import (
     Local,
 )
 from tests.support.ptx.interpreter.operands import Action, Array, Mask, Reader, elements, reader, writer
-from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
-from tests.support.ptx.interpreter.syntax import SIZES
-from tests.support.ptx.interpreter.tree import Func, Inst, Op
+from tests.support.ptx.interpreter.text.syntax import SIZES
+from tests.support.ptx.interpreter.text.tree import Func, Inst, Op
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang

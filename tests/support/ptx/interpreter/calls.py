@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
 from tests.support.ptx.interpreter.operands import Array, Mask, reader, writer
-from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
-from tests.support.ptx.interpreter.syntax import SIZES
-from tests.support.ptx.interpreter.tree import Inst, Op, Var
+from tests.support.ptx.interpreter.text.syntax import SIZES
+from tests.support.ptx.interpreter.text.tree import Inst, Op, Var
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Barrier, Frame, Gang

@@ -6,7 +6,7 @@ virtual exit. Guarded returns, and branches to a bare return, count as plain ins
 
 from __future__ import annotations
 
-from tests.support.ptx.interpreter.tree import Func, Inst
+from tests.support.ptx.interpreter.text.tree import Func, Inst
 
 LEAVING = ("ret", "exit", "trap")
 

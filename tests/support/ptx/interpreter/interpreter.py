@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from tests.support.ptx.interpreter import calls, flow, operands, statements
+from tests.support.ptx.interpreter.arithmetic.operations import Unsupported
 from tests.support.ptx.interpreter.errors import InterpreterError
 from tests.support.ptx.interpreter.memory import GLOBAL, Arena, Generic, Local
 from tests.support.ptx.interpreter.operands import Array, Mask
-from tests.support.ptx.interpreter.operations import Unsupported
 from tests.support.ptx.interpreter.placement import parameter_bytes, place_globals, place_shared, triple
-from tests.support.ptx.interpreter.syntax import parse
+from tests.support.ptx.interpreter.text.syntax import parse
+from tests.support.ptx.interpreter.text.tree import Func, Inst, Unit
 from tests.support.ptx.interpreter.textures import Texture
-from tests.support.ptx.interpreter.tree import Func, Inst, Unit
 
 STEP_LIMIT = 5_000_000
 BLOCK_STEP_LIMIT = 100_000

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter.integers import UNSIGNED
+from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter.integers import SIGNED, UNSIGNED
+from tests.support.ptx.interpreter.arithmetic.integers import SIGNED, UNSIGNED
+from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
 from tests.support.ptx.interpreter.memory import (
     PARAM_WINDOW,
 )
-from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
 from tests.support.ptx.interpreter.special import special
-from tests.support.ptx.interpreter.syntax import SIZES, float_bits
-from tests.support.ptx.interpreter.tree import Func, Inst, Op
+from tests.support.ptx.interpreter.text.syntax import SIZES, float_bits
+from tests.support.ptx.interpreter.text.tree import Func, Inst, Op
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang

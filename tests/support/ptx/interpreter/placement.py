@@ -11,8 +11,8 @@ from tests.support.ptx.interpreter import calls
 from tests.support.ptx.interpreter.errors import InterpreterError
 from tests.support.ptx.interpreter.memory import SHARED_WINDOW, Arena
 from tests.support.ptx.interpreter.operands import Array
+from tests.support.ptx.interpreter.text.tree import Func, Unit, Var
 from tests.support.ptx.interpreter.textures import Texture
-from tests.support.ptx.interpreter.tree import Func, Unit, Var
 
 # --- launch -----------------------------------------------------------------------------------------------------------
 

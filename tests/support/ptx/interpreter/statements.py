@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tests.support.ptx.interpreter import operations, warps
+from tests.support.ptx.interpreter import warps
 from tests.support.ptx.interpreter.accesses import address_conversion, atomic, load, space_test, store, texture_fetch
-from tests.support.ptx.interpreter.integers import UNSIGNED
+from tests.support.ptx.interpreter.arithmetic import operations
+from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
+from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
 from tests.support.ptx.interpreter.memory import (
     AccessError,
 )
 from tests.support.ptx.interpreter.operands import Action, Mask, reader, writer
-from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
-from tests.support.ptx.interpreter.syntax import SIZES
-from tests.support.ptx.interpreter.tree import Func, Inst
+from tests.support.ptx.interpreter.text.syntax import SIZES
+from tests.support.ptx.interpreter.text.tree import Func, Inst
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
 from tests.support.ptx.interpreter.operands import Action, Array, Mask, reader, writer
-from tests.support.ptx.interpreter.operations import DTYPES, Unsupported
-from tests.support.ptx.interpreter.tree import Func, Inst
+from tests.support.ptx.interpreter.text.tree import Func, Inst
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter import floats, integers
+from tests.support.ptx.interpreter.arithmetic import floats, integers
 
 Array = NDArray[Any]
 

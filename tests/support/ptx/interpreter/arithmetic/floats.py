@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter import exact
+from tests.support.ptx.interpreter.arithmetic import exact
 
 Floats = NDArray[np.floating]
 

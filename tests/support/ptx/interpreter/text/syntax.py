@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from tests.support.ptx.interpreter.lexer import PtxSyntaxError, integer, tokenize
-from tests.support.ptx.interpreter.tree import Func, Inst, Op, Unit, Var
+from tests.support.ptx.interpreter.text.lexer import PtxSyntaxError, integer, tokenize
+from tests.support.ptx.interpreter.text.tree import Func, Inst, Op, Unit, Var
 
 SIZES = {**{f"{k}{w}": w // 8 for k in "busf" for w in (8, 16, 32, 64)}, "pred": 0, "texref": 8, "samplerref": 8}
 SPACES = ("global", "const", "shared", "local", "param", "reg")
