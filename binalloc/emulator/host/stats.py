@@ -15,7 +15,7 @@ Stats = dict[str, Any]
 def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats:
     """Every counter summed over the SMs simulated, and what follows from them.
 
-    Keys: `cycles`; the counters of `layout.Stat`; `issue_slots_used`; `stalls` {reason: issue slots}; `units`
+    Keys: `cycles`; the counters of `layout.Stat`; `stalls` {reason: issue slots}; `units`
     {unit: warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`, `dram_bytes`; `ipc` (per SM);
     `achieved_occupancy`. The slots of all reasons and those used add up to cycles * schedulers * issue width * SMs.
     """

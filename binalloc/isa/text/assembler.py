@@ -1,6 +1,6 @@
 """Loom assembly (`.lasm`) to a `Module`. ISA.md, chapter "Assembly", describes the language.
 
-`assemble` needs text and leaves a laid-out, validated module: what it accepts, `container.write_module` writes and the
+`assemble` needs text and leaves a laid-out, validated module: what it accepts, `container.files.write_module` writes and the
 emulator can load. Errors are MalformedInput with file, line and column.
 """
 

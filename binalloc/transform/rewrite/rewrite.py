@@ -2,8 +2,8 @@
 
 Numbered steps, callees before callers where it matters:
  1. guarded calls are made plain (`normalise`), the call graph is analysed (webs, liveness);
- 2. the allocator gives each function's values registers (`allocate.callgraph`); what does not fit gets spill code;
- 3. memory values of the whole call graph are divided between slots and local memory (`allocate.memory`, the unified
+ 2. the allocator gives each function's values registers (`allocate.attempt`); what does not fit gets spill code;
+ 3. memory values of the whole call graph are divided between slots and local memory (`allocate.memory_values`, the unified
     paper's section 3.2.2), with the moving stack's shifts and moves at calls;
  4. instructions are emitted, branches relinked, the functions take the place of the originals (`place`).
 

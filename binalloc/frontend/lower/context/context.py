@@ -231,7 +231,7 @@ class Context:
     # -- destinations
 
     def dest(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> int:
-        """First unit of the destination; RZ for `_` (give it to single words only: use `dest_or_new` for pairs)."""
+        """First unit of the destination; RZ for `_`; for single words only."""
         if isinstance(operand, ast.Discard):
             return RZ
         if not isinstance(operand, ast.Register):
