@@ -1,7 +1,7 @@
 """Loom assembly (`.lasm`) to a `Module`. ISA.md, chapter "Assembly", describes the language.
 
-`assemble` needs text and leaves a laid-out, validated module: what it accepts, `container.files.write_module` writes and the
-emulator can load. Errors are MalformedInput with file, line and column.
+`assemble` needs text and leaves a laid-out, validated module: what it accepts, `container.files.write_module`
+writes and the emulator can load. Errors are MalformedInput with file, line and column.
 """
 
 from __future__ import annotations

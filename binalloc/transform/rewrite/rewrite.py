@@ -3,8 +3,8 @@
 Numbered steps, callees before callers where it matters:
  1. guarded calls are made plain (`normalise`), the call graph is analysed (webs, liveness);
  2. the allocator gives each function's values registers (`allocate.attempt`); what does not fit gets spill code;
- 3. memory values of the whole call graph are divided between slots and local memory (`allocate.memory_values`, the unified
-    paper's section 3.2.2), with the moving stack's shifts and moves at calls;
+ 3. memory values of the whole call graph are divided between slots and local memory (`allocate.memory_values`,
+    the unified paper's section 3.2.2), with the moving stack's shifts and moves at calls;
  4. instructions are emitted, branches relinked, the functions take the place of the originals (`place`).
 
 If nothing has to leave the registers, no register is set aside for the slot pointer. Functions shared with other
