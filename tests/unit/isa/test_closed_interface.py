@@ -47,7 +47,7 @@ SAME_STRING = {
     ("verify/transfer.py", "spill"): "a kind of finding",
     ("report/stack.py", "shift"): "a key of the page",
     ("launch/arguments.py", "u32"): "an element type",
-    ("launch/arguments.py", "wrap"): "a texture's address mode",
+    ("launch/types.py", "wrap"): "a texture's address mode",
     ("launch/types.py", "u32"): "an element type",
     ("launch/npy.py", "rb"): "a mode of open",
     ("cli/files.py", "rb"): "a mode of open",

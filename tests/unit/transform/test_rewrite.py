@@ -11,7 +11,7 @@ from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, prepare, rewrite, rewrite_to_budget
 from binalloc.verify.checker import check
 from tests.support.pairs.random_pairs import random_original
-from tests.support.paths import ROOT
+from tests.support.paths import sample_file
 
 CALLEE_RESULTS_ALIKE = """
 .kernel k
@@ -141,7 +141,7 @@ def test_what_never_executes_is_no_obstacle():
 
 
 def test_one_preparation_serves_every_budget() -> None:
-    module = load(ROOT / "samples" / "callchain.loom")
+    module = load(sample_file("callchain.loom"))
     prepared = prepare(module, "callchain")
     before = write_module(module)
     budgets = [(8, 2, "best"), (6, 0, "local"), (7, 3, "unified"), (8, 2, "best")]
