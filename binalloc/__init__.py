@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from binalloc.isa.text.disassembler import disassemble
     from binalloc.launch.file import Launch, load_launch
     from binalloc.models.machines.files import list_machines
+    from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.models.machines.model import Machine
     from binalloc.models.machines.occupancy import occupancy
     from binalloc.models.machines.reader import load_machine
@@ -33,6 +34,7 @@ __version__ = VERSION
 __all__ = [
     "BinallocError",
     "KernelFault",
+    "KernelUse",
     "Launch",
     "LimitHit",
     "Machine",
@@ -70,6 +72,7 @@ _HOMES = {
     "isa.container.files": ("load", "read_module", "save", "write_module"),
     "isa.text.disassembler": ("disassemble",),
     "isa.instruction": ("Module",),
+    "models.machines.kernel_use": ("KernelUse",),
     "models.machines.files": ("list_machines",),
     "models.machines.model": ("Machine",),
     "models.machines.reader": ("load_machine",),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class Row(click.types.StringParamType):
@@ -27,8 +28,15 @@ class Row(click.types.StringParamType):
         found: Mapping[str, Any] = getattr(importlib.import_module(self.module), self.table)
         return found
 
+    def default(self) -> str:
+        """The table's `DEFAULT`."""
+        return str(importlib.import_module(self.module).DEFAULT)
+
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(self.rows())}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.rows() if name.startswith(incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         rows = self.rows()
@@ -40,38 +48,41 @@ class Row(click.types.StringParamType):
 
 
 class RowOption(click.Option):
-    """An option of type `Row`; its help lists the rows with their summaries."""
+    """An option of type `Row`; its help lists the rows with their summaries. With `show_default` the table's default is
+    its value where none is given, otherwise help alone tells it."""
+
+    def get_default(self, ctx: click.Context, call: bool = True) -> Any:
+        if isinstance(self.type, Row) and self.show_default:
+            return self.type.default()
+        return super().get_default(ctx, call)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         found = super().get_help_record(ctx)
         if found is None or not isinstance(self.type, Row):
             return found
         rows = "; ".join(f"{name}: {row.summary}" for name, row in self.type.rows().items())
-        return found[0], f"{found[1]}  {rows}."
+        text = found[1] if self.show_default else f"{found[1]}  [default: {self.type.default()}]"
+        return found[0], f"{text}  {rows}."
 
 
-def row_option(
-    flag: str, module: str, table: str, find: str | None = None, **settings: Any
-) -> Callable[[Any], Any]:
+def row_option(flag: str, module: str, table: str, find: str | None = None, **settings: Any) -> Callable[[Any], Any]:
     """A click option whose value names a row of that table."""
     return click.option(flag, cls=RowOption, type=Row(module, table, find), **settings)
 
 
 def policy_option(command: Any) -> Any:
-    return row_option(
-        "--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.  [default: exhaustive]"
-    )(command)
+    return row_option("--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.")(command)
 
 
 def allocator_option(command: Any) -> Any:
     return row_option(
         "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", "find_allocator",
-        default="best", show_default=True, help="Who allocates.",
+        show_default=True, help="Who allocates.",
     )(command)  # fmt: skip
 
 
 def scheduler_option(command: Any) -> Any:
     return row_option(
-        "--scheduler", "binalloc.emulator.schedulers.table", "SCHEDULERS", default="lrr", show_default=True,
+        "--scheduler", "binalloc.emulator.schedulers.table", "SCHEDULERS", show_default=True,
         help="How the emulated schedulers choose warps.",
     )(command)  # fmt: skip

@@ -117,11 +117,12 @@ def _explicit(request: Request) -> bool:
 
 def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
-    from binalloc.transform.rewrite.rewrite import prepare
+    from binalloc.transform.rewrite.rewrite import require_rewritable
 
     named = request.kernel or (request.launch.kernel if request.launch else None)
     kernel = find_kernel(module, named).name
-    request = replace(request, kernel=kernel, prepared=prepare(module, kernel))
+    require_rewritable(module, kernel)
+    request = replace(request, kernel=kernel)
     original = baseline(module, request)
     running = request.emulate and request.launch is not None
     if running:

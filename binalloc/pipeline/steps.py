@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.table import set_of, view
@@ -22,6 +23,8 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import load_machine
 from binalloc.names.kernels import choose_kernel
+from binalloc.transform.allocators.table import BASELINE
+from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
 if TYPE_CHECKING:
     from binalloc.launch.file import Launch
@@ -64,6 +67,21 @@ class _LaunchField:
         vars(request)["_launch"] = given
 
 
+class Preparations:
+    """The kernel last prepared for rewriting: a policy builds many versions of one."""
+
+    def __init__(self) -> None:
+        self._last: Prepared | None = None
+
+    def of(self, module: Module, kernel: str) -> Prepared:
+        """See `rewrite.prepare`."""
+        from binalloc.transform.rewrite.rewrite import prepare
+
+        if self._last is None or self._last.module is not module or self._last.kernel != kernel:
+            self._last = prepare(module, kernel)
+        return self._last
+
+
 @dataclass(frozen=True)
 class Request:
     """What to do with a kernel.
@@ -72,8 +90,8 @@ class Request:
     its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
     explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
-    engine: numba or python. scheduler: the emulated warp scheduler, by name. max_cycles: limit of each emulated run;
-    None: no limit. prepared: what all versions of the kernel are built from; the pipeline fills it in.
+    engine: numba or python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp
+    scheduler, by name. prepared: what all versions of the kernel are built from, kept from the first one on.
     """
 
     kernel: str = ""
@@ -83,13 +101,13 @@ class Request:
     slots: int | None = None
     blocks: int | None = None
     policy: str = "exhaustive"
-    allocator: str = "best"
+    allocator: str = DEFAULT_ALLOCATOR
     emulate: bool = True
     engine: str = "numba"
-    scheduler: str = "lrr"
     max_cycles: int | None = DEFAULT_MAX_CYCLES
     progress: Progress = _silent
-    prepared: Prepared | None = field(default=None, compare=False, repr=False)
+    scheduler: str = DEFAULT_SCHEDULER
+    prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -221,7 +239,6 @@ def baseline(module: Module, request: Request) -> Version:
     A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
     as it is: its baseline is allocator `local` with the most registers that do.
     """
-    from binalloc.transform.allocators.table import BASELINE
     from binalloc.transform.schedule.schedule import schedule
 
     try:
@@ -238,13 +255,11 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
-    from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
+    from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
 
-    prepared = request.prepared
-    if prepared is None or prepared.module is not module or prepared.kernel != request.kernel:
-        prepared = prepare(module, request.kernel)
+    prepared = request.prepared.of(module, request.kernel)
     result = rewrite_to_budget(prepared, registers, slots, allocator or request.allocator)
     # What is proven is what will be written: the bytes, as a reader finds them.
     isa = set_of(module)

@@ -61,15 +61,18 @@ class Engine:
     def put(self, records: Records, i: int, name: str, value: Value) -> None:
         """Set a field (or a whole array field) of record i."""
         if isinstance(records, np.ndarray):
-            if isinstance(value, int):
+            if isinstance(value, (int, np.integer)):
                 records[name][i] = value
             else:
                 records[name][i, : len(value)] = value
             return
         old = getattr(records[i], name)
-        if isinstance(old, list) and not isinstance(value, int):
-            value = [int(v) for v in value] + [0] * (len(old) - len(value))
-        setattr(records[i], name, value)
+        if isinstance(value, (int, np.integer)):
+            setattr(records[i], name, int(value))
+        elif isinstance(old, list):
+            setattr(records[i], name, [int(v) for v in value] + [0] * (len(old) - len(value)))
+        else:
+            setattr(records[i], name, value)
 
     def view(self, records: Records, i: int, name: str) -> NDArray[np.int64]:
         """An array field of record i, not copied where the engine has it as an array."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from binalloc.emulator.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device(inline=True)

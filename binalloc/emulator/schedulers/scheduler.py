@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from binalloc.emulator.state.records import Gpu, Sm
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
 
 
 @dataclass(frozen=True)

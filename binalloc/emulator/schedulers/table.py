@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from binalloc.emulator.schedulers.loose_round_robin import LRR
 from binalloc.emulator.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import define
-from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, UsageError
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
 
 SCHEDULERS: dict[str, WarpScheduler] = {s.name: s for s in (LRR,)}
 DEFAULT = LRR.name

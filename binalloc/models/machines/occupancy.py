@@ -62,6 +62,31 @@ class Occupancy:
     max_warps: int
 
     @property
+    def registers(self) -> int:
+        """Per thread, as asked."""
+        return self.use.registers
+
+    @property
+    def shared_bytes(self) -> int:
+        """Per block, as asked."""
+        return self.use.shared_bytes
+
+    @property
+    def threads(self) -> int:
+        """Per block."""
+        return self.use.threads
+
+    @property
+    def cache_config(self) -> str:
+        """The preference asked for."""
+        return self.use.cache_config
+
+    @property
+    def carveout(self) -> int | None:
+        """The share of shared memory asked for, in per cent."""
+        return self.use.carveout
+
+    @property
     def limits(self) -> dict[str, int | None]:
         """Blocks per SM by resource, in the order of `LIMIT_BITS`."""
         return {

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from binalloc.errors import Refused
-from binalloc.isa.instruction import Module
-from binalloc.models.machines.budget import Budget, levels
 from binalloc.pipeline.policies.policy import Choice
-from binalloc.pipeline.steps import (
-    Request,
-    Tried,
-    Version,
-    build_version,
-    kernel_use,
-    measure,
-    same_results,
-)
+
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
+    from binalloc.models.machines.budget import Budget
+    from binalloc.pipeline.steps import Request, Tried, Version
 
 
 class Exhaustive:
@@ -29,6 +25,9 @@ class Exhaustive:
         """The version of the fewest cycles, if they are fewer than the original's."""
         tried: list[Tried] = []
         for budget in _worth_a_look(module, request, original):
+            request.progress(
+                f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots"
+            )
             tried.append(_tried_before(budget, tried) or _build(module, request, budget, original))
         measured = [t.version for t in tried if t.version is not None]
         best = min(measured, key=_cycles, default=None)
@@ -41,6 +40,9 @@ class Exhaustive:
 
 
 def _worth_a_look(module: Module, request: Request, original: Version) -> list[Budget]:
+    from binalloc.models.machines.budget import levels
+    from binalloc.pipeline.steps import kernel_use
+
     every = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
     lowest = original.blocks_per_sm + (original.local_bytes == 0)
     return [b for b in every if b.blocks >= lowest]
@@ -48,6 +50,8 @@ def _worth_a_look(module: Module, request: Request, original: Version) -> list[B
 
 def _tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
     """Another number of blocks with the same registers and slots is the same program."""
+    from binalloc.pipeline.steps import Tried
+
     for t in tried:
         if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
             return Tried(budget, t.version, t.reason or f"as {t.budget.blocks} blocks")
@@ -55,7 +59,8 @@ def _tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
 
 
 def _build(module: Module, request: Request, budget: Budget, original: Version) -> Tried:
-    request.progress(f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots")
+    from binalloc.pipeline.steps import Tried, build_version, measure, same_results
+
     try:
         version = build_version(module, request, budget.registers, budget.slots)
     except Refused as e:

@@ -1,12 +1,16 @@
-"""What a policy is."""
+"""What a policy is.
+
+The rows of the table are asked for their names by the command line's help: what searches is imported where it is used.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from binalloc.isa.instruction import Module
-from binalloc.pipeline.steps import Request, Tried, Version
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
+    from binalloc.pipeline.steps import Request, Tried, Version
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
-from binalloc.isa.instruction import Module
-from binalloc.models.machines.budget import Budget, levels
-from binalloc.models.search.unified import Level, SearchProblem, unified_search
 from binalloc.pipeline.policies.policy import Choice
-from binalloc.pipeline.steps import (
-    Request,
-    Tried,
-    Version,
-    build_version,
-    kernel_use,
-    static_counts,
-)
+
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
+    from binalloc.models.machines.budget import Budget
+    from binalloc.models.search.unified import Level
+    from binalloc.pipeline.steps import Request, Tried, Version
 
 
 class Unified:
@@ -28,6 +24,10 @@ class Unified:
 
     def search(self, module: Module, request: Request, original: Version) -> Choice:
         """The level that the paper's listing ends at; the reason is its path of decisions."""
+        from binalloc.models.machines.budget import levels
+        from binalloc.models.search.unified import SearchProblem, unified_search
+        from binalloc.pipeline.steps import kernel_use
+
         use = kernel_use(module.function(request.kernel), request.launch)
         threads = use.threads
         budgets = {b.blocks: b for b in levels(request.machine, use)}
@@ -56,6 +56,9 @@ class Unified:
 
 
 def _try(module: Module, request: Request, budget: Budget | None, blocks: int, original: Version) -> Tried:
+    from binalloc.models.machines.budget import Budget
+    from binalloc.pipeline.steps import Tried, build_version
+
     if budget is None:
         return Tried(Budget(blocks, 0, 0), None, "not resident on this machine")
     if blocks == original.blocks_per_sm:
@@ -67,6 +70,9 @@ def _try(module: Module, request: Request, budget: Budget | None, blocks: int, o
 
 
 def _level(version: Version | None) -> Level:
+    from binalloc.models.search.unified import Level
+    from binalloc.pipeline.steps import static_counts
+
     if version is None:
         return Level(0, 0, Fraction(0), 0, False)
     compute, memory, spills = static_counts(version)

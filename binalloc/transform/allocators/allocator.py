@@ -1,14 +1,18 @@
-"""What an allocator is: from a call graph and a budget to registers, slots and local words."""
+"""What an allocator is: from a call graph and a budget to registers, slots and local words.
+
+The rows of the table are asked for their names by the command line's help: what allocates is imported where it is used.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from binalloc.analysis.program import ProgramAnalysis
-from binalloc.models.allocation.slots import SlotPlan
-from binalloc.transform.allocate.attempt import Attempt
-from binalloc.transform.allocate.solver import SolverReport
+if TYPE_CHECKING:
+    from binalloc.analysis.program import ProgramAnalysis
+    from binalloc.models.allocation.slots import SlotPlan
+    from binalloc.transform.allocate.attempt import Attempt
+    from binalloc.transform.allocate.solver import SolverReport
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from binalloc.transform.allocate.attempt import Attempt, colour
-from binalloc.transform.allocate.registers import RegisterAllocation
-from binalloc.transform.allocate.solver import SolverReport, improve
 from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.heuristic import BEST
-from binalloc.transform.virtual.virtualise import virtualise
+
+if TYPE_CHECKING:
+    from binalloc.transform.allocate.attempt import Attempt
+    from binalloc.transform.allocate.registers import RegisterAllocation
+    from binalloc.transform.allocate.solver import SolverReport
 
 
 class Exact:
@@ -19,6 +21,10 @@ class Exact:
     summary = "as best, each function placed by CP-SAT"
 
     def allocate(self, problem: Problem) -> Plan:
+        from binalloc.transform.allocate.attempt import Attempt, colour
+        from binalloc.transform.allocate.solver import improve
+        from binalloc.transform.virtual.virtualise import virtualise
+
         plan = BEST.allocate(problem)
         if not plan.attempt.spilled:
             return plan

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from binalloc.transform.allocate.attempt import Attempt, allocate
-from binalloc.transform.allocate.memory_values import plan_memory
 from binalloc.transform.allocators.allocator import Plan, Problem
+
+if TYPE_CHECKING:
+    from binalloc.transform.allocate.attempt import Attempt
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,15 @@ class Heuristic:
     priority: str
 
     def allocate(self, problem: Problem) -> Plan:
+        from binalloc.transform.allocate.attempt import allocate
+
         attempt = allocate(problem.program, problem.registers, problem.slots if self.slots else 0)
         return self.plan(attempt, problem)
 
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:
         """The registers of `attempt`, and a place in memory for what it spills."""
+        from binalloc.transform.allocate.memory_values import plan_memory
+
         slots = problem.slots if attempt.pointer >= 0 else 0
         return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority))
 

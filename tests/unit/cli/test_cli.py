@@ -347,6 +347,18 @@ def test_help_names_every_command_and_completion_works() -> None:
     assert done.stdout.split() == ["plain,rewrite"]
 
 
+def test_completion_knows_the_rows_of_tables() -> None:
+    for option, names in (("policy", ["exhaustive", "unified"]), ("allocator", ["local", "unified", "best", "cpsat"])):
+        done = _python(
+            "-c",
+            "from binalloc.cli.main import main; main(prog_name='binalloc')",
+            _BINALLOC_COMPLETE="bash_complete",
+            COMP_WORDS=f"binalloc rewrite --{option} ",
+            COMP_CWORD="3",
+        )
+        assert done.stdout.split() == [f"plain,{name}" for name in names]
+
+
 def test_heavy_packages_stay_out_of_commands_that_do_not_need_them(tmp_path: Path) -> None:
     """What keeps --help and a rewrite quick; the times themselves are the benchmarks' business."""
     program = """
@@ -358,7 +370,8 @@ except SystemExit as e:
     assert e.code == 0, e.code
 print(*sorted({m.split('.')[0] for m in sys.modules} & {'numba', 'ortools', 'networkx', 'construct', 'numpy'}))
 """
-    assert _python("-c", program, "--help").stdout.splitlines()[-1] == ""
+    for command in ((), ("rewrite",), ("run",)):
+        assert _python("-c", program, *command, "--help").stdout.splitlines()[-1] == ""
     out = str(tmp_path / "x.loom")
     answer = _python("-c", program, "rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "-o", out)
     assert answer.stdout.splitlines()[-1] == "construct numpy", answer.stderr

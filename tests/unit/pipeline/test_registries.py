@@ -44,6 +44,8 @@ def test_the_exhaustive_policy_prefers_the_original_then_fewer_blocks(
 
     monkeypatch.setattr(exhaustive, "_worth_a_look", lambda *_: [Budget(b, 40 - b, 0) for b in blocks])
     monkeypatch.setattr(exhaustive, "_build", build)
-    choice = exhaustive.Exhaustive().search(Module(), SimpleNamespace(), SimpleNamespace(cycles=original))  # type: ignore[arg-type]
+    request: Any = SimpleNamespace(kernel="k", progress=lambda _: None)
+    first: Any = SimpleNamespace(cycles=original)
+    choice = exhaustive.Exhaustive().search(Module(), request, first)
     assert (choice.best.blocks if choice.best else None) == best  # type: ignore[attr-defined]
     assert [t.budget.blocks for t in choice.tried] == list(blocks)

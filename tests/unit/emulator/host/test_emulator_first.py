@@ -1,6 +1,7 @@
 """The emulator's shortest whole path: a kernel that loads, adds and stores."""
 
 import numpy as np
+import pytest
 
 from tests.support.kits.emulator import go, module, op, outcome
 
@@ -20,6 +21,13 @@ def test_load_add_store_changes_every_element() -> None:
     result = go(module(code, params={"x": 8}), block=64, buffers={"x": x})
     assert (result.buffers["x"] == x + 5).all()
     assert result.stats["warp_instructions"] == 2 * len(code)
+
+
+@pytest.mark.parametrize("engine", ["python", "numba"])
+def test_numbers_of_a_launch_may_be_numpys(engine: str) -> None:
+    n: int = np.int64(2)  # type: ignore[assignment]
+    result = go(module([op("NOP"), op("EXIT")]), grid=n, block=32 * n, engine=engine)
+    assert result.stats["warp_instructions"] == 2 * 2 * 2
 
 
 def test_nwarpid_is_the_warps_of_the_block_however_many_blocks_are_resident():
