@@ -171,6 +171,5 @@ def _reached(module: Module, name: str) -> list[str]:
 
 
 def _provenance(text: str, path: str, machine: str) -> dict[str, object]:
-
     digest = hashlib.sha256(text.encode()).hexdigest()
     return {"tool": "binalloc import-ptx", "version": VERSION, "input_sha256": digest, "machine": machine}

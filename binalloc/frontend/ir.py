@@ -3,7 +3,7 @@
 Instructions are ordinary `isa.instruction.Instr`, except that their register numbers are *virtual units* and their
 predicates virtual predicates. A unit is one 32-bit value place, numbered from FIRST_REGISTER; an operand of several
 registers names its first unit and covers the next ones. Units come in groups of 1, 2 or 4 consecutive numbers which
-will stand in consecutive, aligned registers. RZ (255) and PT (7) keep their numbers, so that `isa.interface` reads
+will stand in consecutive, aligned registers. RZ (255) and PT (7) keep their numbers, so that `isa.loom.view` reads
 virtual code as it reads real code. There is no SSA form: a unit may be written several times (PTX variables that merge
 values), but most are written once (`single definitions`).
 
@@ -110,7 +110,7 @@ class Node:
 
     @property
     def view(self) -> View:
-        """`isa.interface` of the instruction, cached."""
+        """The view of the instruction, cached."""
         if self._view is None:
             self._view = view(self._instr)
         return self._view

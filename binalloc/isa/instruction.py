@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
-from binalloc.isa.table.opcodes import OPCODES, OpSpec
+from binalloc.isa.table.opcodes import BY_NAME, OPCODES, OpSpec
 
 
 class Control(NamedTuple):
@@ -106,8 +106,6 @@ def make(
 
     Raises KeyError for an unknown opcode and ValueError for a field the opcode does not use in that form.
     """
-    from binalloc.isa.table.opcodes import BY_NAME
-
     op = OPCODES[name] if isinstance(name, int) else BY_NAME[name]
     f = default_fields(op, fields)
     for key, value in fields.items():

@@ -34,8 +34,8 @@ lay.
 change places. Control codes: `hazards` is their proof. Where the original has spill accesses of its own (it was
 rewritten before), they are accesses like any other, and none may be added.
 
-This package shares no code with allocator or rewriter; it stands on the instruction interface alone. `check` raises
-nothing: what it cannot prove, or cannot make sense of, is an error in the report.
+This package shares no code with allocator or rewriter but the list of a mask's bits (`bitset`); it stands on the
+instruction interface. `check` raises nothing: what it cannot prove, or cannot make sense of, is an error in the report.
 """
 
 from __future__ import annotations

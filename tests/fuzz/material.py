@@ -1,7 +1,7 @@
 """What the fuzzing of the command line feeds in: files of every kind the tool reads, and how they are damaged.
 
 Needs the samples. `Material` holds good files; `damaged` makes a bad one of a good one. Damage comes in three kinds: of
-bytes (`isa_random.corrupt`, `_smashed`), of text (lines, numbers, strings and brackets replaced by values that hurt),
+bytes (`words.corrupt`, `_smashed`), of text (lines, numbers, strings and brackets replaced by values that hurt),
 and of meaning: a container that is whole, yet whose names and strings are hostile (`hostile`), and one that is valid
 throughout, yet does wild things (`reworked`).
 """

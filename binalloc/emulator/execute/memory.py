@@ -1,4 +1,4 @@
-"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory.py`.
+"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory/coalescing.py`.
 
 Data moves at issue (execution and timing are one), results are used only after their scoreboard: the hazard rules see
 to that. Lanes act in ascending order, so the highest lane wins a conflicting store.

@@ -101,7 +101,9 @@ _ROWS = (
 )  # fmt: skip
 
 OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}
-assert OPERATIONS.keys() == BY_NAME.keys(), OPERATIONS.keys() ^ BY_NAME.keys()
+assert OPERATIONS.keys() == BY_NAME.keys(), (
+    f"only in one of isa.table.opcodes and emulator.execute.table: {sorted(OPERATIONS.keys() ^ BY_NAME.keys())}"
+)
 
 Group = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
 exec_int: Group

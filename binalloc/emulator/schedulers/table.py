@@ -9,11 +9,12 @@ from binalloc.emulator.schedulers.loose_round_robin import LRR
 from binalloc.emulator.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import define
 from binalloc.errors import Hint, UsageError
+from binalloc.rows import by_name
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
-SCHEDULERS: dict[str, WarpScheduler] = {s.name: s for s in (LRR,)}
+SCHEDULERS: dict[str, WarpScheduler] = by_name((LRR,))
 DEFAULT = LRR.name
 
 

@@ -57,6 +57,9 @@ def define(
     key = f"{space['__name__']}.{name}"
     file = f"<{key}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # for tracebacks
+    for used in uses.values():
+        made = f"{used.__module__}.{used.__qualname__}"
+        assert made in REGISTRY, f"{made} stands in a table of device functions, but is not marked @device"
     space.update(uses)
     exec(compile(text, file, "exec"), space)
     function = space[name]

@@ -10,8 +10,9 @@ from binalloc.isa.instruction import Instr, Module
 from binalloc.isa.interface.instruction_set import InstructionSet
 from binalloc.isa.interface.view import View
 from binalloc.isa.sets.loom import LOOM
+from binalloc.rows import by_name
 
-SETS: dict[str, InstructionSet] = {LOOM.name: LOOM}
+SETS: dict[str, InstructionSet] = by_name((LOOM,))
 
 
 def set_of(what: Instr | Module) -> InstructionSet:

@@ -155,7 +155,7 @@ _KINDS = {
 
 def _parse_operand(text: str) -> Operand:
     match = _OPERAND.match(text)
-    assert match, text
+    assert match, f"not an operand: {text!r}"
     name, units, marks, optional = match.groups()
     width: int | str = 1 if units is None else int(units) if units.isdigit() else units
     return Operand(name, _KINDS.get(name, name), width, "-" in marks, "|" in marks, bool(optional), optional == "?0")
@@ -267,8 +267,9 @@ def _op(
     spec = OpSpec(
         code, name, operands, tuple(modifiers.split()), unit, group, doc, variable, forms, space, access, control
     )
-    assert code not in OPCODES, name
-    assert name not in BY_NAME, name
+    assert 0 <= code <= FIELDS["opcode"].maximum, f"{name}: {code:#x} does not fit the opcode's field"
+    assert code not in OPCODES, f"{name}: {code:#x} is {OPCODES[code].name}'s number"
+    assert name not in BY_NAME, f"two opcodes are called {name}"
     OPCODES[code] = BY_NAME[name] = spec
 
 

@@ -6,8 +6,9 @@ from binalloc.errors import Hint, UsageError
 from binalloc.pipeline.policies.exhaustive import Exhaustive
 from binalloc.pipeline.policies.policy import Policy
 from binalloc.pipeline.policies.unified import Unified
+from binalloc.rows import by_name
 
-POLICIES: dict[str, Policy] = {p.name: p for p in (Exhaustive(), Unified())}
+POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified()))
 DEFAULT = "exhaustive"
 
 

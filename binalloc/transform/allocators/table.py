@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from binalloc.errors import Hint, UsageError
+from binalloc.rows import by_name
 from binalloc.transform.allocators.allocator import Allocator
 from binalloc.transform.allocators.exact import Exact
 from binalloc.transform.allocators.heuristic import BEST, LOCAL, UNIFIED
 
-ALLOCATORS: dict[str, Allocator] = {a.name: a for a in (LOCAL, UNIFIED, BEST, Exact())}
+ALLOCATORS: dict[str, Allocator] = by_name((LOCAL, UNIFIED, BEST, Exact()))
 BASELINE = LOCAL.name
 DEFAULT = BEST.name
 

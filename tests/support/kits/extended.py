@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,12 @@ class Extended:
             first = text.index("\nfrom binalloc") + 1
             text = text[:first] + imported + "\n" + text[first:]
         (self.root / path).write_text(text)
+
+    def add_named(self, path: str, row: str, imported: str) -> None:
+        """One row more at the end of the table that `by_name` makes."""
+        text = (self.root / path).read_text()
+        (rows,) = re.findall(r"by_name\(\((.*?),?\)\)\n", text)
+        self.add_row(path, f"by_name(({rows}", f"by_name(({rows}, {row}", imported)
 
     def run(self, *arguments: str) -> str:
         """What `binalloc` prints; it must end well."""

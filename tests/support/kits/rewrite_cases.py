@@ -20,6 +20,7 @@ from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocators.table import ALLOCATORS as TABLE
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
@@ -28,7 +29,7 @@ from tests.support.kits.machines import roomy_machine
 
 MACHINE = roomy_machine()
 MAX_CYCLES = 5_000_000
-ALLOCATORS = ("local", "unified", "best")
+ALLOCATORS = tuple(name for name in TABLE if name != "cpsat")
 SLOTS = (0, 1, 2, 3, 5, 8, 16, 40, 80)
 
 

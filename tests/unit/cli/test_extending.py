@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from binalloc import list_machines
+from binalloc.isa.table.opcodes import OPCODES
 from tests.support.kits.cli import launch, loom
 from tests.support.kits.extended import Extended
 from tests.support.paths import MACHINES
@@ -112,15 +114,10 @@ OPERATIONS = "binalloc/emulator/execute/table.py"
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
     package = Extended(tmp_path_factory.mktemp("extended"))
     package.add_file(f"{ALLOCATORS}/thrifty.py", ALLOCATOR)
-    package.add_row(
-        f"{ALLOCATORS}/table.py", "(LOCAL, UNIFIED, BEST, Exact())", "(LOCAL, UNIFIED, BEST, Exact(), Thrifty())",
-        "from binalloc.transform.allocators.thrifty import Thrifty",
-    )  # fmt: skip
+    imported = "from binalloc.transform.allocators.thrifty import Thrifty"
+    package.add_named(f"{ALLOCATORS}/table.py", "Thrifty()", imported)
     package.add_file(f"{POLICIES}/six_less.py", POLICY)
-    package.add_row(
-        f"{POLICIES}/table.py", "(Exhaustive(), Unified())", "(Exhaustive(), Unified(), SixLess())",
-        "from binalloc.pipeline.policies.six_less import SixLess",
-    )  # fmt: skip
+    package.add_named(f"{POLICIES}/table.py", "SixLess()", "from binalloc.pipeline.policies.six_less import SixLess")
     _add_to_emulator(package)
     text = (MACHINES / "gtx680.toml").read_text()
     toy = text.replace('name = "gtx680"', 'name = "toy"').replace("latency = { value = 9,", "latency = { value = 11,")
@@ -130,12 +127,11 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
 
 def _add_to_emulator(package: Extended) -> None:
     package.add_file(f"{SCHEDULERS}/lowest.py", SCHEDULER)
-    package.add_row(
-        f"{SCHEDULERS}/table.py", "for s in (LRR,)", "for s in (LRR, LOWEST)",
-        "from binalloc.emulator.schedulers.lowest import LOWEST",
-    )  # fmt: skip
+    imported = "from binalloc.emulator.schedulers.lowest import LOWEST"
+    package.add_named(f"{SCHEDULERS}/table.py", "LOWEST", imported)
     iabs = '    _op(0x020, "IABS", "rd b", "", "alu", i, "absolute value")\n'
-    row = '    _op(0x021, "ANDN", "rd ra b", "", "alu", i, "a, without the bits of b")\n'
+    free = min(set(range(0x20, 0x1000)) - OPCODES.keys())
+    row = f'    _op({free:#05x}, "ANDN", "rd ra b", "", "alu", i, "a, without the bits of b")\n'
     package.add_row("binalloc/isa/table/opcodes.py", iabs, iabs + row)
     package.add_file("binalloc/emulator/arithmetic/andn.py", OPERATION)
     iabs = '    Operation("IABS", _INT, iabs, "b"),\n'
@@ -149,7 +145,7 @@ def test_help_and_lists_have_what_was_added(extended: Extended) -> None:
     text = " ".join(extended.run("rewrite", "--help").split())
     for word in ("thrifty", "sixless"):
         assert word in text
-    assert [m["name"] for m in extended.json("machines")["machines"]] == ["c2075", "gpgpusim-sharing", "gtx680", "toy"]
+    assert [m["name"] for m in extended.json("machines")["machines"]] == sorted([*list_machines(), "toy"])
 
 
 def test_a_rewrite_by_all_that_was_added(extended: Extended) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn
-from binalloc.emulator.arithmetic.integer import icompare, popc
+from binalloc.emulator.arithmetic.integer import brev, icompare, popc
 from binalloc.emulator.execute.operation import Operation, Result, group_text
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.device import GENERATED, define
+from binalloc.emulator.state.device import GENERATED, REGISTRY, define
 from binalloc.isa.table.opcodes import BY_NAME
 
 
@@ -62,11 +62,14 @@ def test_a_misspelt_argument_is_noticed_at_import() -> None:
 def test_a_function_made_from_a_text_is_known_with_it() -> None:
     space = {"__name__": "made"}
     try:
-        define(space, "twice", "def twice(x):\n    return once(x) + once(x)\n", {"once": lambda x: x})
-        assert space["twice"](21) == 42  # type: ignore[operator]
+        define(space, "twice", "def twice(x):\n    return once(once(x))\n", {"once": brev})
+        assert space["twice"](21) == 21  # type: ignore[operator]
         assert GENERATED["made.twice"].startswith("def twice")
     finally:
         GENERATED.pop("made.twice", None)
-        from binalloc.emulator.state.device import REGISTRY
-
         REGISTRY.pop("made.twice", None)
+
+
+def test_what_a_table_names_must_be_marked_as_device_code() -> None:
+    with pytest.raises(AssertionError, match=r"test_operations.*not marked @device"):
+        define({"__name__": "made"}, "twice", "def twice(x):\n    return once(x)\n", {"once": lambda x: x})

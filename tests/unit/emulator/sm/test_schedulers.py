@@ -32,11 +32,12 @@ YOUNGEST = WarpScheduler("youngest", "the warp in the highest slot", youngest)
 COMPILED = """
 import numpy as np
 from binalloc.emulator.host.engine import build, source_hash
+from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of
 pick = build("binalloc.emulator.schedulers.table.pick", cache=False)
 g, s = np.zeros(1, dtype_of(Gpu)), np.zeros(1, dtype_of(Sm))
 s["last"][:] = -1
-for g["policy"][0] in (0, 1):
+for g["policy"][0] in (0, len(SCHEDULERS) - 1):
     print(pick(g[0], s[0], 0, 0b101100))
 print(source_hash())
 """
@@ -71,7 +72,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
     room = "binalloc/emulator/schedulers"
     copy.add_file(f"{room}/youngest.py", YOUNGEST)
     imported = "from binalloc.emulator.schedulers.youngest import YOUNGEST"
-    copy.add_row(f"{room}/table.py", "for s in (LRR,)", "for s in (LRR, YOUNGEST)", imported)
+    copy.add_named(f"{room}/table.py", "YOUNGEST", imported)
     return copy
 
 
