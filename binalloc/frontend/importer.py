@@ -139,7 +139,7 @@ def _without(program: Program, error: NoRoom) -> NotImportable:
 def _figures(name: str, module: Module, allocated: Allocated) -> KernelFigures:
     fn = module.function(name)
     figures = allocated.figures[name]
-    calls = _reached(module, name)
+    calls = sorted(other.name for other in module.reached(fn, indirect=False) if other is not fn)
     words = sum(len(module.function(other)) for other in (name, *calls))
     return KernelFigures(
         name,
@@ -153,21 +153,6 @@ def _figures(name: str, module: Module, allocated: Allocated) -> KernelFigures:
         figures.predicates_spilled,
         figures.spilled,
     )
-
-
-def _reached(module: Module, name: str) -> list[str]:
-    """Functions that `name` calls, directly or not, sorted."""
-    seen: set[str] = set()
-    work = [name]
-    while work:
-        fn = module.function(work.pop())
-        for index, instr in enumerate(fn.instrs):
-            if instr.op.control == "call":
-                callee = module.callee(fn, index)
-                if callee is not None and callee.name not in seen:
-                    seen.add(callee.name)
-                    work.append(callee.name)
-    return sorted(seen)
 
 
 def _provenance(text: str, path: str, machine: str) -> dict[str, object]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, lowest
 from binalloc.isa.interface.places import PRED_BASE
 from binalloc.models.allocation.terms import Register, Value
 
@@ -314,12 +314,12 @@ class _Assignment:
         if wish:
             return min(wish, key=lambda base: (-wish[base], base))
         if group.units > 1:
-            return (free & -free).bit_length() - 1
+            return lowest(free)
         value, offset = group.members[0]
         blocked = self._blocked(value) >> offset
         partners = (blocked & _ODD) >> 1 | (blocked & _EVEN) << 1
         wanted = free & partners or free
-        return (wanted & -wanted).bit_length() - 1
+        return lowest(wanted)
 
     def _evict(self, g: int) -> bool:
         """Place `g` where at most two neighbours stand in the way and can go elsewhere."""

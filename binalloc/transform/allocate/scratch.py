@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, lowest
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.virtual.code import mask_of
 from binalloc.transform.virtual.liveness import liveness
@@ -17,7 +17,7 @@ def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[i
         if item.callee:
             busy_before = _registers(alloc, before | mask_of(item.uses))
             busy_after = _registers(alloc, after | mask_of(item.defs))
-            out.append((_lowest(available & ~busy_before), _lowest(available & ~busy_after)))
+            out.append((lowest(available & ~busy_before), lowest(available & ~busy_after)))
     return out
 
 
@@ -26,7 +26,3 @@ def _registers(alloc: RegisterAllocation, values: int) -> int:
     for v in bits(values):
         mask |= 1 << alloc.colour[v]
     return mask
-
-
-def _lowest(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1

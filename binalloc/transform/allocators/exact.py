@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from binalloc.transform.allocators.allocator import Plan, Problem
-from binalloc.transform.allocators.heuristic import BEST
+from binalloc.transform.allocators.best import BEST
 
 if TYPE_CHECKING:
     from binalloc.transform.allocate.attempt import Attempt

@@ -1,4 +1,4 @@
-"""Allocators by graph colouring; what does not fit goes to slots by a priority, then to local memory."""
+"""What allocators by graph colouring share: what does not fit goes to slots by a priority, then to local memory."""
 
 from __future__ import annotations
 
@@ -32,8 +32,3 @@ class Heuristic:
 
         slots = problem.slots if attempt.pointer >= 0 else 0
         return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority))
-
-
-LOCAL = Heuristic("local", "registers, then local memory; no slots (the baseline)", False, "cost")
-UNIFIED = Heuristic("unified", "slots by frequency and the moving stack: the unified paper's", True, "frequency")
-BEST = Heuristic("best", "slots by loop-weighted cost, moves only where slots are short", True, "cost")

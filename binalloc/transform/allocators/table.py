@@ -5,8 +5,10 @@ from __future__ import annotations
 from binalloc.errors import Hint, UsageError
 from binalloc.rows import by_name
 from binalloc.transform.allocators.allocator import Allocator
+from binalloc.transform.allocators.best import BEST
 from binalloc.transform.allocators.exact import Exact
-from binalloc.transform.allocators.heuristic import BEST, LOCAL, UNIFIED
+from binalloc.transform.allocators.local import LOCAL
+from binalloc.transform.allocators.unified import UNIFIED
 
 ALLOCATORS: dict[str, Allocator] = by_name((LOCAL, UNIFIED, BEST, Exact()))
 BASELINE = LOCAL.name

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from binalloc.bitset import bits
 from binalloc.isa.instruction import Module
 from binalloc.isa.timing import LONGEST_STALL, NO_SCOREBOARD, UnitLatencies
 from binalloc.verify.code import text
@@ -171,11 +172,10 @@ def _place(code: HazardCode, node: int) -> tuple[str, int, str]:
 def _described(code: HazardCode, tracer: Tracer, node: int, kind: str, fixed: bool, places: int) -> list[Hazard]:
     """One hazard per producer of the places met."""
     by: dict[int | None, tuple[Step | None, int]] = {}
-    for k in range(places.bit_length()):
-        if places >> k & 1:
-            step = (tracer.fixed if fixed else tracer.pending)(node, kind, 1 << k)
-            key = None if step is None else step.node
-            by[key] = (step, by.get(key, (None, 0))[1] | 1 << k)
+    for k in bits(places):
+        step = (tracer.fixed if fixed else tracer.pending)(node, kind, 1 << k)
+        key = None if step is None else step.node
+        by[key] = (step, by.get(key, (None, 0))[1] | 1 << k)
     return [_hazard(code, node, kind, fixed, step, mask) for step, mask in by.values()]
 
 

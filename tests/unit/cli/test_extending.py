@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from binalloc.transform.allocators.allocator import Plan, Problem
-from binalloc.transform.allocators.heuristic import BEST
+from binalloc.transform.allocators.best import BEST
 
 
 class Thrifty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from binalloc.pipeline.policies import exhaustive
 from binalloc.pipeline.policies.table import POLICIES, find_policy
 from binalloc.transform.allocators.heuristic import Heuristic
 from binalloc.transform.allocators.table import ALLOCATORS, find_allocator
+from tests.support.paths import ROOT
 
 
 def test_tables_name_what_exists() -> None:
@@ -26,6 +28,16 @@ def test_tables_name_what_exists() -> None:
         find_allocator("bset")
     with pytest.raises(UsageError, match="no such policy"):
         find_policy("auto")
+
+
+def test_the_pages_tell_every_row() -> None:
+    readme, fields = (ROOT / "README.md").read_text(), (ROOT / "binalloc/report/JSON.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", readme.split("| allocator | places")[1], re.MULTILINE)[: len(ALLOCATORS)] == [
+        *ALLOCATORS
+    ]
+    assert [name for name in POLICIES if f"`--policy {name}`" not in readme] == []
+    (row,) = re.findall(r"^\| `allocator` \| (.*) \|$", fields, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", row) == [*ALLOCATORS]
 
 
 @pytest.mark.parametrize(
