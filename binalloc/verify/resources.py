@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from binalloc.isa.instruction import NO_REGISTER, Function, FunctionInfo, Module
-from binalloc.isa.interface.instruction_set import Limits
+from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import REG, SLOT_ROW
 from binalloc.isa.interface.view import View
 from binalloc.verify.code import Code, at_fixed_place, text
@@ -143,7 +143,7 @@ def _more(function: str, what: str, used: int, reserved: int) -> Finding:
     return Finding("resources", message, function, -1, expected=f"{used}", found=f"{reserved}")
 
 
-def changed_registers(limits: Limits, old: FunctionInfo, new: FunctionInfo) -> frozenset[str]:
+def changed_registers(limits: SetLimits, old: FunctionInfo, new: FunctionInfo) -> frozenset[str]:
     """Special registers that read differently in the two programs."""
     return frozenset() if old.slot_bytes == new.slot_bytes else frozenset((limits.slot_base, limits.shared_size))
 

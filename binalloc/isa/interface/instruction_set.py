@@ -17,7 +17,7 @@ from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
 
 
 @dataclass(frozen=True)
-class Limits:
+class SetLimits:
     """registers: most registers that a thread may have, numbers 0 up. zero: number of the one that reads zero and keeps
     nothing. frame_reach: the highest byte of local memory that a spill access can name. slot_base, shared_size: names
     of the special registers that give the address of a thread's first slot, and the bytes of shared memory with slots.
@@ -81,7 +81,7 @@ class InstructionSet(Protocol):
     def name(self) -> str: ...
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> SetLimits: ...
 
     @property
     def build(self) -> Builder: ...

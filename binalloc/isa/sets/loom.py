@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binalloc.isa.instruction import Function, Instr, Module
-from binalloc.isa.interface.instruction_set import Builder, Limits
+from binalloc.isa.interface.instruction_set import Builder, SetLimits
 from binalloc.isa.interface.places import MOST_REGISTERS, WORD
 from binalloc.isa.loom import build, recognise
 from binalloc.isa.loom import view as views
@@ -15,7 +15,7 @@ class Loom:
     """See `InstructionSet`. Container and text are loaded when they are first asked for."""
 
     name = "loom"
-    limits = Limits(
+    limits = SetLimits(
         registers=MOST_REGISTERS,
         zero=RZ,
         frame_reach=FIELDS["moff"].maximum - WORD + 1,

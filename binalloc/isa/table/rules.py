@@ -27,7 +27,7 @@ from binalloc.isa.table.opcodes import (
 )
 
 
-class Problem(NamedTuple):
+class Violation(NamedTuple):
     """One thing wrong with a word: the field, what it holds, what it may hold, and what to do."""
 
     field: str
@@ -95,19 +95,19 @@ def shape_of(op: OpSpec, f: Mapping[str, int]) -> Shape:
     return shape(op.code, f.get("form", 0), flags)
 
 
-def explain(word: int) -> Problem | None:
+def explain(word: int) -> Violation | None:
     """The first thing wrong with the 128-bit `word`, or None. Slow and plain: the bulk path finds the word first."""
     code = FIELDS["opcode"].extract(word)
     op = OPCODES.get(code)
     if op is None:
-        return Problem(
+        return Violation(
             "opcode", "unknown opcode", f"{code:#05x}", "an opcode of the table in ISA.md",
             "The file is damaged or of another ISA version.",
         )  # fmt: skip
     form = FIELDS["form"].extract(word) if op.has_form else 0
     if form not in op.forms:
         names = ", ".join(f"{i} ({FORM_NAMES[i]})" for i in op.forms)
-        return Problem(
+        return Violation(
             "form", f"{op.name} has no such operand form", str(form), names, "Put the operand into a register first."
         )
     flags = 0
@@ -121,11 +121,11 @@ def explain(word: int) -> Problem | None:
     for name in ("wbar", "rbar"):
         value = FIELDS[name].extract(word)
         if value == 6:
-            return Problem(name, "no such scoreboard", "6", "0..5, or 7 for none", "Reschedule the binary.")
+            return Violation(name, "no such scoreboard", "6", "0..5, or 7 for none", "Reschedule the binary.")
     extra = word & ~s.mask
     if extra:
         bit = (extra & -extra).bit_length() - 1
-        return Problem(
+        return Violation(
             f"bit {bit}", f"{op.name} does not use this bit in form {form}", "1", "0",
             "Unused bits must be zero; the file is damaged or of another ISA version.",
         )  # fmt: skip
@@ -137,18 +137,18 @@ def misaligned(register: Any, units: Any) -> Any:
     return (register != RZ) & ((register % units != 0) | (register + units > RZ))
 
 
-def check_fields(s: Shape, f: Mapping[str, int]) -> Problem | None:
+def check_fields(s: Shape, f: Mapping[str, int]) -> Violation | None:
     """The first operand or modifier field of `f` that `s` forbids although it fits its bits, or None."""
     for name, count in s.limits:
         if f[name] >= count:
             what = "special register" if name == "sreg" else f"value of modifier {name}"
-            return Problem(name, f"{s.op.name}: reserved {what}", str(f[name]), f"0..{count - 1}", _RESERVED)
+            return Violation(name, f"{s.op.name}: reserved {what}", str(f[name]), f"0..{count - 1}", _RESERVED)
     for name, width in s.registers:
         units = width if isinstance(width, int) else width[1][f[width[0]]]
         r = f[name]
         if misaligned(r, units):
             kind = {2: "pair", 4: "quad"}[units]
-            return Problem(
+            return Violation(
                 name, f"{s.op.name}: misaligned register {kind}", f"R{r}",
                 f"a multiple of {units} up to R{RZ - 1 - units - (RZ - 1 - units) % units}, or RZ",
                 f"Operands of {units * 32} bits live in aligned register {kind}s.",
@@ -160,12 +160,12 @@ def check_fields(s: Shape, f: Mapping[str, int]) -> Problem | None:
     elif "cmem" in s.op.operand and f["ra"] == RZ:
         step = WIDTH_BYTES[f["width"]]
     if step > 1 and f["coff"] % step:
-        return Problem(
+        return Violation(
             "coff", f"{s.op.name}: misaligned constant", f"{f['coff']:#x}", f"a multiple of {step}",
             "Constants lie at multiples of their size.",
         )  # fmt: skip
     if f.get("diverges") == 0 and f["reconv"]:
-        return Problem(
+        return Violation(
             "reconv", "reconvergence point of a branch that does not diverge", str(f["reconv"]), "0",
             "Unused fields must be zero.",
         )  # fmt: skip

@@ -3,8 +3,8 @@
 Chaitin's simplification made optimistic as Briggs proposed (reference [5] of the unified paper and its successors),
 widened in the manner usual for register pairs: a node is a *group* of 32-bit values that must lie at fixed offsets of
 one aligned base register. Where that leaves groups without a place, maximum cardinality search is tried, and a group
-may push neighbours elsewhere. Needs: a `Problem` over dense value numbers. Leaves: a colour for every value, or the
-groups for which none was left, in the order they failed. Deterministic; O(nodes * degree).
+may push neighbours elsewhere. Needs: a `ColouringProblem` over dense value numbers. Leaves: a colour for every value,
+or the groups for which none was left, in the order they failed. Deterministic; O(nodes * degree).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Group:
 
 
 @dataclass
-class Problem:
+class ColouringProblem:
     """A colouring problem over values 0..len(adjacency)-1.
 
     adjacency: per value a bitset of the values it interferes with. available: bitset of usable registers.
@@ -78,7 +78,7 @@ def base_positions(available: int, units: int, align: int) -> int:
     return usable & aligned
 
 
-def colour(problem: Problem, *, whole: bool = False) -> Colouring:
+def colour(problem: ColouringProblem, *, whole: bool = False) -> Colouring:
     """Colour `problem`; see the module docstring. Of the orders tried the one with the cheapest failures counts.
 
     whole: only a colouring without failures is of use; an order is given up at its first one.
@@ -107,7 +107,7 @@ class _GroupGraph:
     adjacent: per value the values it interferes with, as an index array.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ColouringProblem) -> None:
         groups = problem.groups
         group_of = np.zeros(len(problem.adjacency), np.int64)
         for g, group in enumerate(groups):
@@ -138,7 +138,7 @@ class _GroupGraph:
         """Most base positions of `of` that a placed `by` can block."""
         return by.units // of.align or 1
 
-    def by_cardinality(self, problem: Problem) -> list[int]:
+    def by_cardinality(self, problem: ColouringProblem) -> list[int]:
         """Maximum cardinality search, made once: next is the group with most neighbours before it, wider ones first."""
         if not self._by_cardinality:
             self._by_cardinality = self._search(problem.groups)
@@ -172,7 +172,7 @@ def positions(mask: int) -> NDArray[np.int64]:
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
 
 
-def _clash(problem: Problem, group: Group) -> bool:
+def _clash(problem: ColouringProblem, group: Group) -> bool:
     """Whether two members at one offset interfere."""
     at: dict[int, int] = {}
     for value, offset in group.members:
@@ -182,13 +182,13 @@ def _clash(problem: Problem, group: Group) -> bool:
     return False
 
 
-def _as_before(problem: Problem, graph: _GroupGraph) -> list[int]:
+def _as_before(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
     """Groups with a hint first; where they can all be followed nothing moves."""
     movable = set(range(len(problem.groups))) - graph.fixed
     return sorted(movable, key=lambda g: (problem.groups[g].members[0][0] not in problem.hint, g))
 
 
-def _simplify(problem: Problem, graph: _GroupGraph) -> list[int]:
+def _simplify(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
     """Chaitin-Briggs: safely colourable groups are taken out first, then the cheapest per neighbour; coloured last."""
     groups = problem.groups
     capacity = [graph.positions[(g.units, g.align)].bit_count() for g in groups]
@@ -227,13 +227,13 @@ def _simplify(problem: Problem, graph: _GroupGraph) -> list[int]:
     return order
 
 
-def _cardinality(problem: Problem, graph: _GroupGraph) -> list[int]:
+def _cardinality(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
     """By maximum cardinality search: greedy colouring in this order is optimal on chordal graphs, which straight-line
     code has."""
     return graph.by_cardinality(problem)
 
 
-def _wide_first(problem: Problem, graph: _GroupGraph) -> list[int]:
+def _wide_first(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
     """As `_cardinality`, but quads before pairs before single registers, against fragmentation."""
     return sorted(graph.by_cardinality(problem), key=lambda g: -problem.groups[g].units)
 
@@ -246,7 +246,7 @@ class _Assignment:
 
     MOST_EVICTED = 2
 
-    def __init__(self, problem: Problem, graph: _GroupGraph, hint: dict[Value, Register]) -> None:
+    def __init__(self, problem: ColouringProblem, graph: _GroupGraph, hint: dict[Value, Register]) -> None:
         self.problem = problem
         self.graph = graph
         self.hint = hint

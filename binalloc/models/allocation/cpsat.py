@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from binalloc.bitset import bits, mask_from
-from binalloc.models.allocation.colouring import MUST_STAY, Group, Problem, colour
+from binalloc.models.allocation.colouring import MUST_STAY, ColouringProblem, Group, colour
 from binalloc.models.allocation.placement import Placement, PlacementProblem, cost_of, violations
 from binalloc.models.allocation.slot_colouring import colour_slots
 from binalloc.models.allocation.terms import Register, Value
@@ -155,7 +155,7 @@ def _coloured(
     kept = mask_from(values)
     edges = [mask_from(dense[Value(n)] for n in bits(adjacency[v] & kept)) for v in values]
     forbidden = [problem.forbidden[v] for v in values]
-    coloured = colour(Problem(edges, groups, problem.available, forbidden, fixed))
+    coloured = colour(ColouringProblem(edges, groups, problem.available, forbidden, fixed))
     base = {}
     for number in inside:
         value, offset = problem.groups[number].members[0]

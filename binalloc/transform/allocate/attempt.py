@@ -37,7 +37,7 @@ class Attempt:
         return any(a.memory for a in self.allocations.values())
 
 
-def colour(attempt: Attempt, *, may_spill: bool = True, improve: Improve | None = None) -> None:
+def colour_functions(attempt: Attempt, *, may_spill: bool = True, improve: Improve | None = None) -> None:
     """Registers for every function, callees first. Raises NeedsMemory where that takes spilling and it may not."""
     for name in attempt.program.graph.bottom_up:
         code = virtualise(attempt.program, name, attempt.contracts)
@@ -62,18 +62,18 @@ def allocate(program: ProgramAnalysis, registers: int, slots: int) -> Attempt:
     for count in sorted(counts):
         attempt = Attempt(program, isa.limits.allocatable(count), -1)
         try:
-            colour(attempt, may_spill=False)
+            colour_functions(attempt, may_spill=False)
         except NeedsMemory:
             continue
         return attempt
     if slots and registers > 1:
         attempt = Attempt(program, isa.limits.allocatable(registers - 1), registers - 1)
         try:
-            colour(attempt)
+            colour_functions(attempt)
         except Infeasible:
             pass  # the pointer's register may be the one that is missing
         else:
             return attempt
     attempt = Attempt(program, isa.limits.allocatable(registers), -1)
-    colour(attempt)
+    colour_functions(attempt)
     return attempt

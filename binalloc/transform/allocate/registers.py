@@ -14,7 +14,7 @@ import numpy as np
 
 from binalloc.bitset import bits
 from binalloc.errors import Refused
-from binalloc.models.allocation.colouring import MUST_STAY, Colouring, Group, Problem, colour
+from binalloc.models.allocation.colouring import MUST_STAY, Colouring, ColouringProblem, Group, colour
 from binalloc.models.allocation.pressure import choose_spills, to_bits
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.allocate.deadspill import drop_dead_spill_code
@@ -120,7 +120,7 @@ def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Cont
     Spiller(code, set(chosen), Room(left[:count], capacity[:count])).run()
 
 
-def build_problem(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> Problem:
+def build_problem(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> ColouringProblem:
     """The interference graph: a definition conflicts with all that is live after it (a copy not with its source)."""
     values = code.values
     adjacency = [0] * len(values)
@@ -152,7 +152,7 @@ def build_problem(code: VCode, live: Liveness, available: int, contracts: Mappin
         for g, members in enumerate(values.members)
     ]
     hint = code.before if all(available >> r & 1 for r in code.before.values()) else {}
-    return Problem(adjacency, groups, available, forbidden, dict(values.fixed), affinity, hint)
+    return ColouringProblem(adjacency, groups, available, forbidden, dict(values.fixed), affinity, hint)
 
 
 def _overlapped(
@@ -199,7 +199,7 @@ def _relieve(
     return spills
 
 
-def _more_spills(code: VCode, problem: Problem, result: Colouring, available: int) -> set[int]:
+def _more_spills(code: VCode, problem: ColouringProblem, result: Colouring, available: int) -> set[int]:
     """Groups to spill after a failed colouring: the failed ones that may go, else their cheapest neighbour."""
     groups = problem.groups
     spillable = code.values.spillable

@@ -1,6 +1,6 @@
 """Allocator `cpsat`: the values of each function placed exactly by CP-SAT, callees first.
 
-Needs: freshly lowered virtual code and the heuristic's allocation of the same function. Leaves: the allocation whose
+Needs: fresh virtual code and the heuristic's allocation of the same function. Leaves: the allocation whose
 spill choice is the cheaper of the two, with the solver's value, bound and gap. The exact model decides which groups
 leave the registers and which of those get slots; it sees program points, not the spill code's own copies, so its
 choice is realised by the ordinary spiller and colouring, and kept only where that is no dearer than the heuristic.

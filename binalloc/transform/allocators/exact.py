@@ -21,7 +21,7 @@ class Exact:
     summary = "as best, each function placed by CP-SAT"
 
     def allocate(self, problem: Problem) -> Plan:
-        from binalloc.transform.allocate.attempt import Attempt, colour
+        from binalloc.transform.allocate.attempt import Attempt, colour_functions
         from binalloc.transform.allocate.solver import improve
         from binalloc.transform.virtual.virtualise import virtualise
 
@@ -40,5 +40,5 @@ class Exact:
             return better
 
         attempt = Attempt(problem.program, plan.attempt.available, plan.attempt.pointer)
-        colour(attempt, improve=place)
+        colour_functions(attempt, improve=place)
         return replace(BEST.plan(attempt, problem), solver=reports)

@@ -21,10 +21,10 @@ from binalloc.transform.virtual.contract import Contract
 
 def virtualise(program: ProgramAnalysis, name: str, contracts: Mapping[str, Contract]) -> VCode:
     """Virtual code of function `name`; `contracts` by callee name."""
-    return _Lowering(program, name, contracts).run()
+    return _Virtualising(program, name, contracts).run()
 
 
-class _Lowering:
+class _Virtualising:
     def __init__(self, program: ProgramAnalysis, name: str, contracts: Mapping[str, Contract]) -> None:
         self.program = program
         self.analysis: FunctionAnalysis = program[name]

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin
-from binalloc.isa.interface.instruction_set import Limits
+from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import PRED, REG, SLOT_ROW
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, Memory, Ref, View
 from binalloc.isa.sets.table import SETS
@@ -70,7 +70,7 @@ class _Build:
 
 class Pebble:
     name = "pebble"
-    limits = Limits(
+    limits = SetLimits(
         registers=REGISTERS, zero=ZERO, frame_reach=(1 << 15) - 4, slot_base="first row",
         shared_size="row bytes",
     )  # fmt: skip

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.colouring import MUST_STAY, Group, Problem, base_positions, colour
+from binalloc.models.allocation.colouring import MUST_STAY, ColouringProblem, Group, base_positions, colour
 
 
 def problem_of(edges, groups, registers, forbidden=None, fixed=None, affinity=None):
@@ -16,7 +16,8 @@ def problem_of(edges, groups, registers, forbidden=None, fixed=None, affinity=No
     for a, b in edges:
         adjacency[a] |= 1 << b
         adjacency[b] |= 1 << a
-    return Problem(adjacency, groups, (1 << registers) - 1, forbidden or [0] * count, fixed or {}, affinity or {})
+    available = (1 << registers) - 1
+    return ColouringProblem(adjacency, groups, available, forbidden or [0] * count, fixed or {}, affinity or {})
 
 
 def singles(count, cost=1.0):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pytest
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.colouring import Group, Problem, colour
+from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
 from binalloc.models.allocation.cpsat import solve
 from binalloc.models.allocation.placement import PlacementGroup, PlacementProblem
 from binalloc.models.allocation.slot_colouring import colour_slots
@@ -31,7 +31,7 @@ ACROSS_CALL = [0, 0, 0, BOTH, BOTH]
 def registers_then_slot(forbidden: list[int], cost: Sequence[float]) -> tuple[dict[int, int], dict[int, int]]:
     """Register per variable that has one (renamed in the order of variables); slot, or -1 for local, of the rest."""
     groups = [Group(((v, 0),), cost=cost[v]) for v in range(5)]
-    coloured = colour(Problem(list(ADJACENCY), groups, BOTH, forbidden))
+    coloured = colour(ColouringProblem(list(ADJACENCY), groups, BOTH, forbidden))
     names: dict[int, int] = {}
     register = {v: names.setdefault(c, len(names) + 1) for v, c in enumerate(coloured.colour) if c >= 0}
     memory = sum(1 << g for g in coloured.failed)

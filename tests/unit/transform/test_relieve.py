@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.isa.instruction import Function, FunctionInfo, make
-from binalloc.models.allocation.colouring import Colouring, Problem, colour
+from binalloc.models.allocation.colouring import Colouring, ColouringProblem, colour
 from binalloc.transform.allocate import registers
 from binalloc.transform.allocate.registers import _relieve
 from binalloc.transform.rewrite.rewrite import rewrite
@@ -43,7 +43,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch, careful: int) -> int:
     """Colourings that a rewrite takes if `careful` items count as short code."""
     count = 0
 
-    def counted(problem: Problem, **options: bool) -> Colouring:
+    def counted(problem: ColouringProblem, **options: bool) -> Colouring:
         nonlocal count
         count += 1
         return colour(problem, **options)
