@@ -23,8 +23,10 @@ from binalloc.frontend.ptx.scopes import Label as ScopeLabel
 from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_label, declare_variables
 
-_OPCODE = r"[a-z]\w*+(?:\.\w++(?:::\w++)*+)*+"
-_INLINED = r"(?:\s*+,\s*+function_name\s++[\w$]++(?:\s*+\+\s*+\d++)?+\s*+,\s*+inlined_at\s++\d++\s++\d++\s++\d++)?+"
+_OPCODE = r"[a-z]\w*+(?>(?:\.\w++(?>(?:::\w++)*))*)"
+_INLINED = (
+    r"(?>(?:\s*+,\s*+function_name\s++[\w$]++(?>(?:\s*+\+\s*+\d++)?)\s*+,\s*+inlined_at\s++\d++\s++\d++\s++\d++)?)"
+)
 _LOC = rf"\.loc\s++(\d{{1,9}}+)\s++(\d{{1,9}}+)\s++\d++{_INLINED}(?![\w.,;])"
 
 # Groups: 1 negation, 2 guard, 3 opcode, 4 operands; 5 label; 6 open; 7 close; 8, 9 file and line of .loc.
@@ -41,7 +43,7 @@ _STATEMENT = re.compile(
 )
 
 _SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({NAME}))?{SKIP}({_OPCODE})", re.ASCII)
-_PIECES = re.compile(r"(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\])++")
+_PIECES = re.compile(r"(?>(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?>(?:[^\[\]{}]|\{[^{}]*+\})*)\])+)")
 _SPACES = re.compile(SKIP)
 _TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
 _MAX_SCOPES = 200  # one in another

@@ -19,7 +19,7 @@ _MAX_BYTES = 1 << 32
 _ADDRESS_BYTES = 8
 
 # A flat list of plain decimal numbers, by far the most frequent form of a long one.
-_PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?:\s*+,\s*+(?:0|[1-9]\d{0,18}+))*+\s*+\}", re.ASCII)
+_PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?>(?:\s*+,\s*+(?:0|[1-9]\d{0,18}+))*)\s*+\}", re.ASCII)
 
 
 @dataclass(slots=True)

@@ -16,16 +16,17 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import Place
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
-COMMENT = r"//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+COMMENT = r"//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/"
 
-SKIP = rf"(?:[ \t\r\n\f\v]++|{COMMENT}|@@DWARF[^\n]*+)*+"
-"""White space and comments. Possessive throughout: no input makes it slower than linear. (`@@DWARF` begins a line of
-debug data in PTX before 2.0.)"""
+SKIP = rf"(?>(?:[ \t\r\n\f\v]++|{COMMENT}|@@DWARF[^\n]*+)*)"
+"""White space and comments. Nothing is given back: no input makes it slower than linear. (Groups are atomic, `(?>...)`,
+where `(...)*+` would say the same: before Python 3.11.5 that is wrong for groups with alternatives. `@@DWARF` begins a
+line of debug data in PTX before 2.0.)"""
 
 IDENTIFIER = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
 """PTX ISA, section 4.4."""
 
-NAME = rf"(?:{IDENTIFIER}|_)(?:\.(?:[xyzwrgba]|\d++)(?![\w$]))*+"
+NAME = rf"(?:{IDENTIFIER}|_)(?>(?:\.(?:[xyzwrgba]|\d++)(?![\w$]))*)"
 """A name may carry the component of a vector (`%tid.x`), or the scope number that a flattened dump writes (`p.1`)."""
 
 _TOKEN = re.compile(
@@ -33,7 +34,7 @@ _TOKEN = re.compile(
       (?P<number>(?:0[fF][0-9A-Fa-f]{{8}} | 0[dD][0-9A-Fa-f]{{16}} | 0[xX][0-9A-Fa-f]++U? | 0[bB][01]++U?
         | (?:\d++\.\d*+ | \.\d++)(?:[eE][+-]?\d++)? | \d++[eE][+-]?\d++ | \d++U?)(?![\w$.]))
     | (?P<name>{NAME})
-    | (?P<directive>\.[A-Za-z_][\w$]*+(?:::\w++)*+)
+    | (?P<directive>\.[A-Za-z_][\w$]*+(?>(?:::\w++)*))
     | (?P<string>"[^"\n]*+")
     | (?P<punct><<|>>|<=|>=|==|!=|&&|\|\||[\[\](){{}}<>|@!,:;+\-*/%&^~?=])
     | (?P<end>\Z)

@@ -17,7 +17,7 @@ from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variables
 
 _LINKAGE = (".visible", ".extern", ".weak", ".common")
-_SECTION = re.compile(rf'\.section\s++[\w.$]++{SKIP}\{{(?:[^{{}}"/]++|"[^"\n]*+"|{COMMENT})*+\}}', re.ASCII)
+_SECTION = re.compile(rf'\.section\s++[\w.$]++{SKIP}\{{(?>(?:[^{{}}"/]++|"[^"\n]*+"|{COMMENT})*)\}}', re.ASCII)
 _REFUSED = {
     ".reg": "registers outside of a function",
     ".param": "parameters outside of a function",

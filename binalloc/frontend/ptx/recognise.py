@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s+|//[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*+\*/)*+\.version\s", re.DOTALL)
+_BEGINNING = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?>(?:\s+|//[^\n]*(?:\n|$)|/\*(?>(?:[^*]|\*(?!/))*)\*/)*)\.version\s", re.DOTALL
+)
 """What every PTX module begins with, behind white space and comments (PTX ISA, section 11.1.1)."""
 _ELF = b"\x7fELF"
 

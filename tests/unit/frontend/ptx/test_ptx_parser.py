@@ -25,9 +25,11 @@ from binalloc.frontend.ptx.ast import (
 )
 from binalloc.frontend.ptx.dump import format_instruction
 from binalloc.frontend.ptx.parser import parse
+from tests.support.paths import ROOT
 from tests.support.ptx.texts import HEAD
 
 REGISTERS = ".reg .pred %p<4>; .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .b64 %rd<20>; .shared .b8 buf[64];"
+REPEATED = ")" + "*+"
 
 
 def function(body: str, module: str = "", registers: str = REGISTERS) -> Function:
@@ -341,3 +343,10 @@ def test_extern_shared_in_a_body_and_at_module_scope() -> None:
     f = function(".extern .shared .align 16 .b8 dyn[]; mov.u32 %r1, dyn;", ".extern .shared .v4 .f32 other[];")
     v = f.variables["dyn"]
     assert v == Variable("dyn", "shared", "b8", 0, 16, v.place, external=True, array=True)
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Before Python 3.11.5 a group with alternatives under `*+` loses what it should match; `(?>(...)*)` does not."""
+    sources = {path: path.read_text() for path in sorted((ROOT / "binalloc").rglob("*.py"))}
+    found = [f"{path.name}: {line}" for path, text in sources.items() for line in text.splitlines() if REPEATED in line]
+    assert [line for line in found if "`(...)*+`" not in line] == []
