@@ -7,6 +7,7 @@ checked stands here; how a refusal is worded each format says in a subclass of i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self, TypeVar
@@ -18,31 +19,31 @@ _S = TypeVar("_S", bound=str)
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(ABC):
     """A place in a file: a dotted key, "" for the whole of it. The first five methods are the format's wording."""
 
     file: str
     key: str = ""
 
+    @abstractmethod
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
         """Keys in the table at this place that are none of `allowed`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def missing_key(self, name: str, table: dict[str, Any]) -> NoReturn:
         """`table`, which is here, lacks `name`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wrong_type(self, value: object, kind: type, bounds: str = "") -> NoReturn:
         """`value` is no `kind`. bounds: the range of an integer, for the words of what was expected."""
-        raise NotImplementedError
 
+    @abstractmethod
     def out_of_range(self, value: float, bounds: str) -> NoReturn:
         """`value` is of the right type and outside its range."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unknown_choice(self, value: object, choices: Collection[str]) -> NoReturn:
         """`value` is none of `choices`."""
-        raise NotImplementedError
 
     def sub(self, name: str) -> Self:
         """The place of a key of the table that is here."""

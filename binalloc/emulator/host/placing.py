@@ -9,7 +9,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
-from binalloc.launch.types import Argument, ArgumentKind, Launch, TextureFilter
+from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureRead
 
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
@@ -69,9 +69,9 @@ def texture_row(a: Argument, start: int) -> list[int]:
     t = a.texture
     assert t is not None
     depth, height, width = (1, 1, *t.sides)[-3:]
-    modes = [L.AddressMode.names.index(m) for m in (*t.address, "clamp", "clamp")[:3]]
+    modes = [L.AddressMode.names.index(m) for m in (*t.address, AddressMode.CLAMP, AddressMode.CLAMP)[:3]]
     kind, size = a.numpy_dtype.kind, a.numpy_dtype.itemsize
-    as_float = kind == "f" or t.read != "element"
+    as_float = kind == "f" or t.read != TextureRead.ELEMENT
     return [
         start, len(t.sides), width, height, depth, t.channels, size, L.TEXEL_KINDS.index(kind), int(as_float),
         int(t.filter == TextureFilter.LINEAR), int(t.normalized), *modes,

@@ -25,9 +25,9 @@ class Exact:
         from binalloc.transform.allocate.solver import improve
         from binalloc.transform.virtual.virtualise import virtualise
 
-        plan = BEST.allocate(problem)
-        if not plan.attempt.spilled:
-            return plan
+        first = BEST.attempt(problem)
+        if not first.spilled:
+            return BEST.plan(first, problem)
         reports: list[SolverReport] = []
 
         def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
@@ -39,6 +39,6 @@ class Exact:
             reports.append(report)
             return better
 
-        attempt = Attempt(problem.program, plan.attempt.available, plan.attempt.pointer)
+        attempt = Attempt(problem.program, first.available, first.pointer)
         colour_functions(attempt, improve=place)
         return replace(BEST.plan(attempt, problem), solver=reports)

@@ -21,10 +21,13 @@ class Heuristic:
     priority: str
 
     def allocate(self, problem: Problem) -> Plan:
+        return self.plan(self.attempt(problem), problem)
+
+    def attempt(self, problem: Problem) -> Attempt:
+        """The registers, and the spill code of what does not fit."""
         from binalloc.transform.allocate.attempt import allocate
 
-        attempt = allocate(problem.program, problem.registers, problem.slots if self.slots else 0)
-        return self.plan(attempt, problem)
+        return allocate(problem.program, problem.registers, problem.slots if self.slots else 0)
 
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:
         """The registers of `attempt`, and a place in memory for what it spills."""
