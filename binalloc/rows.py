@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeVar
+
+from binalloc.errors import Hint, UsageError
 
 
 class Named(Protocol):
@@ -22,3 +24,19 @@ def by_name(rows: Iterable[Row]) -> dict[str, Row]:
         assert row.name not in table, f"two rows of one table are called {row.name!r}"
         table[row.name] = row
     return table
+
+
+def find(rows: Mapping[str, Row], name: str, what: str, place: Hint) -> Row:
+    """The row called `name`.
+
+    Args:
+        what: what a row is, for the message; place: the library's parameter that the name was given for.
+
+    Raises:
+        UsageError: with the names there are.
+    """
+    if name not in rows:
+        *others, last = rows
+        expected = f"{', '.join(others)} or {last}" if others else last
+        raise UsageError(f"no such {what}", place=place, found=repr(name), expected=expected)
+    return rows[name]

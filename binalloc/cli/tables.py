@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class Row(click.types.StringParamType):
-    """The name of a row of `table` in `module`, a mapping of names to objects with a `summary`.
-
-    find: the module's function that looks a name up, where its error is to speak for an unknown one.
-    """
+    """The name of a row of `table` in `module`, a mapping of names to objects with a `summary`."""
 
     name = "name"
 
-    def __init__(self, module: str, table: str, find: str | None = None) -> None:
-        self.module, self.table, self.find = module, table, find
+    def __init__(self, module: str, table: str) -> None:
+        self.module, self.table = module, table
 
     def rows(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = getattr(importlib.import_module(self.module), self.table)
@@ -36,12 +35,12 @@ class Row(click.types.StringParamType):
         return f"[{'|'.join(self.rows())}]"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(name) for name in self.rows() if name.startswith(incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         rows = self.rows()
-        if self.find is not None:
-            getattr(importlib.import_module(self.module), self.find)(str(value))
         if value not in rows:
             self.fail(f"{value!r} is not one of {', '.join(map(repr, rows))}.", param, ctx)
         return str(value)
@@ -65,9 +64,9 @@ class RowOption(click.Option):
         return found[0], f"{text}  {rows}."
 
 
-def row_option(flag: str, module: str, table: str, find: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:
     """A click option whose value names a row of that table."""
-    return click.option(flag, cls=RowOption, type=Row(module, table, find), **settings)
+    return click.option(flag, cls=RowOption, type=Row(module, table), **settings)
 
 
 def policy_option(command: Any) -> Any:
@@ -76,9 +75,8 @@ def policy_option(command: Any) -> Any:
 
 def allocator_option(command: Any) -> Any:
     return row_option(
-        "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", "find_allocator",
-        show_default=True, help="Who allocates.",
-    )(command)  # fmt: skip
+        "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Who allocates."
+    )(command)
 
 
 def scheduler_option(command: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +35,8 @@ def say(text: str) -> None:
 
 def print_json(value: object) -> None:
     """One JSON object on stdout, in plain ASCII."""
+    import json
+
     text = json.dumps(value, indent=2, allow_nan=False)
     to_stdout(f"{text}\n".encode())
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from binalloc.isa.table.fields import NO_BARRIER
+from binalloc.isa.table import fields
 
 UNIT_CLASSES = ("alu", "imad", "fma", "conv", "sfu", "dp", "lsu", "tex", "bru", "bar", "sys")
 """Execution unit classes: where an opcode says `unit`, and where a machine says what it has."""
-SCOREBOARDS = 6
-NO_SCOREBOARD = NO_BARRIER
-"""Number that a control code has in place of a scoreboard's where it raises none."""
+SCOREBOARDS = fields.SCOREBOARDS
+NO_SCOREBOARD = fields.NO_BARRIER
 LONGEST_STALL = 15
 """Cycles one stall count can say; a slower result is variable."""
 

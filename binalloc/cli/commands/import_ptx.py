@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 
@@ -37,6 +36,8 @@ def import_ptx(
 
     Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
     """
+    import dataclasses
+
     from binalloc.isa.container.files import write_module
 
     check_output(output, as_json)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from binalloc.emulator.schedulers.loose_round_robin import LRR
 from binalloc.emulator.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import define
-from binalloc.errors import Hint, UsageError
-from binalloc.rows import by_name
+from binalloc.errors import Hint
+from binalloc.rows import by_name, find
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
@@ -20,10 +20,7 @@ DEFAULT = LRR.name
 
 def policy_number(name: str) -> int:
     """What `g.policy` says for the scheduler called `name`. Raises UsageError with the known names."""
-    if name not in SCHEDULERS:
-        expected = " or ".join(SCHEDULERS)
-        raise UsageError("no such warp scheduler", place=Hint("{scheduler}"), found=repr(name), expected=expected)
-    return list(SCHEDULERS).index(name)
+    return list(SCHEDULERS.values()).index(find(SCHEDULERS, name, "warp scheduler", Hint("{scheduler}")))
 
 
 def pick_text(rows: Sequence[WarpScheduler]) -> str:

@@ -7,16 +7,26 @@ two together. Everything that comes out of `decode_words` is valid in the sense 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Control, Instr
-from binalloc.isa.table.fields import CONTROL_FIELDS, FIELDS, RZ, WORD_BYTES
-from binalloc.isa.table.opcodes import OPCODES, WIDTH_BYTES
-from binalloc.isa.table.rules import Shape, check_fields, explain, misaligned, shape, shape_of
+from binalloc.isa.table.fields import CONTROL_FIELDS, FIELDS, WORD_BYTES
+from binalloc.isa.table.opcodes import OPCODES
+from binalloc.isa.table.rules import (
+    Shape,
+    check_fields,
+    constant_step,
+    explain,
+    idle_point,
+    misaligned,
+    no_scoreboard,
+    shape,
+    shape_of,
+    units_of,
+)
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -142,23 +152,18 @@ def _wrong(s: Shape, cols: dict[str, I64], lo: U64, hi: U64) -> npt.NDArray[np.b
     for name, count in s.limits:
         wrong |= cols[name] >= count
     for name, width in s.registers:
-        units = _widths(width, cols)
-        wrong |= misaligned(cols[name], units)
-    if s.const_units:
-        wrong |= cols["coff"] % (4 * _widths(s.const_units, cols)) != 0
-    elif "cmem" in s.op.operand:
-        step = np.take(np.array(WIDTH_BYTES), cols["width"], mode="clip")
-        wrong |= (cols["ra"] == RZ) & (cols["coff"] % step != 0)
-    if "diverges" in cols:
-        wrong |= (cols["diverges"] == 0) & (cols["reconv"] != 0)
-    wrong |= (_column("wbar", lo, hi) == 6) | (_column("rbar", lo, hi) == 6)
+        wrong |= misaligned(cols[name], units_of(width, cols, _entries))
+    if "coff" in cols:
+        wrong |= cols["coff"] % constant_step(s, cols, _entries) != 0
+    wrong |= idle_point(cols)
+    wrong |= no_scoreboard(_column("wbar", lo, hi)) | no_scoreboard(_column("rbar", lo, hi))
     return wrong
 
 
-def _widths(width: int | tuple[str, tuple[int, ...]], cols: dict[str, I64]) -> Any:
-    if isinstance(width, int):
-        return width
-    return np.take(np.array(width[1]), cols[width[0]], mode="clip")
+def _entries(table: tuple[int, ...], indices: I64) -> I64:
+    """The entries of a modifier's table; indices beyond it are refused by the field's own limit."""
+    found: I64 = np.take(np.array(table), indices, mode="clip")
+    return found
 
 
 @lru_cache(maxsize=65536)
@@ -264,8 +269,8 @@ def encoding_problem(ins: Instr) -> str | None:
         if not FIELDS[name].minimum <= value <= FIELDS[name].maximum:
             return f"{ins.op.name}: field {name} = {value} does not fit {FIELDS[name].width} bits"
     for name in ("wbar", "rbar"):
-        if values[name] == 6:
-            return f"{ins.op.name}: {name} = 6 names no scoreboard"
+        if no_scoreboard(values[name]):
+            return f"{ins.op.name}: {name} = {values[name]} names no scoreboard"
     problem = check_fields(s, f)
     return f"{problem.message}: {problem.field} = {problem.found}, expected {problem.expected}" if problem else None
 

@@ -26,7 +26,7 @@ from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Control, Instr
 from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, WORD_BITS, WORD_BYTES
 from binalloc.isa.table.opcodes import OPCODES
-from binalloc.isa.table.rules import check_fields, shape, shape_of
+from binalloc.isa.table.rules import check_fields, no_scoreboard, shape, shape_of
 
 _SCOREBOARDS = ("wbar", "rbar")
 
@@ -44,7 +44,7 @@ def _bits(names: tuple[str, ...], limits: dict[str, int]) -> Any:
         if name in limits:
             value = ExprValidator(value, obj_ < limits[name])
         elif name in _SCOREBOARDS:
-            value = ExprValidator(value, obj_ != 6)
+            value = ExprValidator(value, lambda number, _: not no_scoreboard(number))
         parts.append(name / value)
         at = field.lo
     assert at == 0, "the opcode field starts at bit 0"

@@ -148,4 +148,6 @@ RZ = 255
 PT = 7
 NEVER = (PT, True)
 """The guard `@!PT`: no thread executes the instruction."""
+SCOREBOARDS = 6
 NO_BARRIER = 7
+"""Number that a control code has in place of a scoreboard's where it raises none."""

@@ -6,12 +6,13 @@ state but a cache of shapes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from operator import getitem
 from typing import Any, NamedTuple
 
-from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, NO_BARRIER, RZ
+from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, NO_BARRIER, RZ, SCOREBOARDS
 from binalloc.isa.table.opcodes import (
     ATOMIC_OPS,
     FORM_C_CONST,
@@ -25,6 +26,11 @@ from binalloc.isa.table.opcodes import (
     WIDTH_BYTES,
     OpSpec,
 )
+
+Width = int | tuple[str, tuple[int, ...]]
+"""How many registers an operand takes: a number, or the modifier field that says it and the numbers of its values."""
+Lookup = Callable[[tuple[int, ...], Any], Any]
+"""The entry of a table at an index, or the entries at an array of indices."""
 
 
 class Violation(NamedTuple):
@@ -52,8 +58,8 @@ class Shape:
     fields: tuple[str, ...]
     mask: int
     limits: tuple[tuple[str, int], ...]
-    registers: tuple[tuple[str, int | tuple[str, tuple[int, ...]]], ...]
-    const_units: int | tuple[str, tuple[int, ...]]
+    registers: tuple[tuple[str, Width], ...]
+    const_units: Width
 
 
 @cache
@@ -71,10 +77,10 @@ def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
     if op.name == "RED":  # exchange and compare-and-swap make no sense without a result
         limits = [(n, ATOMIC_OPS.index("EXCH") if n == "aop" else count) for n, count in limits]
     limits = [(n, count) for n, count in limits if count <= FIELDS[n].maximum]
-    const: int | tuple[str, tuple[int, ...]] = 0
-    registers: list[tuple[str, int | tuple[str, tuple[int, ...]]]] = []
+    const: Width = 0
+    registers: list[tuple[str, Width]] = []
     for o in op.operands:
-        width = o.units if isinstance(o.units, int) else UNITS[o.units]
+        width: Width = o.units if isinstance(o.units, int) else UNITS[o.units]
         field = o.name
         if o.name == "b":
             field = {0: "rb", FORM_C_IMM: "rc", FORM_C_CONST: "rc"}.get(form, "")
@@ -120,8 +126,9 @@ def explain(word: int) -> Violation | None:
         return problem
     for name in ("wbar", "rbar"):
         value = FIELDS[name].extract(word)
-        if value == 6:
-            return Violation(name, "no such scoreboard", "6", "0..5, or 7 for none", "Reschedule the binary.")
+        if no_scoreboard(value):
+            expected = f"0..{SCOREBOARDS - 1}, or {NO_BARRIER} for none"
+            return Violation(name, "no such scoreboard", str(value), expected, "Reschedule the binary.")
     extra = word & ~s.mask
     if extra:
         bit = (extra & -extra).bit_length() - 1
@@ -132,9 +139,36 @@ def explain(word: int) -> Violation | None:
     return None
 
 
+# The rules, for numbers or for arrays of them: `check_fields` tells one word's fault, the bulk path finds the words.
+
+
+def units_of(width: Width, f: Mapping[str, Any], look: Lookup = getitem) -> Any:
+    """The registers that an operand of that width takes where the fields are `f`."""
+    return width if isinstance(width, int) else look(width[1], f[width[0]])
+
+
 def misaligned(register: Any, units: Any) -> Any:
-    """Whether an operand of `units` registers may not begin at `register`: numbers, or arrays of them."""
+    """Whether an operand of `units` registers may not begin at `register`."""
     return (register != RZ) & ((register % units != 0) | (register + units > RZ))
+
+
+def constant_step(s: Shape, f: Mapping[str, Any], look: Lookup = getitem) -> Any:
+    """Bytes at whose multiples the constant operand lies, if there is one at a known offset; otherwise 1."""
+    if s.const_units:
+        return 4 * units_of(s.const_units, f, look)
+    if "cmem" in s.op.operand:
+        return 1 + (f["ra"] == RZ) * (look(WIDTH_BYTES, f["width"]) - 1)
+    return 1
+
+
+def idle_point(f: Mapping[str, Any]) -> Any:
+    """Whether a branch that does not diverge names a reconvergence point."""
+    return (f["diverges"] == 0) & (f["reconv"] != 0) if "diverges" in f else False
+
+
+def no_scoreboard(number: Any) -> Any:
+    """Whether a control code's number is neither a scoreboard's nor the one for none."""
+    return (number >= SCOREBOARDS) & (number != NO_BARRIER)
 
 
 def check_fields(s: Shape, f: Mapping[str, int]) -> Violation | None:
@@ -144,7 +178,7 @@ def check_fields(s: Shape, f: Mapping[str, int]) -> Violation | None:
             what = "special register" if name == "sreg" else f"value of modifier {name}"
             return Violation(name, f"{s.op.name}: reserved {what}", str(f[name]), f"0..{count - 1}", _RESERVED)
     for name, width in s.registers:
-        units = width if isinstance(width, int) else width[1][f[width[0]]]
+        units = units_of(width, f)
         r = f[name]
         if misaligned(r, units):
             kind = {2: "pair", 4: "quad"}[units]
@@ -153,18 +187,13 @@ def check_fields(s: Shape, f: Mapping[str, int]) -> Violation | None:
                 f"a multiple of {units} up to R{RZ - 1 - units - (RZ - 1 - units) % units}, or RZ",
                 f"Operands of {units * 32} bits live in aligned register {kind}s.",
             )  # fmt: skip
-    step = 1
-    if s.const_units:
-        c = s.const_units
-        step = 4 * (c if isinstance(c, int) else c[1][f[c[0]]])
-    elif "cmem" in s.op.operand and f["ra"] == RZ:
-        step = WIDTH_BYTES[f["width"]]
+    step = constant_step(s, f)
     if step > 1 and f["coff"] % step:
         return Violation(
             "coff", f"{s.op.name}: misaligned constant", f"{f['coff']:#x}", f"a multiple of {step}",
             "Constants lie at multiples of their size.",
         )  # fmt: skip
-    if f.get("diverges") == 0 and f["reconv"]:
+    if idle_point(f):
         return Violation(
             "reconv", "reconvergence point of a branch that does not diverge", str(f["reconv"]), "0",
             "Unused fields must be zero.",
@@ -173,4 +202,3 @@ def check_fields(s: Shape, f: Mapping[str, int]) -> Violation | None:
 
 
 _RESERVED = "The file is damaged or of another ISA version."
-assert NO_BARRIER == 7

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from binalloc.errors import Hint, UsageError
+from binalloc.errors import Hint
 from binalloc.pipeline.policies.exhaustive import Exhaustive
 from binalloc.pipeline.policies.policy import Policy
 from binalloc.pipeline.policies.unified import Unified
-from binalloc.rows import by_name
+from binalloc.rows import by_name, find
 
 POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified()))
 DEFAULT = "exhaustive"
@@ -14,6 +14,4 @@ DEFAULT = "exhaustive"
 
 def find_policy(name: str) -> Policy:
     """The policy called `name`. Raises UsageError with the known names."""
-    if name not in POLICIES:
-        raise UsageError("no such policy", place=Hint("{policy}"), found=repr(name), expected=" or ".join(POLICIES))
-    return POLICIES[name]
+    return find(POLICIES, name, "policy", Hint("{policy}"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from binalloc.errors import Hint, UsageError
-from binalloc.rows import by_name
+from binalloc.errors import Hint
+from binalloc.rows import by_name, find
 from binalloc.transform.allocators.allocator import Allocator
 from binalloc.transform.allocators.best import BEST
 from binalloc.transform.allocators.exact import Exact
@@ -17,7 +17,4 @@ DEFAULT = BEST.name
 
 def find_allocator(name: str) -> Allocator:
     """The allocator called `name`. Raises UsageError with the known names."""
-    if name not in ALLOCATORS:
-        expected = "one of " + ", ".join(ALLOCATORS)
-        raise UsageError("unknown allocator", place=Hint("{allocator}"), found=repr(name), expected=expected)
-    return ALLOCATORS[name]
+    return find(ALLOCATORS, name, "allocator", Hint("{allocator}"))

@@ -192,7 +192,7 @@ def test_rewrite_says_when_it_wrote_no_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_allocator_is_refused_before_any_file_is_read() -> None:
-    assert "local, unified, best, cpsat" in refused(2, "rewrite", "no/such/file", "--allocator", "nope")
+    assert "'local', 'unified', 'best', 'cpsat'" in refused(2, "rewrite", "no/such/file", "--allocator", "nope")
 
 
 def test_run_shows_counters_that_are_not_zero_and_both_occupancies() -> None:
