@@ -11,23 +11,7 @@ from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_RECONV,
-    C_TARGET,
-    C_VALID,
-    ENTRY_CALL,
-    ENTRY_PLAIN,
-    F_DIVERGES,
-    FUNCTION,
-    REWRITTEN,
-    ST_KIND,
-    ST_MASK,
-    ST_PC,
-    ST_RPC,
-    STACK_DEPTH,
-    Fault,
-    Stat,
-)
+from binalloc.emulator.state.layout import STACK_DEPTH, CodeWord, Column, Entry, EntryKind, Fault, Stat
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
@@ -37,8 +21,8 @@ def settle(s: Sm, w: int) -> None:
     """Pop entries that are empty or have reached their reconvergence point."""
     sp = s.sp[w]
     while sp >= 0 and (
-        s.stack[w, sp, ST_MASK] == 0
-        or (s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_PC] == s.stack[w, sp, ST_RPC])
+        s.stack[w, sp, Entry.MASK] == 0
+        or (s.stack[w, sp, Entry.KIND] == EntryKind.PLAIN and s.stack[w, sp, Entry.PC] == s.stack[w, sp, Entry.RPC])
     ):
         sp -= 1
     s.sp[w] = sp
@@ -52,10 +36,10 @@ def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None
         set_fault(g, s, Fault.STACK, w, s.at[w], -1, STACK_DEPTH, 0, 0)
         return
     s.sp[w] = sp
-    s.stack[w, sp, ST_KIND] = kind
-    s.stack[w, sp, ST_PC] = pc
-    s.stack[w, sp, ST_RPC] = rpc
-    s.stack[w, sp, ST_MASK] = mask
+    s.stack[w, sp, Entry.KIND] = kind
+    s.stack[w, sp, Entry.PC] = pc
+    s.stack[w, sp, Entry.RPC] = rpc
+    s.stack[w, sp, Entry.MASK] = mask
 
 
 @device
@@ -64,47 +48,47 @@ def branch(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, taken: in
     diverges like any other."""
     s.stat[Stat.BRANCHES] += 1
     sp = s.sp[w]
-    target = program[pc, C_TARGET]
+    target = program[pc, Column.TARGET]
     if taken == active:
-        s.stack[w, sp, ST_PC] = target
+        s.stack[w, sp, Entry.PC] = target
         settle(s, w)
         return
     if taken == 0:
-        s.stack[w, sp, ST_PC] = pc + 1
+        s.stack[w, sp, Entry.PC] = pc + 1
         settle(s, w)
         return
     s.stat[Stat.DIVERGENT_BRANCHES] += 1
-    if program[pc, F_DIVERGES] == 0:
+    if program[pc, Column.DIVERGES] == 0:
         set_fault(g, s, Fault.NO_RECONV, w, pc, -1, taken, active, 0)
         return
-    join = program[pc, C_RECONV]
-    if sp > 0 and s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_RPC] == join:
+    join = program[pc, Column.RECONV]
+    if sp > 0 and s.stack[w, sp, Entry.KIND] == EntryKind.PLAIN and s.stack[w, sp, Entry.RPC] == join:
         s.sp[w] = sp - 1
     else:
-        s.stack[w, sp, ST_PC] = join
+        s.stack[w, sp, Entry.PC] = join
     if target != join:
-        push(g, s, w, ENTRY_PLAIN, target, join, taken)
+        push(g, s, w, EntryKind.PLAIN, target, join, taken)
     if pc + 1 != join:
-        push(g, s, w, ENTRY_PLAIN, pc + 1, join, active & ~taken)
+        push(g, s, w, EntryKind.PLAIN, pc + 1, join, active & ~taken)
     settle(s, w)
 
 
 @device
 def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int, most: int) -> None:
     """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, not trusted to be one. most:
-    REWRITTEN if that may be a rewritten one, else FUNCTION."""
-    if target < 0 or target >= g.code_words or not FUNCTION <= program[target, C_VALID] <= most:
+    CodeWord.REWRITTEN if that may be a rewritten one, else CodeWord.FUNCTION."""
+    if target < 0 or target >= g.code_words or not CodeWord.FUNCTION <= program[target, Column.VALID] <= most:
         set_fault(g, s, Fault.CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
         return
-    push(g, s, w, ENTRY_CALL, target, -1, mask)
+    push(g, s, w, EntryKind.CALL, target, -1, mask)
 
 
 @device
 def call(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """CALL: lanes `mask` enter its target; the others wait behind the call until it has returned."""
-    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    s.stack[w, s.sp[w], Entry.PC] = pc + 1
     if mask != 0:
-        enter(g, s, program, w, pc, program[pc, C_TARGET], mask, REWRITTEN)
+        enter(g, s, program, w, pc, program[pc, Column.TARGET], mask, CodeWord.REWRITTEN)
     settle(s, w)
 
 
@@ -112,7 +96,7 @@ def call(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
 def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
     the function of the lowest lane runs first."""
-    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    s.stack[w, s.sp[w], Entry.PC] = pc + 1
     for k in range(g.lanes):
         lane = g.lanes - 1 - k
         same = 0
@@ -120,7 +104,7 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> N
             if (mask >> t) & 1 and s.a[t] == s.a[lane]:
                 same |= 1 << t
         if (mask >> lane) & 1 and lowest_bit(same) == lane:
-            enter(g, s, program, w, pc, s.a[lane], same, FUNCTION)
+            enter(g, s, program, w, pc, s.a[lane], same, CodeWord.FUNCTION)
     settle(s, w)
 
 
@@ -128,14 +112,14 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> N
 def leave(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
     """RET: lanes `mask` leave every entry from the top down to the innermost CALL entry."""
     sp = s.sp[w]
-    s.stack[w, sp, ST_PC] = pc + 1
+    s.stack[w, sp, Entry.PC] = pc + 1
     if mask == 0:
         settle(s, w)
         return
     i = sp
     while i >= 0:
-        s.stack[w, i, ST_MASK] &= ~mask
-        if s.stack[w, i, ST_KIND] == ENTRY_CALL:
+        s.stack[w, i, Entry.MASK] &= ~mask
+        if s.stack[w, i, Entry.KIND] == EntryKind.CALL:
             break
         i -= 1
     if i < 0:
@@ -148,9 +132,9 @@ def leave(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
 def finish(s: Sm, w: int, pc: int, mask: int) -> None:
     """EXIT: lanes `mask` leave every entry; the warp has ended when the stack is empty."""
     sp = s.sp[w]
-    s.stack[w, sp, ST_PC] = pc + 1
+    s.stack[w, sp, Entry.PC] = pc + 1
     if mask != 0:
         for i in range(sp + 1):
-            s.stack[w, i, ST_MASK] &= ~mask
+            s.stack[w, i, Entry.MASK] &= ~mask
         s.live[w] &= ~mask
     settle(s, w)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from binalloc.emulator.checks.races import MAX_BLOCK_WARPS
+from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
@@ -98,8 +98,8 @@ class Device:
         if len(places) > L.MAX_TEXTURES:
             raise UsageError("too many textures", found=len(places), expected=f"at most {L.MAX_TEXTURES}")
         rows = [texture_row(self.launch.argument(name), at) for name, at in places.items()]
-        table = np.zeros((L.MAX_TEXTURES, L.TX_COLUMNS), np.int64)
-        table[: len(rows)] = np.array(rows, np.int64).reshape(-1, L.TX_COLUMNS)
+        table = np.zeros((L.MAX_TEXTURES, L.TEXTURE_COLUMNS), np.int64)
+        table[: len(rows)] = np.array(rows, np.int64).reshape(-1, L.TEXTURE_COLUMNS)
         self.put("textures", len(rows))
         self.put("texture", table)
 
@@ -166,7 +166,7 @@ class Device:
         m = self.machine
         warps = self.need.use.warps * self.engine.get(self.g, 0, "resident_limit")
         bounds = (
-            ("threads per block", self.need.use.threads, L.LANES * MAX_BLOCK_WARPS),
+            ("threads per block", self.need.use.threads, L.LANES * L.MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
             ("warps per scheduler", -(-warps // m.schedulers.count), 61),
             ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),
@@ -206,11 +206,12 @@ class Device:
             mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
         if race:
             table = mem.program
-            narrow = (table[:, L.C_SPACE] == L.Space.SHARED) | (table[:, L.C_SPACE] == L.Space.GENERIC)
-            narrow &= (table[:, L.C_GROUP] == L.G_MEM) & (table[:, L.C_SIZE] < 4)
+            narrow = (table[:, L.Column.SPACE] == L.Space.SHARED) | (table[:, L.Column.SPACE] == L.Space.GENERIC)
+            narrow &= (table[:, L.Column.GROUP] == L.ExecGroup.MEM) & (table[:, L.Column.SIZE] < 4)
             shift = 0 if narrow.any() else 2
             self.put("race_shift", shift)
-            mem.races = np.zeros((mem.shared.shape[0], mem.shared.shape[1] * 4 >> shift, 40), np.int64)
+            places = mem.shared.shape[1] * 4 >> shift
+            mem.races = np.zeros((mem.shared.shape[0], places, HISTORY_COLUMNS), np.int64)
 
     def step(self, steps: int, limit: int) -> int:
         """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""

@@ -1,6 +1,6 @@
 """What happens later in an SM: the wheel of ready warps, the calendar queue of scoreboard releases, the census.
 
-A warp is in one state (`layout.W_*`); the census counts states per scheduler, so that an idle issue slot finds its
+A warp is in one state (`layout.Warp`); the census counts states per scheduler, so that an idle issue slot finds its
 reason without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction
 needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. Near wake-ups stand in a wheel
 of 32 cycles, scoreboard releases and late wake-ups in a calendar queue of 2,048 buckets with one node per warp and
@@ -10,19 +10,15 @@ from __future__ import annotations
 
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    C_UNIT,
-    C_WAIT,
     CALENDAR,
     NODES_PER_WARP,
     SCOREBOARDS,
-    ST_PC,
-    W_DONE,
-    W_NONE,
-    W_READY,
-    W_SCOREBOARD,
     WAKE_NODE,
     WHEEL,
+    Column,
+    Entry,
     Stat,
+    Warp,
 )
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
@@ -67,13 +63,13 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 @device(inline=True)
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp may issue its next instruction now, or waits for scoreboards."""
-    pc = s.stack[w, s.sp[w], ST_PC]
-    if s.busy[w] & program[pc, C_WAIT]:
-        set_state(g, s, w, W_SCOREBOARD)
+    pc = s.stack[w, s.sp[w], Entry.PC]
+    if s.busy[w] & program[pc, Column.WAIT]:
+        set_state(g, s, w, Warp.SCOREBOARD)
         return
-    set_state(g, s, w, W_READY)
+    set_state(g, s, w, Warp.READY)
     sch = w % g.schedulers
-    unit = program[pc, C_UNIT]
+    unit = program[pc, Column.UNIT]
     s.ready[sch, unit] |= 1 << (w // g.schedulers)
     s.ready_units[sch] |= 1 << unit
 
@@ -143,9 +139,9 @@ def release(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
         arm(g, s, w * NODES_PER_WARP + board, s.board_time[w, board])
         return
     s.busy[w] &= ~(1 << board)
-    if s.state[w] == W_DONE and s.busy[w] == 0:
+    if s.state[w] == Warp.DONE and s.busy[w] == 0:
         retire_warp(g, s, w)
-    if s.state[w] == W_SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], ST_PC], C_WAIT]:
+    if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
         make_ready(g, s, program, w)
 
 
@@ -154,7 +150,7 @@ def clear_warp(g: Gpu, s: Sm, w: int) -> None:
     """The warp slot is empty."""
     for board in range(SCOREBOARDS):
         s.board_time[w, board] = 0
-    set_state(g, s, w, W_NONE)
+    set_state(g, s, w, Warp.NONE)
 
 
 @device

@@ -38,7 +38,7 @@ class Memories:
     words from `global_base`: VARIABLE_BASE where the module has variables, else GLOBAL_BASE. shared: uint32 [block
     slot, word]. local: uint32 [warp, word, lane]. const: uint32 words. counts: int64 [word], warp instructions
     executed. Check mode: shadow int64 [block slot, word], 1 = poisoned; shadow_local int64 [warp, word], poisoned
-    lanes. Race mode: races int64 [block slot, place, 40], see `races.py`.
+    lanes. Race mode: races int64 [block slot, place, column], see `races.py`.
     """
 
     def __init__(self, program: NDArray[np.int64]) -> None:

@@ -18,10 +18,12 @@ import numpy as np
 
 from binalloc.emulator.state.layout import (
     ASIDE,
+    ASIDE_COLUMNS,
     BARRIERS,
     CALENDAR,
     LANES,
     MAX_BANKS,
+    MAX_BLOCK_WARPS,
     MAX_BLOCKS,
     MAX_BUFFERS,
     MAX_CACHE_LINES,
@@ -34,9 +36,10 @@ from binalloc.emulator.state.layout import (
     NODES_PER_WARP,
     REASONS,
     ROWS,
+    STACK_COLUMNS,
     STACK_DEPTH,
     STATS,
-    TX_COLUMNS,
+    TEXTURE_COLUMNS,
     UNITS,
     WARP_STATES,
     WHEEL,
@@ -186,7 +189,7 @@ class Gpu(Record):
     buffer_end: Annotated[Words, MAX_BUFFERS]
     const_start: Annotated[Words, 32]
     const_size: Annotated[Words, 32]
-    texture: Annotated[Grid, MAX_TEXTURES, TX_COLUMNS]
+    texture: Annotated[Grid, MAX_TEXTURES, TEXTURE_COLUMNS]
     clear_read: Annotated[Words, 64]
 
 
@@ -228,7 +231,7 @@ class Sm(Record):
     state: Annotated[Words, MAX_WARPS]
     at: Annotated[Words, MAX_WARPS]
     sp: Annotated[Words, MAX_WARPS]
-    stack: Annotated[Cube, MAX_WARPS, STACK_DEPTH, 4]
+    stack: Annotated[Cube, MAX_WARPS, STACK_DEPTH, STACK_COLUMNS]
     live: Annotated[Words, MAX_WARPS]
     pred: Annotated[Grid, MAX_WARPS, 8]
     vclock: Annotated[Words, MAX_WARPS]
@@ -251,11 +254,11 @@ class Sm(Record):
     read_any: Annotated[Words, MAX_WARPS]
     var_any: Annotated[Words, MAX_WARPS]
     aside_count: Annotated[Words, MAX_WARPS]
-    aside: Annotated[Cube, MAX_WARPS, ASIDE, 4]
+    aside: Annotated[Cube, MAX_WARPS, ASIDE, ASIDE_COLUMNS]
     # poison: lanes per register and predicate; vector clocks of warps and barriers (race mode)
     poison: Annotated[Grid, MAX_WARPS, ROWS]
-    clock: Annotated[Grid, MAX_WARPS, LANES]
-    bar_clock: Annotated[Cube, MAX_BLOCKS, BARRIERS, LANES]
+    clock: Annotated[Grid, MAX_WARPS, MAX_BLOCK_WARPS]
+    bar_clock: Annotated[Cube, MAX_BLOCKS, BARRIERS, MAX_BLOCK_WARPS]
     # blocks
     block_active: Annotated[Words, MAX_BLOCKS]
     block_id: Annotated[Words, MAX_BLOCKS]

@@ -15,11 +15,16 @@ class Colour(Codes):
     GREEN_BLUE: int
 
 
+class Shade(Colour, numbers={"light": 9, "dark": 7}):
+    DARK: int
+
+
 def test_members_are_numbered_and_named_in_their_order() -> None:
     assert (Colour.RED, Colour.GREEN_BLUE) == (0, 1)
     assert type(Colour.RED) is int
     assert Colour.names == ("red", "green_blue")
     assert (_ints(Colour).RED, _ints(Colour).GREEN_BLUE) == (0, 1)
+    assert (Shade.DARK, Shade.RED, _ints(Shade).DARK, _ints(Shade).GREEN_BLUE) == (7, 0, 7, 1)
     assert len(Stat.names) == STATS
     assert Stat.names[Stat.TEXTURE_FETCHES] == "texture_fetches"
 
