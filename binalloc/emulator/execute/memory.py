@@ -10,19 +10,20 @@ from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_back
 from binalloc.emulator.memory.coalescing import global_time, local_time, shared_time
+from binalloc.emulator.state.counters import S_BYTES_FROM_COUNT, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     FULL,
     LOCAL_WINDOW,
     RZ,
-    S_BYTES_FROM_COUNT,
     SHARED_WINDOW,
+    SLOT_ROW,
     WINDOW_SIZE,
+    WORD,
     Access,
     Column,
     Fault,
     Space,
-    Stat,
 )
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 from binalloc.emulator.state.scan import count_bits, lowest_bit
@@ -118,7 +119,7 @@ def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: i
     lane = within(g, s, mask, low, low + g.slot_bytes, size)
     if lane < 0:
         for t in range(g.lanes):
-            if (mask >> t) & 1 and ((s.addr[t] - low) & 127 != 4 * t or size != 4):
+            if (mask >> t) & 1 and ((s.addr[t] - low) & (SLOT_ROW - 1) != WORD * t or size != WORD):
                 lane = t
                 break
     if lane >= 0:

@@ -12,8 +12,9 @@ import math
 from binalloc.emulator.arithmetic.bits import bits_from_f32, f32_from_bits, f64_from_i64, i64_from_f64
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.memory.coalescing import cache_find, cache_load, gather_lines
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, AddressMode, Column, Fault, Stat, TextureColumn
+from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, AddressMode, Column, Fault, TextureColumn
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
 FARTHEST = 2.0**40

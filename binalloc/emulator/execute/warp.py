@@ -7,7 +7,7 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_predicate
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, LOCAL_WINDOW, SHARED_WINDOW, Column, Fault
+from binalloc.emulator.state.layout import FULL, LANES, LOCAL_WINDOW, SHARED_WINDOW, WORD, Column, Fault
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
@@ -188,7 +188,7 @@ def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
     elif sreg == Special.GEMASK:
         value = FULL & ~((1 << t) - 1)
     elif sreg == Special.SLOTBASE:
-        value = g.slot_base + s.in_block[w] * g.slot_bytes + 4 * t
+        value = g.slot_base + s.in_block[w] * g.slot_bytes + WORD * t
     return value
 
 

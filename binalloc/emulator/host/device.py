@@ -158,8 +158,7 @@ class Device:
             self.put(f"unit_{field_name}", [getattr(m.units[u], field_name) for u in L.UNIT_NAMES])
         self.put("unit_group", [groups[m.units[u].port_group] for u in L.UNIT_NAMES])
         self.put("group_ports", [group.ports for group in m.port_groups])
-        clear = [sum(1 << (i * 8 + j) for i in range(8) for j in range(8) if (k >> i | k >> j) & 1) for k in range(64)]
-        self.put("clear_read", clear)
+        self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
 
     def _check_shapes(self) -> None:
         """Machines larger than the record's arrays are refused, not run wrongly."""
@@ -168,7 +167,7 @@ class Device:
         bounds = (
             ("threads per block", self.need.use.threads, L.LANES * L.MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
-            ("warps per scheduler", -(-warps // m.schedulers.count), 61),
+            ("warps per scheduler", -(-warps // m.schedulers.count), L.MAX_WARPS_OF_SCHEDULER),
             ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
@@ -182,8 +181,8 @@ class Device:
     def _allocate(self, resident: int) -> None:
         need, mem = self.need, self.memories
         warps = resident * need.use.warps * self.sms_count
-        mem.regs = np.zeros((warps, 256, L.LANES), np.uint32)
-        mem.hazard = np.zeros((warps, L.ROWS, 8), np.int64)
+        mem.regs = np.zeros((warps, L.REGISTERS, L.LANES), np.uint32)
+        mem.hazard = np.zeros((warps, L.ROWS, L.HAZARD_COLUMNS), np.int64)
         mem.shared = np.zeros((resident * self.sms_count, need.use.block_shared // 4 + 4), np.uint32)
         _require_local(warps * L.LANES * need.local_total, need.local_total)
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
@@ -237,6 +236,12 @@ class Device:
             kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
             variables[v.name] = raw[at : at + v.size].copy().view(kind)
         return buffers, variables
+
+
+def _freed(mask: int) -> int:
+    """The pairs of read and write scoreboard that waiting for the scoreboards in `mask` frees, a bit for each."""
+    numbers = range(L.BOARD_NUMBERS)
+    return sum(1 << (i * L.BOARD_NUMBERS + j) for i in numbers for j in numbers if (mask >> i | mask >> j) & 1)
 
 
 def _require_local(total: int, each: int) -> None:

@@ -195,7 +195,7 @@ def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str
         return found, "a wait for its read scoreboard", Hint("Run {schedule}.")
     found = f"{row_name(row)} is being written by {c.where(a)}"
     if d:
-        boards = ", ".join(str(i) for i in range(6) if d >> i & 1)
+        boards = ", ".join(str(i) for i in range(L.SCOREBOARDS) if d >> i & 1)
         expected = f"a wait for scoreboard {boards}" if boards else "a write scoreboard on it, and a wait for it"
     else:
         expected = f"{b} more cycles of stall counts between them" if code == L.Fault.RAW else "a later result"

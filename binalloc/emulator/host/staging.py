@@ -48,7 +48,7 @@ class Constants:
     @staticmethod
     def build(banks: dict[int, bytes]) -> Constants:
         """Lay the banks out one after the other; a bank nobody gave has size 0."""
-        start, size, data = [0] * 32, [0] * 32, b""
+        start, size, data = [0] * L.CONST_BANKS, [0] * L.CONST_BANKS, b""
         for bank in sorted(banks):
             start[bank], size[bank] = len(data), len(banks[bank])
             data += banks[bank] + bytes(-len(banks[bank]) % 16)
@@ -270,7 +270,7 @@ def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
     row[L.FIRST_USE : L.FIRST_USE + len(uses)] = uses
     row[L.FIRST_DEF : L.FIRST_DEF + len(defs)] = defs
     if guarded and late:
-        pair = instr.ctrl.rbar * 8 + instr.ctrl.wbar
+        pair = instr.ctrl.rbar * L.BOARD_NUMBERS + instr.ctrl.wbar
         row[L.Column.LATE] = (1 << pair) if pair < 63 else -(1 << 63)
 
 

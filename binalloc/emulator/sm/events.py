@@ -8,16 +8,18 @@ scoreboard."""
 
 from __future__ import annotations
 
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     CALENDAR,
     NODES_PER_WARP,
     SCOREBOARDS,
+    USED_BITS,
+    USED_SHIFT,
     WAKE_NODE,
     WHEEL,
     Column,
     Entry,
-    Stat,
     Warp,
 )
 from binalloc.emulator.state.records import Gpu, Grid, Sm
@@ -41,7 +43,7 @@ def arm(g: Gpu, s: Sm, node: int, time: int) -> None:
     s.node_armed[node] = 1
     s.node_next[node] = s.bucket[index]
     s.bucket[index] = node + 1
-    s.bucket_used[index >> 5] |= 1 << (index & 31)
+    s.bucket_used[index >> USED_SHIFT] |= 1 << (index & (USED_BITS - 1))
 
 
 @device(inline=True)
@@ -93,7 +95,7 @@ def fire(g: Gpu, s: Sm, program: Grid) -> None:
     """Everything due this cycle: releases first, then wake-ups, so that a warp waking now sees what came now."""
     now = g.cycle
     index = now & (CALENDAR - 1)
-    if s.bucket_used[index >> 5] >> (index & 31) & 1:
+    if s.bucket_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1)) & 1:
         fire_bucket(g, s, program, index)
     slot = now & (WHEEL - 1)
     if (s.wheel_used >> slot) & 1:
@@ -113,7 +115,7 @@ def fire_bucket(g: Gpu, s: Sm, program: Grid, index: int) -> None:
     now = g.cycle
     node = s.bucket[index] - 1
     s.bucket[index] = 0
-    s.bucket_used[index >> 5] &= ~(1 << (index & 31))
+    s.bucket_used[index >> USED_SHIFT] &= ~(1 << (index & (USED_BITS - 1)))
     waking = -1  # wake-ups wait until all releases of the cycle are done
     while node >= 0:
         following = s.node_next[node] - 1
@@ -180,16 +182,16 @@ def next_event(g: Gpu, s: Sm) -> int:
         turn = (now + 1) & (WHEEL - 1)
         best = now + 1 + lowest_bit((s.wheel_used >> turn) | (s.wheel_used << (WHEEL - turn)))
     index = (now + 1) & (CALENDAR - 1)
-    word = index >> 5
-    bits = s.bucket_used[word] >> (index & 31)
+    word = index >> USED_SHIFT
+    bits = s.bucket_used[word] >> (index & (USED_BITS - 1))
     time = now + 1
     if bits == 0:
-        time += 32 - (index & 31)
-        for k in range(1, CALENDAR // 32 + 1):
-            bits = s.bucket_used[(word + k) & (CALENDAR // 32 - 1)]
+        time += USED_BITS - (index & (USED_BITS - 1))
+        for k in range(1, CALENDAR // USED_BITS + 1):
+            bits = s.bucket_used[(word + k) & (CALENDAR // USED_BITS - 1)]
             if bits:
                 break
-            time += 32
+            time += USED_BITS
     if bits:
         time += lowest_bit(bits)
         if best < 0 or time < best:

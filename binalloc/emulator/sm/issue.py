@@ -24,6 +24,7 @@ from binalloc.emulator.sm.dispatch import dispatch
 from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
 from binalloc.emulator.sm.ports import port_free, take_port
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     CT_BARRIER,
@@ -41,8 +42,6 @@ from binalloc.emulator.state.layout import (
     Column,
     Entry,
     Fault,
-    Stall,
-    Stat,
     Warp,
 )
 from binalloc.emulator.state.modes import CHECKING

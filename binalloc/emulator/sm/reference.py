@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from binalloc.emulator.sm.events import retire_warp, set_state
 from binalloc.emulator.sm.ports import port_free
+from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Stall, Warp
+from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 
 

@@ -1,4 +1,4 @@
-"""Constants that device code and staging share: program columns, opcodes, states, stall reasons, faults, sizes.
+"""Constants that device code and staging share: program columns, opcodes, states, faults, sizes.
 
 Device code sees module-level integers as compile-time constants, so everything here is a plain int. Figures that differ
 between machines are data in the state; the sizes here are only the shapes of the records' arrays.
@@ -8,32 +8,42 @@ from __future__ import annotations
 
 from binalloc.emulator.state.codes import Codes
 from binalloc.isa import instruction as isa
-from binalloc.isa.interface.places import STACK_ENTRIES
+from binalloc.isa import timing
+from binalloc.isa.interface.places import PRED_BASE, STACK_ENTRIES
 from binalloc.isa.table import fields
 from binalloc.isa.table.opcodes import MODIFIERS
-from binalloc.isa.timing import UNIT_CLASSES
 
-LANES = 32
+LANES = isa.LANES
+WORD = isa.WORD
+SLOT_ROW = isa.SLOT_ROW
 FULL = 0xFFFFFFFF
 RZ = fields.RZ
 NO_BARRIER = fields.NO_BARRIER
 PT = fields.PT
+REGISTERS = RZ + 1  # of the register file, the row of RZ among them
+PREDICATES = PT + 1
+CONST_BANKS = fields.FIELDS["cbank"].maximum + 1
 
 # -- shapes of the SM record
 MAX_WARPS = 128
 MAX_BLOCKS = 128
 MAX_BLOCK_WARPS = 32  # 1024 threads
 MAX_SCHEDULERS = 16
-UNIT_NAMES = UNIT_CLASSES
+MAX_WARPS_OF_SCHEDULER = 61  # bits of a mask that may be shifted by two
+UNIT_NAMES = timing.UNIT_CLASSES
 UNITS = len(UNIT_NAMES)
 UNIT_LSU = UNIT_NAMES.index("lsu")
 MAX_GROUPS = 16
 MAX_PORTS = 64
 STACK_DEPTH = STACK_ENTRIES
 BARRIERS = 16
-SCOREBOARDS = 6
+SCOREBOARDS = timing.SCOREBOARDS
+BOARD_NUMBERS = NO_BARRIER + 1  # what a scoreboard field can say
+BOARD_SETS = 1 << SCOREBOARDS
 WHEEL = 32
 CALENDAR = 2048
+USED_SHIFT = 5
+USED_BITS = 1 << USED_SHIFT  # buckets of the calendar that a word of its used bits tells of
 NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh for a late wake-up
 WAKE_NODE = 7
 MAX_CACHE_SETS = 1024
@@ -42,8 +52,8 @@ MAX_BUFFERS = 4096
 MAX_BANKS = 32
 
 # -- rows of the hazard table: registers 0..254 (255 is RZ), then predicates
-PRED_ROW = 256
-ROWS = 264
+PRED_ROW = PRED_BASE
+ROWS = PRED_ROW + PREDICATES
 
 
 class Hazard(Codes):
@@ -156,23 +166,6 @@ class Warp(Codes):
 
 
 WARP_STATES = len(Warp.names)
-
-
-# -- why an issue slot stayed empty
-class Stall(Codes):
-    """Reasons; `names` is what results call them."""
-
-    NO_WARP: int
-    STALL_COUNT: int
-    BRANCH: int
-    SCOREBOARD: int
-    PORT_BUSY: int
-    BARRIER: int
-    BLOCK_DRAIN: int
-    NO_PAIR: int
-
-
-REASONS = len(Stall.names)
 
 
 # -- faults
@@ -375,65 +368,3 @@ class Column(Staged, numbers=FIELD_COLUMNS):
 FIRST_USE = len(Staged.names) + len(FIELD_COLUMNS)
 FIRST_DEF = FIRST_USE + MAX_LISTED
 COLUMNS = FIRST_DEF + MAX_LISTED
-
-
-# -- statistics: indices of the counters in the SM record
-class Stat(Codes):
-    """Counters of an SM; `names` is what results call them."""
-
-    WARP_INSTRUCTIONS: int
-    THREAD_INSTRUCTIONS: int
-    ISSUE_SLOTS: int
-    DUAL_ISSUES: int
-    USER_GLOBAL_LOADS: int
-    USER_GLOBAL_STORES: int
-    USER_GLOBAL_ATOMICS: int
-    USER_SHARED_LOADS: int
-    USER_SHARED_STORES: int
-    USER_SHARED_ATOMICS: int
-    USER_LOCAL_LOADS: int
-    USER_LOCAL_STORES: int
-    CONST_LOADS: int
-    SPILL_SHARED_LOADS: int
-    SPILL_SHARED_STORES: int
-    SPILL_LOCAL_LOADS: int
-    SPILL_LOCAL_STORES: int
-    USER_GLOBAL_LOAD_BYTES: int
-    USER_GLOBAL_STORE_BYTES: int
-    USER_GLOBAL_ATOMIC_BYTES: int
-    USER_SHARED_LOAD_BYTES: int
-    USER_SHARED_STORE_BYTES: int
-    USER_SHARED_ATOMIC_BYTES: int
-    USER_LOCAL_LOAD_BYTES: int
-    USER_LOCAL_STORE_BYTES: int
-    CONST_LOAD_BYTES: int
-    SPILL_SHARED_LOAD_BYTES: int
-    SPILL_SHARED_STORE_BYTES: int
-    SPILL_LOCAL_LOAD_BYTES: int
-    SPILL_LOCAL_STORE_BYTES: int
-    GLOBAL_LOAD_SECTORS: int
-    GLOBAL_STORE_SECTORS: int
-    GLOBAL_ATOMIC_SECTORS: int
-    LOCAL_FILL_SECTORS: int
-    LOCAL_WRITEBACK_SECTORS: int
-    GLOBAL_FILL_SECTORS: int
-    SHARED_PASSES: int
-    SHARED_ACCESSES: int
-    BANK_CONFLICT_CYCLES: int
-    L1_LOCAL_HITS: int
-    L1_LOCAL_MISSES: int
-    L1_GLOBAL_HITS: int
-    L1_GLOBAL_MISSES: int
-    L1_MERGES: int
-    L1_EVICTIONS: int
-    BRANCHES: int
-    DIVERGENT_BRANCHES: int
-    BARRIERS: int
-    BLOCKS_DISPATCHED: int
-    BLOCKS_RETIRED: int
-    WARP_CYCLES: int
-    TEXTURE_FETCHES: int
-
-
-S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS  # bytes stand behind counts, in their order
-STATS = len(Stat.names)

@@ -6,7 +6,8 @@ import numpy as np
 
 from binalloc.emulator.host.engine import _ints
 from binalloc.emulator.state.codes import Codes
-from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_DEPTH, STATS, Stat
+from binalloc.emulator.state.counters import STATS, Stat
+from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_DEPTH
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of, shapes
 
 
