@@ -12,12 +12,11 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    CT_CALL_IND,
-    CT_NONE,
     FIRST_DEF,
     FIRST_USE,
     FULL,
     LOCAL_WINDOW,
+    NO_CONTROL,
     PRED_ROW,
     PT,
     RZ,
@@ -74,9 +73,9 @@ def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, ma
         taint |= s.poison[w, program[pc, FIRST_USE + i]]
     s.taint = taint
     s.taint_guard = guard
-    if program[pc, Column.CONTROL] != CT_NONE:
+    if program[pc, Column.CONTROL] != NO_CONTROL:
         poison_fault(g, s, w, pc, guard, Sink.GUARD)
-        if program[pc, Column.CONTROL] == CT_CALL_IND:
+        if program[pc, Column.TAINT] == Taint.TARGET:
             poison_fault(g, s, w, pc, taint & mask, Sink.TARGET)
     if program[pc, Column.GROUP] == ExecGroup.MEM:
         base = s.poison[w, program[pc, Column.A_REG]]

@@ -5,15 +5,20 @@ reconvergence PC: its lanes wait in an entry below whose PC is that point. A div
 into the one that waits at the reconvergence point, and pushes one entry per side. If the running entry itself would
 only wait where the entry below waits already (a loop's next round), it is dropped instead, so loops have bounded depth.
 A call pushes a CALL entry, which never reconverges but empties as its lanes return.
+
+The functions that `sm.control` names, one for a kind of control, take the lanes that execute as `mask`, which may be
+empty, and leave the warp's PC behind the instruction.
 """
 
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.operands import stage
+from binalloc.emulator.execute.warp import warpsync
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import STACK_DEPTH, CodeWord, Column, Entry, EntryKind, Fault
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
@@ -44,23 +49,31 @@ def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None
 
 
 @device
-def branch(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, taken: int) -> None:
-    """BRA at `pc`: lanes `taken` of `active` jump. Where the code lies makes no difference: a branch to the next word
+def advance(s: Sm, w: int, pc: int) -> None:
+    """Behind an instruction without control flow."""
+    s.stack[w, s.sp[w], Entry.PC] = pc + 1
+    settle(s, w)
+
+
+@device
+def branch(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """BRA: its lanes jump, the others go on. Where the code lies makes no difference: a branch to the next word
     diverges like any other."""
     s.stat[Stat.BRANCHES] += 1
     sp = s.sp[w]
+    active = s.stack[w, sp, Entry.MASK]
     target = program[pc, Column.TARGET]
-    if taken == active:
+    if mask == active:
         s.stack[w, sp, Entry.PC] = target
         settle(s, w)
         return
-    if taken == 0:
+    if mask == 0:
         s.stack[w, sp, Entry.PC] = pc + 1
         settle(s, w)
         return
     s.stat[Stat.DIVERGENT_BRANCHES] += 1
     if program[pc, Column.DIVERGES] == 0:
-        set_fault(g, s, Fault.NO_RECONV, w, pc, -1, taken, active, 0)
+        set_fault(g, s, Fault.NO_RECONV, w, pc, -1, mask, active, 0)
         return
     join = program[pc, Column.RECONV]
     if sp > 0 and s.stack[w, sp, Entry.KIND] == EntryKind.PLAIN and s.stack[w, sp, Entry.RPC] == join:
@@ -68,9 +81,9 @@ def branch(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, taken: in
     else:
         s.stack[w, sp, Entry.PC] = join
     if target != join:
-        push(g, s, w, EntryKind.PLAIN, target, join, taken)
+        push(g, s, w, EntryKind.PLAIN, target, join, mask)
     if pc + 1 != join:
-        push(g, s, w, EntryKind.PLAIN, pc + 1, join, active & ~taken)
+        push(g, s, w, EntryKind.PLAIN, pc + 1, join, active & ~mask)
     settle(s, w)
 
 
@@ -85,8 +98,8 @@ def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int,
 
 
 @device
-def call(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """CALL: lanes `mask` enter its target; the others wait behind the call until it has returned."""
+def call(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """CALL: its lanes enter the target; the others wait behind the call until it has returned."""
     s.stack[w, s.sp[w], Entry.PC] = pc + 1
     if mask != 0:
         enter(g, s, program, w, pc, program[pc, Column.TARGET], mask, CodeWord.REWRITTEN)
@@ -94,9 +107,10 @@ def call(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
 
 
 @device
-def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
+def call_indirect(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
     the function of the lowest lane runs first."""
+    stage(g, s, program, regs, w, pc)
     s.stack[w, s.sp[w], Entry.PC] = pc + 1
     for k in range(g.lanes):
         lane = g.lanes - 1 - k
@@ -110,8 +124,8 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> N
 
 
 @device
-def leave(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
-    """RET: lanes `mask` leave every entry from the top down to the innermost CALL entry."""
+def leave(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """RET: its lanes leave every entry from the top down to the innermost CALL entry."""
     sp = s.sp[w]
     s.stack[w, sp, Entry.PC] = pc + 1
     if mask == 0:
@@ -130,8 +144,8 @@ def leave(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
 
 
 @device
-def finish(s: Sm, w: int, pc: int, mask: int) -> None:
-    """EXIT: lanes `mask` leave every entry; the warp has ended when the stack is empty."""
+def finish(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """EXIT: its lanes leave every entry; the warp has ended when the stack is empty."""
     sp = s.sp[w]
     s.stack[w, sp, Entry.PC] = pc + 1
     if mask != 0:
@@ -139,3 +153,17 @@ def finish(s: Sm, w: int, pc: int, mask: int) -> None:
             s.stack[w, i, Entry.MASK] &= ~mask
         s.live[w] &= ~mask
     settle(s, w)
+
+
+@device
+def converge(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """WARPSYNC."""
+    advance(s, w, pc)
+    stage(g, s, program, regs, w, pc)
+    warpsync(g, s, w, pc, mask)
+
+
+@device
+def fence(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """MEMBAR: memory is in order anyway."""
+    advance(s, w, pc)

@@ -360,7 +360,9 @@ def exec_mem(
     g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,
 ) -> None:  # fmt: skip
-    """Any memory instruction by the lanes of `mask` (not empty); operands are staged."""
+    """Any memory instruction by the lanes of `mask` (not empty); operands are staged. Space and access of an opcode are
+    said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a member and a case here.
+    """
     access = program[pc, Column.ACCESS]
     space = program[pc, Column.SPACE]
     if access == Access.ATOMIC and not atomic_legal(program[pc, Column.AOP], program[pc, Column.ATYP]):

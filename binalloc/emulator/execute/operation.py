@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+
+Executor = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
+"""A device function that executes instructions of a group or a kind: (g, s, program, regs, w, pc, mask)."""
 
 
 class Result(Enum):

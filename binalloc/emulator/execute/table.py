@@ -30,12 +30,11 @@ from binalloc.emulator.arithmetic.integer import (
 )
 from binalloc.emulator.arithmetic.mufu import mufu
 from binalloc.emulator.execute.operands import finish_sum, lane_predicates, write_back, write_comparison, write_nonzero
-from binalloc.emulator.execute.operation import Operation, Result, group_text
+from binalloc.emulator.execute.operation import Executor, Operation, Result, group_text
 from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import define
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 from binalloc.isa.table.opcodes import BY_NAME
 
 _INT, _F32, _F64, _CONV = L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.F64, L.ExecGroup.CONV
@@ -93,8 +92,9 @@ _ROWS = (
     *(Operation(name, _MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST")),
     *(Operation(name, _MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),
     Operation("TEX", L.ExecGroup.TEX),
-    # -- control: `exec_control` by the kind of control that the table of opcodes gives each
-    *(Operation(name, _CONTROL) for name in ("BRA", "CALL", "CALL.IND", "RET", "EXIT", "BAR", "MEMBAR", "WARPSYNC")),
+    # -- control: `sm.control` by the kind of control that the table of opcodes gives each
+    *(Operation(name, _CONTROL) for name in ("BRA", "CALL", "RET", "EXIT", "BAR", "MEMBAR", "WARPSYNC")),
+    Operation("CALL.IND", _CONTROL, taint=L.Taint.TARGET),
     Operation("NOP", L.ExecGroup.NOP),
     # -- from the papers, not executed yet
     *(Operation(name, L.ExecGroup.NOT_EXECUTED) for name in ("BAR.ALLOC", "BAR.FREE", "RELSSP")),
@@ -105,14 +105,13 @@ assert OPERATIONS.keys() == BY_NAME.keys(), (
     f"only in one of isa.table.opcodes and emulator.execute.table: {sorted(OPERATIONS.keys() ^ BY_NAME.keys())}"
 )
 
-Group = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
-exec_int: Group
-exec_f32: Group
-exec_f64: Group
-exec_conv: Group
-exec_pred: Group
-exec_warp: Group
-exec_special: Group
+exec_int: Executor
+exec_f32: Executor
+exec_f64: Executor
+exec_conv: Executor
+exec_pred: Executor
+exec_warp: Executor
+exec_special: Executor
 _FUNCTIONS = {
     "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_conv": _CONV, "exec_pred": _PRED, "exec_warp": _WARP,
     "exec_special": _SPECIAL,

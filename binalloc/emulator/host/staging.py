@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
+from binalloc.emulator.sm.control import control_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, MalformedInput, Refused
@@ -150,7 +151,7 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
     row[L.Column.UNIT] = unit
     row[L.Column.LATENCY] = latency
     row[L.Column.VARIABLE] = guarded
-    row[L.Column.CONTROL] = L.CONTROLS.index(op.control)
+    row[L.Column.CONTROL] = control_number(op)
     ctrl = instr.ctrl
     row[L.Column.STALL], row[L.Column.WAIT] = ctrl.stall, ctrl.wait
     row[L.Column.WBAR], row[L.Column.RBAR] = ctrl.wbar, ctrl.rbar

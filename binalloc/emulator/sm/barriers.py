@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
+from binalloc.emulator.execute.control import advance
 from binalloc.emulator.sm.events import guard_until, set_state, wake_at
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
@@ -79,6 +80,13 @@ def agree(g: Gpu, s: Sm, w: int, pc: int, b: int, count: int, mode: int) -> None
     if kind != s.bar_kind[slot, b]:
         set_fault(g, s, Fault.BAR_MODE, w, pc, -1, mode, s.bar_kind[slot, b], b)
     s.bar_expected[slot, b] = max(before, asked)
+
+
+@device
+def barrier(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """BAR; leaves in `s.waits` whether the warp now waits."""
+    advance(s, w, pc)
+    s.waits = arrive(g, s, program, regs, w, pc, mask)
 
 
 @device

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.poison import poison_after, poison_before
 from binalloc.emulator.checks.races import race_access
+from binalloc.emulator.execute.control import advance
 from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
+from binalloc.emulator.sm.control import exec_control
 from binalloc.emulator.sm.issue import (
     account,
-    advance,
     begin_cycle,
     begin_issue,
     end_cycle,
     end_issue,
-    exec_control,
     select,
     skip,
 )
@@ -31,7 +31,7 @@ from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import Column, Entry, ExecGroup, Fault
 from binalloc.emulator.state.memories import Arguments
 from binalloc.emulator.state.modes import CHECKING
-from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 
 
 @device
@@ -55,6 +55,16 @@ def next_cycle(g: Gpu, sms: Sequence[Sm]) -> int:
         return 2
     g.cycle = best
     return 0
+
+
+@device
+def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
+    """What no function executes: opcodes from the papers, and operands outside of their constant bank."""
+    if program[pc, Column.GROUP] == ExecGroup.OUTSIDE:
+        offset, size, bank = program[pc, Column.OFFSET], program[pc, Column.SIZE], program[pc, Column.CBANK]
+        set_fault(g, s, Fault.CONST, w, pc, -1, offset, size, bank)
+    else:
+        set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
 
 
 @device
@@ -105,15 +115,8 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                                 exec_special(g, s, program, regs, w, pc, mask)
                             elif group == ExecGroup.TEX:
                                 exec_tex(g, s, program, regs, global_, w, pc, mask)
-                            elif group == ExecGroup.NOT_EXECUTED:
-                                set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
-                            elif group == ExecGroup.OUTSIDE:
-                                offset, size, bank = (
-                                    program[pc, Column.OFFSET],
-                                    program[pc, Column.SIZE],
-                                    program[pc, Column.CBANK],
-                                )
-                                set_fault(g, s, Fault.CONST, w, pc, -1, offset, size, bank)
+                            elif group != ExecGroup.NOP:
+                                refuse(g, s, program, w, pc)
                         if CHECKING and g.race and group == ExecGroup.MEM and mask and g.fault == 0:
                             race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)

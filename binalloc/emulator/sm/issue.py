@@ -15,11 +15,8 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.hazards import check_and_mark, waited
 from binalloc.emulator.checks.poison import poison_all
 from binalloc.emulator.checks.races import race_start
-from binalloc.emulator.execute.control import branch, call, call_indirect, finish, leave, settle
-from binalloc.emulator.execute.operands import stage
-from binalloc.emulator.execute.warp import warpsync
 from binalloc.emulator.schedulers.table import pick
-from binalloc.emulator.sm.barriers import arrive, reconsider
+from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch
 from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
 from binalloc.emulator.sm.ports import port_free, take_port
@@ -27,15 +24,8 @@ from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refr
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    CT_BARRIER,
-    CT_BRANCH,
-    CT_CALL,
-    CT_CALL_IND,
-    CT_EXIT,
-    CT_NONE,
-    CT_RETURN,
-    CT_WARPSYNC,
     NO_BARRIER,
+    NO_CONTROL,
     UNIT_LSU,
     WHEEL,
     CodeWord,
@@ -65,43 +55,6 @@ def idle_reason(g: Gpu, s: Sm, sch: int) -> int:
     if s.census[sch, Warp.DONE]:
         return Stall.BLOCK_DRAIN
     return Stall.NO_WARP
-
-
-@device
-def advance(s: Sm, w: int, pc: int) -> None:
-    """Behind an instruction without control flow."""
-    s.stack[w, s.sp[w], Entry.PC] = pc + 1
-    settle(s, w)
-
-
-@device
-def exec_control(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
-    active = s.stack[w, s.sp[w], Entry.MASK]
-    kind = program[pc, Column.CONTROL]
-    if kind == CT_BRANCH:
-        branch(g, s, program, w, pc, active, mask)
-        return
-    if kind == CT_CALL:
-        call(g, s, program, w, pc, mask)
-        return
-    if kind == CT_RETURN:
-        leave(g, s, w, pc, mask)
-        return
-    if kind == CT_EXIT:
-        finish(s, w, pc, mask)
-        return
-    if kind == CT_CALL_IND:
-        stage(g, s, program, regs, w, pc)
-        call_indirect(g, s, program, w, pc, mask)
-        return
-    s.stack[w, s.sp[w], Entry.PC] = pc + 1
-    settle(s, w)
-    if kind == CT_BARRIER:
-        s.waits = arrive(g, s, program, regs, w, pc, mask)
-    elif kind == CT_WARPSYNC:
-        stage(g, s, program, regs, w, pc)
-        warpsync(g, s, w, pc, mask)
 
 
 @device
@@ -150,7 +103,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
             return 1
         delay = max(program[pc, Column.STALL], 1)
         state = Warp.STALL
-        if program[pc, Column.CONTROL] != CT_NONE and g.unit_latency[unit] > delay:
+        if program[pc, Column.CONTROL] != NO_CONTROL and g.unit_latency[unit] > delay:
             delay = g.unit_latency[unit]
             state = Warp.BRANCH
         wake_at(g, s, w, g.cycle + delay, state)
@@ -169,12 +122,12 @@ def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
 @device
 def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
     """1 if the warp's next instruction can issue in this cycle behind the one at `first`, which had stall 0."""
-    if program[first, Column.STALL] != 0 or program[first, Column.CONTROL] != CT_NONE:
+    if program[first, Column.STALL] != 0 or program[first, Column.CONTROL] != NO_CONTROL:
         return 0
     pc = s.stack[w, s.sp[w], Entry.PC]
     if (
         program[pc, Column.VALID] == CodeWord.NONE
-        or program[pc, Column.CONTROL] != CT_NONE
+        or program[pc, Column.CONTROL] != NO_CONTROL
         or s.busy[w] & program[pc, Column.WAIT]
     ):
         return 0

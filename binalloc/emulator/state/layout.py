@@ -247,27 +247,18 @@ class CodeWord(Codes):
     REWRITTEN: int
 
 
-# -- control kinds
-CONTROLS = (
-    "", "branch", "call", "call_indirect", "return", "exit", "barrier", "fence", "warpsync", "alloc", "free", "relssp",
-)  # fmt: skip
-CT_NONE = CONTROLS.index("")
-CT_BRANCH = CONTROLS.index("branch")
-CT_CALL = CONTROLS.index("call")
-CT_CALL_IND = CONTROLS.index("call_indirect")
-CT_RETURN = CONTROLS.index("return")
-CT_EXIT = CONTROLS.index("exit")
-CT_BARRIER = CONTROLS.index("barrier")
-CT_WARPSYNC = CONTROLS.index("warpsync")
+NO_CONTROL = 0  # in column CONTROL; the kinds are numbered behind it, in `sm.control`
 
 
 class Taint(Codes):
-    """Which sources' poison reaches the results: any; the choice and the chosen side; the lane read; any lane's."""
+    """Which sources' poison reaches the results: any; the choice and the chosen side; the lane read; any lane's.
+    TARGET: no results; poison is a fault, as it says where control goes."""
 
     ANY: int
     CHOICE: int
     LANE: int
     ALL: int
+    TARGET: int
 
 
 # -- program columns: staged ones, then encoding fields as they stand, then the lists of rows read and written
