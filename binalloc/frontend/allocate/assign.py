@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.bitset import lowest
-from binalloc.frontend.allocate.liveness import Ranges
+from binalloc.frontend.allocate.live_ranges import Ranges
 from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine
 

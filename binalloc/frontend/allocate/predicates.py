@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from binalloc.frontend.allocate.liveness import Ranges, live_ranges, pressure
+from binalloc.frontend.allocate.live_ranges import Ranges, live_ranges, pressure
 from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node, Routine
 from binalloc.frontend.opt.facts import Facts

@@ -13,7 +13,7 @@ from binalloc.errors import Refused
 from binalloc.frontend.allocate.assign import Registered, assign, build_groups, coalesce, copies
 from binalloc.frontend.allocate.calls import Contract
 from binalloc.frontend.allocate.emit import Emitted, emit
-from binalloc.frontend.allocate.liveness import Ranges, live_ranges
+from binalloc.frontend.allocate.live_ranges import Ranges, live_ranges
 from binalloc.frontend.allocate.predicates import allocate_predicates
 from binalloc.frontend.allocate.spill import spill
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine

@@ -6,7 +6,7 @@ Division, reciprocals and roots are in `quotient`, the .approx functions in `app
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source
+from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.context.modifiers import RND, Modifiers

@@ -6,7 +6,7 @@ neg, abs and copysign work on the sign bit of the high word, NaN included. Divis
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm
+from binalloc.frontend.emitter import Imm
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic.float32 import AND, FLOAT_ROUNDINGS, PICK, SIGN, XOR, class_test, tested
 from binalloc.frontend.lower.context.context import Context, Handler

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import struct
 
-from binalloc.frontend.builder import Imm, Source
+from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import approx
 from binalloc.frontend.lower.arithmetic.float32 import FLOAT_ROUNDINGS, ONE, flushed

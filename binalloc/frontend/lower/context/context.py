@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.builder import Builder, Const, Guard, Imm, Source, imm
+from binalloc.frontend.emitter import Builder, Const, Guard, Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ, Registers
 from binalloc.frontend.lower.context import special
 from binalloc.frontend.lower.context.modifiers import Modifiers, refusal

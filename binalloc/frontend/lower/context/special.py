@@ -5,7 +5,7 @@ Every function appends to the builder given and returns a source; a name that Lo
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Builder, Imm, Source
+from binalloc.frontend.emitter import Builder, Imm, Source
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 
 WORDS: dict[str, str] = {

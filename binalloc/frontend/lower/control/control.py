@@ -6,7 +6,7 @@ conditional branch as a guarded BRA without a reconvergence point: allocation ad
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Guard, Imm, Source, imm
+from binalloc.frontend.emitter import Guard, Imm, Source, imm
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.memory.memory import SCOPES

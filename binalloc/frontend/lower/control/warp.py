@@ -7,7 +7,7 @@ in one instruction, each with its own mask, so a mask that is not the whole warp
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source, imm
+from binalloc.frontend.emitter import Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.control.control import constant, member_mask

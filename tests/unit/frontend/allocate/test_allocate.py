@@ -9,9 +9,9 @@ import pytest
 from binalloc.frontend.allocate.assign import build_groups, coalesce, copies
 from binalloc.frontend.allocate.block_order import meeting_points
 from binalloc.frontend.allocate.calls import parallel_copy
-from binalloc.frontend.allocate.liveness import live_ranges
+from binalloc.frontend.allocate.live_ranges import live_ranges
 from binalloc.frontend.allocate.program import Allocated, allocate
-from binalloc.frontend.builder import Builder, Const, imm
+from binalloc.frontend.emitter import Builder, Const, imm
 from binalloc.frontend.ir import PT, RZ, Program, Registers, Routine
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import FunctionInfo
