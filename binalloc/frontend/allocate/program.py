@@ -18,8 +18,8 @@ from binalloc.frontend.allocate.predicates import allocate_predicates
 from binalloc.frontend.allocate.spill import spill
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.places import MOST_REGISTERS
 
-MOST_REGISTERS = 255
 _ROUNDS = 12
 _STEP = 8
 _LEAST = 40
