@@ -14,7 +14,7 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.memory.coalescing import cache_find, cache_load, gather_lines
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, AddressMode, Column, Fault, TextureColumn
+from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, Column, Fault, Outside, TextureColumn
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
 FARTHEST = 2.0**40
@@ -25,11 +25,11 @@ ONE = 0x3F800000
 @device
 def inside(i: int, n: int, mode: int) -> int:
     """The index that the address mode gives for `i` on an axis of n texels; -1 for the border."""
-    if mode == AddressMode.CLAMP:
+    if mode == Outside.CLAMP:
         return min(max(i, 0), n - 1)
-    if mode == AddressMode.BORDER:
+    if mode == Outside.BORDER:
         return i if 0 <= i < n else -1
-    if mode == AddressMode.WRAP:
+    if mode == Outside.WRAP:
         return i % n
     k = i % (2 * n)
     return k if k < n else 2 * n - 1 - k
@@ -45,7 +45,7 @@ def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: i
         x = 0.0
     if normalized:
         x = min(max(x, -FARTHEST_NORMALIZED), FARTHEST_NORMALIZED)
-        if mode == AddressMode.MIRROR:
+        if mode == Outside.MIRROR:
             f = math.floor(x)
             x = f + 1 - x if f & 1 else x - f
         x = x * n

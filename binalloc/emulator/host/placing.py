@@ -69,7 +69,7 @@ def texture_row(a: Argument, start: int) -> list[int]:
     t = a.texture
     assert t is not None
     depth, height, width = (1, 1, *t.sides)[-3:]
-    x, y, z = [L.AddressMode.names.index(m) for m in (*t.address, AddressMode.CLAMP, AddressMode.CLAMP)[:3]]
+    x, y, z = [L.Outside.names.index(m) for m in (*t.address, AddressMode.CLAMP, AddressMode.CLAMP)[:3]]
     kind, size = a.numpy_dtype.kind, a.numpy_dtype.itemsize
     as_float = kind == "f" or t.read != TextureRead.ELEMENT
     column = L.TextureColumn

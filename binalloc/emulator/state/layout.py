@@ -117,8 +117,8 @@ TEXEL_KINDS = ("u", "i", "f")
 TEXEL_SIGNED = TEXEL_KINDS.index("i")
 
 
-class AddressMode(Codes):
-    """What stands for texels outside of a texture, as launch files name it."""
+class Outside(Codes):
+    """What stands for texels outside of a texture: the address modes of launch files."""
 
     CLAMP: int
     BORDER: int
