@@ -3,7 +3,7 @@
 Instructions are ordinary `isa.instruction.Instr`, except that their register numbers are *virtual units* and their
 predicates virtual predicates. A unit is one 32-bit value place, numbered from FIRST_REGISTER; an operand of several
 registers names its first unit and covers the next ones. Units come in groups of 1, 2 or 4 consecutive numbers which
-will stand in consecutive, aligned registers. RZ (255) and PT (7) keep their numbers, so that `isa.loom.view` reads
+will stand in consecutive, aligned registers. RZ and PT keep their numbers, so that `isa.loom.view` reads
 virtual code as it reads real code. There is no SSA form: a unit may be written several times (PTX variables that merge
 values), but most are written once (`single definitions`).
 
@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
 from binalloc.isa.interface.view import View
 from binalloc.isa.loom.view import view
+from binalloc.isa.table.fields import PT as PT
+from binalloc.isa.table.fields import RZ as RZ
 
-FIRST_REGISTER = 256
-FIRST_PREDICATE = 8
-RZ = 255
-PT = 7
+FIRST_REGISTER = RZ + 1
+FIRST_PREDICATE = PT + 1
 
 
 @dataclass

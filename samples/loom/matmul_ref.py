@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from binalloc.emulator.arithmetic.exact import fma32
+from binalloc.emulator.arithmetic.float32_arrays import fma32
 
 
 def reference(inputs, launch):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from binalloc.emulator.arithmetic.exact import fma32, rsq32
+from binalloc.emulator.arithmetic.float32_arrays import fma32, rsq32
 
 F = np.float32
 PER_BLOCK = 512

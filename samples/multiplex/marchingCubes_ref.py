@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from binalloc.emulator.arithmetic.exact import fma32
+from binalloc.emulator.arithmetic.float32_arrays import fma32
 
 F = np.float32
 TABLES = runpy.run_path(str(Path(__file__).with_name("marchingCubes_tables.py")))

@@ -3,7 +3,7 @@ then halves added to halves."""
 
 import numpy as np
 
-from binalloc.emulator.arithmetic.exact import fma32
+from binalloc.emulator.arithmetic.float32_arrays import fma32
 
 F = np.float32
 PARTIAL = 1024

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from binalloc.emulator.arithmetic.exact import fma32
+from binalloc.emulator.arithmetic.float32_arrays import fma32
 
 WEIGHT = np.array([0.625, 0.046875, -0.01953125, 0.0078125, -0.0026041667], np.float32)
 RADIUS = 4

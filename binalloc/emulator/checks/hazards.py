@@ -18,31 +18,7 @@ from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    AS_MASK,
-    AS_PC,
-    AS_ROW,
-    AS_TIME,
-    ASIDE,
-    C_DEFS,
-    C_LATE,
-    C_LATENCY,
-    C_N_DEFS,
-    C_N_LATE,
-    C_N_USES,
-    C_USES,
-    C_VARIABLE,
-    C_WBAR,
-    HZ_FIX_MASK,
-    HZ_FIX_PC,
-    HZ_FIX_TIME,
-    HZ_READ,
-    HZ_READ_PC,
-    HZ_VAR,
-    HZ_VAR_MASK,
-    HZ_VAR_PC,
-    Fault,
-)
+from binalloc.emulator.state.layout import ASIDE, ASIDE_COLUMNS, FIRST_DEF, FIRST_USE, Aside, Column, Fault, Hazard
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 
 
@@ -54,8 +30,8 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
         keep = 0
         for i in range(s.var_count[w]):
             r = s.var_list[w, i]
-            left = hazard[row, r, HZ_VAR] & ~mask
-            hazard[row, r, HZ_VAR] = left
+            left = hazard[row, r, Hazard.VAR] & ~mask
+            hazard[row, r, Hazard.VAR] = left
             if left:
                 s.var_list[w, keep] = r
                 keep += 1
@@ -66,8 +42,8 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
         keep = 0
         for i in range(s.read_count[w]):
             r = s.read_list[w, i]
-            left = hazard[row, r, HZ_READ] & ~clear
-            hazard[row, r, HZ_READ] = left
+            left = hazard[row, r, Hazard.READ] & ~clear
+            hazard[row, r, Hazard.READ] = left
             if left:
                 s.read_list[w, keep] = r
                 keep += 1
@@ -79,31 +55,33 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
 def check_read(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int) -> None:
     """RAW on row `r` of lanes `mask`."""
     row = s.warp_base + w
-    if hazard[row, r, HZ_FIX_TIME] > s.vclock[w] and hazard[row, r, HZ_FIX_MASK] & mask:
-        set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - s.vclock[w], 0)
-    if hazard[row, r, HZ_VAR] != 0 and hazard[row, r, HZ_VAR_MASK] & mask:
-        set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, HZ_VAR_PC], 0, hazard[row, r, HZ_VAR])
+    if hazard[row, r, Hazard.FIX_TIME] > s.vclock[w] and hazard[row, r, Hazard.FIX_MASK] & mask:
+        set_fault(
+            g, s, Fault.RAW, w, pc, r, hazard[row, r, Hazard.FIX_PC], hazard[row, r, Hazard.FIX_TIME] - s.vclock[w], 0
+        )
+    if hazard[row, r, Hazard.VAR] != 0 and hazard[row, r, Hazard.VAR_MASK] & mask:
+        set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, Hazard.VAR_PC], 0, hazard[row, r, Hazard.VAR])
 
 
 @device
 def check_write(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int, done: int) -> None:
     """WAW and WAR on row `r` of lanes `mask` by a result that is there at virtual time `done`."""
     row = s.warp_base + w
-    if hazard[row, r, HZ_FIX_TIME] >= done and hazard[row, r, HZ_FIX_MASK] & mask:
-        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, HZ_FIX_PC], hazard[row, r, HZ_FIX_TIME] - done, 0)
-    if hazard[row, r, HZ_VAR] != 0 and hazard[row, r, HZ_VAR_MASK] & mask:
-        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, HZ_VAR_PC], 0, hazard[row, r, HZ_VAR])
-    if hazard[row, r, HZ_READ] != 0:
-        set_fault(g, s, Fault.WAR, w, pc, r, hazard[row, r, HZ_READ_PC], 0, 0)
+    if hazard[row, r, Hazard.FIX_TIME] >= done and hazard[row, r, Hazard.FIX_MASK] & mask:
+        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, Hazard.FIX_PC], hazard[row, r, Hazard.FIX_TIME] - done, 0)
+    if hazard[row, r, Hazard.VAR] != 0 and hazard[row, r, Hazard.VAR_MASK] & mask:
+        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, Hazard.VAR_PC], 0, hazard[row, r, Hazard.VAR])
+    if hazard[row, r, Hazard.READ] != 0:
+        set_fault(g, s, Fault.WAR, w, pc, r, hazard[row, r, Hazard.READ_PC], 0, 0)
 
 
 @device
 def check_aside(g: Gpu, s: Sm, w: int, pc: int, r: int, mask: int, least: int, fault: int) -> None:
     """A result set aside for lanes of `mask` on row `r` that is there at virtual time `least` or later is a fault."""
     for i in range(s.aside_count[w]):
-        if s.aside[w, i, AS_ROW] == r and s.aside[w, i, AS_MASK] & mask and s.aside[w, i, AS_TIME] >= least:
-            late = s.aside[w, i, AS_TIME] - (s.vclock[w] if fault == Fault.RAW else least)
-            set_fault(g, s, fault, w, pc, r, s.aside[w, i, AS_PC], late, 0)
+        if s.aside[w, i, Aside.ROW] == r and s.aside[w, i, Aside.MASK] & mask and s.aside[w, i, Aside.TIME] >= least:
+            late = s.aside[w, i, Aside.TIME] - (s.vclock[w] if fault == Fault.RAW else least)
+            set_fault(g, s, fault, w, pc, r, s.aside[w, i, Aside.PC], late, 0)
 
 
 @device
@@ -111,8 +89,8 @@ def drop_aside(s: Sm, w: int) -> None:
     """Forget what was set aside and is there."""
     keep = 0
     for i in range(s.aside_count[w]):
-        if s.aside[w, i, AS_TIME] > s.vclock[w] and s.aside[w, i, AS_MASK]:
-            for k in range(4):
+        if s.aside[w, i, Aside.TIME] > s.vclock[w] and s.aside[w, i, Aside.MASK]:
+            for k in range(ASIDE_COLUMNS):
                 s.aside[w, keep, k] = s.aside[w, i, k]
             keep += 1
     s.aside_count[w] = keep
@@ -124,18 +102,18 @@ def overwrite(s: Sm, hazard: Cube, w: int, r: int, mask: int) -> int:
     no room for it, which takes more such results at once than stall counts above zero allow."""
     row = s.warp_base + w
     for i in range(s.aside_count[w]):
-        if s.aside[w, i, AS_ROW] == r:
-            s.aside[w, i, AS_MASK] &= ~mask
-    others = hazard[row, r, HZ_FIX_MASK] & ~mask
+        if s.aside[w, i, Aside.ROW] == r:
+            s.aside[w, i, Aside.MASK] &= ~mask
+    others = hazard[row, r, Hazard.FIX_MASK] & ~mask
     if others == 0:
         return 0
     i = s.aside_count[w]
     if i == ASIDE:
         return 1
-    s.aside[w, i, AS_ROW] = r
-    s.aside[w, i, AS_TIME] = hazard[row, r, HZ_FIX_TIME]
-    s.aside[w, i, AS_MASK] = others
-    s.aside[w, i, AS_PC] = hazard[row, r, HZ_FIX_PC]
+    s.aside[w, i, Aside.ROW] = r
+    s.aside[w, i, Aside.TIME] = hazard[row, r, Hazard.FIX_TIME]
+    s.aside[w, i, Aside.MASK] = others
+    s.aside[w, i, Aside.PC] = hazard[row, r, Hazard.FIX_PC]
     s.aside_count[w] = i + 1
     return 0
 
@@ -144,18 +122,18 @@ def overwrite(s: Sm, hazard: Cube, w: int, r: int, mask: int) -> int:
 def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int) -> None:
     """The results of the variable-latency instruction at `pc` are in flight behind its write scoreboard."""
     row = s.warp_base + w
-    bit = 1 << program[pc, C_WBAR]
-    for i in range(program[pc, C_N_DEFS]):
-        r = program[pc, C_DEFS + i]
-        old = hazard[row, r, HZ_VAR]
+    bit = 1 << program[pc, Column.WBAR]
+    for i in range(program[pc, Column.N_DEFS]):
+        r = program[pc, FIRST_DEF + i]
+        old = hazard[row, r, Hazard.VAR]
         if old == 0:
             s.var_list[w, s.var_count[w]] = r
             s.var_count[w] += 1
-            hazard[row, r, HZ_VAR_MASK] = mask
+            hazard[row, r, Hazard.VAR_MASK] = mask
         else:
-            hazard[row, r, HZ_VAR_MASK] |= mask
-        hazard[row, r, HZ_VAR] = old | bit
-        hazard[row, r, HZ_VAR_PC] = pc
+            hazard[row, r, Hazard.VAR_MASK] |= mask
+        hazard[row, r, Hazard.VAR] = old | bit
+        hazard[row, r, Hazard.VAR_PC] = pc
     s.var_any[w] |= bit
 
 
@@ -163,14 +141,14 @@ def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int
 def mark_late(s: Sm, program: Grid, hazard: Cube, w: int, pc: int) -> None:
     """The sources of the instruction at `pc`, its guard apart, are read after its issue."""
     row = s.warp_base + w
-    pair = program[pc, C_LATE]  # bit of (rbar, wbar)
-    for i in range(program[pc, C_N_LATE]):
-        r = program[pc, C_USES + i]
-        if hazard[row, r, HZ_READ] == 0:
+    pair = program[pc, Column.LATE]  # bit of (rbar, wbar)
+    for i in range(program[pc, Column.N_LATE]):
+        r = program[pc, FIRST_USE + i]
+        if hazard[row, r, Hazard.READ] == 0:
             s.read_list[w, s.read_count[w]] = r
             s.read_count[w] += 1
-        hazard[row, r, HZ_READ] |= pair
-        hazard[row, r, HZ_READ_PC] = pc
+        hazard[row, r, Hazard.READ] |= pair
+        hazard[row, r, Hazard.READ_PC] = pc
     s.read_any[w] |= pair
 
 
@@ -184,37 +162,41 @@ def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, 
     now = s.vclock[w]
     if s.aside_count[w]:
         drop_aside(s, w)
-    for i in range(program[pc, C_N_USES]):
-        r = program[pc, C_USES + i]
+    for i in range(program[pc, Column.N_USES]):
+        r = program[pc, FIRST_USE + i]
         if s.aside_count[w]:
             check_aside(g, s, w, pc, r, active, now + 1, Fault.RAW)
-        if hazard[row, r, HZ_FIX_TIME] > now or hazard[row, r, HZ_VAR] != 0:
+        if hazard[row, r, Hazard.FIX_TIME] > now or hazard[row, r, Hazard.VAR] != 0:
             check_read(g, s, hazard, w, pc, r, active)
     if mask == 0:
         return
-    defs = program[pc, C_N_DEFS]
-    done = now + program[pc, C_LATENCY]
+    defs = program[pc, Column.N_DEFS]
+    done = now + program[pc, Column.LATENCY]
     for i in range(defs):
-        r = program[pc, C_DEFS + i]
+        r = program[pc, FIRST_DEF + i]
         if s.aside_count[w]:
             check_aside(g, s, w, pc, r, mask, done, Fault.WAW)
-        if hazard[row, r, HZ_FIX_TIME] >= done or hazard[row, r, HZ_VAR] != 0 or hazard[row, r, HZ_READ] != 0:
+        if (
+            hazard[row, r, Hazard.FIX_TIME] >= done
+            or hazard[row, r, Hazard.VAR] != 0
+            or hazard[row, r, Hazard.READ] != 0
+        ):
             check_write(g, s, hazard, w, pc, r, mask, done)
-    if program[pc, C_VARIABLE]:
+    if program[pc, Column.VARIABLE]:
         if defs:
             mark_variable(s, program, hazard, w, pc, mask)
-        if program[pc, C_LATE] != 0:
+        if program[pc, Column.LATE] != 0:
             mark_late(s, program, hazard, w, pc)
         return
     for i in range(defs):
-        r = program[pc, C_DEFS + i]
-        if hazard[row, r, HZ_FIX_TIME] > now and overwrite(s, hazard, w, r, mask):
-            hazard[row, r, HZ_FIX_MASK] |= mask
-            hazard[row, r, HZ_FIX_TIME] = max(hazard[row, r, HZ_FIX_TIME], done)
+        r = program[pc, FIRST_DEF + i]
+        if hazard[row, r, Hazard.FIX_TIME] > now and overwrite(s, hazard, w, r, mask):
+            hazard[row, r, Hazard.FIX_MASK] |= mask
+            hazard[row, r, Hazard.FIX_TIME] = max(hazard[row, r, Hazard.FIX_TIME], done)
         else:
-            hazard[row, r, HZ_FIX_MASK] = mask
-            hazard[row, r, HZ_FIX_TIME] = done
-        hazard[row, r, HZ_FIX_PC] = pc
+            hazard[row, r, Hazard.FIX_MASK] = mask
+            hazard[row, r, Hazard.FIX_TIME] = done
+        hazard[row, r, Hazard.FIX_PC] = pc
 
 
 @device
@@ -222,9 +204,9 @@ def forget(s: Sm, hazard: Cube, w: int) -> None:
     """Nothing is in flight: a new block's warp takes the slot."""
     row = s.warp_base + w
     for r in range(hazard.shape[1]):
-        hazard[row, r, HZ_FIX_TIME] = 0
-        hazard[row, r, HZ_VAR] = 0
-        hazard[row, r, HZ_READ] = 0
+        hazard[row, r, Hazard.FIX_TIME] = 0
+        hazard[row, r, Hazard.VAR] = 0
+        hazard[row, r, Hazard.READ] = 0
     s.var_count[w] = 0
     s.var_any[w] = 0
     s.read_count[w] = 0

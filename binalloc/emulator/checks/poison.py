@@ -9,48 +9,37 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    C_A_REG,
-    C_A_UNITS,
-    C_ACCESS,
-    C_B_REG,
-    C_CONTROL,
-    C_DATA,
-    C_DEFS,
-    C_GROUP,
-    C_GUARD,
-    C_N_DEFS,
-    C_N_LATE,
-    C_PS0_XOR,
-    C_RD,
-    C_SIZE,
-    C_SPACE,
-    C_TAINT,
-    C_USES,
-    CT_CALL_IND,
-    CT_NONE,
-    F_PS0,
-    F_SHFL,
+    FIRST_DEF,
+    FIRST_USE,
     FULL,
-    G_MEM,
     LOCAL_WINDOW,
+    NO_CONTROL,
     PRED_ROW,
     PT,
     RZ,
     SHARED_WINDOW,
-    TAINT_ALL,
-    TAINT_CHOICE,
-    TAINT_LANE,
     WINDOW_SIZE,
     Access,
+    Column,
+    ExecGroup,
     Fault,
     Space,
+    Taint,
 )
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
-_GUARD, _ADDRESS, _DATA, _TARGET = range(4)
+
+class Sink(Codes):
+    """Where poison is a fault."""
+
+    GUARD: int
+    ADDRESS: int
+    DATA: int
+    TARGET: int
 
 
 @device
@@ -78,31 +67,31 @@ def poison_fault(g: Gpu, s: Sm, w: int, pc: int, lanes: int, what: int) -> None:
 @device
 def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, mask: int) -> None:
     """Faults that need no address; leaves the sources' and the guard's poison in `s.taint`, `s.taint_guard`."""
-    guard = s.poison[w, PRED_ROW + program[pc, C_GUARD]] & active
+    guard = s.poison[w, PRED_ROW + program[pc, Column.GUARD]] & active
     taint = 0
-    for i in range(program[pc, C_N_LATE]):
-        taint |= s.poison[w, program[pc, C_USES + i]]
+    for i in range(program[pc, Column.N_LATE]):
+        taint |= s.poison[w, program[pc, FIRST_USE + i]]
     s.taint = taint
     s.taint_guard = guard
-    if program[pc, C_CONTROL] != CT_NONE:
-        poison_fault(g, s, w, pc, guard, _GUARD)
-        if program[pc, C_CONTROL] == CT_CALL_IND:
-            poison_fault(g, s, w, pc, taint & mask, _TARGET)
-    if program[pc, C_GROUP] == G_MEM:
-        base = s.poison[w, program[pc, C_A_REG]]
-        if program[pc, C_A_UNITS] == 2 and program[pc, C_A_REG] != RZ:
-            base |= s.poison[w, program[pc, C_A_REG] + 1]
-        poison_fault(g, s, w, pc, base & mask, _ADDRESS)
-        if program[pc, C_ACCESS] != Access.LOAD:
-            poison_fault(g, s, w, pc, guard, _GUARD)
-            if program[pc, C_SPACE] == Space.GLOBAL:
-                poison_fault(g, s, w, pc, taint & mask, _DATA)
+    if program[pc, Column.CONTROL] != NO_CONTROL:
+        poison_fault(g, s, w, pc, guard, Sink.GUARD)
+        if program[pc, Column.TAINT] == Taint.TARGET:
+            poison_fault(g, s, w, pc, taint & mask, Sink.TARGET)
+    if program[pc, Column.GROUP] == ExecGroup.MEM:
+        base = s.poison[w, program[pc, Column.A_REG]]
+        if program[pc, Column.A_UNITS] == 2 and program[pc, Column.A_REG] != RZ:
+            base |= s.poison[w, program[pc, Column.A_REG] + 1]
+        poison_fault(g, s, w, pc, base & mask, Sink.ADDRESS)
+        if program[pc, Column.ACCESS] != Access.LOAD:
+            poison_fault(g, s, w, pc, guard, Sink.GUARD)
+            if program[pc, Column.SPACE] == Space.GLOBAL:
+                poison_fault(g, s, w, pc, taint & mask, Sink.DATA)
 
 
 @device
 def memory_word(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int) -> int:
     """1 if word k of lane t's access in shared or local memory is poisoned."""
-    space = program[pc, C_SPACE]
+    space = program[pc, Column.SPACE]
     address = s.addr[t]
     if space == Space.GENERIC:
         if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
@@ -122,7 +111,7 @@ def poison_store(
     g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int, value: int
 ) -> None:
     """Word k of lane t's store gets poison `value`; poison for global memory behind a generic address is a fault."""
-    space = program[pc, C_SPACE]
+    space = program[pc, Column.SPACE]
     address = s.addr[t]
     if space == Space.GENERIC:
         space = Space.GLOBAL
@@ -136,7 +125,7 @@ def poison_store(
         old = shadow_local[s.warp_base + w, (address >> 2) + k]
         shadow_local[s.warp_base + w, (address >> 2) + k] = (old & ~(1 << t)) | (value << t)
     elif value:
-        poison_fault(g, s, w, pc, 1 << t, _DATA)
+        poison_fault(g, s, w, pc, 1 << t, Sink.DATA)
 
 
 @device
@@ -149,13 +138,17 @@ def set_poison(s: Sm, w: int, row: int, bits: int, mask: int) -> None:
 @device
 def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
     """A memory instruction that has executed: poison moves between registers and shared or local words."""
-    access = program[pc, C_ACCESS]
-    rd = program[pc, C_RD]
-    data = program[pc, C_DATA]
-    for k in range(max(program[pc, C_SIZE] >> 2, 1)):
+    access = program[pc, Column.ACCESS]
+    rd = program[pc, Column.RD]
+    data = program[pc, Column.DATA]
+    for k in range(max(program[pc, Column.SIZE] >> 2, 1)):
         loaded = 0
         for t in range(g.lanes):
-            if (mask >> t) & 1 and program[pc, C_SPACE] != Space.GLOBAL and program[pc, C_SPACE] != Space.CONST:
+            if (
+                (mask >> t) & 1
+                and program[pc, Column.SPACE] != Space.GLOBAL
+                and program[pc, Column.SPACE] != Space.CONST
+            ):
                 if access != Access.STORE:
                     loaded |= memory_word(g, s, program, shadow, shadow_local, w, pc, t, k) << t
                 if access != Access.LOAD:
@@ -170,28 +163,30 @@ def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid
 @device
 def poison_after(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
     """The instruction at `pc` has executed in lanes `mask`: poison of what it wrote."""
-    if program[pc, C_GROUP] == G_MEM:
+    if program[pc, Column.GROUP] == ExecGroup.MEM:
         poison_memory(g, s, program, shadow, shadow_local, w, pc, mask)
         return
     taint = s.taint
     choice = 0
-    kind = program[pc, C_TAINT]
-    if kind == TAINT_CHOICE:
-        p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
-        b = s.poison[w, program[pc, C_B_REG]] if program[pc, C_B_REG] >= 0 else 0
-        taint = s.poison[w, PRED_ROW + program[pc, F_PS0]] | (s.poison[w, program[pc, C_A_REG]] & p) | (b & ~p)
-    elif kind == TAINT_LANE:
+    kind = program[pc, Column.TAINT]
+    if kind == Taint.CHOICE:
+        p = s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]
+        b = s.poison[w, program[pc, Column.B_REG]] if program[pc, Column.B_REG] >= 0 else 0
+        taint = (
+            s.poison[w, PRED_ROW + program[pc, Column.PS0]] | (s.poison[w, program[pc, Column.A_REG]] & p) | (b & ~p)
+        )
+    elif kind == Taint.LANE:
         # which lane is read, and whether it is in range; a lane that is not active gives zero
-        for i in range(1 if program[pc, C_A_REG] != RZ else 0, program[pc, C_N_LATE]):
-            choice |= s.poison[w, program[pc, C_USES + i]]
-        source_poison = s.poison[w, program[pc, C_A_REG]] & mask
+        for i in range(1 if program[pc, Column.A_REG] != RZ else 0, program[pc, Column.N_LATE]):
+            choice |= s.poison[w, program[pc, FIRST_USE + i]]
+        source_poison = s.poison[w, program[pc, Column.A_REG]] & mask
         taint = choice
         for t in range(g.lanes):
             if (mask >> t) & 1:
-                source, _ = shfl_source(program[pc, F_SHFL], t, s.b[t], s.c[t])
+                source, _ = shfl_source(program[pc, Column.SHFL], t, s.b[t], s.c[t])
                 taint |= ((source_poison >> source) & 1) << t
-    elif kind == TAINT_ALL and taint & mask:
+    elif kind == Taint.ALL and taint & mask:
         taint = FULL
-    for i in range(program[pc, C_N_DEFS]):
-        row = program[pc, C_DEFS + i]
-        set_poison(s, w, row, choice if kind == TAINT_LANE and row >= PRED_ROW else taint, mask)
+    for i in range(program[pc, Column.N_DEFS]):
+        row = program[pc, FIRST_DEF + i]
+        set_poison(s, w, row, choice if kind == Taint.LANE and row >= PRED_ROW else taint, mask)

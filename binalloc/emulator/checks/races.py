@@ -9,25 +9,32 @@ are private."""
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_ACCESS,
-    C_DATA,
-    C_SIZE,
-    C_SPACE,
-    C_SPILL,
-    RZ,
-    SHARED_WINDOW,
-    WINDOW_SIZE,
-    Access,
-    Fault,
-    Space,
-)
+from binalloc.emulator.state.layout import MAX_BLOCK_WARPS, RZ, SHARED_WINDOW, WINDOW_SIZE, Access, Column, Fault, Space
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
-MAX_BLOCK_WARPS = 32
-_WRITER, _CLOCK, _WRITE_PC, _READ_PC, _ATOMIC = range(5)
+
+class History(Codes):
+    """Columns of a place's history; the clocks of the warps that have read it follow, from `_READS` on."""
+
+    WRITER: int
+    CLOCK: int
+    WRITE_PC: int
+    READ_PC: int
+    ATOMIC: int
+
+
+class Before(Codes):
+    """What the other access was: of another warp, which no barrier orders, or of another lane."""
+
+    WRITTEN: int
+    READ: int
+    LANE: int
+
+
 _READS = 8
+HISTORY_COLUMNS = _READS + MAX_BLOCK_WARPS
 
 
 @device
@@ -70,28 +77,28 @@ def race_reset(s: Sm, slot: int, b: int) -> None:
 def race_word(g: Gpu, s: Sm, cell: Words, w: int, pc: int, t: int, address: int, access: int) -> None:
     """Lane t of warp slot w accesses the place whose history is `cell`."""
     me = s.in_block[w]
-    writer = cell[_WRITER] - 1
-    late = writer >= 0 and writer != me and s.clock[w, writer] < cell[_CLOCK]
-    if late and not (access == Access.ATOMIC and cell[_ATOMIC] == 1):
-        set_fault(g, s, Fault.RACE, w, pc, t, address, cell[_WRITE_PC], 0)
+    writer = cell[History.WRITER] - 1
+    late = writer >= 0 and writer != me and s.clock[w, writer] < cell[History.CLOCK]
+    if late and not (access == Access.ATOMIC and cell[History.ATOMIC] == 1):
+        set_fault(g, s, Fault.RACE, w, pc, t, address, cell[History.WRITE_PC], Before.WRITTEN)
     if access == Access.LOAD:
         cell[_READS + me] = s.clock[w, me]
-        cell[_READ_PC] = pc
+        cell[History.READ_PC] = pc
         return
     for k in range(g.warps_per_block):
         if k != me and cell[_READS + k] > s.clock[w, k]:
-            set_fault(g, s, Fault.RACE, w, pc, t, address, cell[_READ_PC], 1)
-    cell[_WRITER] = me + 1
-    cell[_CLOCK] = s.clock[w, me]
-    cell[_WRITE_PC] = pc
-    cell[_ATOMIC] = 1 if access == Access.ATOMIC else 0
+            set_fault(g, s, Fault.RACE, w, pc, t, address, cell[History.READ_PC], Before.READ)
+    cell[History.WRITER] = me + 1
+    cell[History.CLOCK] = s.clock[w, me]
+    cell[History.WRITE_PC] = pc
+    cell[History.ATOMIC] = 1 if access == Access.ATOMIC else 0
 
 
 @device
 def race_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """Two lanes of one store with one address and different data."""
-    rb = program[pc, C_DATA]
-    size = program[pc, C_SIZE]
+    rb = program[pc, Column.DATA]
+    size = program[pc, Column.SIZE]
     row = s.warp_base + w
     field = (1 << (8 * min(size, 4))) - 1
     for k in range(max(size >> 2, 1)):
@@ -101,17 +108,17 @@ def race_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: 
                 for u in range(t):
                     other = (int(regs[row, reg, u]) ^ int(regs[row, reg, t])) & field
                     if (mask >> u) & 1 and s.addr[u] == s.addr[t] and other:
-                        set_fault(g, s, Fault.RACE, w, pc, t, s.addr[t], pc, 2)
+                        set_fault(g, s, Fault.RACE, w, pc, t, s.addr[t], pc, Before.LANE)
                         return
 
 
 @device
 def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, pc: int, mask: int) -> None:
     """A memory instruction that has executed in lanes `mask`."""
-    space = program[pc, C_SPACE]
-    if program[pc, C_SPILL] or (space != Space.SHARED and space != Space.GENERIC):
+    space = program[pc, Column.SPACE]
+    if program[pc, Column.SPILL] or (space != Space.SHARED and space != Space.GENERIC):
         return
-    access = program[pc, C_ACCESS]
+    access = program[pc, Column.ACCESS]
     lanes = 0
     for t in range(g.lanes):
         address = s.addr[t]
@@ -122,7 +129,7 @@ def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, p
         if (mask >> t) & inside:
             lanes |= 1 << t
             first = address >> g.race_shift
-            last = (address + program[pc, C_SIZE] - 1) >> g.race_shift
+            last = (address + program[pc, Column.SIZE] - 1) >> g.race_shift
             for i in range(first, last + 1):
                 race_word(g, s, races[s.block_base + s.block_of[w], i], w, pc, t, address, access)
     if access == Access.STORE:

@@ -5,30 +5,20 @@ reconvergence PC: its lanes wait in an entry below whose PC is that point. A div
 into the one that waits at the reconvergence point, and pushes one entry per side. If the running entry itself would
 only wait where the entry below waits already (a loop's next round), it is dropped instead, so loops have bounded depth.
 A call pushes a CALL entry, which never reconverges but empties as its lanes return.
+
+The functions that `sm.control` names, one for a kind of control, take the lanes that execute as `mask`, which may be
+empty, and leave the warp's PC behind the instruction.
 """
 
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.operands import stage
+from binalloc.emulator.execute.warp import warpsync
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_RECONV,
-    C_TARGET,
-    C_VALID,
-    ENTRY_CALL,
-    ENTRY_PLAIN,
-    F_DIVERGES,
-    FUNCTION,
-    REWRITTEN,
-    ST_KIND,
-    ST_MASK,
-    ST_PC,
-    ST_RPC,
-    STACK_DEPTH,
-    Fault,
-    Stat,
-)
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.layout import STACK_DEPTH, CodeWord, Column, Entry, EntryKind, Fault
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
@@ -37,8 +27,8 @@ def settle(s: Sm, w: int) -> None:
     """Pop entries that are empty or have reached their reconvergence point."""
     sp = s.sp[w]
     while sp >= 0 and (
-        s.stack[w, sp, ST_MASK] == 0
-        or (s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_PC] == s.stack[w, sp, ST_RPC])
+        s.stack[w, sp, Entry.MASK] == 0
+        or (s.stack[w, sp, Entry.KIND] == EntryKind.PLAIN and s.stack[w, sp, Entry.PC] == s.stack[w, sp, Entry.RPC])
     ):
         sp -= 1
     s.sp[w] = sp
@@ -52,67 +42,76 @@ def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None
         set_fault(g, s, Fault.STACK, w, s.at[w], -1, STACK_DEPTH, 0, 0)
         return
     s.sp[w] = sp
-    s.stack[w, sp, ST_KIND] = kind
-    s.stack[w, sp, ST_PC] = pc
-    s.stack[w, sp, ST_RPC] = rpc
-    s.stack[w, sp, ST_MASK] = mask
+    s.stack[w, sp, Entry.KIND] = kind
+    s.stack[w, sp, Entry.PC] = pc
+    s.stack[w, sp, Entry.RPC] = rpc
+    s.stack[w, sp, Entry.MASK] = mask
 
 
 @device
-def branch(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, taken: int) -> None:
-    """BRA at `pc`: lanes `taken` of `active` jump. Where the code lies makes no difference: a branch to the next word
+def advance(s: Sm, w: int, pc: int) -> None:
+    """Behind an instruction without control flow."""
+    s.stack[w, s.sp[w], Entry.PC] = pc + 1
+    settle(s, w)
+
+
+@device
+def branch(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """BRA: its lanes jump, the others go on. Where the code lies makes no difference: a branch to the next word
     diverges like any other."""
     s.stat[Stat.BRANCHES] += 1
     sp = s.sp[w]
-    target = program[pc, C_TARGET]
-    if taken == active:
-        s.stack[w, sp, ST_PC] = target
+    active = s.stack[w, sp, Entry.MASK]
+    target = program[pc, Column.TARGET]
+    if mask == active:
+        s.stack[w, sp, Entry.PC] = target
         settle(s, w)
         return
-    if taken == 0:
-        s.stack[w, sp, ST_PC] = pc + 1
+    if mask == 0:
+        s.stack[w, sp, Entry.PC] = pc + 1
         settle(s, w)
         return
     s.stat[Stat.DIVERGENT_BRANCHES] += 1
-    if program[pc, F_DIVERGES] == 0:
-        set_fault(g, s, Fault.NO_RECONV, w, pc, -1, taken, active, 0)
+    if program[pc, Column.DIVERGES] == 0:
+        set_fault(g, s, Fault.NO_RECONV, w, pc, -1, mask, active, 0)
         return
-    join = program[pc, C_RECONV]
-    if sp > 0 and s.stack[w, sp, ST_KIND] == ENTRY_PLAIN and s.stack[w, sp, ST_RPC] == join:
+    join = program[pc, Column.RECONV]
+    if sp > 0 and s.stack[w, sp, Entry.KIND] == EntryKind.PLAIN and s.stack[w, sp, Entry.RPC] == join:
         s.sp[w] = sp - 1
     else:
-        s.stack[w, sp, ST_PC] = join
+        s.stack[w, sp, Entry.PC] = join
     if target != join:
-        push(g, s, w, ENTRY_PLAIN, target, join, taken)
+        push(g, s, w, EntryKind.PLAIN, target, join, mask)
     if pc + 1 != join:
-        push(g, s, w, ENTRY_PLAIN, pc + 1, join, active & ~taken)
+        push(g, s, w, EntryKind.PLAIN, pc + 1, join, active & ~mask)
     settle(s, w)
 
 
 @device
 def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int, most: int) -> None:
     """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, not trusted to be one. most:
-    REWRITTEN if that may be a rewritten one, else FUNCTION."""
-    if target < 0 or target >= g.code_words or not FUNCTION <= program[target, C_VALID] <= most:
+    CodeWord.REWRITTEN if that may be a rewritten one, else CodeWord.FUNCTION."""
+    if target < 0 or target >= g.code_words or not CodeWord.FUNCTION <= program[target, Column.VALID] <= most:
         set_fault(g, s, Fault.CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
         return
-    push(g, s, w, ENTRY_CALL, target, -1, mask)
+    push(g, s, w, EntryKind.CALL, target, -1, mask)
 
 
 @device
-def call(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """CALL: lanes `mask` enter its target; the others wait behind the call until it has returned."""
-    s.stack[w, s.sp[w], ST_PC] = pc + 1
+def call(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """CALL: its lanes enter the target; the others wait behind the call until it has returned."""
+    s.stack[w, s.sp[w], Entry.PC] = pc + 1
     if mask != 0:
-        enter(g, s, program, w, pc, program[pc, C_TARGET], mask, REWRITTEN)
+        enter(g, s, program, w, pc, program[pc, Column.TARGET], mask, CodeWord.REWRITTEN)
     settle(s, w)
 
 
 @device
-def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
+def call_indirect(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
     the function of the lowest lane runs first."""
-    s.stack[w, s.sp[w], ST_PC] = pc + 1
+    stage(g, s, program, regs, w, pc)
+    s.stack[w, s.sp[w], Entry.PC] = pc + 1
     for k in range(g.lanes):
         lane = g.lanes - 1 - k
         same = 0
@@ -120,22 +119,22 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> N
             if (mask >> t) & 1 and s.a[t] == s.a[lane]:
                 same |= 1 << t
         if (mask >> lane) & 1 and lowest_bit(same) == lane:
-            enter(g, s, program, w, pc, s.a[lane], same, FUNCTION)
+            enter(g, s, program, w, pc, s.a[lane], same, CodeWord.FUNCTION)
     settle(s, w)
 
 
 @device
-def leave(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
-    """RET: lanes `mask` leave every entry from the top down to the innermost CALL entry."""
+def leave(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """RET: its lanes leave every entry from the top down to the innermost CALL entry."""
     sp = s.sp[w]
-    s.stack[w, sp, ST_PC] = pc + 1
+    s.stack[w, sp, Entry.PC] = pc + 1
     if mask == 0:
         settle(s, w)
         return
     i = sp
     while i >= 0:
-        s.stack[w, i, ST_MASK] &= ~mask
-        if s.stack[w, i, ST_KIND] == ENTRY_CALL:
+        s.stack[w, i, Entry.MASK] &= ~mask
+        if s.stack[w, i, Entry.KIND] == EntryKind.CALL:
             break
         i -= 1
     if i < 0:
@@ -145,12 +144,26 @@ def leave(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
 
 
 @device
-def finish(s: Sm, w: int, pc: int, mask: int) -> None:
-    """EXIT: lanes `mask` leave every entry; the warp has ended when the stack is empty."""
+def finish(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """EXIT: its lanes leave every entry; the warp has ended when the stack is empty."""
     sp = s.sp[w]
-    s.stack[w, sp, ST_PC] = pc + 1
+    s.stack[w, sp, Entry.PC] = pc + 1
     if mask != 0:
         for i in range(sp + 1):
-            s.stack[w, i, ST_MASK] &= ~mask
+            s.stack[w, i, Entry.MASK] &= ~mask
         s.live[w] &= ~mask
     settle(s, w)
+
+
+@device
+def converge(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """WARPSYNC."""
+    advance(s, w, pc)
+    stage(g, s, program, regs, w, pc)
+    warpsync(g, s, w, pc, mask)
+
+
+@device
+def fence(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """MEMBAR: memory is in order anyway."""
+    advance(s, w, pc)

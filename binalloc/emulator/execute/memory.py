@@ -10,29 +10,20 @@ from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_back
 from binalloc.emulator.memory.coalescing import global_time, local_time, shared_time
+from binalloc.emulator.state.counters import S_BYTES_FROM_COUNT, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    C_ACCESS,
-    C_DATA,
-    C_OFFSET,
-    C_RD,
-    C_SIGNED,
-    C_SIZE,
-    C_SPACE,
-    C_SPILL,
-    F_AOP,
-    F_ATYP,
-    F_CBANK,
     FULL,
     LOCAL_WINDOW,
     RZ,
-    S_BYTES_FROM_COUNT,
     SHARED_WINDOW,
+    SLOT_ROW,
     WINDOW_SIZE,
+    WORD,
     Access,
+    Column,
     Fault,
     Space,
-    Stat,
 )
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 from binalloc.emulator.state.scan import count_bits, lowest_bit
@@ -41,8 +32,8 @@ from binalloc.emulator.state.scan import count_bits, lowest_bit
 @device
 def addresses(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
     """`s.addr` from the staged base: 64-bit signed for global and generic, 32-bit wrapping for the rest."""
-    offset = program[pc, C_OFFSET]
-    space = program[pc, C_SPACE]
+    offset = program[pc, Column.OFFSET]
+    space = program[pc, Column.SPACE]
     if space == Space.GLOBAL or space == Space.GENERIC:
         for t in range(g.lanes):
             s.addr[t] = ((((s.ah[t] ^ 0x80000000) - 0x80000000) << 32) | s.a[t]) + offset
@@ -128,7 +119,7 @@ def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: i
     lane = within(g, s, mask, low, low + g.slot_bytes, size)
     if lane < 0:
         for t in range(g.lanes):
-            if (mask >> t) & 1 and ((s.addr[t] - low) & 127 != 4 * t or size != 4):
+            if (mask >> t) & 1 and ((s.addr[t] - low) & (SLOT_ROW - 1) != WORD * t or size != WORD):
                 lane = t
                 break
     if lane >= 0:
@@ -165,13 +156,13 @@ def narrow(word: int, address: int, size: int, signed: int) -> int:
 @device
 def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
     """Load from a flat memory at the byte offsets `s.addr` into rd and following registers."""
-    rd = program[pc, C_RD]
-    size = program[pc, C_SIZE]
+    rd = program[pc, Column.RD]
+    size = program[pc, Column.SIZE]
     row = s.warp_base + w
     if rd == RZ:
         return
     if size < 4:
-        signed = program[pc, C_SIGNED]
+        signed = program[pc, Column.SIGNED]
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 regs[row, rd, t] = narrow(int(memory[s.addr[t] >> 2]) + 0, s.addr[t], size, signed)
@@ -185,8 +176,8 @@ def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, p
 @device
 def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
     """Store to a flat memory at the byte offsets `s.addr` from the data registers."""
-    rb = program[pc, C_DATA]
-    size = program[pc, C_SIZE]
+    rb = program[pc, Column.DATA]
+    size = program[pc, Column.SIZE]
     row = s.warp_base + w
     if size < 4:
         for t in range(g.lanes):
@@ -206,13 +197,13 @@ def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, 
 @device
 def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int) -> None:
     """Atomic operation at the byte offsets `s.addr`, lane after lane; old values into `d`, `dh`."""
-    aop, atyp = program[pc, F_AOP], program[pc, F_ATYP]
+    aop, atyp = program[pc, Column.AOP], program[pc, Column.ATYP]
     for t in range(g.lanes):
         if (mask >> t) & 1:
             i = s.addr[t] >> 2
             old = int(memory[i]) + 0
             s.d[t] = old
-            if program[pc, C_SIZE] == 4:
+            if program[pc, Column.SIZE] == 4:
                 memory[i] = atomic32(aop, atyp, old, s.b[t], s.c[t])
             else:
                 high = int(memory[i + 1]) + 0
@@ -223,7 +214,7 @@ def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int)
 @device
 def flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
     """The access of the instruction at `pc` to a flat memory."""
-    access = program[pc, C_ACCESS]
+    access = program[pc, Column.ACCESS]
     if access == Access.LOAD:
         load_flat(g, s, program, regs, memory, w, pc, mask)
     elif access == Access.STORE:
@@ -236,9 +227,9 @@ def flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: in
 def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
     """Load or store in local memory, which is kept word by word across the lanes."""
     row = s.warp_base + w
-    size = program[pc, C_SIZE]
-    load = program[pc, C_ACCESS] == Access.LOAD
-    reg = program[pc, C_RD] if load else program[pc, C_DATA]
+    size = program[pc, Column.SIZE]
+    load = program[pc, Column.ACCESS] == Access.LOAD
+    reg = program[pc, Column.RD] if load else program[pc, Column.DATA]
     if load and reg == RZ:
         return
     for k in range(max(size >> 2, 1)):
@@ -249,7 +240,7 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
                 if load:
                     word = int(local[row, i, t]) + 0
                     if size < 4:
-                        word = narrow(word, s.addr[t], size, program[pc, C_SIGNED])
+                        word = narrow(word, s.addr[t], size, program[pc, Column.SIGNED])
                     regs[row, r, t] = word
                 else:
                     value = int(regs[row, r, t]) + 0
@@ -263,11 +254,11 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
 @device
 def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in global memory."""
-    access = program[pc, C_ACCESS]
-    global_bounds(g, s, w, pc, mask, program[pc, C_SIZE])
+    access = program[pc, Column.ACCESS]
+    global_bounds(g, s, w, pc, mask, program[pc, Column.SIZE])
     if g.fault:
         return
-    count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, program[pc, C_SIZE])
+    count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, program[pc, Column.SIZE])
     global_time(g, s, mask, access)
     for t in range(g.lanes):
         s.addr[t] -= g.global_base
@@ -277,9 +268,9 @@ def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, 
 @device
 def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in the block's shared memory."""
-    access = program[pc, C_ACCESS]
-    size = program[pc, C_SIZE]
-    spill = program[pc, C_SPILL]
+    access = program[pc, Column.ACCESS]
+    size = program[pc, Column.SIZE]
+    spill = program[pc, Column.SPILL]
     shared_bounds(g, s, w, pc, mask, size, spill)
     if g.fault:
         return
@@ -291,9 +282,9 @@ def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc
 @device
 def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in their local memory."""
-    access = program[pc, C_ACCESS]
-    size = program[pc, C_SIZE]
-    spill = program[pc, C_SPILL]
+    access = program[pc, Column.ACCESS]
+    size = program[pc, Column.SIZE]
+    spill = program[pc, Column.SPILL]
     if access == Access.ATOMIC:
         set_fault(g, s, Fault.LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
         return
@@ -308,8 +299,8 @@ def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: 
 @device
 def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc: int, mask: int) -> None:
     """LDC: the constant cache serves one word a pass."""
-    bank = program[pc, F_CBANK]
-    size = program[pc, C_SIZE]
+    bank = program[pc, Column.CBANK]
+    size = program[pc, Column.SIZE]
     lane = within(g, s, mask, 0, g.const_size[bank], size)
     if lane >= 0:
         set_fault(g, s, Fault.CONST, w, pc, lane, s.addr[lane], size, bank)
@@ -369,16 +360,18 @@ def exec_mem(
     g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,
 ) -> None:  # fmt: skip
-    """Any memory instruction by the lanes of `mask` (not empty); operands are staged."""
-    access = program[pc, C_ACCESS]
-    space = program[pc, C_SPACE]
-    if access == Access.ATOMIC and not atomic_legal(program[pc, F_AOP], program[pc, F_ATYP]):
-        set_fault(g, s, Fault.ATOMIC, w, pc, -1, program[pc, F_AOP], program[pc, F_ATYP], 0)
+    """Any memory instruction by the lanes of `mask` (not empty); operands are staged. Space and access of an opcode are
+    said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a member and a case here.
+    """
+    access = program[pc, Column.ACCESS]
+    space = program[pc, Column.SPACE]
+    if access == Access.ATOMIC and not atomic_legal(program[pc, Column.AOP], program[pc, Column.ATYP]):
+        set_fault(g, s, Fault.ATOMIC, w, pc, -1, program[pc, Column.AOP], program[pc, Column.ATYP], 0)
         return
     s.passes = 0
     s.done_at = 0
     addresses(g, s, program, pc)
-    aligned(g, s, w, pc, mask, program[pc, C_SIZE])
+    aligned(g, s, w, pc, mask, program[pc, Column.SIZE])
     if g.fault:
         return
     if space == Space.GLOBAL:

@@ -8,34 +8,7 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.integer import bool_op
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_A_AND,
-    C_A_REG,
-    C_A_UNITS,
-    C_A_XOR,
-    C_B_AND,
-    C_B_HI,
-    C_B_LO,
-    C_B_REG,
-    C_B_UNITS,
-    C_B_XOR,
-    C_C_AND,
-    C_C_HI,
-    C_C_LO,
-    C_C_REG,
-    C_C_UNITS,
-    C_C_XOR,
-    C_PS0_XOR,
-    C_RD,
-    C_RD_UNITS,
-    F_BOP,
-    F_PD0,
-    F_PD1,
-    F_PS0,
-    FULL,
-    PT,
-    RZ,
-)
+from binalloc.emulator.state.layout import FULL, PT, RZ, Column
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
 
@@ -59,26 +32,35 @@ def fill(g: Gpu, target: Words, regs: Cube, row: int, reg: int, value: int, keep
 def stage(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> None:
     """Stage the operands A, B, C of the instruction at `pc`. Sign modifiers of floats act on the highest word."""
     row = s.warp_base + w
-    units = program[pc, C_A_UNITS]
+    units = program[pc, Column.A_UNITS]
     if units == 1:
-        fill(g, s.a, regs, row, program[pc, C_A_REG], 0, program[pc, C_A_AND], program[pc, C_A_XOR])
-    elif units == 2:
-        stage_pair(g, s.a, s.ah, regs, row, program[pc, C_A_REG], 0, 0, program[pc, C_A_AND], program[pc, C_A_XOR])
-    units = program[pc, C_B_UNITS]
-    if units == 1:
-        fill(g, s.b, regs, row, program[pc, C_B_REG], program[pc, C_B_LO], program[pc, C_B_AND], program[pc, C_B_XOR])
+        fill(g, s.a, regs, row, program[pc, Column.A_REG], 0, program[pc, Column.A_AND], program[pc, Column.A_XOR])
     elif units == 2:
         stage_pair(
-            g, s.b, s.bh, regs, row, program[pc, C_B_REG], program[pc, C_B_LO], program[pc, C_B_HI],
-            program[pc, C_B_AND], program[pc, C_B_XOR],
+            g, s.a, s.ah, regs, row, program[pc, Column.A_REG], 0, 0,
+            program[pc, Column.A_AND], program[pc, Column.A_XOR],
         )  # fmt: skip
-    units = program[pc, C_C_UNITS]
+    units = program[pc, Column.B_UNITS]
     if units == 1:
-        fill(g, s.c, regs, row, program[pc, C_C_REG], program[pc, C_C_LO], program[pc, C_C_AND], program[pc, C_C_XOR])
+        fill(
+            g, s.b, regs, row, program[pc, Column.B_REG], program[pc, Column.B_LO],
+            program[pc, Column.B_AND], program[pc, Column.B_XOR],
+        )  # fmt: skip
     elif units == 2:
         stage_pair(
-            g, s.c, s.ch, regs, row, program[pc, C_C_REG], program[pc, C_C_LO], program[pc, C_C_HI],
-            program[pc, C_C_AND], program[pc, C_C_XOR],
+            g, s.b, s.bh, regs, row, program[pc, Column.B_REG], program[pc, Column.B_LO], program[pc, Column.B_HI],
+            program[pc, Column.B_AND], program[pc, Column.B_XOR],
+        )  # fmt: skip
+    units = program[pc, Column.C_UNITS]
+    if units == 1:
+        fill(
+            g, s.c, regs, row, program[pc, Column.C_REG], program[pc, Column.C_LO],
+            program[pc, Column.C_AND], program[pc, Column.C_XOR],
+        )  # fmt: skip
+    elif units == 2:
+        stage_pair(
+            g, s.c, s.ch, regs, row, program[pc, Column.C_REG], program[pc, Column.C_LO], program[pc, Column.C_HI],
+            program[pc, Column.C_AND], program[pc, Column.C_XOR],
         )  # fmt: skip
 
 
@@ -108,10 +90,10 @@ def write_word(g: Gpu, source: Words, regs: Cube, row: int, reg: int, mask: int)
 @device(inline=True)
 def write_back(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """The results `d` (and `dh`) into the destination register or pair."""
-    rd = program[pc, C_RD]
+    rd = program[pc, Column.RD]
     row = s.warp_base + w
     write_word(g, s.d, regs, row, rd, mask)
-    if program[pc, C_RD_UNITS] == 2 and rd != RZ:
+    if program[pc, Column.RD_UNITS] == 2 and rd != RZ:
         write_word(g, s.dh, regs, row, rd + 1, mask)
 
 
@@ -125,10 +107,10 @@ def write_predicate(s: Sm, w: int, p: int, bits: int, mask: int) -> None:
 @device
 def write_comparison(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, mask: int) -> None:
     """pd0 = r bop ps0, pd1 = !r bop ps0 for the comparison results `bits`, all lanes at once."""
-    p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
-    bop = program[pc, F_BOP]
-    write_predicate(s, w, program[pc, F_PD0], bool_op(bits, p, bop), mask)
-    write_predicate(s, w, program[pc, F_PD1], bool_op(bits ^ FULL, p, bop), mask)
+    p = s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]
+    bop = program[pc, Column.BOP]
+    write_predicate(s, w, program[pc, Column.PD0], bool_op(bits, p, bop), mask)
+    write_predicate(s, w, program[pc, Column.PD1], bool_op(bits ^ FULL, p, bop), mask)
 
 
 @device
@@ -143,10 +125,10 @@ def carries(g: Gpu, s: Sm, least: int) -> int:
 @device
 def finish_sum(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, both: int) -> None:
     """Sums in `d`: carries into the predicate destinations, then cut to 32 bits."""
-    if program[pc, F_PD0] != PT:
-        write_predicate(s, w, program[pc, F_PD0], carries(g, s, 1), mask)
-    if both and program[pc, F_PD1] != PT:
-        write_predicate(s, w, program[pc, F_PD1], carries(g, s, 2), mask)
+    if program[pc, Column.PD0] != PT:
+        write_predicate(s, w, program[pc, Column.PD0], carries(g, s, 1), mask)
+    if both and program[pc, Column.PD1] != PT:
+        write_predicate(s, w, program[pc, Column.PD1], carries(g, s, 2), mask)
     for t in range(g.lanes):
         s.d[t] &= FULL
 
@@ -154,11 +136,11 @@ def finish_sum(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, both: i
 @device
 def write_nonzero(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """Whether the words in `d` are not zero, into the predicate destination if there is one."""
-    if program[pc, F_PD0] != PT:
+    if program[pc, Column.PD0] != PT:
         bits = 0
         for t in range(g.lanes):
             bits |= (1 if s.d[t] != 0 else 0) << t
-        write_predicate(s, w, program[pc, F_PD0], bits, mask)
+        write_predicate(s, w, program[pc, Column.PD0], bits, mask)
 
 
 @device

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+
+Executor = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
+"""A device function that executes instructions of a group or a kind: (g, s, program, regs, w, pc, mask)."""
 
 
 class Result(Enum):
@@ -39,12 +43,12 @@ class Result(Enum):
 class Operation:
     """How one opcode is executed.
 
-    name: of `OPCODES`. group: the device function that serves it, L.G_*. function, arguments, result: see `Result`;
-    arguments are named as the operands and fields of `isa.table.opcodes`, `b.lo b.hi` are the words of a pair, and
-    `preds` is P0 to P6 of the lane. Sign modifiers of floats are applied before, integer `neg` bits are arguments,
-    predicate sources come with their negation applied. plain: a faster function of the same arguments without those in
-    `unless`, for where these are all zero. masked: only for lanes that execute, because it is slow. taint: which
-    sources' poison reaches the result, L.TAINT_*.
+    name: of `OPCODES`. group: the device function that serves it, of `L.ExecGroup`. function, arguments, result: see
+    `Result`; arguments are named as the operands and fields of `isa.table.opcodes`, `b.lo b.hi` are the words of a
+    pair, and `preds` is P0 to P6 of the lane. Sign modifiers of floats are applied before, integer `neg` bits are
+    arguments, predicate sources come with their negation applied. plain: a faster function of the same arguments
+    without those in `unless`, for where these are all zero. masked: only for lanes that execute, because it is slow.
+    taint: which sources' poison reaches the result, of `L.Taint`.
 
     Groups whose operations differ in staged columns alone have one function, called by `sm.device_loop`; their rows
     name none.
@@ -58,7 +62,7 @@ class Operation:
     plain: Callable[..., object] | None = None
     unless: str = ""
     masked: bool = False
-    taint: int = L.TAINT_ANY
+    taint: int = L.Taint.ANY
 
 
 _SOURCES = {
@@ -68,13 +72,13 @@ _SOURCES = {
     "preds": "lane_predicates(s, w, t)",
     "ps0": "(ps0 >> t) & 1", "ps1": "(ps1 >> t) & 1",
 }  # fmt: skip
-_PREDICATES = {"ps0": (L.F_PS0, L.C_PS0_XOR), "ps1": (L.F_PS1, L.C_PS1_XOR)}
+_PREDICATES = {"ps0": (L.Column.PS0, L.Column.PS0_XOR), "ps1": (L.Column.PS1, L.Column.PS1_XOR)}
 _WHOLE = (Result.WARP, Result.PREDICATES)
 
 
 def group_text(name: str, rows: Sequence[Operation]) -> str:
     """The device function `name` that executes the operations of one group, told apart by their numbers in it."""
-    lines = [f"def {name}(g, s, program, regs, w, pc, mask):", f"    op = program[pc, {L.C_OP}]"]
+    lines = [f"def {name}(g, s, program, regs, w, pc, mask):", f"    op = program[pc, {L.Column.OP}]"]
     for number, row in enumerate(rows):
         lines.append(f"    {'if' if number == 0 else 'elif'} op == {number}:  # {row.name}")
         lines += [f"        {line}" for line in _body(row)]

@@ -5,43 +5,30 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.integer import plop3
 from binalloc.emulator.execute.operands import write_predicate
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_PS0_XOR,
-    C_PS1_XOR,
-    C_PS2_XOR,
-    F_LUT2,
-    F_LUT_B,
-    F_PD0,
-    F_PD1,
-    F_PMASK,
-    F_PS0,
-    F_PS1,
-    F_PS2,
-    PT,
-)
+from binalloc.emulator.state.layout import PT, Column
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 
 
 @device
 def predicate_logic(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """PLOP3: two functions of three predicates."""
-    p = s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]
-    q = s.pred[w, program[pc, F_PS1]] ^ program[pc, C_PS1_XOR]
-    r = s.pred[w, program[pc, F_PS2]] ^ program[pc, C_PS2_XOR]
+    p = s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]
+    q = s.pred[w, program[pc, Column.PS1]] ^ program[pc, Column.PS1_XOR]
+    r = s.pred[w, program[pc, Column.PS2]] ^ program[pc, Column.PS2_XOR]
     first = 0
     second = 0
     for t in range(g.lanes):
-        first |= plop3((p >> t) & 1, (q >> t) & 1, (r >> t) & 1, program[pc, F_LUT_B]) << t
-        second |= plop3((p >> t) & 1, (q >> t) & 1, (r >> t) & 1, program[pc, F_LUT2]) << t
-    write_predicate(s, w, program[pc, F_PD0], first, mask)
-    write_predicate(s, w, program[pc, F_PD1], second, mask)
+        first |= plop3((p >> t) & 1, (q >> t) & 1, (r >> t) & 1, program[pc, Column.LUT_B]) << t
+        second |= plop3((p >> t) & 1, (q >> t) & 1, (r >> t) & 1, program[pc, Column.LUT2]) << t
+    write_predicate(s, w, program[pc, Column.PD0], first, mask)
+    write_predicate(s, w, program[pc, Column.PD1], second, mask)
 
 
 @device
 def register_to_predicates(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """R2P: the predicates under the mask from the bits of a word."""
     for p in range(PT):
-        if (program[pc, F_PMASK] >> p) & 1:
+        if (program[pc, Column.PMASK] >> p) & 1:
             bits = 0
             for t in range(g.lanes):
                 bits |= ((s.a[t] >> p) & 1) << t

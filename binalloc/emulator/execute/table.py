@@ -30,17 +30,16 @@ from binalloc.emulator.arithmetic.integer import (
 )
 from binalloc.emulator.arithmetic.mufu import mufu
 from binalloc.emulator.execute.operands import finish_sum, lane_predicates, write_back, write_comparison, write_nonzero
-from binalloc.emulator.execute.operation import Operation, Result, group_text
+from binalloc.emulator.execute.operation import Executor, Operation, Result, group_text
 from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import define
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 from binalloc.isa.table.opcodes import BY_NAME
 
-_INT, _F32, _F64, _CONV, _PRED, _WARP, _SPECIAL = (
-    L.G_INT, L.G_F32, L.G_F64, L.G_CONV, L.G_PRED, L.G_WARP, L.G_SPECIAL,
-)  # fmt: skip
+_INT, _F32, _F64, _CONV = L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.F64, L.ExecGroup.CONV
+_PRED, _WARP, _SPECIAL = L.ExecGroup.PRED, L.ExecGroup.WARP, L.ExecGroup.SPECIAL
+_MEM, _CONTROL = L.ExecGroup.MEM, L.ExecGroup.CONTROL
 
 _ROWS = (
     # -- integer; the commonest first
@@ -54,7 +53,7 @@ _ROWS = (
     Operation("IMAD.HI", _INT, imad_hi, "a b c u32"),
     Operation("LEA", _INT, lea, "a b shift nega x ps0", Result.SUM),
     Operation("LEA.HI", _INT, lea_hi, "a b c shift x ps0", Result.SUM),
-    Operation("SEL", _INT, sel, "a b ps0", taint=L.TAINT_CHOICE),
+    Operation("SEL", _INT, sel, "a b ps0", taint=L.Taint.CHOICE),
     Operation("IMNMX", _INT, imnmx, "a b ps0 u32"),
     Operation("POPC", _INT, popc, "b"),
     Operation("FLO", _INT, flo, "b u32 sh"),
@@ -84,20 +83,21 @@ _ROWS = (
     Operation("P2R", _PRED, p2r, "a preds pmask"),
     Operation("R2P", _PRED, register_to_predicates, result=Result.PREDICATES),
     # -- warp
-    Operation("SHFL", _WARP, shuffle, result=Result.WARP, taint=L.TAINT_LANE),
-    Operation("VOTE", _WARP, vote, result=Result.WARP, taint=L.TAINT_ALL),
-    Operation("MATCH", _WARP, match_lanes, result=Result.WARP, taint=L.TAINT_ALL),
+    Operation("SHFL", _WARP, shuffle, result=Result.WARP, taint=L.Taint.LANE),
+    Operation("VOTE", _WARP, vote, result=Result.WARP, taint=L.Taint.ALL),
+    Operation("MATCH", _WARP, match_lanes, result=Result.WARP, taint=L.Taint.ALL),
     Operation("S2R", _SPECIAL, read_special, result=Result.WARP),
     Operation("CS2R", _SPECIAL, read_special, result=Result.WARP),
     # -- memory: `exec_mem` by the columns space and access, `exec_tex`
-    *(Operation(name, L.G_MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST")),
-    *(Operation(name, L.G_MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),
-    Operation("TEX", L.G_TEX),
-    # -- control: `exec_control` by the kind of control that the table of opcodes gives each
-    *(Operation(name, L.G_CONTROL) for name in ("BRA", "CALL", "CALL.IND", "RET", "EXIT", "BAR", "MEMBAR", "WARPSYNC")),
-    Operation("NOP", L.G_NOP),
+    *(Operation(name, _MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST")),
+    *(Operation(name, _MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),
+    Operation("TEX", L.ExecGroup.TEX),
+    # -- control: `sm.control` by the kind of control that the table of opcodes gives each
+    *(Operation(name, _CONTROL) for name in ("BRA", "CALL", "RET", "EXIT", "BAR", "MEMBAR", "WARPSYNC")),
+    Operation("CALL.IND", _CONTROL, taint=L.Taint.TARGET),
+    Operation("NOP", L.ExecGroup.NOP),
     # -- from the papers, not executed yet
-    *(Operation(name, L.G_NOT_EXECUTED) for name in ("BAR.ALLOC", "BAR.FREE", "RELSSP")),
+    *(Operation(name, L.ExecGroup.NOT_EXECUTED) for name in ("BAR.ALLOC", "BAR.FREE", "RELSSP")),
 )  # fmt: skip
 
 OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}
@@ -105,14 +105,13 @@ assert OPERATIONS.keys() == BY_NAME.keys(), (
     f"only in one of isa.table.opcodes and emulator.execute.table: {sorted(OPERATIONS.keys() ^ BY_NAME.keys())}"
 )
 
-Group = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
-exec_int: Group
-exec_f32: Group
-exec_f64: Group
-exec_conv: Group
-exec_pred: Group
-exec_warp: Group
-exec_special: Group
+exec_int: Executor
+exec_f32: Executor
+exec_f64: Executor
+exec_conv: Executor
+exec_pred: Executor
+exec_warp: Executor
+exec_special: Executor
 _FUNCTIONS = {
     "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_conv": _CONV, "exec_pred": _PRED, "exec_warp": _WARP,
     "exec_special": _SPECIAL,
@@ -125,7 +124,7 @@ for _name, _group in _FUNCTIONS.items():
 
 
 def number_of(name: str) -> int:
-    """What column C_OP says for the opcode called `name`: its place in its group."""
+    """What column Column.OP says for the opcode called `name`: its place in its group."""
     row = OPERATIONS[name]
     return [other.name for other in _ROWS if other.group == row.group].index(name)
 

@@ -12,33 +12,9 @@ import math
 from binalloc.emulator.arithmetic.bits import bits_from_f32, f32_from_bits, f64_from_i64, i64_from_f64
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.memory.coalescing import cache_find, cache_load, gather_lines
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_RD,
-    C_RD_UNITS,
-    F_TCOORD,
-    F_TDIM,
-    FULL,
-    RZ,
-    TEXEL_SIGNED,
-    TX_BYTES,
-    TX_CHANNELS,
-    TX_DEPTH,
-    TX_DIMENSIONS,
-    TX_FLOAT,
-    TX_HEIGHT,
-    TX_KIND,
-    TX_LINEAR,
-    TX_MODE_X,
-    TX_MODE_Y,
-    TX_MODE_Z,
-    TX_NORMALIZED,
-    TX_START,
-    TX_WIDTH,
-    AddressMode,
-    Fault,
-    Stat,
-)
+from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, Column, Fault, Outside, TextureColumn
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
 
 FARTHEST = 2.0**40
@@ -49,11 +25,11 @@ ONE = 0x3F800000
 @device
 def inside(i: int, n: int, mode: int) -> int:
     """The index that the address mode gives for `i` on an axis of n texels; -1 for the border."""
-    if mode == AddressMode.CLAMP:
+    if mode == Outside.CLAMP:
         return min(max(i, 0), n - 1)
-    if mode == AddressMode.BORDER:
+    if mode == Outside.BORDER:
         return i if 0 <= i < n else -1
-    if mode == AddressMode.WRAP:
+    if mode == Outside.WRAP:
         return i % n
     k = i % (2 * n)
     return k if k < n else 2 * n - 1 - k
@@ -69,7 +45,7 @@ def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: i
         x = 0.0
     if normalized:
         x = min(max(x, -FARTHEST_NORMALIZED), FARTHEST_NORMALIZED)
-        if mode == AddressMode.MIRROR:
+        if mode == Outside.MIRROR:
             f = math.floor(x)
             x = f + 1 - x if f & 1 else x - f
         x = x * n
@@ -85,29 +61,32 @@ def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: i
 @device
 def texel_at(g: Gpu, h: int, x: int, y: int, z: int) -> int:
     """Byte offset of a texel of texture `h` in global memory's array, -1 on the border; indices may lie outside."""
-    i = inside(x, g.texture[h, TX_WIDTH], g.texture[h, TX_MODE_X])
-    j = inside(y, g.texture[h, TX_HEIGHT], g.texture[h, TX_MODE_Y])
-    k = inside(z, g.texture[h, TX_DEPTH], g.texture[h, TX_MODE_Z])
+    i = inside(x, g.texture[h, TextureColumn.WIDTH], g.texture[h, TextureColumn.MODE_X])
+    j = inside(y, g.texture[h, TextureColumn.HEIGHT], g.texture[h, TextureColumn.MODE_Y])
+    k = inside(z, g.texture[h, TextureColumn.DEPTH], g.texture[h, TextureColumn.MODE_Z])
     if i < 0 or j < 0 or k < 0:
         return -1
-    index = (k * g.texture[h, TX_HEIGHT] + j) * g.texture[h, TX_WIDTH] + i
-    return g.texture[h, TX_START] + index * g.texture[h, TX_CHANNELS] * g.texture[h, TX_BYTES]
+    index = (k * g.texture[h, TextureColumn.HEIGHT] + j) * g.texture[h, TextureColumn.WIDTH] + i
+    return (
+        g.texture[h, TextureColumn.START]
+        + index * g.texture[h, TextureColumn.CHANNELS] * g.texture[h, TextureColumn.BYTES]
+    )
 
 
 @device
 def channel(g: Gpu, h: int, global_: Words, at: int) -> int:
     """The channel at byte offset `at` as a fetch gives it: an integer extended to 32 bits, or the pattern of an f32."""
-    size = g.texture[h, TX_BYTES]
+    size = g.texture[h, TextureColumn.BYTES]
     word = int(global_[at >> 2]) + 0
     if size == 4:
         return word
     top = 1 << (size * 8)
     value = (word >> ((at & 3) * 8)) & (top - 1)
-    if g.texture[h, TX_KIND] == TEXEL_SIGNED and value >= top >> 1:
+    if g.texture[h, TextureColumn.KIND] == TEXEL_SIGNED and value >= top >> 1:
         value -= top
-    if g.texture[h, TX_FLOAT] == 0:
+    if g.texture[h, TextureColumn.FLOAT] == 0:
         return value & FULL
-    if g.texture[h, TX_KIND] == TEXEL_SIGNED:
+    if g.texture[h, TextureColumn.KIND] == TEXEL_SIGNED:
         return bits_from_f32(max(value / ((top >> 1) - 1.0), -1.0))
     return bits_from_f32(value / (top - 1.0))
 
@@ -129,14 +108,14 @@ def weight_of(packed: int, corner: int, dimensions: int) -> int:
 def corner(g: Gpu, s: Sm, global_: Words, t: int, k: int, units: int, linear: int) -> int:
     """Add corner k of lane t's cell to its channels in `s.bank_words`; the texel's address, -1 if it does not count."""
     h = s.b[t] - 1
-    weight = weight_of(s.bh[t], k, g.texture[h, TX_DIMENSIONS])
+    weight = weight_of(s.bh[t], k, g.texture[h, TextureColumn.DIMENSIONS])
     if weight == 0:
         return -1
     at = texel_at(g, h, s.a[t] + (k & 1), s.ah[t] + ((k >> 1) & 1), s.ch[t] + (k >> 2))
     if at < 0:
         return -1
-    for n in range(min(units, g.texture[h, TX_CHANNELS])):
-        value = channel(g, h, global_, at + n * g.texture[h, TX_BYTES])
+    for n in range(min(units, g.texture[h, TextureColumn.CHANNELS])):
+        value = channel(g, h, global_, at + n * g.texture[h, TextureColumn.BYTES])
         if linear:
             value = i64_from_f64(f64_from_i64(s.bank_words[n, t]) + weight * f32_from_bits(value))
         s.bank_words[n, t] = value
@@ -157,8 +136,8 @@ def through_cache(g: Gpu, s: Sm, touched: int, before: int) -> None:
 @device
 def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
     """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter."""
-    dimensions = program[pc, F_TDIM] + 1
-    integer = program[pc, F_TCOORD]
+    dimensions = program[pc, Column.TDIM] + 1
+    integer = program[pc, Column.TCOORD]
     linear = 0
     for t in range(g.lanes):
         if (mask >> t) & 1:
@@ -166,18 +145,18 @@ def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
             if h < 0 or h >= g.textures:
                 set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], 0, 0)
                 return 0
-            if g.texture[h, TX_DIMENSIONS] != dimensions:
-                set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], g.texture[h, TX_DIMENSIONS], dimensions)
+            if g.texture[h, TextureColumn.DIMENSIONS] != dimensions:
+                set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], g.texture[h, TextureColumn.DIMENSIONS], dimensions)
                 return 0
-            smooth = 1 if g.texture[h, TX_LINEAR] and not integer else 0
+            smooth = 1 if g.texture[h, TextureColumn.LINEAR] and not integer else 0
             linear |= smooth << t
             s.bh[t] = 0
             for axis in range(3):
                 bits = s.a[t] if axis == 0 else s.ah[t] if axis == 1 else s.c[t]
                 i, second = 0, 0
                 if axis < dimensions:
-                    n, mode = g.texture[h, TX_WIDTH + axis], g.texture[h, TX_MODE_X + axis]
-                    i, second = along(bits, n, g.texture[h, TX_NORMALIZED], mode, smooth, integer)
+                    n, mode = g.texture[h, TextureColumn.WIDTH + axis], g.texture[h, TextureColumn.MODE_X + axis]
+                    i, second = along(bits, n, g.texture[h, TextureColumn.NORMALIZED], mode, smooth, integer)
                 s.bh[t] |= second << (10 * axis)
                 if axis == 0:
                     s.a[t] = i
@@ -192,11 +171,11 @@ def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
 def result(g: Gpu, s: Sm, t: int, n: int, linear: int) -> int:
     """Channel n of lane t from what its corners left, or what stands for a channel that the texture has not."""
     h = s.b[t] - 1
-    if n >= g.texture[h, TX_CHANNELS]:
-        one = ONE if g.texture[h, TX_FLOAT] else 1
+    if n >= g.texture[h, TextureColumn.CHANNELS]:
+        one = ONE if g.texture[h, TextureColumn.FLOAT] else 1
         return one if n == 3 else 0
     if linear:
-        return bits_from_f32(f64_from_i64(s.bank_words[n, t]) / (1 << (8 * g.texture[h, TX_DIMENSIONS])))
+        return bits_from_f32(f64_from_i64(s.bank_words[n, t]) / (1 << (8 * g.texture[h, TextureColumn.DIMENSIONS])))
     return int(s.bank_words[n, t])
 
 
@@ -206,7 +185,7 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
     linear = find_cells(g, s, program, w, pc, mask)
     if g.fault:
         return
-    units = program[pc, C_RD_UNITS]
+    units = program[pc, Column.RD_UNITS]
     for n in range(units):
         for t in range(g.lanes):
             s.bank_words[n, t] = 0
@@ -215,7 +194,7 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
     s.passes = 0
     s.done_at = g.cycle + g.l1_latency
     lanes = mask
-    for k in range(1 << (program[pc, F_TDIM] + 1)):
+    for k in range(1 << (program[pc, Column.TDIM] + 1)):
         touched = 0
         for t in range(g.lanes):
             if (lanes >> t) & 1:
@@ -226,7 +205,7 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
         through_cache(g, s, touched, before)
         lanes &= linear
     s.passes = max(s.passes, 1)
-    rd = program[pc, C_RD]
+    rd = program[pc, Column.RD]
     if rd == RZ:
         return
     for n in range(units):

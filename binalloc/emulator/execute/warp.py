@@ -5,44 +5,68 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_predicate
+from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_PS0_XOR,
-    F_M64,
-    F_MATCH,
-    F_PD0,
-    F_PS0,
-    F_SHFL,
-    F_SREG,
-    F_SRW,
-    F_VOTE,
-    FULL,
-    LOCAL_WINDOW,
-    SHARED_WINDOW,
-    Fault,
-)
+from binalloc.emulator.state.layout import FULL, LANES, LOCAL_WINDOW, SHARED_WINDOW, WORD, Column, Fault
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
+from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
+
+_SPECIAL = {name.removeprefix("SR_").replace(".", "_").lower(): i for i, name in enumerate(SPECIAL_REGISTERS)}
+
+
+class Special(Codes, numbers=_SPECIAL):
+    """The special registers that S2R and CS2R read as anything but zero."""
+
+    TID_X: int
+    TID_Y: int
+    TID_Z: int
+    NTID_X: int
+    NTID_Y: int
+    NTID_Z: int
+    CTAID_X: int
+    CTAID_Y: int
+    CTAID_Z: int
+    NCTAID_X: int
+    NCTAID_Y: int
+    NCTAID_Z: int
+    LANEID: int
+    WARPID: int
+    NWARPID: int
+    SMID: int
+    NSMID: int
+    EQMASK: int
+    LTMASK: int
+    LEMASK: int
+    GTMASK: int
+    GEMASK: int
+    CLOCKLO: int
+    CLOCKHI: int
+    DYNAMIC_SMEM: int
+    TOTAL_SMEM: int
+    SLOTBASE: int
+    SHARED_WINDOW: int
+    LOCAL_WINDOW: int
 
 
 @device
 def shuffle(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """SHFL: another lane's word, zero from a lane that does not take part; whether the lane was in range."""
-    mode = program[pc, F_SHFL]
+    mode = program[pc, Column.SHFL]
     bits = 0
     for t in range(g.lanes):
         if (mask >> t) & 1:
             source, ok = shfl_source(mode, t, s.b[t], s.c[t])
             bits |= ok << t
             s.d[t] = s.a[source] if (mask >> source) & 1 else 0
-    write_predicate(s, w, program[pc, F_PD0], bits, mask)
+    write_predicate(s, w, program[pc, Column.PD0], bits, mask)
 
 
 @device
 def vote(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """VOTE: the lanes whose predicate holds; whether all do, any does, or all agree."""
-    votes = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
-    mode = program[pc, F_VOTE]
+    votes = (s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]) & mask
+    mode = program[pc, Column.VOTE]
     if mode == 0:
         truth = 1 if votes == mask else 0
     elif mode == 1:
@@ -51,13 +75,13 @@ def vote(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
         truth = 1 if votes == 0 or votes == mask else 0
     for t in range(g.lanes):
         s.d[t] = votes
-    write_predicate(s, w, program[pc, F_PD0], FULL * truth, mask)
+    write_predicate(s, w, program[pc, Column.PD0], FULL * truth, mask)
 
 
 @device
 def match_lanes(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """MATCH: the lanes of `mask` with the own value (ANY), or all of them if they agree (ALL)."""
-    wide = program[pc, F_M64]
+    wide = program[pc, Column.M64]
     agree = 1
     for t in range(g.lanes):
         same = 0
@@ -67,12 +91,12 @@ def match_lanes(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> Non
         s.d[t] = same & mask
         if (mask >> t) & 1 and s.d[t] != mask:
             agree = 0
-    if program[pc, F_MATCH]:
+    if program[pc, Column.MATCH]:
         for t in range(g.lanes):
             s.d[t] = mask * agree
-        write_predicate(s, w, program[pc, F_PD0], FULL * agree, mask)
+        write_predicate(s, w, program[pc, Column.PD0], FULL * agree, mask)
     else:
-        write_predicate(s, w, program[pc, F_PD0], FULL, mask)
+        write_predicate(s, w, program[pc, Column.PD0], FULL, mask)
 
 
 @device
@@ -99,43 +123,43 @@ def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
     """Special registers that are the same for the whole warp."""
     block = s.block_id[s.block_of[w]]
     value = 0
-    if sreg == 3:
+    if sreg == Special.NTID_X:
         value = g.ntid_x
-    elif sreg == 4:
+    elif sreg == Special.NTID_Y:
         value = g.ntid_y
-    elif sreg == 5:
+    elif sreg == Special.NTID_Z:
         value = g.ntid_z
-    elif sreg == 6:
+    elif sreg == Special.CTAID_X:
         value = block % g.nctaid_x
-    elif sreg == 7:
+    elif sreg == Special.CTAID_Y:
         value = block // g.nctaid_x % g.nctaid_y
-    elif sreg == 8:
+    elif sreg == Special.CTAID_Z:
         value = block // (g.nctaid_x * g.nctaid_y)
-    elif sreg == 9:
+    elif sreg == Special.NCTAID_X:
         value = g.nctaid_x
-    elif sreg == 10:
+    elif sreg == Special.NCTAID_Y:
         value = g.nctaid_y
-    elif sreg == 11:
+    elif sreg == Special.NCTAID_Z:
         value = g.nctaid_z
-    elif sreg == 13:
+    elif sreg == Special.WARPID:
         value = s.in_block[w]
-    elif sreg == 14:
+    elif sreg == Special.NWARPID:
         value = g.warps_per_block
-    elif sreg == 15:
+    elif sreg == Special.SMID:
         value = s.id
-    elif sreg == 16:
+    elif sreg == Special.NSMID:
         value = g.nsm_reported
-    elif sreg == 22:
+    elif sreg == Special.CLOCKLO:
         value = g.cycle & FULL
-    elif sreg == 23:
+    elif sreg == Special.CLOCKHI:
         value = (g.cycle >> 32) & FULL
-    elif sreg == 24:
+    elif sreg == Special.DYNAMIC_SMEM:
         value = g.dynamic_shared
-    elif sreg == 25:
+    elif sreg == Special.TOTAL_SMEM:
         value = g.shared_total
-    elif sreg == 28:
+    elif sreg == Special.SHARED_WINDOW:
         value = SHARED_WINDOW
-    elif sreg == 29:
+    elif sreg == Special.LOCAL_WINDOW:
         value = LOCAL_WINDOW
     return value
 
@@ -143,42 +167,45 @@ def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
 @device
 def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
     """Special registers that differ from lane to lane."""
-    thread = s.in_block[w] * 32 + t
+    thread = s.in_block[w] * LANES + t
     value = 0
-    if sreg == 0:
+    if sreg == Special.TID_X:
         value = thread % g.ntid_x
-    elif sreg == 1:
+    elif sreg == Special.TID_Y:
         value = thread // g.ntid_x % g.ntid_y
-    elif sreg == 2:
+    elif sreg == Special.TID_Z:
         value = thread // (g.ntid_x * g.ntid_y)
-    elif sreg == 12:
+    elif sreg == Special.LANEID:
         value = t
-    elif sreg == 17:
+    elif sreg == Special.EQMASK:
         value = 1 << t
-    elif sreg == 18:
+    elif sreg == Special.LTMASK:
         value = (1 << t) - 1
-    elif sreg == 19:
+    elif sreg == Special.LEMASK:
         value = (2 << t) - 1
-    elif sreg == 20:
+    elif sreg == Special.GTMASK:
         value = FULL & ~((2 << t) - 1)
-    elif sreg == 21:
+    elif sreg == Special.GEMASK:
         value = FULL & ~((1 << t) - 1)
-    elif sreg == 26:
-        value = g.slot_base + s.in_block[w] * g.slot_bytes + 4 * t
+    elif sreg == Special.SLOTBASE:
+        value = g.slot_base + s.in_block[w] * g.slot_bytes + WORD * t
     return value
 
 
 @device
 def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
     """S2R and CS2R; the 64-bit form adds the clock's high word, zero for the others."""
-    sreg = program[pc, F_SREG]
-    if sreg < 3 or sreg == 12 or 17 <= sreg <= 21 or sreg == 26:
+    sreg = program[pc, Column.SREG]
+    if (
+        sreg <= Special.TID_Z or sreg == Special.LANEID or Special.EQMASK <= sreg <= Special.GEMASK
+        or sreg == Special.SLOTBASE
+    ):  # fmt: skip
         for t in range(g.lanes):
             s.d[t] = lane_register(g, s, w, sreg, t)
     else:
         value = launch_register(g, s, w, sreg)
         for t in range(g.lanes):
             s.d[t] = value
-    high = launch_register(g, s, w, 23) if sreg == 22 and program[pc, F_SRW] else 0
+    high = launch_register(g, s, w, Special.CLOCKHI) if sreg == Special.CLOCKLO and program[pc, Column.SRW] else 0
     for t in range(g.lanes):
         s.dh[t] = high

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from binalloc.emulator.checks.races import MAX_BLOCK_WARPS
+from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
@@ -98,8 +98,8 @@ class Device:
         if len(places) > L.MAX_TEXTURES:
             raise UsageError("too many textures", found=len(places), expected=f"at most {L.MAX_TEXTURES}")
         rows = [texture_row(self.launch.argument(name), at) for name, at in places.items()]
-        table = np.zeros((L.MAX_TEXTURES, L.TX_COLUMNS), np.int64)
-        table[: len(rows)] = np.array(rows, np.int64).reshape(-1, L.TX_COLUMNS)
+        table = np.zeros((L.MAX_TEXTURES, L.TEXTURE_COLUMNS), np.int64)
+        table[: len(rows)] = np.array(rows, np.int64).reshape(-1, L.TEXTURE_COLUMNS)
         self.put("textures", len(rows))
         self.put("texture", table)
 
@@ -158,17 +158,16 @@ class Device:
             self.put(f"unit_{field_name}", [getattr(m.units[u], field_name) for u in L.UNIT_NAMES])
         self.put("unit_group", [groups[m.units[u].port_group] for u in L.UNIT_NAMES])
         self.put("group_ports", [group.ports for group in m.port_groups])
-        clear = [sum(1 << (i * 8 + j) for i in range(8) for j in range(8) if (k >> i | k >> j) & 1) for k in range(64)]
-        self.put("clear_read", clear)
+        self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
 
     def _check_shapes(self) -> None:
         """Machines larger than the record's arrays are refused, not run wrongly."""
         m = self.machine
         warps = self.need.use.warps * self.engine.get(self.g, 0, "resident_limit")
         bounds = (
-            ("threads per block", self.need.use.threads, L.LANES * MAX_BLOCK_WARPS),
+            ("threads per block", self.need.use.threads, L.LANES * L.MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
-            ("warps per scheduler", -(-warps // m.schedulers.count), 61),
+            ("warps per scheduler", -(-warps // m.schedulers.count), L.MAX_WARPS_OF_SCHEDULER),
             ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
@@ -182,8 +181,8 @@ class Device:
     def _allocate(self, resident: int) -> None:
         need, mem = self.need, self.memories
         warps = resident * need.use.warps * self.sms_count
-        mem.regs = np.zeros((warps, 256, L.LANES), np.uint32)
-        mem.hazard = np.zeros((warps, L.ROWS, 8), np.int64)
+        mem.regs = np.zeros((warps, L.REGISTERS, L.LANES), np.uint32)
+        mem.hazard = np.zeros((warps, L.ROWS, L.HAZARD_COLUMNS), np.int64)
         mem.shared = np.zeros((resident * self.sms_count, need.use.block_shared // 4 + 4), np.uint32)
         _require_local(warps * L.LANES * need.local_total, need.local_total)
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
@@ -206,11 +205,12 @@ class Device:
             mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
         if race:
             table = mem.program
-            narrow = (table[:, L.C_SPACE] == L.Space.SHARED) | (table[:, L.C_SPACE] == L.Space.GENERIC)
-            narrow &= (table[:, L.C_GROUP] == L.G_MEM) & (table[:, L.C_SIZE] < 4)
+            narrow = (table[:, L.Column.SPACE] == L.Space.SHARED) | (table[:, L.Column.SPACE] == L.Space.GENERIC)
+            narrow &= (table[:, L.Column.GROUP] == L.ExecGroup.MEM) & (table[:, L.Column.SIZE] < 4)
             shift = 0 if narrow.any() else 2
             self.put("race_shift", shift)
-            mem.races = np.zeros((mem.shared.shape[0], mem.shared.shape[1] * 4 >> shift, 40), np.int64)
+            places = mem.shared.shape[1] * 4 >> shift
+            mem.races = np.zeros((mem.shared.shape[0], places, HISTORY_COLUMNS), np.int64)
 
     def step(self, steps: int, limit: int) -> int:
         """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
@@ -236,6 +236,12 @@ class Device:
             kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
             variables[v.name] = raw[at : at + v.size].copy().view(kind)
         return buffers, variables
+
+
+def _freed(mask: int) -> int:
+    """The pairs of read and write scoreboard that waiting for the scoreboards in `mask` frees, a bit for each."""
+    numbers = range(L.BOARD_NUMBERS)
+    return sum(1 << (i * L.BOARD_NUMBERS + j) for i in numbers for j in numbers if (mask >> i | mask >> j) & 1)
 
 
 def _require_local(total: int, each: int) -> None:

@@ -113,7 +113,7 @@ def source_hash() -> str:
     import numba
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
-    state = ("codes", "layout", "memories", "modes", "records")
+    state = ("codes", "counters", "layout", "memories", "modes", "records")
     names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
     constants = ("table.fields", "table.opcodes", "instruction", "interface.places", "timing")  # layout takes them
     names |= {f"binalloc.isa.{name}" for name in constants}
@@ -194,7 +194,9 @@ def _only_entry_is_callable(entry: str) -> Iterator[None]:
 
 
 def build(
-    entry: str = "binalloc.emulator.sm.device_loop.run_quantum", boundscheck: bool = False, checking: bool = True,
+    entry: str = "binalloc.emulator.sm.device_loop.run_quantum",
+    boundscheck: bool = False,
+    checking: bool = True,
     cache: bool = True,
 ) -> Any:
     """Rebuild all registered device functions as compiled ones. boundscheck: an index beyond an array raises
@@ -241,7 +243,7 @@ def _is_codes(value: object) -> TypeGuard[type[Codes]]:
 def _ints(codes: type[Codes]) -> ModuleType:
     """An enumeration as a module of ints: compiled code takes their values as constants."""
     module = ModuleType(codes.__name__)
-    vars(module).update({name: getattr(codes, name) for name in codes.__annotations__})
+    vars(module).update(codes.members)
     return module
 
 
@@ -250,5 +252,3 @@ def _replace(plain: ModuleType, native: ModuleType, compiled: dict[int, object])
     for name, function in vars(plain).items():
         if isinstance(function, FunctionType) and function.__module__ == plain.__name__:
             compiled[id(function)] = getattr(native, name)
-
-

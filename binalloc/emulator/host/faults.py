@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from binalloc.emulator.arithmetic.atomic import atomic_legal
+from binalloc.emulator.checks.poison import Sink
+from binalloc.emulator.checks.races import Before
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.host.staging import Program
 from binalloc.emulator.state import layout as L
@@ -37,8 +39,12 @@ _NAMES = {
     L.Fault.RACE: "shared-memory race",
     L.Fault.CALL_TARGET: "call of no function",
 }
-
-
+_SINKS = {
+    Sink.GUARD: "its guard",
+    Sink.ADDRESS: "its address",
+    Sink.DATA: "the data it stores to global memory",
+    Sink.TARGET: "its target",
+}
 _U64 = (1 << 64) - 1
 
 
@@ -137,15 +143,11 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
             return f"handle {a:#x}", "the handle of a texture that the launch names", None
         return f"texture {a} of {b} dimensions", f"one of {d} dimensions", None
     if code == L.Fault.POISON:
-        what = ("its guard", "its address", "the data it stores to global memory", "its target")[a]
-        return f"{what} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
+        return f"{_SINKS[a]} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
     if code == L.Fault.ATOMIC:
         return atomic(a, b)
     if code == L.Fault.RACE:
-        other = ("written", "read", "written by another lane with another value")[d]
-        found = f"address {a:#x} was {other} in {c.where(b)} by another warp" if d < 2 else f"address {a:#x} is {other}"
-        one = "one lane that writes it, or one value" if d == 2 else "a barrier between the two accesses"
-        return found, one, None
+        return race(c, a, b, d)
     return None, None, None
 
 
@@ -156,6 +158,16 @@ def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
         return f"operation {aop} on type {atyp}", None, None
     legal = [name for n, name in enumerate(types) if atomic_legal(aop, n)]
     return f"{ATOMIC_OPS[aop]} on {types[atyp]}", f"{ATOMIC_OPS[aop]} on {' or '.join(legal)}", None
+
+
+def race(c: Context, address: int, word: int, before: int) -> tuple[str, str, None]:
+    """What the other access to `address` was, in the instruction at `word`."""
+    if before == Before.LANE:
+        found = f"address {address:#x} is written by another lane with another value"
+        return found, "one lane that writes it, or one value", None
+    other = "written" if before == Before.WRITTEN else "read"
+    found = f"address {address:#x} was {other} in {c.where(word)} by another warp"
+    return found, "a barrier between the two accesses", None
 
 
 def called(c: Context, word: int) -> str:
@@ -183,7 +195,7 @@ def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str
         return found, "a wait for its read scoreboard", Hint("Run {schedule}.")
     found = f"{row_name(row)} is being written by {c.where(a)}"
     if d:
-        boards = ", ".join(str(i) for i in range(6) if d >> i & 1)
+        boards = ", ".join(str(i) for i in range(L.SCOREBOARDS) if d >> i & 1)
         expected = f"a wait for scoreboard {boards}" if boards else "a write scoreboard on it, and a wait for it"
     else:
         expected = f"{b} more cycles of stall counts between them" if code == L.Fault.RAW else "a later result"
@@ -210,14 +222,14 @@ def deadlock(c: Context) -> str:
         )
         for w in range(c.of("warp_limit")):
             who = f"SM {sm} block {block_id[block_of[w]]} warp {in_block[w]}"
-            if state[w] == L.W_BARRIER:
+            if state[w] == L.Warp.BARRIER:
                 count = arrived[block_of[w], bar_id[w]]
                 lines.append(f"{who} waits at barrier {bar_id[w]} ({count} warps came) in {c.where(int(bar_pc[w]))}")
-            elif state[w] == L.W_SCOREBOARD:
-                lines.append(f"{who} waits for a scoreboard at {c.where(int(stack[w, sp[w], L.ST_PC]))}")
-            elif state[w] in (L.W_READY, L.W_STALL, L.W_BRANCH):
-                waiting = [f"{int(stack[w, k, L.ST_MASK]):#x} behind {c.where(int(stack[w, k, L.ST_PC]))}"
+            elif state[w] == L.Warp.SCOREBOARD:
+                lines.append(f"{who} waits for a scoreboard at {c.where(int(stack[w, sp[w], L.Entry.PC]))}")
+            elif state[w] in (L.Warp.READY, L.Warp.STALL, L.Warp.BRANCH):
+                waiting = [f"{int(stack[w, k, L.Entry.MASK]):#x} behind {c.where(int(stack[w, k, L.Entry.PC]))}"
                            for k in range(sp[w])]  # fmt: skip
-                spins = f"{who} spins at {c.where(int(stack[w, sp[w], L.ST_PC]))}"
+                spins = f"{who} spins at {c.where(int(stack[w, sp[w], L.Entry.PC]))}"
                 lines.append(spins + (", while lanes " + ", ".join(waiting) + " wait for it" if waiting else ""))
     return "; ".join(lines[:8]) + (f"; and {len(lines) - 8} more warps" if len(lines) > 8 else "")

@@ -65,17 +65,22 @@ def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int]
 
 
 def texture_row(a: Argument, start: int) -> list[int]:
-    """One row of the table of textures, see the columns in `layout`."""
+    """One row of the table of textures."""
     t = a.texture
     assert t is not None
     depth, height, width = (1, 1, *t.sides)[-3:]
-    modes = [L.AddressMode.names.index(m) for m in (*t.address, AddressMode.CLAMP, AddressMode.CLAMP)[:3]]
+    x, y, z = [L.Outside.names.index(m) for m in (*t.address, AddressMode.CLAMP, AddressMode.CLAMP)[:3]]
     kind, size = a.numpy_dtype.kind, a.numpy_dtype.itemsize
     as_float = kind == "f" or t.read != TextureRead.ELEMENT
-    return [
-        start, len(t.sides), width, height, depth, t.channels, size, L.TEXEL_KINDS.index(kind), int(as_float),
-        int(t.filter == TextureFilter.LINEAR), int(t.normalized), *modes,
-    ]  # fmt: skip
+    column = L.TextureColumn
+    row = {
+        column.START: start, column.DIMENSIONS: len(t.sides), column.CHANNELS: t.channels, column.BYTES: size,
+        column.WIDTH: width, column.HEIGHT: height, column.DEPTH: depth,
+        column.KIND: L.TEXEL_KINDS.index(kind), column.FLOAT: int(as_float),
+        column.LINEAR: int(t.filter == TextureFilter.LINEAR), column.NORMALIZED: int(t.normalized),
+        column.MODE_X: x, column.MODE_Y: y, column.MODE_Z: z,
+    }  # fmt: skip
+    return [row[n] for n in range(L.TEXTURE_COLUMNS)]
 
 
 def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:

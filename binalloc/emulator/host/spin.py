@@ -41,7 +41,7 @@ def running(device: Device) -> bytes:
     for i in range(device.sms_count):
         sp = device.engine.view(device.sms, i, "sp")
         stack = device.engine.view(device.sms, i, "stack")
-        parts.append(stack[np.arange(L.MAX_WARPS), np.maximum(sp, 0), L.ST_PC].tobytes())
+        parts.append(stack[np.arange(L.MAX_WARPS), np.maximum(sp, 0), L.Entry.PC].tobytes())
     return b"".join(parts)
 
 
@@ -81,6 +81,6 @@ def all_busy(device: Device, before: list[Array]) -> bool:
         state = device.engine.get(device.sms, i, "state")
         now = device.engine.get(device.sms, i, "warp_issued")
         for w in range(L.MAX_WARPS):
-            if state[w] not in (L.W_NONE, L.W_DONE, L.W_BARRIER) and now[w] == old[w]:
+            if state[w] not in (L.Warp.NONE, L.Warp.DONE, L.Warp.BARRIER) and now[w] == old[w]:
                 return False
     return True

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
+from binalloc.emulator.sm.control import control_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, MalformedInput, Refused
@@ -48,7 +49,7 @@ class Constants:
     @staticmethod
     def build(banks: dict[int, bytes]) -> Constants:
         """Lay the banks out one after the other; a bank nobody gave has size 0."""
-        start, size, data = [0] * 32, [0] * 32, b""
+        start, size, data = [0] * L.CONST_BANKS, [0] * L.CONST_BANKS, b""
         for bank in sorted(banks):
             start[bank], size[bank] = len(data), len(banks[bank])
             data += banks[bank] + bytes(-len(banks[bank]) % 16)
@@ -79,8 +80,9 @@ class Program:
                     raise (error.at(module.path) if module.path else error) from None
                 self.table[fn.address + index] = row
             if fn.instrs and not fn.info.is_kernel:
-                self.table[fn.address, L.C_VALID] = L.FUNCTION if fn.addressable else L.REWRITTEN
-        for column in (L.C_TARGET, L.C_RECONV):  # a branch out of the code ends at the word behind it, which is none
+                self.table[fn.address, L.Column.VALID] = L.CodeWord.FUNCTION if fn.addressable else L.CodeWord.REWRITTEN
+        # a branch out of the code ends at the word behind it, which is none
+        for column in (L.Column.TARGET, L.Column.RECONV):
             outside = (self.table[:, column] < 0) | (self.table[:, column] > words)
             self.table[outside, column] = words
 
@@ -143,28 +145,29 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
     guarded = by_scoreboard(op.variable, latency)
-    row[L.C_VALID] = L.CODE
+    row[L.Column.VALID] = L.CodeWord.CODE
     operation = OPERATIONS[op.name]
-    row[L.C_OP], row[L.C_GROUP], row[L.C_TAINT] = NUMBERS[op.name], operation.group, operation.taint
-    row[L.C_UNIT] = unit
-    row[L.C_LATENCY] = latency
-    row[L.C_VARIABLE] = guarded
-    row[L.C_CONTROL] = L.CONTROLS.index(op.control)
+    row[L.Column.OP], row[L.Column.GROUP], row[L.Column.TAINT] = NUMBERS[op.name], operation.group, operation.taint
+    row[L.Column.UNIT] = unit
+    row[L.Column.LATENCY] = latency
+    row[L.Column.VARIABLE] = guarded
+    row[L.Column.CONTROL] = control_number(op)
     ctrl = instr.ctrl
-    row[L.C_STALL], row[L.C_WBAR], row[L.C_RBAR], row[L.C_WAIT] = ctrl.stall, ctrl.wbar, ctrl.rbar, ctrl.wait
-    row[L.C_GUARD] = instr.guard
-    row[L.C_GUARDN] = L.FULL if instr.guard_neg else 0
+    row[L.Column.STALL], row[L.Column.WAIT] = ctrl.stall, ctrl.wait
+    row[L.Column.WBAR], row[L.Column.RBAR] = ctrl.wbar, ctrl.rbar
+    row[L.Column.GUARD] = instr.guard
+    row[L.Column.GUARDN] = L.FULL if instr.guard_neg else 0
     for name, value in f.items():
         if name in L.FIELD_COLUMNS:
             row[L.FIELD_COLUMNS[name]] = value
-    for column, name in ((L.C_PS0_XOR, "ps0n"), (L.C_PS1_XOR, "ps1n"), (L.C_PS2_XOR, "ps2n")):
+    for column, name in ((L.Column.PS0_XOR, "ps0n"), (L.Column.PS1_XOR, "ps1n"), (L.Column.PS2_XOR, "ps2n")):
         row[column] = L.FULL if f.get(name) else 0
-    row[L.C_RD] = f.get("rd", RZ)
-    row[L.C_TARGET] = word + 1 + f.get("target", 0)
-    row[L.C_RECONV] = word + 1 + f.get("reconv", 0)
-    for c in (L.C_A_REG, L.C_B_REG, L.C_C_REG):
+    row[L.Column.RD] = f.get("rd", RZ)
+    row[L.Column.TARGET] = word + 1 + f.get("target", 0)
+    row[L.Column.RECONV] = word + 1 + f.get("reconv", 0)
+    for c in (L.Column.A_REG, L.Column.B_REG, L.Column.C_REG):
         row[c] = RZ
-    for c in (L.C_A_AND, L.C_B_AND, L.C_C_AND):
+    for c in (L.Column.A_AND, L.Column.B_AND, L.Column.C_AND):
         row[c] = L.FULL
     for operand in op.operands:
         stage_operand(row, operand, instr, constants)
@@ -179,29 +182,29 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
     f = instr.f
     width = o.width(f)
     if o.name == "rd":
-        row[L.C_RD_UNITS] = width
+        row[L.Column.RD_UNITS] = width
     elif o.name == "ra":
-        row[L.C_A_UNITS], row[L.C_A_REG] = min(width, 2), f["ra"]
-        stage_signs(row, "a", L.C_A_AND, L.C_A_XOR, instr)
+        row[L.Column.A_UNITS], row[L.Column.A_REG] = min(width, 2), f["ra"]
+        stage_signs(row, "a", L.Column.A_AND, L.Column.A_XOR, instr)
     elif o.name in ("mem64", "mem32", "cmem"):
-        row[L.C_A_UNITS], row[L.C_A_REG] = 2 if o.name == "mem64" else 1, f["ra"]
-        row[L.C_OFFSET] = f["coff"] if o.name == "cmem" else f["moff"]
+        row[L.Column.A_UNITS], row[L.Column.A_REG] = 2 if o.name == "mem64" else 1, f["ra"]
+        row[L.Column.OFFSET] = f["coff"] if o.name == "cmem" else f["moff"]
     elif o.name == "b":
-        stage_flexible(row, "b", width, instr, constants, L.C_B_UNITS)
+        stage_flexible(row, "b", width, instr, constants, L.Column.B_UNITS)
     elif o.name == "c":
-        stage_flexible(row, "c", width, instr, constants, L.C_C_UNITS)
+        stage_flexible(row, "c", width, instr, constants, L.Column.C_UNITS)
     elif o.name == "rb":
         if instr.op.access == "atomic" or instr.op.space == "texture":
-            row[L.C_B_UNITS], row[L.C_B_REG] = width, f["rb"]
-        row[L.C_DATA] = f["rb"]
+            row[L.Column.B_UNITS], row[L.Column.B_REG] = width, f["rb"]
+        row[L.Column.DATA] = f["rb"]
     elif o.name == "rc":
-        row[L.C_C_UNITS], row[L.C_C_REG] = width, f["rc"]
+        row[L.Column.C_UNITS], row[L.Column.C_REG] = width, f["rc"]
     elif o.name == "lane":
-        row[L.C_B_UNITS] = 1
-        row[L.C_B_REG], row[L.C_B_LO] = (-1, f["laneimm"]) if f["limm"] else (f["rb"], 0)
+        row[L.Column.B_UNITS] = 1
+        row[L.Column.B_REG], row[L.Column.B_LO] = (-1, f["laneimm"]) if f["limm"] else (f["rb"], 0)
     elif o.name == "clamp":
-        row[L.C_C_UNITS] = 1
-        row[L.C_C_REG], row[L.C_C_LO] = (-1, f["clampimm"]) if f["cimm"] else (f["rc"], 0)
+        row[L.Column.C_UNITS] = 1
+        row[L.Column.C_REG], row[L.Column.C_LO] = (-1, f["clampimm"]) if f["cimm"] else (f["rc"], 0)
 
 
 def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:
@@ -218,7 +221,7 @@ def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constant
         found = constants.read(f["cbank"], f["coff"], width)
         row[first + 2], row[first + 3] = [*(found or [0]), 0][:2]
         if found is None:  # a fault of the lane that executes it, as in LDC: nobody may ever
-            row[L.C_GROUP], row[L.C_OFFSET], row[L.C_SIZE] = L.G_OUTSIDE, f["coff"], 4 * width
+            row[L.Column.GROUP], row[L.Column.OFFSET], row[L.Column.SIZE] = L.ExecGroup.OUTSIDE, f["coff"], 4 * width
     else:
         row[first + 1] = f["rb" if name == "b" and form not in (FORM_C_IMM, FORM_C_CONST) else "rc"]
     stage_signs(row, name, first + 4, first + 5, instr)
@@ -243,16 +246,16 @@ def stage_memory(row: list[int], instr: Instr) -> None:
     op, f = instr.op, instr.f
     if op.space == "texture":
         return
-    row[L.C_SPACE] = L.Space.names.index(op.space)
-    row[L.C_ACCESS] = L.Access.names.index(op.access)
-    row[L.C_SPILL] = f.get("spill", 0)
+    row[L.Column.SPACE] = L.Space.names.index(op.space)
+    row[L.Column.ACCESS] = L.Access.names.index(op.access)
+    row[L.Column.SPILL] = f.get("spill", 0)
     if "width" in f:
         if f["width"] >= len(WIDTHS):
             raise MalformedInput("reserved access width", found=f["width"], expected="0 to 6")
-        row[L.C_SIZE] = WIDTH_BYTES[f["width"]]
-        row[L.C_SIGNED] = WIDTHS[f["width"]].startswith("S")
+        row[L.Column.SIZE] = WIDTH_BYTES[f["width"]]
+        row[L.Column.SIGNED] = WIDTHS[f["width"]].startswith("S")
     else:
-        row[L.C_SIZE] = ATOMIC_BYTES[f["atyp"]] if f["atyp"] < len(ATOMIC_BYTES) else 4
+        row[L.Column.SIZE] = ATOMIC_BYTES[f["atyp"]] if f["atyp"] < len(ATOMIC_BYTES) else 4
 
 
 def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
@@ -264,12 +267,12 @@ def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
     if v.guard is not None and v.guard[0] != PT:
         uses.append(L.PRED_ROW + v.guard[0])
     assert max(len(uses), len(defs)) <= L.MAX_LISTED, instr
-    row[L.C_N_USES], row[L.C_N_DEFS], row[L.C_N_LATE] = len(uses), len(defs), late
-    row[L.C_USES : L.C_USES + len(uses)] = uses
-    row[L.C_DEFS : L.C_DEFS + len(defs)] = defs
+    row[L.Column.N_USES], row[L.Column.N_DEFS], row[L.Column.N_LATE] = len(uses), len(defs), late
+    row[L.FIRST_USE : L.FIRST_USE + len(uses)] = uses
+    row[L.FIRST_DEF : L.FIRST_DEF + len(defs)] = defs
     if guarded and late:
-        pair = instr.ctrl.rbar * 8 + instr.ctrl.wbar
-        row[L.C_LATE] = (1 << pair) if pair < 63 else -(1 << 63)
+        pair = instr.ctrl.rbar * L.BOARD_NUMBERS + instr.ctrl.wbar
+        row[L.Column.LATE] = (1 << pair) if pair < 63 else -(1 << 63)
 
 
 def places(ref: Ref) -> list[int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.models.machines.model import Machine
 
 Stats = dict[str, Any]
@@ -15,7 +16,7 @@ Stats = dict[str, Any]
 def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats:
     """Every counter summed over the SMs simulated, and what follows from them.
 
-    Keys: `cycles`; the counters of `layout.Stat`; `stalls` {reason: issue slots}; `units`
+    Keys: `cycles`; the counters of `counters.Stat`; `stalls` {reason: issue slots}; `units`
     {unit: warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`, `dram_bytes`; `ipc` (per SM);
     `achieved_occupancy`. The slots of all reasons and those used add up to cycles * schedulers * issue width * SMs.
     """
@@ -25,8 +26,8 @@ def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats
     stall = sum(engine.get(sms, i, "stall") for i in range(n))
     units = sum(engine.get(sms, i, "unit_issued") for i in range(n))
     out: Stats = {"cycles": cycles}
-    out |= {name: int(stat[i]) for i, name in enumerate(L.Stat.names)}
-    out["stalls"] = {name: int(stall[i]) for i, name in enumerate(L.Stall.names)}
+    out |= {name: int(stat[i]) for i, name in enumerate(Stat.names)}
+    out["stalls"] = {name: int(stall[i]) for i, name in enumerate(Stall.names)}
     out["units"] = {name: int(units[i]) for i, name in enumerate(L.UNIT_NAMES)}
     spills = ("spill_shared_load", "spill_shared_store", "spill_local_load", "spill_local_store")
     out["spill_accesses"] = sum(out[name + "s"] for name in spills)

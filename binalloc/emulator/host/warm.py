@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binalloc.emulator.host.run import run
+from binalloc.emulator.state.layout import LANES
 from binalloc.isa.instruction import Function, FunctionInfo, Module, make
 from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import load_machine
@@ -15,5 +16,12 @@ def warm_up(engine: str = "numba", *, checking: bool = False) -> None:
     """
     module = Module([Function("warm", [make("EXIT")], FunctionInfo(registers=1))])
     module.layout()
-    run(module, "warm", Launch("warm", (1, 1, 1), (32, 1, 1)), load_machine("gtx680"), engine=engine, hazards=False,
-        check=checking)
+    run(
+        module,
+        "warm",
+        Launch("warm", (1, 1, 1), (LANES, 1, 1)),
+        load_machine("gtx680"),
+        engine=engine,
+        hazards=False,
+        check=checking,
+    )

@@ -8,8 +8,9 @@ later."""
 
 from __future__ import annotations
 
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import BUS_END, FRACTION, FULL, Access, Stat
+from binalloc.emulator.state.layout import BUS_END, FRACTION, FULL, LANES, Access
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits
 
@@ -258,7 +259,7 @@ def strided(g: Gpu, s: Sm) -> int:
 def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
     """Cycles the banks are taken: 64-bit accesses go by half warps, 128-bit ones by quarters."""
     total = 0
-    group = 32 // units
+    group = LANES // units
     for q in range(units):
         part = mask & (((1 << group) - 1) << (q * group))
         if part == 0:
@@ -266,7 +267,7 @@ def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
         if units == 1:
             for t in range(g.lanes):
                 s.seen[t] = s.addr[t] >> 2
-            k = strided(g, s) if mask == FULL and g.shared_banks == 32 else -1
+            k = strided(g, s) if mask == FULL and g.shared_banks == LANES else -1
             total += k if k > 0 else congestion(g, s, part)
         else:
             total += wide_congestion(g, s, part, units)
@@ -276,7 +277,7 @@ def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
 @device
 def parts_in_use(mask: int, units: int) -> int:
     """How many of the parts of a warp that a wide access goes by hold a lane."""
-    group = 32 // units
+    group = LANES // units
     parts = 0
     for q in range(units):
         if mask & (((1 << group) - 1) << (q * group)):

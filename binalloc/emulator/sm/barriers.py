@@ -8,34 +8,26 @@ from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
+from binalloc.emulator.execute.control import advance
 from binalloc.emulator.sm.events import guard_until, set_state, wake_at
+from binalloc.emulator.state.codes import Codes
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    BARRIERS,
-    C_B_LO,
-    C_B_REG,
-    C_PS0_XOR,
-    C_RD,
-    C_UNIT,
-    C_WBAR,
-    F_BAR,
-    F_BARID,
-    F_PD0,
-    F_PS0,
-    FULL,
-    LANES,
-    PT,
-    RZ,
-    SCOREBOARDS,
-    W_BARRIER,
-    Fault,
-    Stat,
-)
+from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, RZ, SCOREBOARDS, Column, Fault, Warp
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
+from binalloc.isa.table.opcodes import BAR_MODES
 
-_SYNC, _ARV, _POPC, _AND, _OR = range(5)
+
+class Mode(Codes, numbers={name.rpartition(".")[2].lower(): mode for mode, name in enumerate(BAR_MODES)}):
+    """What a BAR does there, as the table of opcodes numbers it."""
+
+    SYNC: int
+    ARV: int
+    POPC: int
+    AND: int
+    OR: int
 
 
 @device
@@ -57,15 +49,15 @@ def thread_count(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask
     """Operand B of the lanes in `mask`: a fault unless they agree on a multiple of 32 that the block has, and unless an
     arrival that does not wait names one (so that who comes to a barrier of all warps is still there when it opens)."""
     most = g.warps_per_block * LANES
-    count = program[pc, C_B_LO]
-    if program[pc, C_B_REG] >= 0:
-        count = int(regs[s.warp_base + w, program[pc, C_B_REG], lowest_bit(mask)]) + 0
+    count = program[pc, Column.B_LO]
+    if program[pc, Column.B_REG] >= 0:
+        count = int(regs[s.warp_base + w, program[pc, Column.B_REG], lowest_bit(mask)]) + 0
         for t in range(LANES):
-            other = int(regs[s.warp_base + w, program[pc, C_B_REG], t]) + 0
+            other = int(regs[s.warp_base + w, program[pc, Column.B_REG], t]) + 0
             if (mask >> t) & 1 and other != count:
-                set_fault(g, s, Fault.BAR_COUNT, w, pc, t, other, count, program[pc, F_BARID])
-    if count % LANES != 0 or count > most or (count == 0 and program[pc, F_BAR] == _ARV):
-        set_fault(g, s, Fault.BAR_COUNT, w, pc, -1, count, most, program[pc, F_BARID])
+                set_fault(g, s, Fault.BAR_COUNT, w, pc, t, other, count, program[pc, Column.BARID])
+    if count % LANES != 0 or count > most or (count == 0 and program[pc, Column.BAR] == Mode.ARV):
+        set_fault(g, s, Fault.BAR_COUNT, w, pc, -1, count, most, program[pc, Column.BARID])
     return count
 
 
@@ -74,7 +66,7 @@ def agree(g: Gpu, s: Sm, w: int, pc: int, b: int, count: int, mode: int) -> None
     """The first arrival at an opening says what it is; the others must say the same. No count means the same as that of
     all the block's threads, which then holds."""
     slot, asked = s.block_of[w], count // LANES
-    kind = mode if mode >= _POPC else _SYNC
+    kind = mode if mode >= Mode.POPC else Mode.SYNC
     if s.bar_arrived[slot, b] == 0:
         s.bar_expected[slot, b] = asked
         s.bar_kind[slot, b] = kind
@@ -91,17 +83,24 @@ def agree(g: Gpu, s: Sm, w: int, pc: int, b: int, count: int, mode: int) -> None
 
 
 @device
+def barrier(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+    """BAR; leaves in `s.waits` whether the warp now waits."""
+    advance(s, w, pc)
+    s.waits = arrive(g, s, program, regs, w, pc, mask)
+
+
+@device
 def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> int:
-    """BAR by lanes `mask`; returns 1 if the warp has to wait (it is then in state W_BARRIER)."""
+    """BAR by lanes `mask`; returns 1 if the warp has to wait (it is then in state Warp.BARRIER)."""
     if mask == 0:
         return 0
     if mask != s.live[w]:
         set_fault(g, s, Fault.BAR_DIVERGED, w, pc, -1, mask, s.live[w], 0)
         return 0
     slot = s.block_of[w]
-    b = program[pc, F_BARID]
-    mode = program[pc, F_BAR]
-    if mode > _OR:
+    b = program[pc, Column.BARID]
+    mode = program[pc, Column.BAR]
+    if mode > Mode.OR:
         set_fault(g, s, Fault.BAR_MODE, w, pc, -1, mode, -1, b)
         return 0
     count = thread_count(g, s, program, regs, w, pc, mask)
@@ -112,21 +111,21 @@ def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
     s.bar_arrived[slot, b] += 1
     if CHECKING and g.race:
         race_arrive(s, w, slot, b)
-    bits = (s.pred[w, program[pc, F_PS0]] ^ program[pc, C_PS0_XOR]) & mask
+    bits = (s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]) & mask
     s.bar_popc[slot, b] += count_bits(bits)
     if bits != mask:
         s.bar_and[slot, b] = 0
     if bits != 0:
         s.bar_or[slot, b] = 1
-    if mode != _ARV:
+    if mode != Mode.ARV:
         s.bar_id[w] = b
         s.bar_pc[w] = pc
         s.bar_lanes[w] = mask
-        set_state(g, s, w, W_BARRIER)
-        if program[pc, C_WBAR] < SCOREBOARDS:
-            s.busy[w] |= 1 << program[pc, C_WBAR]  # until the barrier opens; its node is armed then
+        set_state(g, s, w, Warp.BARRIER)
+        if program[pc, Column.WBAR] < SCOREBOARDS:
+            s.busy[w] |= 1 << program[pc, Column.WBAR]  # until the barrier opens; its node is armed then
     open_if_complete(g, s, program, regs, slot, b)
-    return 1 if mode != _ARV else 0
+    return 1 if mode != Mode.ARV else 0
 
 
 @device
@@ -137,15 +136,15 @@ def open_if_complete(g: Gpu, s: Sm, program: Grid, regs: Cube, slot: int, b: int
     s.bar_arrived[slot, b] = 0
     first = slot * g.warps_per_block
     for w in range(first, first + g.warps_per_block):
-        if s.state[w] == W_BARRIER and s.bar_id[w] == b:
+        if s.state[w] == Warp.BARRIER and s.bar_id[w] == b:
             s.bar_id[w] = -1
             if CHECKING and g.race:
                 race_leave(s, w, slot, b)
             pc = s.bar_pc[w]
-            time = g.cycle + g.unit_latency[program[pc, C_UNIT]]
+            time = g.cycle + g.unit_latency[program[pc, Column.UNIT]]
             write_reduction(s, program, regs, w, pc, slot, b)
-            guard_until(g, s, w, program[pc, C_WBAR], time)
-            wake_at(g, s, w, time, W_BARRIER)
+            guard_until(g, s, w, program[pc, Column.WBAR], time)
+            wake_at(g, s, w, time, Warp.BARRIER)
     if CHECKING and g.race:
         race_reset(s, slot, b)
 
@@ -153,16 +152,16 @@ def open_if_complete(g: Gpu, s: Sm, program: Grid, regs: Cube, slot: int, b: int
 @device
 def write_reduction(s: Sm, program: Grid, regs: Cube, w: int, pc: int, slot: int, b: int) -> None:
     """RED: the count into rd, the truth value into pd0, of the lanes that came."""
-    mode = program[pc, F_BAR]
+    mode = program[pc, Column.BAR]
     lanes = s.bar_lanes[w]
-    rd = program[pc, C_RD]
-    if mode == _POPC and rd != RZ:
+    rd = program[pc, Column.RD]
+    if mode == Mode.POPC and rd != RZ:
         for t in range(LANES):
             if lanes >> t & 1:
                 regs[s.warp_base + w, rd, t] = s.bar_popc[slot, b]
-    pd = program[pc, F_PD0]
-    if (mode == _AND or mode == _OR) and pd != PT:
-        truth = s.bar_and[slot, b] if mode == _AND else s.bar_or[slot, b]
+    pd = program[pc, Column.PD0]
+    if (mode == Mode.AND or mode == Mode.OR) and pd != PT:
+        truth = s.bar_and[slot, b] if mode == Mode.AND else s.bar_or[slot, b]
         s.pred[w, pd] = (s.pred[w, pd] & ~lanes) | (lanes & (FULL * truth))
 
 

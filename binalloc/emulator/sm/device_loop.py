@@ -12,46 +12,26 @@ from collections.abc import Sequence
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.poison import poison_after, poison_before
 from binalloc.emulator.checks.races import race_access
+from binalloc.emulator.execute.control import advance
 from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
+from binalloc.emulator.sm.control import exec_control
 from binalloc.emulator.sm.issue import (
     account,
-    advance,
     begin_cycle,
     begin_issue,
     end_cycle,
     end_issue,
-    exec_control,
     select,
     skip,
 )
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_GROUP,
-    C_OFFSET,
-    C_SIZE,
-    F_CBANK,
-    G_CONTROL,
-    G_CONV,
-    G_F32,
-    G_F64,
-    G_INT,
-    G_MEM,
-    G_NOT_EXECUTED,
-    G_OUTSIDE,
-    G_PRED,
-    G_SPECIAL,
-    G_TEX,
-    G_WARP,
-    ST_MASK,
-    ST_PC,
-    Fault,
-)
+from binalloc.emulator.state.layout import Column, Entry, ExecGroup, Fault
 from binalloc.emulator.state.memories import Arguments
 from binalloc.emulator.state.modes import CHECKING
-from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.records import Gpu, Grid, Sm
 
 
 @device
@@ -78,6 +58,16 @@ def next_cycle(g: Gpu, sms: Sequence[Sm]) -> int:
 
 
 @device
+def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
+    """What no function executes: opcodes from the papers, and operands outside of their constant bank."""
+    if program[pc, Column.GROUP] == ExecGroup.OUTSIDE:
+        offset, size, bank = program[pc, Column.OFFSET], program[pc, Column.SIZE], program[pc, Column.CBANK]
+        set_fault(g, s, Fault.CONST, w, pc, -1, offset, size, bank)
+    else:
+        set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
+
+
+@device
 def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps: int, limit: int) -> int:
     """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
     would be `limit`, else 0. `gpus` (one) and `sms` are arrays of records."""
@@ -95,42 +85,39 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                 w = select(g, s, program, sch)
                 issued = 0
                 while w >= 0:
-                    pc = s.stack[w, s.sp[w], ST_PC]
+                    pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
                     if CHECKING and g.check and g.fault == 0:
-                        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], ST_MASK], mask)
+                        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
                     if g.fault != 0:
                         return 2
-                    group = program[pc, C_GROUP]
-                    if group == G_CONTROL:
+                    group = program[pc, Column.GROUP]
+                    if group == ExecGroup.CONTROL:
                         exec_control(g, s, program, regs, w, pc, mask)
                     else:
                         if mask:
                             stage(g, s, program, regs, w, pc)
-                            if group == G_INT:
+                            if group == ExecGroup.INT:
                                 exec_int(g, s, program, regs, w, pc, mask)
-                            elif group == G_F32:
+                            elif group == ExecGroup.F32:
                                 exec_f32(g, s, program, regs, w, pc, mask)
-                            elif group == G_MEM:
+                            elif group == ExecGroup.MEM:
                                 exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
-                            elif group == G_PRED:
+                            elif group == ExecGroup.PRED:
                                 exec_pred(g, s, program, regs, w, pc, mask)
-                            elif group == G_CONV:
+                            elif group == ExecGroup.CONV:
                                 exec_conv(g, s, program, regs, w, pc, mask)
-                            elif group == G_F64:
+                            elif group == ExecGroup.F64:
                                 exec_f64(g, s, program, regs, w, pc, mask)
-                            elif group == G_WARP:
+                            elif group == ExecGroup.WARP:
                                 exec_warp(g, s, program, regs, w, pc, mask)
-                            elif group == G_SPECIAL:
+                            elif group == ExecGroup.SPECIAL:
                                 exec_special(g, s, program, regs, w, pc, mask)
-                            elif group == G_TEX:
+                            elif group == ExecGroup.TEX:
                                 exec_tex(g, s, program, regs, global_, w, pc, mask)
-                            elif group == G_NOT_EXECUTED:
-                                set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
-                            elif group == G_OUTSIDE:
-                                offset, size, bank = program[pc, C_OFFSET], program[pc, C_SIZE], program[pc, F_CBANK]
-                                set_fault(g, s, Fault.CONST, w, pc, -1, offset, size, bank)
-                        if CHECKING and g.race and group == G_MEM and mask and g.fault == 0:
+                            elif group != ExecGroup.NOP:
+                                refuse(g, s, program, w, pc)
+                        if CHECKING and g.race and group == ExecGroup.MEM and mask and g.fault == 0:
                             race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)
                     if CHECKING and g.check and g.fault == 0:

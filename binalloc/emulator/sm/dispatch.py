@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from binalloc.emulator.checks.hazards import forget
 from binalloc.emulator.sm.events import make_ready
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import BARRIERS, ENTRY_PLAIN, FULL, LANES, PT, ST_KIND, ST_MASK, ST_PC, ST_RPC, Stat
+from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, Entry, EntryKind
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
 
 
@@ -68,10 +69,10 @@ def start_warp(g: Gpu, s: Sm, regs: Cube, hazard: Cube, local: Cube, slot: int, 
     s.live[w] = mask
     s.sp[w] = 0
     s.at[w] = g.entry
-    s.stack[w, 0, ST_KIND] = ENTRY_PLAIN
-    s.stack[w, 0, ST_PC] = g.entry
-    s.stack[w, 0, ST_RPC] = -1
-    s.stack[w, 0, ST_MASK] = mask
+    s.stack[w, 0, Entry.KIND] = EntryKind.PLAIN
+    s.stack[w, 0, Entry.PC] = g.entry
+    s.stack[w, 0, Entry.RPC] = -1
+    s.stack[w, 0, Entry.MASK] = mask
     s.gone[w] = 0
     s.block_of[w] = slot
     s.in_block[w] = i

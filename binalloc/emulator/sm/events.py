@@ -1,6 +1,6 @@
 """What happens later in an SM: the wheel of ready warps, the calendar queue of scoreboard releases, the census.
 
-A warp is in one state (`layout.W_*`); the census counts states per scheduler, so that an idle issue slot finds its
+A warp is in one state (`layout.Warp`); the census counts states per scheduler, so that an idle issue slot finds its
 reason without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction
 needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. Near wake-ups stand in a wheel
 of 32 cycles, scoreboard releases and late wake-ups in a calendar queue of 2,048 buckets with one node per warp and
@@ -8,21 +8,19 @@ scoreboard."""
 
 from __future__ import annotations
 
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    C_UNIT,
-    C_WAIT,
     CALENDAR,
     NODES_PER_WARP,
     SCOREBOARDS,
-    ST_PC,
-    W_DONE,
-    W_NONE,
-    W_READY,
-    W_SCOREBOARD,
+    USED_BITS,
+    USED_SHIFT,
     WAKE_NODE,
     WHEEL,
-    Stat,
+    Column,
+    Entry,
+    Warp,
 )
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 from binalloc.emulator.state.scan import lowest_bit
@@ -45,7 +43,7 @@ def arm(g: Gpu, s: Sm, node: int, time: int) -> None:
     s.node_armed[node] = 1
     s.node_next[node] = s.bucket[index]
     s.bucket[index] = node + 1
-    s.bucket_used[index >> 5] |= 1 << (index & 31)
+    s.bucket_used[index >> USED_SHIFT] |= 1 << (index & (USED_BITS - 1))
 
 
 @device(inline=True)
@@ -67,13 +65,13 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 @device(inline=True)
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp may issue its next instruction now, or waits for scoreboards."""
-    pc = s.stack[w, s.sp[w], ST_PC]
-    if s.busy[w] & program[pc, C_WAIT]:
-        set_state(g, s, w, W_SCOREBOARD)
+    pc = s.stack[w, s.sp[w], Entry.PC]
+    if s.busy[w] & program[pc, Column.WAIT]:
+        set_state(g, s, w, Warp.SCOREBOARD)
         return
-    set_state(g, s, w, W_READY)
+    set_state(g, s, w, Warp.READY)
     sch = w % g.schedulers
-    unit = program[pc, C_UNIT]
+    unit = program[pc, Column.UNIT]
     s.ready[sch, unit] |= 1 << (w // g.schedulers)
     s.ready_units[sch] |= 1 << unit
 
@@ -97,7 +95,7 @@ def fire(g: Gpu, s: Sm, program: Grid) -> None:
     """Everything due this cycle: releases first, then wake-ups, so that a warp waking now sees what came now."""
     now = g.cycle
     index = now & (CALENDAR - 1)
-    if s.bucket_used[index >> 5] >> (index & 31) & 1:
+    if s.bucket_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1)) & 1:
         fire_bucket(g, s, program, index)
     slot = now & (WHEEL - 1)
     if (s.wheel_used >> slot) & 1:
@@ -117,7 +115,7 @@ def fire_bucket(g: Gpu, s: Sm, program: Grid, index: int) -> None:
     now = g.cycle
     node = s.bucket[index] - 1
     s.bucket[index] = 0
-    s.bucket_used[index >> 5] &= ~(1 << (index & 31))
+    s.bucket_used[index >> USED_SHIFT] &= ~(1 << (index & (USED_BITS - 1)))
     waking = -1  # wake-ups wait until all releases of the cycle are done
     while node >= 0:
         following = s.node_next[node] - 1
@@ -143,9 +141,9 @@ def release(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
         arm(g, s, w * NODES_PER_WARP + board, s.board_time[w, board])
         return
     s.busy[w] &= ~(1 << board)
-    if s.state[w] == W_DONE and s.busy[w] == 0:
+    if s.state[w] == Warp.DONE and s.busy[w] == 0:
         retire_warp(g, s, w)
-    if s.state[w] == W_SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], ST_PC], C_WAIT]:
+    if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
         make_ready(g, s, program, w)
 
 
@@ -154,7 +152,7 @@ def clear_warp(g: Gpu, s: Sm, w: int) -> None:
     """The warp slot is empty."""
     for board in range(SCOREBOARDS):
         s.board_time[w, board] = 0
-    set_state(g, s, w, W_NONE)
+    set_state(g, s, w, Warp.NONE)
 
 
 @device
@@ -184,16 +182,16 @@ def next_event(g: Gpu, s: Sm) -> int:
         turn = (now + 1) & (WHEEL - 1)
         best = now + 1 + lowest_bit((s.wheel_used >> turn) | (s.wheel_used << (WHEEL - turn)))
     index = (now + 1) & (CALENDAR - 1)
-    word = index >> 5
-    bits = s.bucket_used[word] >> (index & 31)
+    word = index >> USED_SHIFT
+    bits = s.bucket_used[word] >> (index & (USED_BITS - 1))
     time = now + 1
     if bits == 0:
-        time += 32 - (index & 31)
-        for k in range(1, CALENDAR // 32 + 1):
-            bits = s.bucket_used[(word + k) & (CALENDAR // 32 - 1)]
+        time += USED_BITS - (index & (USED_BITS - 1))
+        for k in range(1, CALENDAR // USED_BITS + 1):
+            bits = s.bucket_used[(word + k) & (CALENDAR // USED_BITS - 1)]
             if bits:
                 break
-            time += 32
+            time += USED_BITS
     if bits:
         time += lowest_bit(bits)
         if best < 0 or time < best:

@@ -15,49 +15,24 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.hazards import check_and_mark, waited
 from binalloc.emulator.checks.poison import poison_all
 from binalloc.emulator.checks.races import race_start
-from binalloc.emulator.execute.control import branch, call, call_indirect, finish, leave, settle
-from binalloc.emulator.execute.operands import stage
-from binalloc.emulator.execute.warp import warpsync
 from binalloc.emulator.schedulers.table import pick
-from binalloc.emulator.sm.barriers import arrive, reconsider
+from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch
 from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
 from binalloc.emulator.sm.ports import port_free, take_port
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
-    C_CONTROL,
-    C_GUARD,
-    C_GUARDN,
-    C_RBAR,
-    C_STALL,
-    C_UNIT,
-    C_VALID,
-    C_WAIT,
-    C_WBAR,
-    CT_BARRIER,
-    CT_BRANCH,
-    CT_CALL,
-    CT_CALL_IND,
-    CT_EXIT,
-    CT_NONE,
-    CT_RETURN,
-    CT_WARPSYNC,
     NO_BARRIER,
-    NO_CODE,
-    ST_MASK,
-    ST_PC,
+    NO_CONTROL,
     UNIT_LSU,
-    W_BARRIER,
-    W_BRANCH,
-    W_DONE,
-    W_READY,
-    W_SCOREBOARD,
-    W_STALL,
     WHEEL,
+    CodeWord,
+    Column,
+    Entry,
     Fault,
-    Stall,
-    Stat,
+    Warp,
 )
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
@@ -67,77 +42,40 @@ from binalloc.emulator.state.scan import count_bits, lowest_bit
 @device
 def idle_reason(g: Gpu, s: Sm, sch: int) -> int:
     """Why the scheduler issues nothing while no warp of its can."""
-    if s.census[sch, W_READY]:
+    if s.census[sch, Warp.READY]:
         return Stall.PORT_BUSY
-    if s.census[sch, W_STALL]:
+    if s.census[sch, Warp.STALL]:
         return Stall.STALL_COUNT
-    if s.census[sch, W_BRANCH]:
+    if s.census[sch, Warp.BRANCH]:
         return Stall.BRANCH
-    if s.census[sch, W_SCOREBOARD]:
+    if s.census[sch, Warp.SCOREBOARD]:
         return Stall.SCOREBOARD
-    if s.census[sch, W_BARRIER]:
+    if s.census[sch, Warp.BARRIER]:
         return Stall.BARRIER
-    if s.census[sch, W_DONE]:
+    if s.census[sch, Warp.DONE]:
         return Stall.BLOCK_DRAIN
     return Stall.NO_WARP
 
 
 @device
-def advance(s: Sm, w: int, pc: int) -> None:
-    """Behind an instruction without control flow."""
-    s.stack[w, s.sp[w], ST_PC] = pc + 1
-    settle(s, w)
-
-
-@device
-def exec_control(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """A control instruction by the lanes of `mask`; leaves in `s.waits` whether the warp now waits at a barrier."""
-    active = s.stack[w, s.sp[w], ST_MASK]
-    kind = program[pc, C_CONTROL]
-    if kind == CT_BRANCH:
-        branch(g, s, program, w, pc, active, mask)
-        return
-    if kind == CT_CALL:
-        call(g, s, program, w, pc, mask)
-        return
-    if kind == CT_RETURN:
-        leave(g, s, w, pc, mask)
-        return
-    if kind == CT_EXIT:
-        finish(s, w, pc, mask)
-        return
-    if kind == CT_CALL_IND:
-        stage(g, s, program, regs, w, pc)
-        call_indirect(g, s, program, w, pc, mask)
-        return
-    s.stack[w, s.sp[w], ST_PC] = pc + 1
-    settle(s, w)
-    if kind == CT_BARRIER:
-        s.waits = arrive(g, s, program, regs, w, pc, mask)
-    elif kind == CT_WARPSYNC:
-        stage(g, s, program, regs, w, pc)
-        warpsync(g, s, w, pc, mask)
-
-
-@device
 def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: int, pc: int) -> int:
     """Take the instruction at `pc` of a ready warp: check hazards and count; returns the lanes that execute it."""
-    if program[pc, C_VALID] == NO_CODE:
+    if program[pc, Column.VALID] == CodeWord.NONE:
         set_fault(g, s, Fault.PC, w, s.at[w], -1, pc, 0, 0)
         return 0
     s.at[w] = pc
-    active = s.stack[w, s.sp[w], ST_MASK]
-    mask = active & (s.pred[w, program[pc, C_GUARD]] ^ program[pc, C_GUARDN])
+    active = s.stack[w, s.sp[w], Entry.MASK]
+    mask = active & (s.pred[w, program[pc, Column.GUARD]] ^ program[pc, Column.GUARDN])
     if g.hazards:
-        if program[pc, C_WAIT]:
-            waited(g, s, hazard, w, program[pc, C_WAIT])
+        if program[pc, Column.WAIT]:
+            waited(g, s, hazard, w, program[pc, Column.WAIT])
         check_and_mark(g, s, program, hazard, w, pc, active, mask)
-        s.vclock[w] += program[pc, C_STALL]
+        s.vclock[w] += program[pc, Column.STALL]
     counts[pc] += 1
     s.warp_issued[w] += 1
     s.stat[Stat.WARP_INSTRUCTIONS] += 1
     s.stat[Stat.THREAD_INSTRUCTIONS] += count_bits(mask)
-    unit = program[pc, C_UNIT]
+    unit = program[pc, Column.UNIT]
     s.unit_issued[unit] += 1
     s.passes = 1
     s.waits = 0
@@ -151,23 +89,23 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
 
     Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
     """
-    unit = program[pc, C_UNIT]
+    unit = program[pc, Column.UNIT]
     cycles = g.unit_interval[unit] + s.passes - 1
     take_port(g, s, unit, cycles)
-    if s.waits == 0 and program[pc, C_WBAR] != NO_BARRIER:
-        guard_until(g, s, w, program[pc, C_WBAR], s.done_at)
-    if program[pc, C_RBAR] != NO_BARRIER:
-        guard_until(g, s, w, program[pc, C_RBAR], g.cycle + cycles)
+    if s.waits == 0 and program[pc, Column.WBAR] != NO_BARRIER:
+        guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
+    if program[pc, Column.RBAR] != NO_BARRIER:
+        guard_until(g, s, w, program[pc, Column.RBAR], g.cycle + cycles)
     if s.sp[w] < 0:
         end_warp(g, s, program, regs, w)
     elif s.waits == 0:
         if issued < g.issue_width and may_pair(g, s, program, w, pc):
             return 1
-        delay = max(program[pc, C_STALL], 1)
-        state = W_STALL
-        if program[pc, C_CONTROL] != CT_NONE and g.unit_latency[unit] > delay:
+        delay = max(program[pc, Column.STALL], 1)
+        state = Warp.STALL
+        if program[pc, Column.CONTROL] != NO_CONTROL and g.unit_latency[unit] > delay:
             delay = g.unit_latency[unit]
-            state = W_BRANCH
+            state = Warp.BRANCH
         wake_at(g, s, w, g.cycle + delay, state)
     return 0
 
@@ -175,7 +113,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
 @device
 def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
     """The warp's stack is empty."""
-    set_state(g, s, w, W_DONE)
+    set_state(g, s, w, Warp.DONE)
     reconsider(g, s, program, regs, w)
     if s.busy[w] == 0:
         retire_warp(g, s, w)
@@ -184,13 +122,17 @@ def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
 @device
 def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
     """1 if the warp's next instruction can issue in this cycle behind the one at `first`, which had stall 0."""
-    if program[first, C_STALL] != 0 or program[first, C_CONTROL] != CT_NONE:
+    if program[first, Column.STALL] != 0 or program[first, Column.CONTROL] != NO_CONTROL:
         return 0
-    pc = s.stack[w, s.sp[w], ST_PC]
-    if program[pc, C_VALID] == NO_CODE or program[pc, C_CONTROL] != CT_NONE or s.busy[w] & program[pc, C_WAIT]:
+    pc = s.stack[w, s.sp[w], Entry.PC]
+    if (
+        program[pc, Column.VALID] == CodeWord.NONE
+        or program[pc, Column.CONTROL] != NO_CONTROL
+        or s.busy[w] & program[pc, Column.WAIT]
+    ):
         return 0
-    unit = program[pc, C_UNIT]
-    if unit == UNIT_LSU and program[first, C_UNIT] == UNIT_LSU:
+    unit = program[pc, Column.UNIT]
+    if unit == UNIT_LSU and program[first, Column.UNIT] == UNIT_LSU:
         return 0
     return 1 if port_free(g, s, unit) <= g.cycle else 0
 
@@ -237,7 +179,7 @@ def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     i = pick(g, s, sch, eligible)
     s.last[sch] = i
     w = i * g.schedulers + sch
-    unit = program[s.stack[w, s.sp[w], ST_PC], C_UNIT]
+    unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
     s.ready[sch, unit] &= ~(1 << i)
     if s.ready[sch, unit] == 0:
         s.ready_units[sch] &= ~(1 << unit)

@@ -8,21 +8,9 @@ from __future__ import annotations
 
 from binalloc.emulator.sm.events import retire_warp, set_state
 from binalloc.emulator.sm.ports import port_free
+from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    C_UNIT,
-    C_WAIT,
-    SCOREBOARDS,
-    ST_PC,
-    W_BARRIER,
-    W_BRANCH,
-    W_DONE,
-    W_NONE,
-    W_READY,
-    W_SCOREBOARD,
-    W_STALL,
-    Stall,
-)
+from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
 from binalloc.emulator.state.records import Gpu, Grid, Sm
 
 
@@ -30,21 +18,21 @@ from binalloc.emulator.state.records import Gpu, Grid, Sm
 def refresh(g: Gpu, s: Sm, program: Grid) -> None:
     """Bring scoreboards and warp states up to now."""
     for w in range(g.warp_limit):
-        if s.state[w] != W_NONE and not (s.state[w] == W_BARRIER and s.bar_id[w] >= 0):
+        if s.state[w] != Warp.NONE and not (s.state[w] == Warp.BARRIER and s.bar_id[w] >= 0):
             for b in range(SCOREBOARDS):
                 if (s.busy[w] >> b) & 1 and s.board_time[w, b] <= g.cycle:
                     s.busy[w] &= ~(1 << b)
     for w in range(g.warp_limit):
         state = s.state[w]
-        if state == W_DONE and s.busy[w] == 0 and s.gone[w] == 0:
+        if state == Warp.DONE and s.busy[w] == 0 and s.gone[w] == 0:
             retire_warp(g, s, w)
-        elif (state == W_STALL or state == W_BRANCH or (state == W_BARRIER and s.bar_id[w] < 0)) and s.ready_at[
-            w
-        ] == g.cycle:
-            set_state(g, s, w, W_SCOREBOARD)
+        elif (
+            state == Warp.STALL or state == Warp.BRANCH or (state == Warp.BARRIER and s.bar_id[w] < 0)
+        ) and s.ready_at[w] == g.cycle:
+            set_state(g, s, w, Warp.SCOREBOARD)
     for w in range(g.warp_limit):
-        if s.state[w] == W_SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], ST_PC], C_WAIT]:
-            set_state(g, s, w, W_READY)
+        if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
+            set_state(g, s, w, Warp.READY)
 
 
 @device
@@ -56,17 +44,17 @@ def reason(g: Gpu, s: Sm, sch: int) -> int:
         state = s.state[w]
         r = Stall.NO_WARP
         k = 7
-        if state == W_READY:
+        if state == Warp.READY:
             r, k = Stall.PORT_BUSY, 0
-        elif state == W_STALL:
+        elif state == Warp.STALL:
             r, k = Stall.STALL_COUNT, 1
-        elif state == W_BRANCH:
+        elif state == Warp.BRANCH:
             r, k = Stall.BRANCH, 2
-        elif state == W_SCOREBOARD:
+        elif state == Warp.SCOREBOARD:
             r, k = Stall.SCOREBOARD, 3
-        elif state == W_BARRIER:
+        elif state == Warp.BARRIER:
             r, k = Stall.BARRIER, 4
-        elif state == W_DONE:
+        elif state == Warp.DONE:
             r, k = Stall.BLOCK_DRAIN, 5
         if k < rank:
             best, rank = r, k
@@ -78,7 +66,7 @@ def resident_warps(g: Gpu, s: Sm) -> int:
     """Warps of resident blocks."""
     n = 0
     for w in range(g.warp_limit):
-        n += 1 if s.state[w] != W_NONE else 0
+        n += 1 if s.state[w] != Warp.NONE else 0
     return n
 
 
@@ -87,8 +75,8 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     """The scheduler's warps whose next instruction could issue now, as a bit mask."""
     eligible = 0
     for w in range(sch, g.warp_limit, g.schedulers):
-        if s.state[w] == W_READY:
-            unit = program[s.stack[w, s.sp[w], ST_PC], C_UNIT]
+        if s.state[w] == Warp.READY:
+            unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
             if port_free(g, s, unit) <= g.cycle:
                 eligible |= 1 << (w // g.schedulers)
     return eligible
@@ -101,9 +89,14 @@ def can_go_on(g: Gpu, s: Sm) -> int:
         return 1
     for w in range(g.warp_limit):
         state = s.state[w]
-        if state == W_READY or state == W_STALL or state == W_BRANCH or (state == W_BARRIER and s.bar_id[w] < 0):
+        if (
+            state == Warp.READY
+            or state == Warp.STALL
+            or state == Warp.BRANCH
+            or (state == Warp.BARRIER and s.bar_id[w] < 0)
+        ):
             return 1
-        if state == W_SCOREBOARD or state == W_DONE:
+        if state == Warp.SCOREBOARD or state == Warp.DONE:
             for b in range(SCOREBOARDS):
                 if (s.busy[w] >> b) & 1 and s.board_time[w, b] > g.cycle:
                     return 1

@@ -1,4 +1,4 @@
-"""Constants that device code and staging share: program columns, opcodes, states, stall reasons, faults, sizes.
+"""Constants that device code and staging share: program columns, opcodes, states, faults, sizes.
 
 Device code sees module-level integers as compile-time constants, so everything here is a plain int. Figures that differ
 between machines are data in the state; the sizes here are only the shapes of the records' arrays.
@@ -8,31 +8,42 @@ from __future__ import annotations
 
 from binalloc.emulator.state.codes import Codes
 from binalloc.isa import instruction as isa
-from binalloc.isa.interface.places import STACK_ENTRIES
+from binalloc.isa import timing
+from binalloc.isa.interface.places import PRED_BASE, STACK_ENTRIES
 from binalloc.isa.table import fields
 from binalloc.isa.table.opcodes import MODIFIERS
-from binalloc.isa.timing import UNIT_CLASSES
 
-LANES = 32
+LANES = isa.LANES
+WORD = isa.WORD
+SLOT_ROW = isa.SLOT_ROW
 FULL = 0xFFFFFFFF
 RZ = fields.RZ
 NO_BARRIER = fields.NO_BARRIER
 PT = fields.PT
+REGISTERS = RZ + 1  # of the register file, the row of RZ among them
+PREDICATES = PT + 1
+CONST_BANKS = fields.FIELDS["cbank"].maximum + 1
 
 # -- shapes of the SM record
 MAX_WARPS = 128
 MAX_BLOCKS = 128
+MAX_BLOCK_WARPS = 32  # 1024 threads
 MAX_SCHEDULERS = 16
-UNIT_NAMES = UNIT_CLASSES
+MAX_WARPS_OF_SCHEDULER = 61  # bits of a mask that may be shifted by two
+UNIT_NAMES = timing.UNIT_CLASSES
 UNITS = len(UNIT_NAMES)
 UNIT_LSU = UNIT_NAMES.index("lsu")
 MAX_GROUPS = 16
 MAX_PORTS = 64
 STACK_DEPTH = STACK_ENTRIES
 BARRIERS = 16
-SCOREBOARDS = 6
+SCOREBOARDS = timing.SCOREBOARDS
+BOARD_NUMBERS = NO_BARRIER + 1  # what a scoreboard field can say
+BOARD_SETS = 1 << SCOREBOARDS
 WHEEL = 32
 CALENDAR = 2048
+USED_SHIFT = 5
+USED_BITS = 1 << USED_SHIFT  # buckets of the calendar that a word of its used bits tells of
 NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh for a late wake-up
 WAKE_NODE = 7
 MAX_CACHE_SETS = 1024
@@ -41,12 +52,35 @@ MAX_BUFFERS = 4096
 MAX_BANKS = 32
 
 # -- rows of the hazard table: registers 0..254 (255 is RZ), then predicates
-PRED_ROW = 256
-ROWS = 264
-HZ_FIX_TIME, HZ_VAR, HZ_READ, HZ_FIX_MASK, HZ_FIX_PC, HZ_VAR_MASK, HZ_VAR_PC, HZ_READ_PC = range(8)
-# what a result set aside says, and how many a warp has room for
-AS_ROW, AS_TIME, AS_MASK, AS_PC = range(4)
-ASIDE = 128
+PRED_ROW = PRED_BASE
+ROWS = PRED_ROW + PREDICATES
+
+
+class Hazard(Codes):
+    """What a row says of the results in flight, see `checks.hazards`."""
+
+    FIX_TIME: int
+    VAR: int
+    READ: int
+    FIX_MASK: int
+    FIX_PC: int
+    VAR_MASK: int
+    VAR_PC: int
+    READ_PC: int
+
+
+class Aside(Codes):
+    """What a result set aside says."""
+
+    ROW: int
+    TIME: int
+    MASK: int
+    PC: int
+
+
+HAZARD_COLUMNS = len(Hazard.names)
+ASIDE_COLUMNS = len(Aside.names)
+ASIDE = 128  # results set aside that a warp has room for
 
 # -- address map
 GLOBAL_BASE = 0x10000000
@@ -57,17 +91,34 @@ WINDOW_SIZE = isa.WINDOW_SIZE
 
 # -- textures: columns of their table, channel kinds, address modes
 MAX_TEXTURES = 64
-(
-    TX_START, TX_DIMENSIONS, TX_WIDTH, TX_HEIGHT, TX_DEPTH, TX_CHANNELS, TX_BYTES, TX_KIND, TX_FLOAT, TX_LINEAR,
-    TX_NORMALIZED, TX_MODE_X, TX_MODE_Y, TX_MODE_Z,
-) = range(14)  # fmt: skip
-TX_COLUMNS = 14
+
+
+class TextureColumn(Codes):
+    """A texture; a mode and a length for each axis stand side by side."""
+
+    START: int
+    DIMENSIONS: int
+    WIDTH: int
+    HEIGHT: int
+    DEPTH: int
+    CHANNELS: int
+    BYTES: int
+    KIND: int
+    FLOAT: int
+    LINEAR: int
+    NORMALIZED: int
+    MODE_X: int
+    MODE_Y: int
+    MODE_Z: int
+
+
+TEXTURE_COLUMNS = len(TextureColumn.names)
 TEXEL_KINDS = ("u", "i", "f")
 TEXEL_SIGNED = TEXEL_KINDS.index("i")
 
 
-class AddressMode(Codes):
-    """What stands for texels outside of a texture, as launch files name it."""
+class Outside(Codes):
+    """What stands for texels outside of a texture: the address modes of launch files."""
 
     CLAMP: int
     BORDER: int
@@ -80,30 +131,41 @@ FRACTION = 16
 BUS_END = 1 << 61
 CLOCK_END = 1 << 44
 
-# -- stack entry fields and kinds
-ST_KIND, ST_PC, ST_RPC, ST_MASK = range(4)
-ENTRY_PLAIN, ENTRY_CALL = range(2)
 
-# -- what a warp is doing; also the columns of the per-scheduler census
-W_NONE, W_READY, W_STALL, W_BRANCH, W_SCOREBOARD, W_BARRIER, W_DONE = range(7)
-WARP_STATES = 7
+# -- the reconvergence stack
+class Entry(Codes):
+    """An entry."""
+
+    KIND: int
+    PC: int
+    RPC: int
+    MASK: int
 
 
-# -- why an issue slot stayed empty
-class Stall(Codes):
-    """Reasons; `names` is what results call them."""
+class EntryKind(Codes):
+    """What an entry is."""
 
-    NO_WARP: int
-    STALL_COUNT: int
+    PLAIN: int
+    CALL: int
+
+
+STACK_COLUMNS = len(Entry.names)
+
+
+# -- what a warp is doing
+class Warp(Codes):
+    """Also the columns of the census that every scheduler keeps."""
+
+    NONE: int
+    READY: int
+    STALL: int
     BRANCH: int
     SCOREBOARD: int
-    PORT_BUSY: int
     BARRIER: int
-    BLOCK_DRAIN: int
-    NO_PAIR: int
+    DONE: int
 
 
-REASONS = len(Stall.names)
+WARP_STATES = len(Warp.names)
 
 
 # -- faults
@@ -157,136 +219,143 @@ class Access(Codes):
     ATOMIC: int
 
 
-# -- execution groups: which exec_* function serves an opcode (`execute.table` says which opcode is in which)
-(
-    G_INT, G_F32, G_F64, G_CONV, G_PRED, G_WARP, G_MEM, G_CONTROL, G_NOT_EXECUTED, G_SPECIAL, G_NOP, G_TEX,
-    G_OUTSIDE,
-) = range(13)  # fmt: skip
+# -- what a code word is and who executes it
+class ExecGroup(Codes):
+    """Which exec_* function serves an opcode; `execute.table` says which opcode is in which."""
 
-# -- what a code word is (column C_VALID): calls enter FUNCTION, direct ones also REWRITTEN, which are first words
-NO_CODE, CODE, FUNCTION, REWRITTEN = range(4)
+    INT: int
+    F32: int
+    F64: int
+    CONV: int
+    PRED: int
+    WARP: int
+    MEM: int
+    CONTROL: int
+    NOT_EXECUTED: int
+    SPECIAL: int
+    NOP: int
+    TEX: int
+    OUTSIDE: int
 
-# -- control kinds
-CONTROLS = (
-    "", "branch", "call", "call_indirect", "return", "exit", "barrier", "fence", "warpsync", "alloc", "free", "relssp",
-)  # fmt: skip
-CT_NONE = CONTROLS.index("")
-CT_BRANCH = CONTROLS.index("branch")
-CT_CALL = CONTROLS.index("call")
-CT_CALL_IND = CONTROLS.index("call_indirect")
-CT_RETURN = CONTROLS.index("return")
-CT_EXIT = CONTROLS.index("exit")
-CT_BARRIER = CONTROLS.index("barrier")
-CT_WARPSYNC = CONTROLS.index("warpsync")
 
-# -- which sources' poison reaches the results: any; the choice and the chosen side; the lane read; any lane's
-TAINT_ANY, TAINT_CHOICE, TAINT_LANE, TAINT_ALL = range(4)
+class CodeWord(Codes):
+    """Calls enter FUNCTION, direct ones also REWRITTEN, which are first words."""
+
+    NONE: int
+    CODE: int
+    FUNCTION: int
+    REWRITTEN: int
+
+
+NO_CONTROL = 0  # in column CONTROL; the kinds are numbered behind it, in `sm.control`
+
+
+class Taint(Codes):
+    """Which sources' poison reaches the results: any; the choice and the chosen side; the lane read; any lane's.
+    TARGET: no results; poison is a fault, as it says where control goes."""
+
+    ANY: int
+    CHOICE: int
+    LANE: int
+    ALL: int
+    TARGET: int
+
 
 # -- program columns: staged ones, then encoding fields as they stand, then the lists of rows read and written
+class Staged(Codes):
+    """What staging makes of an instruction."""
+
+    OP: int
+    GROUP: int
+    UNIT: int
+    LATENCY: int
+    VARIABLE: int
+    CONTROL: int
+    STALL: int
+    WBAR: int
+    RBAR: int
+    WAIT: int
+    GUARD: int
+    GUARDN: int
+    A_UNITS: int
+    A_REG: int
+    A_AND: int
+    A_XOR: int
+    B_UNITS: int
+    B_REG: int
+    B_LO: int
+    B_HI: int
+    B_AND: int
+    B_XOR: int
+    C_UNITS: int
+    C_REG: int
+    C_LO: int
+    C_HI: int
+    C_AND: int
+    C_XOR: int
+    RD: int
+    RD_UNITS: int
+    SPACE: int
+    ACCESS: int
+    SIZE: int
+    SIGNED: int
+    LATE: int
+    VALID: int
+    N_USES: int
+    N_DEFS: int
+    N_LATE: int
+    OFFSET: int
+    DATA: int
+    PS0_XOR: int
+    PS1_XOR: int
+    PS2_XOR: int
+    SPILL: int
+    TARGET: int
+    RECONV: int
+    TAINT: int
+
+
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes
-(
-    C_OP, C_GROUP, C_UNIT, C_LATENCY, C_VARIABLE, C_CONTROL, C_STALL, C_WBAR, C_RBAR, C_WAIT, C_GUARD, C_GUARDN,
-    C_A_UNITS, C_A_REG, C_A_AND, C_A_XOR,
-    C_B_UNITS, C_B_REG, C_B_LO, C_B_HI, C_B_AND, C_B_XOR,
-    C_C_UNITS, C_C_REG, C_C_LO, C_C_HI, C_C_AND, C_C_XOR,
-    C_RD, C_RD_UNITS, C_SPACE, C_ACCESS, C_SIZE, C_SIGNED, C_LATE, C_VALID, C_N_USES, C_N_DEFS, C_N_LATE,
-    C_OFFSET, C_DATA, C_PS0_XOR, C_PS1_XOR, C_PS2_XOR, C_SPILL, C_TARGET, C_RECONV, C_TAINT,
-) = range(48)  # fmt: skip
-_STAGED_COLUMNS = 48
 _STAGED_FIELDS = {"width", "spill", "cache", "scope", "tchan"}  # modifiers that staging turns into other columns
 _PLAIN_FIELDS = (
     "shift", "lut", "lut_b", "lut2", "pmask", "nega", "negb", "negc", "barid", "diverges", "sreg", "cbank",
     "pd0", "pd1", "ps0", "ps1", "ps2",
 )  # fmt: skip
 FIELD_COLUMNS: dict[str, int] = {
-    name: _STAGED_COLUMNS + i
+    name: len(Staged.names) + i
     for i, name in enumerate([*(name for name in MODIFIERS if name not in _STAGED_FIELDS), *_PLAIN_FIELDS])
 }
-F_AOP = FIELD_COLUMNS["aop"]
-F_ATYP = FIELD_COLUMNS["atyp"]
-F_BAR = FIELD_COLUMNS["bar"]
-F_BARID = FIELD_COLUMNS["barid"]
-F_BOP = FIELD_COLUMNS["bop"]
-F_CBANK = FIELD_COLUMNS["cbank"]
-F_DIVERGES = FIELD_COLUMNS["diverges"]
-F_LUT2 = FIELD_COLUMNS["lut2"]
-F_LUT_B = FIELD_COLUMNS["lut_b"]
-F_M64 = FIELD_COLUMNS["m64"]
-F_MATCH = FIELD_COLUMNS["match"]
-F_PD0 = FIELD_COLUMNS["pd0"]
-F_PD1 = FIELD_COLUMNS["pd1"]
-F_PMASK = FIELD_COLUMNS["pmask"]
-F_PS0 = FIELD_COLUMNS["ps0"]
-F_PS1 = FIELD_COLUMNS["ps1"]
-F_PS2 = FIELD_COLUMNS["ps2"]
-F_SHFL = FIELD_COLUMNS["shfl"]
-F_SREG = FIELD_COLUMNS["sreg"]
-F_SRW = FIELD_COLUMNS["srw"]
-F_TCOORD = FIELD_COLUMNS["tcoord"]
-F_TDIM = FIELD_COLUMNS["tdim"]
-F_VOTE = FIELD_COLUMNS["vote"]
-C_USES = _STAGED_COLUMNS + len(FIELD_COLUMNS)
-C_DEFS = C_USES + MAX_LISTED
-COLUMNS = C_DEFS + MAX_LISTED
 
 
-# -- statistics: indices of the counters in the SM record
-class Stat(Codes):
-    """Counters of an SM; `names` is what results call them."""
+class Column(Staged, numbers=FIELD_COLUMNS):
+    """The columns that device code names: all that are staged, and these of the encoding fields; rows of
+    `execute.table` name the others."""
 
-    WARP_INSTRUCTIONS: int
-    THREAD_INSTRUCTIONS: int
-    ISSUE_SLOTS: int
-    DUAL_ISSUES: int
-    USER_GLOBAL_LOADS: int
-    USER_GLOBAL_STORES: int
-    USER_GLOBAL_ATOMICS: int
-    USER_SHARED_LOADS: int
-    USER_SHARED_STORES: int
-    USER_SHARED_ATOMICS: int
-    USER_LOCAL_LOADS: int
-    USER_LOCAL_STORES: int
-    CONST_LOADS: int
-    SPILL_SHARED_LOADS: int
-    SPILL_SHARED_STORES: int
-    SPILL_LOCAL_LOADS: int
-    SPILL_LOCAL_STORES: int
-    USER_GLOBAL_LOAD_BYTES: int
-    USER_GLOBAL_STORE_BYTES: int
-    USER_GLOBAL_ATOMIC_BYTES: int
-    USER_SHARED_LOAD_BYTES: int
-    USER_SHARED_STORE_BYTES: int
-    USER_SHARED_ATOMIC_BYTES: int
-    USER_LOCAL_LOAD_BYTES: int
-    USER_LOCAL_STORE_BYTES: int
-    CONST_LOAD_BYTES: int
-    SPILL_SHARED_LOAD_BYTES: int
-    SPILL_SHARED_STORE_BYTES: int
-    SPILL_LOCAL_LOAD_BYTES: int
-    SPILL_LOCAL_STORE_BYTES: int
-    GLOBAL_LOAD_SECTORS: int
-    GLOBAL_STORE_SECTORS: int
-    GLOBAL_ATOMIC_SECTORS: int
-    LOCAL_FILL_SECTORS: int
-    LOCAL_WRITEBACK_SECTORS: int
-    GLOBAL_FILL_SECTORS: int
-    SHARED_PASSES: int
-    SHARED_ACCESSES: int
-    BANK_CONFLICT_CYCLES: int
-    L1_LOCAL_HITS: int
-    L1_LOCAL_MISSES: int
-    L1_GLOBAL_HITS: int
-    L1_GLOBAL_MISSES: int
-    L1_MERGES: int
-    L1_EVICTIONS: int
-    BRANCHES: int
-    DIVERGENT_BRANCHES: int
-    BARRIERS: int
-    BLOCKS_DISPATCHED: int
-    BLOCKS_RETIRED: int
-    WARP_CYCLES: int
-    TEXTURE_FETCHES: int
+    AOP: int
+    ATYP: int
+    BAR: int
+    BARID: int
+    BOP: int
+    CBANK: int
+    DIVERGES: int
+    LUT2: int
+    LUT_B: int
+    M64: int
+    MATCH: int
+    PD0: int
+    PD1: int
+    PMASK: int
+    PS0: int
+    PS1: int
+    PS2: int
+    SHFL: int
+    SREG: int
+    SRW: int
+    TCOORD: int
+    TDIM: int
+    VOTE: int
 
 
-S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS  # bytes stand behind counts, in their order
-STATS = len(Stat.names)
+FIRST_USE = len(Staged.names) + len(FIELD_COLUMNS)
+FIRST_DEF = FIRST_USE + MAX_LISTED
+COLUMNS = FIRST_DEF + MAX_LISTED

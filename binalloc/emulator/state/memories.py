@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.state.layout import LANES, ROWS
+from binalloc.emulator.state.layout import HAZARD_COLUMNS, LANES, REGISTERS, ROWS
 from binalloc.emulator.state.records import Cube, Grid, Words
 
 Array = NDArray[Any]
@@ -34,17 +34,17 @@ class Arguments(NamedTuple):
 class Memories:
     """The arrays beside the records, indexed by SM-wide slots (`warp` counts through all SMs simulated).
 
-    program: int64 [word, column]. regs: uint32 [warp, register, lane]. hazard: int64 [warp, row, 8]. global_: uint32
-    words from `global_base`: VARIABLE_BASE where the module has variables, else GLOBAL_BASE. shared: uint32 [block
-    slot, word]. local: uint32 [warp, word, lane]. const: uint32 words. counts: int64 [word], warp instructions
+    program: int64 [word, column]. regs: uint32 [warp, register, lane]. hazard: int64 [warp, row, column]. global_:
+    uint32 words from `global_base`: VARIABLE_BASE where the module has variables, else GLOBAL_BASE. shared: uint32
+    [block slot, word]. local: uint32 [warp, word, lane]. const: uint32 words. counts: int64 [word], warp instructions
     executed. Check mode: shadow int64 [block slot, word], 1 = poisoned; shadow_local int64 [warp, word], poisoned
-    lanes. Race mode: races int64 [block slot, place, 40], see `races.py`.
+    lanes. Race mode: races int64 [block slot, place, column], see `races.py`.
     """
 
     def __init__(self, program: NDArray[np.int64]) -> None:
         self.program = program
-        self.regs: NDArray[np.uint32] = np.zeros((1, 256, LANES), np.uint32)
-        self.hazard: NDArray[np.int64] = np.zeros((1, ROWS, 8), np.int64)
+        self.regs: NDArray[np.uint32] = np.zeros((1, REGISTERS, LANES), np.uint32)
+        self.hazard: NDArray[np.int64] = np.zeros((1, ROWS, HAZARD_COLUMNS), np.int64)
         self.global_: NDArray[np.uint32] = np.zeros(1, np.uint32)
         self.shared: NDArray[np.uint32] = np.zeros((1, 1), np.uint32)
         self.local: NDArray[np.uint32] = np.zeros((1, 1, LANES), np.uint32)

@@ -16,12 +16,18 @@ from typing import Annotated, Protocol, get_args, get_type_hints, overload
 
 import numpy as np
 
+from binalloc.emulator.state.counters import REASONS, STATS
 from binalloc.emulator.state.layout import (
     ASIDE,
+    ASIDE_COLUMNS,
     BARRIERS,
+    BOARD_NUMBERS,
+    BOARD_SETS,
     CALENDAR,
+    CONST_BANKS,
     LANES,
     MAX_BANKS,
+    MAX_BLOCK_WARPS,
     MAX_BLOCKS,
     MAX_BUFFERS,
     MAX_CACHE_LINES,
@@ -32,12 +38,13 @@ from binalloc.emulator.state.layout import (
     MAX_TEXTURES,
     MAX_WARPS,
     NODES_PER_WARP,
-    REASONS,
+    PREDICATES,
     ROWS,
+    STACK_COLUMNS,
     STACK_DEPTH,
-    STATS,
-    TX_COLUMNS,
+    TEXTURE_COLUMNS,
     UNITS,
+    USED_BITS,
     WARP_STATES,
     WHEEL,
 )
@@ -184,10 +191,10 @@ class Gpu(Record):
     group_ports: Annotated[Words, MAX_GROUPS]
     buffer_start: Annotated[Words, MAX_BUFFERS]
     buffer_end: Annotated[Words, MAX_BUFFERS]
-    const_start: Annotated[Words, 32]
-    const_size: Annotated[Words, 32]
-    texture: Annotated[Grid, MAX_TEXTURES, TX_COLUMNS]
-    clear_read: Annotated[Words, 64]
+    const_start: Annotated[Words, CONST_BANKS]
+    const_size: Annotated[Words, CONST_BANKS]
+    texture: Annotated[Grid, MAX_TEXTURES, TEXTURE_COLUMNS]
+    clear_read: Annotated[Words, BOARD_SETS]
 
 
 class Sm(Record):
@@ -228,9 +235,9 @@ class Sm(Record):
     state: Annotated[Words, MAX_WARPS]
     at: Annotated[Words, MAX_WARPS]
     sp: Annotated[Words, MAX_WARPS]
-    stack: Annotated[Cube, MAX_WARPS, STACK_DEPTH, 4]
+    stack: Annotated[Cube, MAX_WARPS, STACK_DEPTH, STACK_COLUMNS]
     live: Annotated[Words, MAX_WARPS]
-    pred: Annotated[Grid, MAX_WARPS, 8]
+    pred: Annotated[Grid, MAX_WARPS, PREDICATES]
     vclock: Annotated[Words, MAX_WARPS]
     ready_at: Annotated[Words, MAX_WARPS]
     block_of: Annotated[Words, MAX_WARPS]
@@ -242,7 +249,7 @@ class Sm(Record):
     bar_lanes: Annotated[Words, MAX_WARPS]
     # scoreboards: busy bits, and when the last of the counted results arrives
     busy: Annotated[Words, MAX_WARPS]
-    board_time: Annotated[Grid, MAX_WARPS, 8]
+    board_time: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
     # pending lists of the hazard table
     var_count: Annotated[Words, MAX_WARPS]
     var_list: Annotated[Grid, MAX_WARPS, ROWS]
@@ -251,11 +258,11 @@ class Sm(Record):
     read_any: Annotated[Words, MAX_WARPS]
     var_any: Annotated[Words, MAX_WARPS]
     aside_count: Annotated[Words, MAX_WARPS]
-    aside: Annotated[Cube, MAX_WARPS, ASIDE, 4]
+    aside: Annotated[Cube, MAX_WARPS, ASIDE, ASIDE_COLUMNS]
     # poison: lanes per register and predicate; vector clocks of warps and barriers (race mode)
     poison: Annotated[Grid, MAX_WARPS, ROWS]
-    clock: Annotated[Grid, MAX_WARPS, LANES]
-    bar_clock: Annotated[Cube, MAX_BLOCKS, BARRIERS, LANES]
+    clock: Annotated[Grid, MAX_WARPS, MAX_BLOCK_WARPS]
+    bar_clock: Annotated[Cube, MAX_BLOCKS, BARRIERS, MAX_BLOCK_WARPS]
     # blocks
     block_active: Annotated[Words, MAX_BLOCKS]
     block_id: Annotated[Words, MAX_BLOCKS]
@@ -280,7 +287,7 @@ class Sm(Record):
     port_cycle: Annotated[Words, UNITS + MAX_GROUPS]
     # calendar queue
     bucket: Annotated[Words, CALENDAR]
-    bucket_used: Annotated[Words, CALENDAR // 32]
+    bucket_used: Annotated[Words, CALENDAR // USED_BITS]
     node_next: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
     node_time: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
     node_armed: Annotated[Words, MAX_WARPS * NODES_PER_WARP]

@@ -20,16 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.bitset import lowest
-from binalloc.frontend.allocate.liveness import Ranges
+from binalloc.frontend.allocate.live_ranges import Ranges
 from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine
+from binalloc.isa.interface.places import MOST_REGISTERS
 
 _LOOK_AHEAD = 8
 """Registers beyond the first free one among which one with a taken pair mate is looked for."""
 _WORDS = 4
 """Words of 64 registers to start with."""
-_MANY = 255
-"""Above this pressure values go to memory whatever the order, so one is enough."""
 
 
 @dataclass
@@ -208,7 +207,8 @@ def assign(groups: list[Group], units: int, busy: Mapping[int, list[int]], press
     everything = [g for g in range(len(groups)) if groups[g].members]
     bound = max(pressure, default=0)
     orders = _orders(groups)
-    for key in orders if bound <= _MANY else orders[:1]:
+    # where more live at once than there are registers, values go to memory whatever the order: one is enough
+    for key in orders if bound <= MOST_REGISTERS else orders[:1]:
         attempt = Assignment(groups, busy, len(pressure))
         attempt.run(sorted(everything, key=key))
         if best is None or attempt.used < best.used:

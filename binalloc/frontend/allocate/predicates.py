@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from binalloc.frontend.allocate.liveness import Ranges, live_ranges, pressure
+from binalloc.frontend.allocate.live_ranges import Ranges, live_ranges, pressure
 from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node, Routine
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
+from binalloc.isa.interface.places import PREDICATES
 from binalloc.isa.table.opcodes import FORM_IMM, ICMPS
 
-SEVEN = 7
 _ALL_ONES = 0xFFFFFFFF
 _NE = ICMPS.index("NE")
 
@@ -43,15 +43,15 @@ def _colour(
     routine: Routine, ranges: Ranges, clobbered: Mapping[str, int], short: set[int]
 ) -> tuple[dict[int, int], list[int]]:
     """Places for the predicates, and those that found none: of a crowd the longest ranges give way."""
-    occupied = [Runs() for _ in range(SEVEN)]
+    occupied = [Runs() for _ in range(PREDICATES)]
     for k, node in enumerate(routine.nodes()):
         if node.callee:
-            for p in range(SEVEN):
+            for p in range(PREDICATES):
                 if clobbered.get(node.callee, 0) >> p & 1:
                     occupied[p].add(ranges.inside[k], ranges.inside[k] + 1)
     numbers = [FIRST_PREDICATE + k for k in range(routine.registers.predicates)]
     pieces = {p: ranges.of_predicate(p) for p in numbers}
-    crowded = max(pressure(pieces.values(), ranges.points)) > SEVEN
+    crowded = max(pressure(pieces.values(), ranges.points)) > PREDICATES
     colour: dict[int, int] = {}
     failed: list[int] = []
 
@@ -63,7 +63,7 @@ def _colour(
 
     for p in sorted(numbers, key=key):
         piece = pieces[p]
-        place = next((r for r in range(SEVEN) if not occupied[r].meets(piece)), -1)
+        place = next((r for r in range(PREDICATES) if not occupied[r].meets(piece)), -1)
         if place < 0:
             failed.append(p)
         else:

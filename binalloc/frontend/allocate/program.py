@@ -13,13 +13,13 @@ from binalloc.errors import Refused
 from binalloc.frontend.allocate.assign import Registered, assign, build_groups, coalesce, copies
 from binalloc.frontend.allocate.calls import Contract
 from binalloc.frontend.allocate.emit import Emitted, emit
-from binalloc.frontend.allocate.liveness import Ranges, live_ranges
+from binalloc.frontend.allocate.live_ranges import Ranges, live_ranges
 from binalloc.frontend.allocate.predicates import allocate_predicates
 from binalloc.frontend.allocate.spill import spill
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.places import MOST_REGISTERS
 
-MOST_REGISTERS = 255
 _ROUNDS = 12
 _STEP = 8
 _LEAST = 40

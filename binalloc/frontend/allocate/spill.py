@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binalloc.frontend.allocate.liveness import Ranges
+from binalloc.frontend.allocate.live_ranges import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.table.opcodes import WIDTHS

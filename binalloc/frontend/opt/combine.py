@@ -8,7 +8,7 @@ costs nothing (copies, constants, address offsets).
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import COMMUTATIVE, Const, Source
+from binalloc.frontend.emitter import COMMUTATIVE, Const, Source
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts

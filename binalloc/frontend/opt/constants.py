@@ -6,7 +6,7 @@ costs occupancy. Each block, and each window of nodes within it, makes its own.
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Source
+from binalloc.frontend.emitter import Source
 from binalloc.frontend.ir import Node, Routine
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts

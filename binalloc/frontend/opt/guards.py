@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.frontend.ir import FIRST_PREDICATE, Node, Routine
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.frontend.opt.dead import removable
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr
@@ -28,7 +28,7 @@ def _mergeable(first: Node, second: Node, facts: Facts) -> bool:
     if two.op.name != "MOV" or not two.guarded or two.f.get("form") or one.guarded or not removable(first):
         return False
     unit = two.f["rb"]
-    if unit < 256 or not facts.is_stable(unit) or not facts.only_read(unit):
+    if unit < FIRST_REGISTER or not facts.is_stable(unit) or not facts.only_read(unit):
         return False
     defs = first.view.defs
     if len(defs) != 1 or defs[0].units != 1 or defs[0].index != unit or defs[0].field != "rd":

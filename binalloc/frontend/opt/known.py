@@ -6,7 +6,7 @@ read of the unit they are about.
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import FLOAT, Const, Imm, Source
+from binalloc.frontend.emitter import FLOAT, Const, Imm, Source
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.frontend.builder import Const, Imm, Source, signed, template
+from binalloc.frontend.emitter import Const, Imm, Source, signed, template
 from binalloc.frontend.ir import RZ
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, FORM_REG, OpSpec

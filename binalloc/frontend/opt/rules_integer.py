@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binalloc.frontend.builder import Const, Imm, Source, imm
+from binalloc.frontend.emitter import Const, Imm, Source, imm
 from binalloc.frontend.ir import FIRST_REGISTER, PT, RZ, Node
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.known import Known

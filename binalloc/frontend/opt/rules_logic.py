@@ -6,7 +6,7 @@ or, xor of a predicate with a comparison that nothing else reads is the comparis
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Source
+from binalloc.frontend.emitter import Source
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.known import Known

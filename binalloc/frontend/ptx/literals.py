@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 from binalloc.frontend.ptx.ast import Float, Integer
 from binalloc.frontend.ptx.lexer import Tokens
+from binalloc.isa.instruction import LANES
 
 _MASK = (1 << 64) - 1
 _MAX_DIGITS = 400  # of a literal: more than any value needs, and far from Python's limit on conversions
 _MAX_DEPTH = 24  # of parentheses and unary operators: what keeps recursion away from Python's limit
 
-WARP_SIZE = 32
+WARP_SIZE = LANES
 
 
 class Const(NamedTuple):

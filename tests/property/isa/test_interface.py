@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.execute.table import OPERATIONS
-from binalloc.emulator.state.layout import G_NOT_EXECUTED, GLOBAL_BASE, Fault
+from binalloc.emulator.state.layout import GLOBAL_BASE, ExecGroup, Fault
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, OpSpec
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.single_step import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
 
-NOT_EXECUTED = {name for name, row in OPERATIONS.items() if row.group == G_NOT_EXECUTED}
+NOT_EXECUTED = {name for name, row in OPERATIONS.items() if row.group == ExecGroup.NOT_EXECUTED}
 STATES = 12
 PLACES = {
     "rd": 8,

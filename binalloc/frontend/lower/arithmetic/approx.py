@@ -8,10 +8,11 @@ take turns: x/(2 pi) is rounded once, which costs |x| * 2^-24 at most, less than
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source
+from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import RZ
-from binalloc.frontend.lower.arithmetic.float32 import AND, ONE, SIGN, flushed
+from binalloc.frontend.lower.arithmetic.float32 import ONE, flushed
 from binalloc.frontend.lower.arithmetic.float64 import pair_dest
+from binalloc.frontend.lower.arithmetic.floats import AND, SIGN
 from binalloc.frontend.lower.arithmetic.library import call_library
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.ptx import ast

@@ -5,7 +5,7 @@ PTX ISA 9.7.1. Positions and lengths of fields are the low 8 bits of their opera
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import MASK, Imm, Source
+from binalloc.frontend.emitter import MASK, Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.arithmetic.logic import (

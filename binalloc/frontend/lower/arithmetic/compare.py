@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import MASK, Imm, Source
+from binalloc.frontend.emitter import MASK, Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.context.context import Context, Fields, Handler, Pred

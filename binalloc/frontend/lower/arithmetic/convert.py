@@ -7,7 +7,7 @@ gives 0, but the pattern of the top bit alone where the source is f64 or the res
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source, imm
+from binalloc.frontend.emitter import Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.arithmetic.float32 import flushed

@@ -6,7 +6,7 @@ corrections. 64 bits: functions of the library. Constant 32-bit divisors need no
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source, imm
+from binalloc.frontend.emitter import Imm, Source, imm
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.arithmetic.integer import INTEGERS

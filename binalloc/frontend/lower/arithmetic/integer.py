@@ -7,7 +7,7 @@ is dead code where nobody does.
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Guard, Imm, Source
+from binalloc.frontend.emitter import Guard, Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.context.context import Context, Fields, Handler, Pred

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from binalloc.frontend.builder import Guard, Source
+from binalloc.frontend.emitter import Guard, Source
 from binalloc.frontend.ir import Node
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.context.modifiers import ROUNDINGS

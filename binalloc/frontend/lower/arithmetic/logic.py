@@ -5,7 +5,7 @@ PTX clamps shift counts to the width, and so does Loom's SHF, which has 64 bits 
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import MASK, Imm, Source
+from binalloc.frontend.emitter import MASK, Imm, Source
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.context.context import Context, Handler, Pred

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source
+from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.arithmetic.integer import INTEGERS, carried_sum, difference, saturated_sum

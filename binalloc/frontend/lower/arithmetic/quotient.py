@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import struct
 
-from binalloc.frontend.builder import Imm, Source
+from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import approx
-from binalloc.frontend.lower.arithmetic.float32 import FLOAT_ROUNDINGS, ONE, flushed
+from binalloc.frontend.lower.arithmetic.float32 import ONE, flushed
 from binalloc.frontend.lower.arithmetic.float64 import pair_dest
+from binalloc.frontend.lower.arithmetic.floats import FLOAT_ROUNDINGS
 from binalloc.frontend.lower.arithmetic.library import call_library
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.ptx import ast

@@ -6,7 +6,7 @@ may be an operand's own pair: words are written in an order that never destroys 
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source, imm
+from binalloc.frontend.emitter import Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Pred
 from binalloc.frontend.ptx import ast

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.builder import Builder, Const, Guard, Imm, Source, imm
+from binalloc.frontend.emitter import Const, Emitter, Guard, Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ, Registers
 from binalloc.frontend.lower.context import special
 from binalloc.frontend.lower.context.modifiers import Modifiers, refusal
@@ -62,7 +62,7 @@ class Context:
         self.names = names if names is not None else {}
         self.scan = layout.scans[function.name]
         self.registers = Registers()
-        self.b = Builder(self.registers)
+        self.b = Emitter(self.registers)
         self.guard: Guard | None = None
         self.refused: list[MalformedInput] = []
         """Why the function cannot be lowered: every reason found."""

@@ -1,11 +1,11 @@
 """Special registers of PTX (PTX ISA, chapter 10) as Loom reads them.
 
-Every function appends to the builder given and returns a source; a name that Loom has nothing for gives None.
+Every function appends to the emitter given and returns a source; a name that Loom has nothing for gives None.
 """
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Builder, Imm, Source
+from binalloc.frontend.emitter import Emitter, Imm, Source
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 
 WORDS: dict[str, str] = {
@@ -35,7 +35,7 @@ ZERO = frozenset(f"%{name}.w" for name in ("tid", "ntid", "ctaid", "nctaid"))
 _NUMBER = {name: number for number, name in enumerate(SPECIAL_REGISTERS)}
 
 
-def read_word(b: Builder, name: str, block: tuple[int, int, int] | None) -> Source | None:
+def read_word(b: Emitter, name: str, block: tuple[int, int, int] | None) -> Source | None:
     """A special register of 32 bits. block: the block size (x, y, z) where it is known: %ntid is a constant then."""
     if name in ZERO:
         return Imm(0)
@@ -53,7 +53,7 @@ def read_word(b: Builder, name: str, block: tuple[int, int, int] | None) -> Sour
     return target
 
 
-def read_pair(b: Builder, name: str) -> int | None:
+def read_pair(b: Emitter, name: str) -> int | None:
     """A special register of 64 bits: first unit of a pair."""
     sreg = PAIRS.get(name)
     if sreg is None:

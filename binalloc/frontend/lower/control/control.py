@@ -6,12 +6,13 @@ conditional branch as a guarded BRA without a reconvergence point: allocation ad
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Guard, Imm, Source, imm
+from binalloc.frontend.emitter import Guard, Imm, Source, imm
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.memory.memory import SCOPES
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
+from binalloc.isa.instruction import LANES
 
 BARRIERS = 16
 
@@ -150,8 +151,8 @@ def _threads(ctx: Context, operands: list[ast.Operand]) -> Source:
     known = constant(ctx, operands[0])
     if known is None:
         return ctx.word(operands[0], "u32")
-    if known <= 0 or known % 32:
-        ctx.refuse(f"a barrier of {known} threads", expected="a positive multiple of 32")
+    if known <= 0 or known % LANES:
+        ctx.refuse(f"a barrier of {known} threads", expected=f"a positive multiple of {LANES}")
     return imm(known)
 
 

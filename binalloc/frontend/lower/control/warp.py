@@ -7,12 +7,13 @@ in one instruction, each with its own mask, so a mask that is not the whole warp
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, Source, imm
+from binalloc.frontend.emitter import Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.control.control import constant, member_mask
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
+from binalloc.isa.instruction import LANES
 
 _ALL = imm(-1)
 _AND = 0xC0
@@ -187,7 +188,7 @@ def reduce(ctx: Context, ins: Instruction) -> None:
     else:
         ctx.b.emit(name, rd=total, a=total, b=taken, c=RZ, **fields)
     ctx.b.emit("IADD3", rd=lane, a=lane, b=Imm(1), c=RZ)
-    ctx.b.emit("ISETP", pd0=more, a=lane, b=Imm(32), icmp="LT", u32cmp="U32")
+    ctx.b.emit("ISETP", pd0=more, a=lane, b=Imm(LANES), icmp="LT", u32cmp="U32")
     ctx.b.branch(loop, (more, False), uniform=True)
     ctx.b.move(ctx.dest(target, type_), total)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.frontend.builder import Imm, imm
+from binalloc.frontend.emitter import Imm, imm
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.ptx import ast

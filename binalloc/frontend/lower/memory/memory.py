@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.frontend.builder import Imm, Source
+from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.context.modifiers import Modifiers

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binalloc.frontend.builder import Const, Imm, Source
+from binalloc.frontend.emitter import Const, Imm, Source
 from binalloc.frontend.ir import RZ, Registers
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.ptx import ast

@@ -6,8 +6,10 @@ import numpy as np
 
 from binalloc.emulator.host.engine import _ints
 from binalloc.emulator.state.codes import Codes
-from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_DEPTH, STATS, Stat
+from binalloc.emulator.state.counters import STATS, Stat
+from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_DEPTH, Outside
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of, shapes
+from binalloc.launch.types import AddressMode
 
 
 class Colour(Codes):
@@ -15,13 +17,22 @@ class Colour(Codes):
     GREEN_BLUE: int
 
 
+class Shade(Colour, numbers={"light": 9, "dark": 7}):
+    DARK: int
+
+
 def test_members_are_numbered_and_named_in_their_order() -> None:
     assert (Colour.RED, Colour.GREEN_BLUE) == (0, 1)
     assert type(Colour.RED) is int
     assert Colour.names == ("red", "green_blue")
     assert (_ints(Colour).RED, _ints(Colour).GREEN_BLUE) == (0, 1)
+    assert (Shade.DARK, Shade.RED, _ints(Shade).DARK, _ints(Shade).GREEN_BLUE) == (7, 0, 7, 1)
     assert len(Stat.names) == STATS
     assert Stat.names[Stat.TEXTURE_FETCHES] == "texture_fetches"
+
+
+def test_textures_have_the_address_modes_of_launch_files() -> None:
+    assert set(Outside.names) == set(AddressMode)
 
 
 def test_both_forms_of_a_record_have_the_fields_of_its_class() -> None:

@@ -9,29 +9,29 @@ import pytest
 from binalloc.frontend.allocate.assign import build_groups, coalesce, copies
 from binalloc.frontend.allocate.block_order import meeting_points
 from binalloc.frontend.allocate.calls import parallel_copy
-from binalloc.frontend.allocate.liveness import live_ranges
+from binalloc.frontend.allocate.live_ranges import live_ranges
 from binalloc.frontend.allocate.program import Allocated, allocate
-from binalloc.frontend.builder import Builder, Const, imm
+from binalloc.frontend.emitter import Const, Emitter, imm
 from binalloc.frontend.ir import PT, RZ, Program, Registers, Routine
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.isa.loom.view import view
 
 
-def routine(name: str = "k", kind: str = "kernel") -> tuple[Routine, Builder]:
+def routine(name: str = "k", kind: str = "kernel") -> tuple[Routine, Emitter]:
     made = Routine(name, Registers(), [], FunctionInfo(kind=kind))
-    builder = Builder(made.registers)
-    made.blocks = builder.blocks
-    return made, builder
+    emitter = Emitter(made.registers)
+    made.blocks = emitter.blocks
+    return made, emitter
 
 
-def load(b: Builder, offset: int, unit: int | None = None) -> int:
+def load(b: Emitter, offset: int, unit: int | None = None) -> int:
     unit = b.new() if unit is None else unit
     b.emit("LDC", rd=unit, ra=RZ, cbank=0, coff=offset, width="32")
     return unit
 
 
-def store(b: Builder, unit: int, offset: int, width: str = "32") -> None:
+def store(b: Emitter, unit: int, offset: int, width: str = "32") -> None:
     b.emit("STG", a=RZ, rb=unit, moff=offset, width=width)
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from binalloc.frontend.allocate.assign import Assignment, Group, coalesce
-from binalloc.frontend.allocate.liveness import pressure
+from binalloc.frontend.allocate.live_ranges import pressure
 from binalloc.frontend.allocate.runs import Runs
 
 POINTS = 60

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.oracles.exact_float import (
+from tests.support.oracles.hard_to_round import (
     FORMATS,
     MODES,
     compose,

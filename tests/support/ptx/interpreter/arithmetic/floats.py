@@ -3,7 +3,7 @@
 f32 results come from float64 with round-to-odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
 IEEE Trans. Computers 57(4), 2008, section 3): an f64 that is exact or has an odd last bit rounds to f32 as the exact
 value does. f64 to nearest is the host's (IEEE by definition of NumPy's float64); everything else of f64 goes value by
-value through `exact`. NaN results are canonical.
+value through `ieee754`. NaN results are canonical.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter.arithmetic import exact
+from tests.support.ptx.interpreter.arithmetic import ieee754
 
 Floats = NDArray[np.floating]
 
-FORMATS = {"f32": exact.F32, "f64": exact.F64}
+FORMATS = {"f32": ieee754.F32, "f64": ieee754.F64}
 BITS = {"f32": np.uint32, "f64": np.uint64}
 DTYPE = {"f32": np.float32, "f64": np.float64}
 NAN = {t: np.array([FORMATS[t].nan], dtype=BITS[t]).view(DTYPE[t])[0] for t in FORMATS}
@@ -71,7 +71,7 @@ def narrow(x: NDArray[np.float64], mode: str) -> NDArray[np.float32]:
 
 
 def lanewise(function: Callable[..., int], t: str, mode: str, *operands: Floats) -> Floats:
-    """function of `exact` applied to each element's pattern."""
+    """function of `ieee754` applied to each element's pattern."""
     columns = [x.view(BITS[t]).tolist() for x in operands]
     f = FORMATS[t]
     patterns = [function(*values, f, mode) for values in zip(*columns, strict=True)]
@@ -82,7 +82,7 @@ def add(a: Floats, b: Floats, t: str, mode: str = "rn") -> Floats:
     if mode == "rn":
         return canonical(a + b, t)
     if t == "f64":
-        return lanewise(exact.add, t, mode, a, b)
+        return lanewise(ieee754.add, t, mode, a, b)
     total = sum_to_odd(a.astype(np.float64), b.astype(np.float64))
     if mode == "rm":
         total = np.where((total == 0) & (np.signbit(a) != np.signbit(b)), -0.0, total)
@@ -93,13 +93,13 @@ def mul(a: Floats, b: Floats, t: str, mode: str = "rn") -> Floats:
     if mode == "rn":
         return canonical(a * b, t)
     if t == "f64":
-        return lanewise(exact.mul, t, mode, a, b)
+        return lanewise(ieee754.mul, t, mode, a, b)
     return canonical(narrow(a.astype(np.float64) * b.astype(np.float64), mode), t)
 
 
 def fma(a: Floats, b: Floats, c: Floats, t: str, mode: str = "rn") -> Floats:
     if t == "f64":
-        return lanewise(exact.fma, t, mode, a, b, c)
+        return lanewise(ieee754.fma, t, mode, a, b, c)
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = sum_to_odd(product, addend)
     if mode == "rm":
@@ -108,11 +108,11 @@ def fma(a: Floats, b: Floats, c: Floats, t: str, mode: str = "rn") -> Floats:
 
 
 def div(a: Floats, b: Floats, t: str, mode: str = "rn") -> Floats:
-    return canonical(a / b, t) if mode == "rn" else lanewise(exact.div, t, mode, a, b)
+    return canonical(a / b, t) if mode == "rn" else lanewise(ieee754.div, t, mode, a, b)
 
 
 def sqrt(a: Floats, t: str, mode: str = "rn") -> Floats:
-    return canonical(np.sqrt(a), t) if mode == "rn" else lanewise(exact.sqrt, t, mode, a)
+    return canonical(np.sqrt(a), t) if mode == "rn" else lanewise(ieee754.sqrt, t, mode, a)
 
 
 def minmax(a: Floats, b: Floats, t: str, larger: bool, nan_wins: bool = False) -> Floats:
@@ -160,4 +160,4 @@ def from_integer(a: NDArray[np.integer], t: str, mode: str = "rn") -> Floats:
     if mode == "rn":
         return a.astype(DTYPE[t])
     f = FORMATS[t]
-    return np.array([exact.from_integer(v, f, mode) for v in a.tolist()], dtype=BITS[t]).view(DTYPE[t])
+    return np.array([ieee754.from_integer(v, f, mode) for v in a.tolist()], dtype=BITS[t]).view(DTYPE[t])

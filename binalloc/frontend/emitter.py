@@ -81,7 +81,7 @@ def template(op: OpSpec, form: int, limm: int = 0, cimm: int = 0) -> dict[str, i
     return found
 
 
-class Builder:
+class Emitter:
     """Appends nodes to blocks of one routine. `loc` is given to every node made."""
 
     def __init__(self, registers: Registers) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binalloc.emulator.arithmetic.exact import fma32, rcp32, rsq32, sqrt32
+from binalloc.emulator.arithmetic.float32_arrays import fma32, rcp32, rsq32, sqrt32
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 

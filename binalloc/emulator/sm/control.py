@@ -1,0 +1,47 @@
+"""Kinds of control instructions: who executes each, and the device function that tells them apart, written from that
+table. The table of opcodes says which kind an opcode is of; kinds that have no row here are not executed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from binalloc.emulator.execute.control import branch, call, call_indirect, converge, fence, finish, leave
+from binalloc.emulator.execute.operation import Executor
+from binalloc.emulator.execute.table import OPERATIONS
+from binalloc.emulator.sm.barriers import barrier
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.device import define
+from binalloc.isa.table.opcodes import BY_NAME, OpSpec
+
+CONTROLS: dict[str, Executor] = {  # the commonest first
+    "branch": branch,
+    "call": call,
+    "return": leave,
+    "exit": finish,
+    "call_indirect": call_indirect,
+    "barrier": barrier,
+    "warpsync": converge,
+    "fence": fence,
+}
+_NUMBERS = {name: number for number, name in enumerate(CONTROLS, L.NO_CONTROL + 1)}
+for _name, _row in OPERATIONS.items():
+    assert _row.group != L.ExecGroup.CONTROL or BY_NAME[_name].control in CONTROLS, f"{_name} is no kind of control"
+
+
+def control_number(op: OpSpec) -> int:
+    """What column CONTROL says for the opcode: its kind's place here, or that it is one that is not executed."""
+    return _NUMBERS.get(op.control, len(CONTROLS) + 1) if op.control else L.NO_CONTROL
+
+
+def control_text(kinds: Sequence[str]) -> str:
+    """The device function `exec_control`, a call for each kind."""
+    lines = ["def exec_control(g, s, program, regs, w, pc, mask):", f"    kind = program[pc, {L.Column.CONTROL}]"]
+    for kind in kinds:
+        number = _NUMBERS[kind]
+        lines.append(f"    {'if' if kind == kinds[0] else 'elif'} kind == {number}:  # {kind}")
+        lines.append(f"        {CONTROLS[kind].__name__}(g, s, program, regs, w, pc, mask)")
+    return "\n".join([*lines, ""])
+
+
+exec_control: Executor
+define(globals(), "exec_control", control_text(list(CONTROLS)), {row.__name__: row for row in CONTROLS.values()})

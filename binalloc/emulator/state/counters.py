@@ -1,0 +1,82 @@
+"""What an SM counts, and why an issue slot stays empty: indices of the counters in its record."""
+
+from __future__ import annotations
+
+from binalloc.emulator.state.codes import Codes
+
+
+class Stall(Codes):
+    """Why an issue slot stayed empty; `names` is what results call them."""
+
+    NO_WARP: int
+    STALL_COUNT: int
+    BRANCH: int
+    SCOREBOARD: int
+    PORT_BUSY: int
+    BARRIER: int
+    BLOCK_DRAIN: int
+    NO_PAIR: int
+
+
+REASONS = len(Stall.names)
+
+
+class Stat(Codes):
+    """Counters of an SM; `names` is what results call them."""
+
+    WARP_INSTRUCTIONS: int
+    THREAD_INSTRUCTIONS: int
+    ISSUE_SLOTS: int
+    DUAL_ISSUES: int
+    USER_GLOBAL_LOADS: int
+    USER_GLOBAL_STORES: int
+    USER_GLOBAL_ATOMICS: int
+    USER_SHARED_LOADS: int
+    USER_SHARED_STORES: int
+    USER_SHARED_ATOMICS: int
+    USER_LOCAL_LOADS: int
+    USER_LOCAL_STORES: int
+    CONST_LOADS: int
+    SPILL_SHARED_LOADS: int
+    SPILL_SHARED_STORES: int
+    SPILL_LOCAL_LOADS: int
+    SPILL_LOCAL_STORES: int
+    USER_GLOBAL_LOAD_BYTES: int
+    USER_GLOBAL_STORE_BYTES: int
+    USER_GLOBAL_ATOMIC_BYTES: int
+    USER_SHARED_LOAD_BYTES: int
+    USER_SHARED_STORE_BYTES: int
+    USER_SHARED_ATOMIC_BYTES: int
+    USER_LOCAL_LOAD_BYTES: int
+    USER_LOCAL_STORE_BYTES: int
+    CONST_LOAD_BYTES: int
+    SPILL_SHARED_LOAD_BYTES: int
+    SPILL_SHARED_STORE_BYTES: int
+    SPILL_LOCAL_LOAD_BYTES: int
+    SPILL_LOCAL_STORE_BYTES: int
+    GLOBAL_LOAD_SECTORS: int
+    GLOBAL_STORE_SECTORS: int
+    GLOBAL_ATOMIC_SECTORS: int
+    LOCAL_FILL_SECTORS: int
+    LOCAL_WRITEBACK_SECTORS: int
+    GLOBAL_FILL_SECTORS: int
+    SHARED_PASSES: int
+    SHARED_ACCESSES: int
+    BANK_CONFLICT_CYCLES: int
+    L1_LOCAL_HITS: int
+    L1_LOCAL_MISSES: int
+    L1_GLOBAL_HITS: int
+    L1_GLOBAL_MISSES: int
+    L1_MERGES: int
+    L1_EVICTIONS: int
+    BRANCHES: int
+    DIVERGENT_BRANCHES: int
+    BARRIERS: int
+    BLOCKS_DISPATCHED: int
+    BLOCKS_RETIRED: int
+    WARP_CYCLES: int
+    TEXTURE_FETCHES: int
+
+
+S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS  # bytes stand behind counts, in their order
+STATS = len(Stat.names)

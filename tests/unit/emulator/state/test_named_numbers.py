@@ -1,0 +1,48 @@
+"""The emulator's shapes have names, mostly those of the instruction set: the syntax trees are searched for numbers.
+
+Arithmetic is left out: 32 is there the width of an integer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.paths import ROOT
+
+EMULATOR = ROOT / "binalloc" / "emulator"
+NUMBERS = frozenset((6, 32, 127, 128, 254, 255, 256, 264))
+"""Scoreboards; lanes; the slot row and its mask; registers, with and without RZ; rows of the hazard table."""
+ALLOWED = {
+    ("state/layout.py", 32): "the wheel, a block's warps and banks, where they get their names",
+    ("state/layout.py", 128): "warps and blocks of an SM, results set aside, where they get their names",
+    ("execute/memory.py", 32): "bits of a word: the high half of an address",
+    ("execute/operands.py", 32): "bits of a word: the carry of a sum",
+    ("execute/warp.py", 32): "bits of a word: the high half of the clock",
+    ("execute/texture.py", 256): "the weight of a whole texel",
+    ("host/placing.py", 256): "the alignment of buffers, where it gets its name",
+}
+
+
+def bare(tree: ast.AST) -> Iterator[int]:
+    """The numbers that are looked for."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value in NUMBERS:
+            yield node.value
+
+
+def found() -> set[tuple[str, int]]:
+    """(file, number) of every one of them."""
+    paths = [path for path in EMULATOR.rglob("*.py") if path.parent.name != "arithmetic"]
+    return {(path.relative_to(EMULATOR).as_posix(), n) for path in paths for n in bare(ast.parse(path.read_text()))}
+
+
+def test_shapes_are_named_and_every_exception_is_needed() -> None:
+    assert found() == set(ALLOWED)
+
+
+@pytest.mark.parametrize("code", ["for t in range(32): pass", "lane & 127", "boards = 6", "x != 0xff", "zeros(256)"])
+def test_a_bare_number_is_seen(code: str) -> None:
+    assert list(bare(ast.parse(code)))
