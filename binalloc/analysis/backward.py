@@ -64,10 +64,10 @@ class Flow:
     one it falls through to, -1 for none. order: reachable blocks in reverse postorder. preds: reachable ones."""
 
     spans: list[tuple[int, int]]
-    taken: list[int]
-    fall: list[int]
-    order: list[int]
-    preds: list[list[int]]
+    taken: Sequence[int]
+    fall: Sequence[int]
+    order: Sequence[int]
+    preds: Sequence[Sequence[int]]
 
 
 class Step(NamedTuple):

@@ -17,13 +17,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.callgraph import build_callgraph, require_static
+from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface.places import SLOT_ROW, WORD
 from binalloc.isa.sets.table import set_of, view
 from binalloc.isa.validate import NAME_LIMIT
-from binalloc.models.allocation.terms import Location, Register
+from binalloc.models.allocation.terms import Register
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport

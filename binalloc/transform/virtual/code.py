@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import Function, Instr
-from binalloc.models.allocation.terms import GroupNumber, Location, Register, Value
+from binalloc.models.allocation.terms import GroupNumber, Register, Value
 
 
 class ItemKind(StrEnum):

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
-from binalloc.analysis.web import MEMORY
+from binalloc.analysis.web import MEMORY, WebNumber
 from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PRED_BASE, REG
 from binalloc.isa.interface.view import Ref, View
-from binalloc.models.allocation.terms import Location, Register, Value
+from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Block, Item, Operand, Values, VCode
 from binalloc.transform.virtual.contract import Contract
 
@@ -31,7 +32,7 @@ class _Virtualising:
         self.webs = self.analysis.webs
         self.contracts = contracts
         self.values = Values()
-        self.value_of: dict[int, Value] = {}
+        self.value_of: dict[WebNumber, Value] = {}
         self.code = VCode(self.analysis.fn, [], self.values)
         self.wanted = self._wanted_arguments()
 
@@ -54,10 +55,10 @@ class _Virtualising:
             self.code.blocks.append(block)
         return self.code
 
-    def _wanted_arguments(self) -> set[int]:
+    def _wanted_arguments(self) -> set[WebNumber]:
         """Webs of arguments that some caller still needs in place after the call, and that are never rewritten here."""
         name = self.analysis.name
-        kept: set[int] = set()
+        kept: set[Location] = set()
         for site in self.program.graph.sites_of(name):
             link = self.program[site.caller].webs.calls[site.index]
             survivors = set(link.survivors)
@@ -83,10 +84,10 @@ class _Virtualising:
         """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""
         for loc, web in self.webs.args:
             if web in self.value_of:
-                self.code.arguments[Location(loc)] = self.value_of[web]
+                self.code.arguments[loc] = self.value_of[web]
         for loc, web in self.webs.results:
             if web in self.value_of:
-                self.code.results[Location(loc)] = self.value_of[web]
+                self.code.results[loc] = self.value_of[web]
         undefined = [self.value_of[w.id] for w in self.webs if w.undefined and w.id in self.value_of]
         defined = [*self.code.arguments.values(), *undefined]
         return Item(ENTRY, defs=tuple(Operand("", (v,)) for v in dict.fromkeys(defined)))
@@ -111,7 +112,7 @@ class _Virtualising:
         out.append(Item(kind, instr, i, defs, uses, view.guard, _predicates(view.defs), weight=weight))
 
     def _operands(
-        self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], int]
+        self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], WebNumber]
     ) -> tuple[Operand, ...]:
         return tuple(
             Operand(ref.field, tuple(self.value_of[lookup[i, k, u]] for u in range(ref.units)))
@@ -158,7 +159,7 @@ class _Virtualising:
         uses: list[Operand] = []
         for loc, web in link.args:
             if web in self.value_of:
-                place = self.values.precoloured(contract.arguments[Location(loc)])
+                place = self.values.precoloured(contract.arguments[loc])
                 out.append(_copy(place, self.value_of[web], weight))
                 uses.append(Operand("", (place,)))
         after: list[Item] = []
@@ -170,7 +171,7 @@ class _Virtualising:
             if loc not in contract.results:  # a callee that never returns leaves nothing, but what was here ends here
                 defs.append(Operand("", (self.value_of[web],)))
             else:
-                register = contract.results[Location(loc)]
+                register = contract.results[loc]
                 if register not in places:
                     places[register] = self.values.precoloured(register)
                 after.append(_copy(self.value_of[web], places[register], weight))
