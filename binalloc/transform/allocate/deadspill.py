@@ -7,7 +7,7 @@ uses that were spilled themselves leave such code behind. Needs and leaves virtu
 from __future__ import annotations
 
 from binalloc.transform.virtual.code import RELOAD, STORE, VCode, mask_of
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import liveness
 
 
 def drop_dead_spill_code(code: VCode) -> None:

@@ -6,7 +6,7 @@ from binalloc.bitset import bits
 from binalloc.models.allocation.slots import CallSite, Procedure, SlotPlan, plan_slots
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.virtual.code import RELOAD, STORE
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import liveness
 
 
 def plan_memory(attempt: Attempt, kernel: str, slots: int, priority: str) -> SlotPlan:

@@ -18,7 +18,7 @@ from binalloc.isa.sets.table import view
 from binalloc.transform.allocate.program_points import point_masks
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, Values, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import liveness
 
 REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""

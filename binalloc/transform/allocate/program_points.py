@@ -16,7 +16,7 @@ from binalloc.models.allocation.pressure import Candidate
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.virtual.code import COPY, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import Liveness
+from binalloc.transform.virtual.live_values import Liveness
 
 
 def point_masks(

@@ -23,7 +23,7 @@ from binalloc.transform.allocate.program_points import access_cost, live_points,
 from binalloc.transform.allocate.spill import Room, Spiller
 from binalloc.transform.virtual.code import COPY, ENTRY, Operand, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import Liveness, liveness
+from binalloc.transform.virtual.live_values import Liveness, liveness
 
 MAX_ROUNDS = 400
 CAREFUL = 2000

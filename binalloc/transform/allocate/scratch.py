@@ -5,7 +5,7 @@ from __future__ import annotations
 from binalloc.bitset import bits, lowest
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.virtual.code import mask_of
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import liveness
 
 
 def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ from binalloc.transform.allocate.program_points import access_cost, point_masks
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, allocate_registers
 from binalloc.transform.virtual.code import RELOAD, STORE, VCode
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import liveness
 
 LOCAL_COST = 4.0
 """An access to local memory, in accesses to a slot: about the ratio of an L1 hit with its misses to shared memory."""

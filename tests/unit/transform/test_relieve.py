@@ -10,7 +10,7 @@ from binalloc.transform.allocate import registers
 from binalloc.transform.allocate.registers import _relieve
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.virtual.code import INSTR, Block, Item, Operand, Values, VCode
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import liveness
 from binalloc.verify.checker import check
 from tests.support.generator.programs import random_program
 

@@ -9,7 +9,7 @@ from binalloc.isa.text.assembler import assemble
 from binalloc.transform.allocate.registers import build_problem
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import liveness
 from binalloc.transform.virtual.virtualise import virtualise
 from binalloc.verify.checker import check
 from tests.support.generator.programs import random_program
