@@ -6,7 +6,7 @@ from binalloc.errors import Hint, UsageError
 from binalloc.rows import by_name
 from binalloc.transform.allocators.allocator import Allocator
 from binalloc.transform.allocators.best import BEST
-from binalloc.transform.allocators.exact import Exact
+from binalloc.transform.allocators.cpsat import Exact
 from binalloc.transform.allocators.local import LOCAL
 from binalloc.transform.allocators.unified import UNIFIED
 
