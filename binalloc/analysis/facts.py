@@ -17,7 +17,7 @@ from binalloc.isa.interface.view import Ref
 _PLACES = tuple(1 << (PRED_BASE + p) for p in range(PREDICATES))
 
 
-class LocalAccess(NamedTuple):
+class LiftedAccess(NamedTuple):
     """A load or store of lifted words of local memory: the first one's location, and how many."""
 
     is_store: bool
@@ -43,7 +43,7 @@ class Facts(Rows):
     """
 
     clobbers: list[int]
-    local: dict[int, LocalAccess] = field(default_factory=dict)
+    local: dict[int, LiftedAccess] = field(default_factory=dict)
 
     @property
     def everything(self) -> int:
@@ -56,7 +56,7 @@ class Facts(Rows):
         return mask
 
 
-def build_facts(cfg: Cfg, local: dict[int, LocalAccess] | None = None) -> Facts:
+def build_facts(cfg: Cfg, local: dict[int, LiftedAccess] | None = None) -> Facts:
     """The sets that instructions have by themselves; calls and returns have none yet (their summaries come later)."""
     defs = [refs_mask(v.defs) for v in cfg.views]
     uses = [refs_mask(v.uses) for v in cfg.views]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.analysis.callgraph import CallGraph
-from binalloc.analysis.facts import LocalAccess
+from binalloc.analysis.facts import LiftedAccess
 from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import LOCAL_BASE, REG, WORD
@@ -27,7 +27,7 @@ class Lifting:
     reasons: why words stay in memory, as sentences naming function and word, in code order."""
 
     mask: int = 0
-    accesses: dict[str, dict[int, LocalAccess]] = field(default_factory=dict)
+    accesses: dict[str, dict[int, LiftedAccess]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
 
@@ -51,7 +51,7 @@ def lift_local_words(graph: CallGraph) -> Lifting:
             problem = _problem(m, fixed, info.local_bytes, info.spill_local)
             if problem is None:
                 first = Location(LOCAL_BASE + m.offset // WORD)
-                lifting.accesses[name][i] = LocalAccess(m.access == "store", first, m.size // WORD)
+                lifting.accesses[name][i] = LiftedAccess(m.access == "store", first, m.size // WORD)
                 continue
             lifting.reasons.append(f"{name} word {i}: {problem}")
             kept |= _touched(m, fixed, info.local_bytes)

@@ -86,7 +86,7 @@ class Web:
 
 
 @dataclass(slots=True)
-class Group:
+class WebGroup:
     """Webs that instructions need together as an aligned pair or quad.
 
     Each member must get register base + offset for a base that is a multiple of `alignment`; `units` registers from the
@@ -131,7 +131,7 @@ class Webs:
     live: Liveness
     nest: LoopNest
     webs: list[Web] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    groups: list[WebGroup] = field(default_factory=list)
     web_of_def: dict[tuple[int, int, int], WebNumber] = field(default_factory=dict)
     web_of_use: dict[tuple[int, int, int], WebNumber] = field(default_factory=dict)
     calls: dict[int, CallLink] = field(default_factory=dict)

@@ -10,21 +10,21 @@ from typing import NewType
 
 from binalloc.analysis.callgraph import CallGraph
 from binalloc.analysis.cfg import BlockNumber
-from binalloc.analysis.facts import LocalAccess
+from binalloc.analysis.facts import LiftedAccess
 from binalloc.analysis.liveness import Liveness, Summary
 from binalloc.analysis.locations import Location, location, locations_in, span
 from binalloc.analysis.loops import LoopNest, find_loops
-from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Group, Point, Web, WebNumber, Webs
+from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Point, Web, WebGroup, WebNumber, Webs
 from binalloc.errors import MalformedInput
 from binalloc.isa.interface.places import LOCAL_BASE, PRED
 from binalloc.isa.interface.view import Ref, View
 
-__all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Group", "Point", "Web", "Webs", "build_webs"]
+__all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Point", "Web", "WebGroup", "Webs", "build_webs"]
 
 
 _Node = NewType("_Node", int)
 """A value before webs have numbers: one per definition, and one per location live into a join."""
-_NO_ACCESS = LocalAccess(False, Location(0), 0)
+_NO_ACCESS = LiftedAccess(False, Location(0), 0)
 
 
 def build_webs(graph: CallGraph, found: dict[str, Liveness], name: str, nest: LoopNest | None = None) -> Webs:
@@ -271,7 +271,7 @@ class _Builder:
         for w, units in width.items():
             alignment[sets.find(w)] = max(alignment.get(sets.find(w), 1), units)
         group_of = {root: k for k, root in enumerate(sorted(alignment))}
-        webs.groups = [Group(k, alignment[root]) for root, k in group_of.items()]
+        webs.groups = [WebGroup(k, alignment[root]) for root, k in group_of.items()]
         for web in webs:
             k = group_of.get(sets.find(web.id), -1)
             if k >= 0:

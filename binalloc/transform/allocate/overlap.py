@@ -18,7 +18,7 @@ from binalloc.isa.sets.table import view
 from binalloc.transform.allocate.program_points import point_masks
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, Values, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.live_values import liveness
+from binalloc.transform.virtual.live_values import live_values
 
 REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
@@ -33,7 +33,7 @@ def overlap(code: VCode, available: int, contracts: Mapping[str, Contract], slac
 
 
 def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack: int, step: Step) -> VCode:
-    live = liveness(code)
+    live = live_values(code)
     points, capacity = point_masks(code, live, available, contracts)
     room = capacity - slack - np.array([m.bit_count() for m in points], np.int64)
     immovable = _immovable(code.values)

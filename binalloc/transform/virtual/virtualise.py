@@ -16,7 +16,7 @@ from binalloc.analysis.web import MEMORY, WebNumber
 from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PRED_BASE, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.models.allocation.terms import Register, Value
-from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Block, Item, Operand, Values, VCode
+from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Item, Values, VBlock, VCode, VOperand
 from binalloc.transform.virtual.contract import Contract
 
 
@@ -41,9 +41,9 @@ class _Virtualising:
         cfg = self.analysis.cfg
         kept = [b for b in range(len(cfg.blocks)) if cfg.rpo_number[b] >= 0 or b in cfg.points.values()]
         number = {b: k + 1 for k, b in enumerate(kept)}
-        self.code.blocks.append(Block(-1, [self._entry()], (1,)))
+        self.code.blocks.append(VBlock(-1, [self._entry()], (1,)))
         for b in kept:
-            block = Block(cfg.blocks[b].start)
+            block = VBlock(cfg.blocks[b].start)
             if cfg.rpo_number[b] < 0:
                 block.items.append(Item(INSTR, self.program.isa.build.stop()))
             else:
@@ -90,7 +90,7 @@ class _Virtualising:
                 self.code.results[loc] = self.value_of[web]
         undefined = [self.value_of[w.id] for w in self.webs if w.undefined and w.id in self.value_of]
         defined = [*self.code.arguments.values(), *undefined]
-        return Item(ENTRY, defs=tuple(Operand("", (v,)) for v in dict.fromkeys(defined)))
+        return Item(ENTRY, defs=tuple(VOperand("", (v,)) for v in dict.fromkeys(defined)))
 
     def _instruction(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         if view.control == "call":
@@ -104,18 +104,18 @@ class _Virtualising:
         uses = self._operands(i, view.uses, self.webs.web_of_use)
         kind = COPY if view.copy else INSTR
         if view.control == "return":
-            uses += tuple(Operand("", (v,)) for v in self.code.results.values())
+            uses += tuple(VOperand("", (v,)) for v in self.code.results.values())
             results = set(self.code.results.values())
             kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
-            uses += tuple(Operand(KEEP, (v,)) for v in kept if v not in results)
+            uses += tuple(VOperand(KEEP, (v,)) for v in kept if v not in results)
         instr = self.analysis.fn.instrs[i]
         out.append(Item(kind, instr, i, defs, uses, view.guard, _predicates(view.defs), weight=weight))
 
     def _operands(
         self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], WebNumber]
-    ) -> tuple[Operand, ...]:
+    ) -> tuple[VOperand, ...]:
         return tuple(
-            Operand(ref.field, tuple(self.value_of[lookup[i, k, u]] for u in range(ref.units)))
+            VOperand(ref.field, tuple(self.value_of[lookup[i, k, u]] for u in range(ref.units)))
             for k, ref in enumerate(refs)
             if ref.file == REG
         )
@@ -137,8 +137,8 @@ class _Virtualising:
             out.append(
                 Item(
                     COPY,
-                    defs=(Operand(MOVED, (target,)),),
-                    uses=(Operand(MOVED, (source,)),),
+                    defs=(VOperand(MOVED, (target,)),),
+                    uses=(VOperand(MOVED, (source,)),),
                     guard=view.guard,
                     weight=weight,
                 )
@@ -150,32 +150,32 @@ class _Virtualising:
         while (i, MEMORY, u) in self.webs.web_of_def:
             word = self.value_of[self.webs.web_of_def[i, MEMORY, u]]
             zero, field = self.program.isa.build.zero()
-            out.append(Item(INSTR, zero, defs=(Operand(field, (word,)),), guard=view.guard, weight=weight))
+            out.append(Item(INSTR, zero, defs=(VOperand(field, (word,)),), guard=view.guard, weight=weight))
             u += 1
 
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
         link = self.webs.calls[i]
         contract = self.contracts[link.callee]
-        uses: list[Operand] = []
+        uses: list[VOperand] = []
         for loc, web in link.args:
             if web in self.value_of:
                 place = self.values.precoloured(contract.arguments[loc])
                 out.append(_copy(place, self.value_of[web], weight))
-                uses.append(Operand("", (place,)))
+                uses.append(VOperand("", (place,)))
         after: list[Item] = []
-        defs: list[Operand] = []
+        defs: list[VOperand] = []
         places: dict[Register, Value] = {}  # results that are copies of one another may share a register
         for loc, web in link.results:
             if web not in self.value_of:
                 continue
             if loc not in contract.results:  # a callee that never returns leaves nothing, but what was here ends here
-                defs.append(Operand("", (self.value_of[web],)))
+                defs.append(VOperand("", (self.value_of[web],)))
             else:
                 register = contract.results[loc]
                 if register not in places:
                     places[register] = self.values.precoloured(register)
                 after.append(_copy(self.value_of[web], places[register], weight))
-        defs += [Operand("", (place,)) for place in places.values()]
+        defs += [VOperand("", (place,)) for place in places.values()]
         changed = self.program[link.callee].summary.may_def >> PRED_BASE & ALL_PREDICATES
         instr = self.analysis.fn.instrs[i]
         out.append(Item(INSTR, instr, i, tuple(defs), tuple(uses), None, changed, callee=link.callee, weight=weight))
@@ -183,7 +183,7 @@ class _Virtualising:
 
 
 def _copy(target: Value, source: Value, weight: float) -> Item:
-    return Item(COPY, defs=(Operand(MOVED, (target,)),), uses=(Operand(MOVED, (source,)),), weight=weight)
+    return Item(COPY, defs=(VOperand(MOVED, (target,)),), uses=(VOperand(MOVED, (source,)),), weight=weight)
 
 
 def _predicates(refs: tuple[Ref, ...]) -> int:
