@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from binalloc.bitset import mask_from
 from binalloc.isa.sets.table import view
 from binalloc.transform.allocate.program_points import point_masks
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, Values, VCode, mask_of
@@ -52,14 +53,10 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
 def _immovable(values: Values) -> int:
     """Values whose live ranges must not grow, because others get the same register without being asked: precoloured
     ones, and members of a group that share an offset."""
-    mask = 0
-    for v in values.fixed:
-        mask |= 1 << v
+    mask = mask_from(values.fixed)
     for members in values.members:
         offsets = [offset for _, offset in members]
-        for v, offset in members:
-            if offsets.count(offset) > 1:
-                mask |= 1 << v
+        mask |= mask_from(v for v, offset in members if offsets.count(offset) > 1)
     return mask
 
 

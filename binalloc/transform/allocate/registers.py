@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, mask_from
 from binalloc.errors import Refused
 from binalloc.models.allocation.colouring import MUST_STAY, Colouring, ColouringProblem, Group, colour
 from binalloc.models.allocation.pressure import choose_spills, to_bits
@@ -234,8 +234,7 @@ def _finish(code: VCode, result: Colouring, contracts: Mapping[str, Contract]) -
     memory: set[Value] = set()
     for item in code.items():
         if item.kind != ENTRY:
-            for v in bits(mask_of(item.defs)):
-                clobbers |= 1 << result.colour[v]
+            clobbers |= mask_from(result.colour[v] for v in bits(mask_of(item.defs)))
         if item.callee:
             clobbers |= contracts[item.callee].clobbers
         if item.memory >= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.bitset import bits, lowest
+from binalloc.bitset import bits, lowest, mask_from
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.virtual.code import mask_of
 from binalloc.transform.virtual.live_values import live_values
@@ -22,7 +22,4 @@ def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[i
 
 
 def _registers(alloc: RegisterAllocation, values: int) -> int:
-    mask = 0
-    for v in bits(values):
-        mask |= 1 << alloc.colour[v]
-    return mask
+    return mask_from(alloc.colour[v] for v in bits(values))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY, WebNumber
-from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PRED_BASE, REG
+from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Item, Values, VBlock, VCode, VOperand
@@ -109,7 +109,7 @@ class _Virtualising:
             kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
             uses += tuple(VOperand(KEEP, (v,)) for v in kept if v not in results)
         instr = self.analysis.fn.instrs[i]
-        out.append(Item(kind, instr, i, defs, uses, view.guard, _predicates(view.defs), weight=weight))
+        out.append(Item(kind, instr, i, defs, uses, view.guard, self.analysis.live.facts.changes[i], weight=weight))
 
     def _operands(
         self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], WebNumber]
@@ -176,7 +176,7 @@ class _Virtualising:
                     places[register] = self.values.precoloured(register)
                 after.append(_copy(self.value_of[web], places[register], weight))
         defs += [VOperand("", (place,)) for place in places.values()]
-        changed = self.program[link.callee].summary.may_def >> PRED_BASE & ALL_PREDICATES
+        changed = self.analysis.live.facts.changes[i]
         instr = self.analysis.fn.instrs[i]
         out.append(Item(INSTR, instr, i, tuple(defs), tuple(uses), None, changed, callee=link.callee, weight=weight))
         out += after
@@ -184,11 +184,3 @@ class _Virtualising:
 
 def _copy(target: Value, source: Value, weight: float) -> Item:
     return Item(COPY, defs=(VOperand(MOVED, (target,)),), uses=(VOperand(MOVED, (source,)),), weight=weight)
-
-
-def _predicates(refs: tuple[Ref, ...]) -> int:
-    mask = 0
-    for ref in refs:
-        if ref.file == PRED:
-            mask |= 1 << ref.index
-    return mask
