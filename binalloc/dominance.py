@@ -6,6 +6,7 @@ Dominance Algorithm" (2001). Needs and leaves lists.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 NONE = -1
@@ -29,7 +30,9 @@ class DominatorTree:
         return a == b
 
 
-def dominator_tree(count: int, root: int, succs: list[list[int]], preds: list[list[int]]) -> DominatorTree:
+def dominator_tree(
+    count: int, root: int, succs: Sequence[Sequence[int]], preds: Sequence[Sequence[int]]
+) -> DominatorTree:
     """Dominators from `root` in a graph of `count` nodes; for post-dominators give the lists the other way round."""
     order = _postorder(count, root, succs)
     number = [-1] * count
@@ -64,7 +67,7 @@ def dominator_tree(count: int, root: int, succs: list[list[int]], preds: list[li
     return DominatorTree(root, idom, depth)
 
 
-def _postorder(count: int, root: int, succs: list[list[int]]) -> list[int]:
+def _postorder(count: int, root: int, succs: Sequence[Sequence[int]]) -> list[int]:
     seen = [False] * count
     seen[root] = True
     order: list[int] = []

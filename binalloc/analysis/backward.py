@@ -1,5 +1,5 @@
 """The predicate-aware backward step, and the solver over it, that all liveness is built from: of locations in a binary
-(`liveness`) and of values in virtual code (`transform.virtual.liveness`), so that both decide alike
+(`liveness`) and of values in virtual code (`transform.virtual.live_values`), so that both decide alike
 what a guard keeps alive.
 
 A guarded definition does not kill, yet `@P0 MOV R1; @P0 use R1` does not make R1 live above. So a place is dead, live,
@@ -64,10 +64,10 @@ class Flow:
     one it falls through to, -1 for none. order: reachable blocks in reverse postorder. preds: reachable ones."""
 
     spans: list[tuple[int, int]]
-    taken: list[int]
-    fall: list[int]
-    order: list[int]
-    preds: list[list[int]]
+    taken: Sequence[int]
+    fall: Sequence[int]
+    order: Sequence[int]
+    preds: Sequence[Sequence[int]]
 
 
 class Step(NamedTuple):

@@ -8,11 +8,18 @@ graph holds for each lane by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NewType
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface.view import NEVER, View, successors
 from binalloc.isa.sets.table import view
+
+BlockNumber = NewType("BlockNumber", int)
+"""Number of a basic block of one function, in code order; instructions are plain indexes."""
+FIRST_BLOCK = BlockNumber(0)
+"""Where every function begins."""
+NO_BLOCK = BlockNumber(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +49,17 @@ class Cfg:
     fn: Function
     views: list[View]
     blocks: list[Block]
-    succs: list[list[int]]
-    preds: list[list[int]]
-    taken: list[int]
-    fall: list[int]
-    block_of: list[int]
-    rpo: list[int] = field(default_factory=list)
+    succs: list[list[BlockNumber]]
+    preds: list[list[BlockNumber]]
+    taken: list[BlockNumber]
+    fall: list[BlockNumber]
+    block_of: list[BlockNumber]
+    rpo: list[BlockNumber] = field(default_factory=list)
     rpo_number: list[int] = field(default_factory=list)
-    unreachable: list[int] = field(default_factory=list)
+    unreachable: list[BlockNumber] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
-    points: dict[int, int] = field(default_factory=dict)
+    points: dict[int, BlockNumber] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -78,14 +85,15 @@ def build_cfg(fn: Function) -> Cfg:
     leaders, targets, points = _leaders(fn, views)
     starts = sorted(leaders)
     blocks = [Block(a, b) for a, b in zip(starts, [*starts[1:], n], strict=True)]
-    block_at = {b.start: k for k, b in enumerate(blocks)}
-    block_of = [k for k, b in enumerate(blocks) for _ in range(len(b))]
+    numbers = [BlockNumber(k) for k in range(len(blocks))]
+    block_at = dict(zip(starts, numbers, strict=True))
+    block_of = [k for k, b in zip(numbers, blocks, strict=True) for _ in range(len(b))]
     cfg = Cfg(fn, views, blocks, [], [[] for _ in blocks], [], [], block_of)
-    for k, block in enumerate(blocks):
+    for k, block in zip(numbers, blocks, strict=True):
         last = views[block.end - 1]
         falls, jumps = successors(last.control, last.guard is not None)
-        taken = block_at[targets[block.end - 1]] if jumps else -1
-        fall = k + 1 if falls and block.end < n else -1
+        taken = block_at[targets[block.end - 1]] if jumps else NO_BLOCK
+        fall = numbers[k + 1] if falls and block.end < n else NO_BLOCK
         cfg.taken.append(taken)
         cfg.fall.append(fall)
         cfg.succs.append(sorted({s for s in (taken, fall) if s >= 0}))
@@ -139,8 +147,8 @@ def _order(cfg: Cfg) -> None:
     count = len(cfg.blocks)
     seen = [False] * count
     seen[0] = True
-    post: list[int] = []
-    stack = [(0, iter(cfg.succs[0]))]
+    post: list[BlockNumber] = []
+    stack = [(FIRST_BLOCK, iter(cfg.succs[0]))]
     while stack:
         block, rest = stack[-1]
         for s in rest:
@@ -155,7 +163,7 @@ def _order(cfg: Cfg) -> None:
     cfg.rpo_number = [-1] * count
     for position, block in enumerate(cfg.rpo):
         cfg.rpo_number[block] = position
-    cfg.unreachable = [b for b in range(count) if not seen[b]]
+    cfg.unreachable = [BlockNumber(b) for b in range(count) if not seen[b]]
     for i, v in enumerate(cfg.views):
         if v.control and seen[cfg.block_of[i]]:
             if v.control in ("return", "exit"):

@@ -5,6 +5,8 @@ Needs a `Cfg`; leaves it untouched.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from binalloc.analysis.cfg import Cfg
 from binalloc.dominance import DominatorTree, dominator_tree
 
@@ -24,8 +26,10 @@ def post_dominators(cfg: Cfg) -> DominatorTree:
     """
     count = len(cfg.blocks)
     reach = cfg.rpo_number
-    succs: list[list[int]] = [list(s) for s in cfg.succs] + [[]]
-    preds: list[list[int]] = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds] + [[]]
+    succs: list[list[int]] = [[*s] for s in cfg.succs]
+    preds: list[list[int]] = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds]
+    succs.append([])
+    preds.append([])
     leaving = [b for b in cfg.rpo if cfg.views[cfg.blocks[b].end - 1].control in ("return", "exit")]
     done = [False] * count
     _mark(leaving, preds, done)
@@ -39,7 +43,7 @@ def post_dominators(cfg: Cfg) -> DominatorTree:
     return dominator_tree(count + 1, count, preds, succs)
 
 
-def _mark(start: list[int], preds: list[list[int]], done: list[bool]) -> None:
+def _mark(start: Sequence[int], preds: Sequence[Sequence[int]], done: list[bool]) -> None:
     work = [b for b in start if not done[b]]
     for b in work:
         done[b] = True

@@ -7,6 +7,7 @@ in `locations.name_of`. Everything is in ascending order, so that equal programs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from binalloc.analysis.callgraph import CallGraph
@@ -209,7 +210,7 @@ def webs_text(webs: Webs) -> str:
 
 def interference_text(webs: Webs, graph: InterferenceGraph) -> str:
     """Webs by falling degree with their neighbours."""
-    order = sorted(range(graph.count), key=lambda w: (-graph.degree(w), w))
+    order = sorted((w.id for w in webs), key=lambda w: (-graph.degree(w), w))
     lines = [f"interference of {webs.cfg.name}: {graph.count} webs, {graph.edges} edges"]
     for w in order:
         near = " ".join(map(str, graph.neighbours(w))) or "-"
@@ -318,7 +319,7 @@ def interference_networkx(webs: Webs, graph: InterferenceGraph) -> Any:
     out = nx.Graph(name=webs.cfg.name)
     for w in webs:
         out.add_node(w.id, place=w.name, cost=w.cost, group=w.group)
-    out.add_edges_from((w, n) for w in range(graph.count) for n in graph.neighbours(w) if w < n)
+    out.add_edges_from((w.id, n) for w in webs for n in graph.neighbours(w.id) if w.id < n)
     return out
 
 
@@ -344,7 +345,7 @@ def _composition(peak: Peak) -> list[Json]:
     return [{"function": f, "index": i} for f, i in peak.point]
 
 
-def _list(items: list[int], prefix: str) -> str:
+def _list(items: Sequence[int], prefix: str) -> str:
     return " ".join(f"{prefix}{x}" for x in items) or "-"
 
 

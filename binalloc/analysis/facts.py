@@ -6,14 +6,23 @@ Needs a `Cfg`; leaves it untouched.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from binalloc.analysis.backward import Flow, Rows, literal
 from binalloc.analysis.cfg import Cfg
-from binalloc.analysis.locations import PRED_MASK, location
+from binalloc.analysis.locations import PRED_MASK, Location, location
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES
 from binalloc.isa.interface.view import Ref
 
 _PLACES = tuple(1 << (PRED_BASE + p) for p in range(PREDICATES))
+
+
+class LiftedAccess(NamedTuple):
+    """A load or store of lifted words of local memory: the first one's location, and how many."""
+
+    is_store: bool
+    first: Location
+    words: int
 
 
 def refs_mask(refs: tuple[Ref, ...]) -> int:
@@ -29,12 +38,12 @@ class Facts(Rows):
     """Sets of locations per instruction of one function.
 
     defs of calls: what the callee surely redefines. clobbers: like defs, but calls: all that the callee may change.
-    everything: union of all sets. local: accesses to lifted local words, instruction -> (is a store, first location,
-    words); they are in the sets too.
+    everything: union of all sets. local: accesses to lifted local words, by instruction; they are in the
+    sets too.
     """
 
     clobbers: list[int]
-    local: dict[int, tuple[bool, int, int]] = field(default_factory=dict)
+    local: dict[int, LiftedAccess] = field(default_factory=dict)
 
     @property
     def everything(self) -> int:
@@ -47,7 +56,7 @@ class Facts(Rows):
         return mask
 
 
-def build_facts(cfg: Cfg, local: dict[int, tuple[bool, int, int]] | None = None) -> Facts:
+def build_facts(cfg: Cfg, local: dict[int, LiftedAccess] | None = None) -> Facts:
     """The sets that instructions have by themselves; calls and returns have none yet (their summaries come later)."""
     defs = [refs_mask(v.defs) for v in cfg.views]
     uses = [refs_mask(v.uses) for v in cfg.views]

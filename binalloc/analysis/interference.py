@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binalloc.analysis.locations import PRED_MASK
-from binalloc.analysis.web import Webs
-from binalloc.bitset import bits
+from binalloc.analysis.cfg import BlockNumber
+from binalloc.analysis.locations import PRED_MASK, locations_in
+from binalloc.analysis.web import WebNumber, Webs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,15 +33,15 @@ class InterferenceGraph:
     count: int
     start: NDArray[np.int64]
     neighbour: NDArray[np.int32]
-    moves: list[tuple[int, int]]
-    _rows: dict[int, int] = field(default_factory=dict, repr=False)
+    moves: list[tuple[WebNumber, WebNumber]]
+    _rows: dict[WebNumber, int] = field(default_factory=dict, repr=False)
 
-    def neighbours(self, web: int) -> list[int]:
+    def neighbours(self, web: WebNumber) -> list[WebNumber]:
         """Webs that interfere with `web`, ascending."""
-        row: list[int] = self.neighbour[self.start[web] : self.start[web + 1]].tolist()
+        row: list[WebNumber] = self.neighbour[self.start[web] : self.start[web + 1]].tolist()
         return row
 
-    def degree(self, web: int) -> int:
+    def degree(self, web: WebNumber) -> int:
         return int(self.start[web + 1] - self.start[web])
 
     def degrees(self) -> list[int]:
@@ -49,7 +49,7 @@ class InterferenceGraph:
         out: list[int] = np.diff(self.start).tolist()
         return out
 
-    def row(self, web: int) -> int:
+    def row(self, web: WebNumber) -> int:
         """Neighbours of `web` as a bitset of web ids (kept after the first call)."""
         if web not in self._rows:
             row = self.neighbour[self.start[web] : self.start[web + 1]]
@@ -60,7 +60,7 @@ class InterferenceGraph:
 
     def adjacency(self) -> list[int]:
         """Bitset rows of all webs. Quadratic memory: webs squared / 16 bytes on average."""
-        return [self.row(w) for w in range(self.count)]
+        return [self.row(WebNumber(w)) for w in range(self.count)]
 
     @property
     def edges(self) -> int:
@@ -81,7 +81,7 @@ def build_interference(webs: Webs, *, copies: bool = True) -> InterferenceGraph:
 
 
 def _compress(
-    count: int, sources: array[int], lengths: array[int], targets: array[int], moves: list[tuple[int, int]]
+    count: int, sources: array[int], lengths: array[int], targets: array[int], moves: list[tuple[WebNumber, WebNumber]]
 ) -> InterferenceGraph:
     """Sort edges, drop repetitions and loops, lay both directions out in rows (an edge is source * count + target)."""
     one = np.repeat(np.asarray(sources, np.int32), np.asarray(lengths, np.int32))
@@ -101,7 +101,9 @@ def _compress(
     return InterferenceGraph(count, start, columns.astype(np.int32), moves)
 
 
-def _clique(members: list[int], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]) -> None:
+def _clique(
+    members: list[WebNumber], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]
+) -> None:
     for kind in (True, False):
         part = [w for w in members if (webs[w].file == "P") is kind]
         for w in part:
@@ -112,7 +114,7 @@ def _clique(members: list[int], webs: Webs, sources: array[int], lengths: array[
 
 def _block_edges(
     webs: Webs,
-    block: int,
+    block: BlockNumber,
     copies: bool,
     sources: array[int],
     lengths: array[int],
@@ -125,7 +127,7 @@ def _block_edges(
     preds = {w for loc, w in now.items() if 1 << loc & PRED_MASK}
     for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
         after = live.after[i]
-        for loc in bits(live.before[i] & ~after):
+        for loc in locations_in(live.before[i] & ~after):
             (preds if 1 << loc & PRED_MASK else words).discard(now.pop(loc))
         defined = webs.defined_at.get(i)
         if not defined:

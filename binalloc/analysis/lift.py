@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.analysis.callgraph import CallGraph
+from binalloc.analysis.facts import LiftedAccess
+from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import LOCAL_BASE, REG, WORD
 from binalloc.isa.interface.view import Memory
@@ -21,11 +23,11 @@ behind anyway)."""
 
 @dataclass
 class Lifting:
-    """mask: lifted words, as locations. accesses: per function, instruction -> (is a store, first location, words).
+    """mask: lifted words, as locations. accesses: per function, by instruction.
     reasons: why words stay in memory, as sentences naming function and word, in code order."""
 
     mask: int = 0
-    accesses: dict[str, dict[int, tuple[bool, int, int]]] = field(default_factory=dict)
+    accesses: dict[str, dict[int, LiftedAccess]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
 
@@ -48,8 +50,8 @@ def lift_local_words(graph: CallGraph) -> Lifting:
                 continue
             problem = _problem(m, fixed, info.local_bytes, info.spill_local)
             if problem is None:
-                first = LOCAL_BASE + m.offset // WORD
-                lifting.accesses[name][i] = (m.access == "store", first, m.size // WORD)
+                first = Location(LOCAL_BASE + m.offset // WORD)
+                lifting.accesses[name][i] = LiftedAccess(m.access == "store", first, m.size // WORD)
                 continue
             lifting.reasons.append(f"{name} word {i}: {problem}")
             kept |= _touched(m, fixed, info.local_bytes)

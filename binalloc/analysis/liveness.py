@@ -18,11 +18,10 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.backward import BackwardSolver
 from binalloc.analysis.callgraph import CallGraph, require_static
-from binalloc.analysis.cfg import Cfg
+from binalloc.analysis.cfg import FIRST_BLOCK, BlockNumber, Cfg
 from binalloc.analysis.facts import Facts, build_facts, changed_predicates, flow_of
 from binalloc.analysis.lift import Lifting
-from binalloc.analysis.locations import REG_MASK
-from binalloc.bitset import bits
+from binalloc.analysis.locations import REG_MASK, Location, locations_in
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE
 
@@ -66,7 +65,7 @@ class Liveness:
     after: list[int] = field(default_factory=list)
     kept: dict[int, int] = field(default_factory=dict)
     entry_defined: int = 0
-    undefined: list[tuple[int, int]] = field(default_factory=list)
+    undefined: list[tuple[int, Location]] = field(default_factory=list)
 
     def call_results(self, index: int, callee: Summary) -> int:
         """What the call at `index` brings back: results of the callee that are live after this call."""
@@ -80,7 +79,7 @@ class Liveness:
         """Live before and after the call at `index` and not changed by it: the paper's Live-on-exit at a call."""
         return self.after[index] & self.before[index] & ~callee.results
 
-    def walk(self, block: int) -> Iterator[tuple[int, int, int]]:
+    def walk(self, block: BlockNumber) -> Iterator[tuple[int, int, int]]:
         """(instruction, live before, live after) from the block's last instruction to its first."""
         span = self.cfg.blocks[block]
         for i in range(span.end - 1, span.start - 1, -1):
@@ -208,7 +207,7 @@ def _entry_and_undefined(live: Liveness) -> None:
         return
     unset = [0] * len(cfg.blocks)
     unset[0] = start
-    work = [0]
+    work = [FIRST_BLOCK]
     while work:
         block = work.pop()
         now = unset[block]
@@ -225,6 +224,6 @@ def _entry_and_undefined(live: Liveness) -> None:
             if not now:
                 break
             used = facts.uses[i] | (1 << (PRED_BASE + (facts.lits[i] >> 1)) if facts.lits[i] >= 0 else 0)
-            live.undefined.extend((i, loc) for loc in bits(used & now))
+            live.undefined.extend((i, loc) for loc in locations_in(used & now))
             now &= ~facts.defs[i] | live.kept.get(i, 0)
     live.undefined.sort()

@@ -7,32 +7,45 @@ that is always zero and a predicate that always holds are constants, not locatio
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import NewType, cast
+
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL_BASE, MOST_REGISTERS, PRED, PRED_BASE, REG, WORD
+
+Location = NewType("Location", int)
+"""Number of a place: bit n of a set stands for location n."""
 
 LOCAL = "L"
 REG_MASK = (1 << MOST_REGISTERS) - 1
 PRED_MASK = ALL_PREDICATES << PRED_BASE
 
 
-def location(file: str, index: int) -> int:
+locations_in = cast(Callable[[int], list[Location]], bits)
+"""The locations in a set, ascending: `bits` by its type here."""
+
+span = cast(Callable[[int, int], Sequence[Location]], range)
+"""Locations side by side, from the first up to but without the second: `range` by its type here."""
+
+
+def location(file: str, index: int) -> Location:
     """Location number of register, predicate or local word `index` of `file` ("R", "P", "L")."""
     if file == REG:
-        return index
-    return (PRED_BASE if file == PRED else LOCAL_BASE) + index
+        return Location(index)
+    return Location((PRED_BASE if file == PRED else LOCAL_BASE) + index)
 
 
-def file_of(loc: int) -> str:
+def file_of(loc: Location) -> str:
     """The file a location belongs to: "R", "P" or "L"."""
     return REG if loc < PRED_BASE else PRED if loc < LOCAL_BASE else LOCAL
 
 
-def index_of(loc: int) -> int:
+def index_of(loc: Location) -> int:
     """The architectural number of a location within its file."""
     return loc if loc < PRED_BASE else loc - PRED_BASE if loc < LOCAL_BASE else loc - LOCAL_BASE
 
 
-def name_of(loc: int) -> str:
+def name_of(loc: Location) -> str:
     """"R5", "P0", or "L[0x10]" (byte offset of a local word)."""
     file = file_of(loc)
     return f"L[{WORD * index_of(loc):#x}]" if file == LOCAL else f"{file}{index_of(loc)}"
@@ -40,7 +53,7 @@ def name_of(loc: int) -> str:
 
 def names(mask: int) -> list[str]:
     """Names of the locations in a set, in numbering order (registers, predicates, local words)."""
-    return [name_of(loc) for loc in bits(mask)]
+    return [name_of(loc) for loc in locations_in(mask)]
 
 
 def words(mask: int) -> int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.analysis.cfg import Cfg
+from binalloc.analysis.cfg import BlockNumber, Cfg
 
 WEIGHT_BASE = 10
 MAX_WEIGHT_DEPTH = 6
 MAX_NESTING = 64
+
+Edge = tuple[BlockNumber, BlockNumber]
 
 
 @dataclass
@@ -21,14 +23,14 @@ class Loop:
     """entries: blocks entered from outside, ascending; one for a natural loop (its header). blocks: all blocks of the
     loop, inner loops included, ascending. depth: 1 for outermost. parent: index in LoopNest.loops or -1."""
 
-    entries: list[int]
-    blocks: list[int]
+    entries: list[BlockNumber]
+    blocks: list[BlockNumber]
     depth: int
     parent: int
     children: list[int] = field(default_factory=list)
 
     @property
-    def header(self) -> int:
+    def header(self) -> BlockNumber:
         return self.entries[0]
 
     @property
@@ -51,10 +53,10 @@ def find_loops(cfg: Cfg) -> LoopNest:
     """The loop nest of the reachable blocks. Deeper than 64 levels it is not taken apart further."""
     count = len(cfg.blocks)
     nest = LoopNest([], [0] * count, [-1] * count, [1] * count)
-    cut: set[tuple[int, int]] = set()
-    work: list[tuple[list[int], int]] = [(list(cfg.rpo), -1)]
+    cut: set[Edge] = set()
+    work: list[tuple[list[BlockNumber], int]] = [(list(cfg.rpo), -1)]
     while work:
-        following: list[tuple[list[int], int]] = []
+        following: list[tuple[list[BlockNumber], int]] = []
         for region, parent in work:
             for component in _components(region, cfg, cut):
                 following.append((component, _add_loop(cfg, nest, component, parent, cut)))
@@ -63,7 +65,7 @@ def find_loops(cfg: Cfg) -> LoopNest:
     return nest
 
 
-def _add_loop(cfg: Cfg, nest: LoopNest, component: list[int], parent: int, cut: set[tuple[int, int]]) -> int:
+def _add_loop(cfg: Cfg, nest: LoopNest, component: list[BlockNumber], parent: int, cut: set[Edge]) -> int:
     """Record a strongly connected region as a loop, cut the edges that repeat it; returns its index."""
     inside = set(component)
     entries = [
@@ -84,15 +86,15 @@ def _add_loop(cfg: Cfg, nest: LoopNest, component: list[int], parent: int, cut: 
     return index
 
 
-def _components(region: list[int], cfg: Cfg, cut: set[tuple[int, int]]) -> list[list[int]]:
+def _components(region: list[BlockNumber], cfg: Cfg, cut: set[Edge]) -> list[list[BlockNumber]]:
     """Strongly connected components with at least one edge inside, each ascending, ordered by first block (Tarjan)."""
     inside = set(region)
     succs = {b: [s for s in cfg.succs[b] if s in inside and (b, s) not in cut] for b in region}
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    on_stack: set[int] = set()
-    stack: list[int] = []
-    found: list[list[int]] = []
+    index: dict[BlockNumber, int] = {}
+    low: dict[BlockNumber, int] = {}
+    on_stack: set[BlockNumber] = set()
+    stack: list[BlockNumber] = []
+    found: list[list[BlockNumber]] = []
     for root in region:
         if root in index:
             continue
@@ -116,7 +118,7 @@ def _components(region: list[int], cfg: Cfg, cut: set[tuple[int, int]]) -> list[
                 if calls:
                     low[calls[-1][0]] = min(low[calls[-1][0]], low[b])
                 if low[b] == index[b]:
-                    component: list[int] = []
+                    component: list[BlockNumber] = []
                     while not component or component[-1] != b:
                         component.append(stack.pop())
                         on_stack.discard(component[-1])

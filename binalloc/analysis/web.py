@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, NewType
 
-from binalloc.analysis.cfg import Cfg
+from binalloc.analysis.cfg import BlockNumber, Cfg
 from binalloc.analysis.liveness import Liveness
-from binalloc.analysis.locations import file_of, index_of, name_of
+from binalloc.analysis.locations import Location, file_of, index_of, locations_in, name_of
 from binalloc.analysis.loops import LoopNest
-from binalloc.bitset import bits
 
 GUARD, CALL, ENTRY, RETURN = -1, -2, -3, -4
 """Values of `Point.ref` that stand for no operand: the guard predicate (a use), the call's pseudo definitions and uses,
@@ -29,6 +28,10 @@ the function's entry (instruction -1), a RET."""
 
 MEMORY = -5
 """`Point.ref` of a lifted local word: the memory operand of a local load (use) or store (definition)."""
+
+
+WebNumber = NewType("WebNumber", int)
+"""Number of a web of one function, which is also its place in `Webs.webs`."""
 
 
 class Point(NamedTuple):
@@ -53,8 +56,8 @@ class Web:
     -1, and place in that group.
     """
 
-    id: int
-    loc: int
+    id: WebNumber
+    loc: Location
     defs: list[Point] = field(default_factory=list)
     uses: list[Point] = field(default_factory=list)
     arg: bool = False
@@ -83,7 +86,7 @@ class Web:
 
 
 @dataclass(slots=True)
-class Group:
+class WebGroup:
     """Webs that instructions need together as an aligned pair or quad.
 
     Each member must get register base + offset for a base that is a multiple of `alignment`; `units` registers from the
@@ -93,7 +96,7 @@ class Group:
 
     id: int
     alignment: int
-    members: list[tuple[int, int]] = field(default_factory=list)
+    members: list[tuple[WebNumber, int]] = field(default_factory=list)
 
     @property
     def units(self) -> int:
@@ -109,9 +112,9 @@ class CallLink:
     index: int
     callee: str
     guarded: bool
-    args: list[tuple[int, int]] = field(default_factory=list)
-    results: list[tuple[int, int]] = field(default_factory=list)
-    survivors: list[int] = field(default_factory=list)
+    args: list[tuple[Location, WebNumber]] = field(default_factory=list)
+    results: list[tuple[Location, WebNumber]] = field(default_factory=list)
+    survivors: list[WebNumber] = field(default_factory=list)
 
 
 @dataclass
@@ -128,16 +131,16 @@ class Webs:
     live: Liveness
     nest: LoopNest
     webs: list[Web] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
-    web_of_def: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    web_of_use: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    groups: list[WebGroup] = field(default_factory=list)
+    web_of_def: dict[tuple[int, int, int], WebNumber] = field(default_factory=dict)
+    web_of_use: dict[tuple[int, int, int], WebNumber] = field(default_factory=dict)
     calls: dict[int, CallLink] = field(default_factory=dict)
-    args: list[tuple[int, int]] = field(default_factory=list)
-    results: list[tuple[int, int]] = field(default_factory=list)
-    entry: list[dict[int, int]] = field(default_factory=list)
-    exit: list[dict[int, int]] = field(default_factory=list)
-    defined_at: dict[int, list[int]] = field(default_factory=dict)
-    copies: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    args: list[tuple[Location, WebNumber]] = field(default_factory=list)
+    results: list[tuple[Location, WebNumber]] = field(default_factory=list)
+    entry: list[dict[Location, WebNumber]] = field(default_factory=list)
+    exit: list[dict[Location, WebNumber]] = field(default_factory=list)
+    defined_at: dict[int, list[WebNumber]] = field(default_factory=dict)
+    copies: dict[int, list[tuple[WebNumber, WebNumber]]] = field(default_factory=dict)
 
     @property
     def cfg(self) -> Cfg:
@@ -146,7 +149,7 @@ class Webs:
     def __len__(self) -> int:
         return len(self.webs)
 
-    def __getitem__(self, web: int) -> Web:
+    def __getitem__(self, web: WebNumber) -> Web:
         return self.webs[web]
 
     def __iter__(self) -> Iterator[Web]:
@@ -156,15 +159,15 @@ class Webs:
         """Webs of one file ("R", "P", "L"), ascending."""
         return [w for w in self.webs if w.file == file]
 
-    def live_in(self, block: int) -> int:
+    def live_in(self, block: BlockNumber) -> int:
         """Webs live into a block, as a bitset of web ids."""
         return sum(1 << w for w in self.entry[block].values())
 
-    def live_out(self, block: int) -> int:
+    def live_out(self, block: BlockNumber) -> int:
         """Webs live out of a block, as a bitset of web ids."""
         return sum(1 << w for w in self.exit[block].values())
 
-    def walk(self, block: int) -> Iterator[tuple[int, dict[int, int], dict[int, int]]]:
+    def walk(self, block: BlockNumber) -> Iterator[tuple[int, dict[Location, WebNumber], dict[Location, WebNumber]]]:
         """(instruction, live before, live after) forwards through a block; each a dict location -> web that the caller
         may keep but not change."""
         now = self.entry[block]
@@ -176,7 +179,7 @@ class Webs:
             dying = before[i] & ~after[i]
             if defined or dying:
                 now = dict(then)
-                for loc in bits(dying):
+                for loc in locations_in(dying):
                     del now[loc]
                 for w in defined or ():
                     loc = self.webs[w].loc
@@ -184,6 +187,6 @@ class Webs:
                         now[loc] = w
             yield i, then, now
 
-    def live_after(self, index: int) -> dict[int, int]:
+    def live_after(self, index: int) -> dict[Location, WebNumber]:
         """location -> web live after one instruction. Walks its block; use `walk` for many."""
         return next(after for i, _, after in self.walk(self.cfg.block_of[index]) if i == index)

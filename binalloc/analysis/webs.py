@@ -6,17 +6,25 @@ reverse postorder numbers values, union-find joins them; the data types are in `
 
 from __future__ import annotations
 
+from typing import NewType
+
 from binalloc.analysis.callgraph import CallGraph
+from binalloc.analysis.cfg import BlockNumber
+from binalloc.analysis.facts import LiftedAccess
 from binalloc.analysis.liveness import Liveness, Summary
-from binalloc.analysis.locations import location
+from binalloc.analysis.locations import Location, location, locations_in, span
 from binalloc.analysis.loops import LoopNest, find_loops
-from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Group, Point, Web, Webs
-from binalloc.bitset import bits
+from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Point, Web, WebGroup, WebNumber, Webs
 from binalloc.errors import MalformedInput
-from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE
+from binalloc.isa.interface.places import LOCAL_BASE, PRED
 from binalloc.isa.interface.view import Ref, View
 
-__all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Group", "Point", "Web", "Webs", "build_webs"]
+__all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Point", "Web", "WebGroup", "Webs", "build_webs"]
+
+
+_Node = NewType("_Node", int)
+"""A value before webs have numbers: one per definition, and one per location live into a join."""
+_NO_ACCESS = LiftedAccess(False, Location(0), 0)
 
 
 def build_webs(graph: CallGraph, found: dict[str, Liveness], name: str, nest: LoopNest | None = None) -> Webs:
@@ -55,8 +63,8 @@ class UnionFind:
 
 
 class _Builder:
-    """Builds into `webs`. `callees`: call instruction -> (name, summary). Nodes are values: one per definition and one
-    per location live into a join; `val` maps each location to the node it holds."""
+    """Builds into `webs`. `callees`: call instruction -> (name, summary). `val` maps each location to the node it
+    holds."""
 
     def __init__(self, webs: Webs, callees: dict[int, tuple[str, Summary]]) -> None:
         self.webs = webs
@@ -64,14 +72,14 @@ class _Builder:
         self.cfg = webs.cfg
         self.callees = callees
         self.sets = UnionFind()
-        self.loc_of: list[int] = []
-        self.defs: list[tuple[int, int, int, int]] = []
-        self.uses: list[tuple[int, int, int, int]] = []
-        self.pinned: list[int] = []
-        self.at_exit: dict[int, int] = {}
-        self.web_of_root: dict[int, int] = {}
-        self.entry: list[dict[int, int]] = [{} for _ in self.cfg.blocks]
-        self.out: list[dict[int, int]] = [{} for _ in self.cfg.blocks]
+        self.loc_of: list[Location] = []
+        self.defs: list[tuple[int, int, int, _Node]] = []
+        self.uses: list[tuple[int, int, int, _Node]] = []
+        self.pinned: list[_Node] = []
+        self.at_exit: dict[Location, _Node] = {}
+        self.web_of_root: dict[int, WebNumber] = {}
+        self.entry: list[dict[Location, _Node]] = [{} for _ in self.cfg.blocks]
+        self.out: list[dict[Location, _Node]] = [{} for _ in self.cfg.blocks]
 
     def build(self) -> Webs:
         """Run the passes; returns the filled `webs`."""
@@ -85,15 +93,15 @@ class _Builder:
         self._costs_and_remat()
         return self.webs
 
-    def _node(self, loc: int) -> int:
+    def _node(self, loc: Location) -> _Node:
         self.loc_of.append(loc)
-        return self.sets.new()
+        return _Node(self.sets.new())
 
-    def _enter(self, block: int) -> None:
+    def _enter(self, block: BlockNumber) -> None:
         """Values live into a block, then its instructions."""
         cfg = self.cfg
         preds = [p for p in cfg.preds[block] if cfg.rpo_number[p] >= 0]
-        wanted = bits(self.live.live_in[block])
+        wanted = locations_in(self.live.live_in[block])
         if block and len(preds) == 1:
             before = self.out[preds[0]]
             entry = {loc: before[loc] for loc in wanted}
@@ -109,29 +117,29 @@ class _Builder:
                 self._boundary(i, view, val)
             elif view.defs or view.uses or view.guard or i in self.live.facts.local:
                 self._instruction(i, view, val)
-        self.out[block] = {loc: val[loc] for loc in bits(self.live.live_out[block])}
+        self.out[block] = {loc: val[loc] for loc in locations_in(self.live.live_out[block])}
 
-    def _instruction(self, i: int, view: View, val: dict[int, int]) -> None:
+    def _instruction(self, i: int, view: View, val: dict[Location, _Node]) -> None:
         lit = self.live.facts.lits[i]
         if lit >= 0:
-            self.uses.append((i, GUARD, 0, val[PRED_BASE + (lit >> 1)]))
+            self.uses.append((i, GUARD, 0, val[location(PRED, lit >> 1)]))
         for k, ref in enumerate(view.uses):
             low = location(ref.file, ref.index)
-            for u in range(ref.units):
-                node = val[low + u]
+            for u, loc in enumerate(span(low, low + ref.units)):
+                node = val[loc]
                 self.uses.append((i, k, u, node))
                 if not ref.field:
                     self.pinned.append(node)
-        is_store, first, words = self.live.facts.local.get(i, (False, 0, 0))
+        is_store, first, words = self.live.facts.local.get(i, _NO_ACCESS)
         if words and not is_store:
-            self.uses.extend((i, MEMORY, u, val[first + u]) for u in range(words))
+            self.uses.extend((i, MEMORY, u, val[loc]) for u, loc in enumerate(span(first, first + words)))
         if not view.defs and not is_store:
             return
         kept = self.live.kept.get(i, 0)
-        here: dict[int, int] = {}
+        here: dict[Location, _Node] = {}
         for k, ref in enumerate(view.defs):
             low = location(ref.file, ref.index)
-            for loc in range(low, low + ref.units):
+            for loc in span(low, low + ref.units):
                 node = self._node(loc)
                 self.defs.append((i, k, loc - low, node))
                 if not ref.field:
@@ -141,29 +149,29 @@ class _Builder:
                 elif kept >> loc & 1:
                     self.sets.union(node, val[loc])
                 here[loc] = node
-        for loc in range(first, first + words) if is_store else ():
+        for loc in span(first, first + words) if is_store else ():
             here[loc] = node = self._node(loc)
             self.defs.append((i, MEMORY, loc - first, node))
             if kept >> loc & 1:
                 self.sets.union(node, val[loc])
         val.update(here)
 
-    def _boundary(self, i: int, view: View, val: dict[int, int]) -> None:
+    def _boundary(self, i: int, view: View, val: dict[Location, _Node]) -> None:
         """Pseudo uses and definitions of a call or RET."""
         live = self.live
         lit = live.facts.lits[i]
         if lit >= 0:
-            self.uses.append((i, GUARD, 0, val[PRED_BASE + (lit >> 1)]))
+            self.uses.append((i, GUARD, 0, val[location(PRED, lit >> 1)]))
         if view.control == "return":
-            for loc in bits(live.summary.results):
+            for loc in locations_in(live.summary.results):
                 self.uses.append((i, RETURN, loc, val[loc]))
                 self.sets.union(val[loc], self.at_exit.setdefault(loc, val[loc]))
             return
         _, callee = self.callees[i]
-        for loc in bits(live.call_args(i, callee)):
+        for loc in locations_in(live.call_args(i, callee)):
             self.uses.append((i, CALL, loc, val[loc]))
         kept = live.kept.get(i, 0)
-        for loc in bits(live.call_results(i, callee)):
+        for loc in locations_in(live.call_results(i, callee)):
             node = self._node(loc)
             self.defs.append((i, CALL, loc, node))
             if kept >> loc & 1:
@@ -194,7 +202,7 @@ class _Builder:
                 if root not in first or i < first[root]:
                     first[root] = i
         order = sorted(first, key=lambda root: (first[root], self.loc_of[root]))
-        number = self.web_of_root = {root: k for k, root in enumerate(order)}
+        number = self.web_of_root = {root: WebNumber(k) for k, root in enumerate(order)}
         webs.webs = [Web(k, self.loc_of[root], first=first[root], last=first[root]) for root, k in number.items()]
         for is_def, points, lookup in ((True, self.defs, webs.web_of_def), (False, self.uses, webs.web_of_use)):
             for i, ref, unit, node in points:
@@ -230,17 +238,17 @@ class _Builder:
         for web in webs:
             for p in web.uses:
                 if p.ref == CALL:
-                    webs.calls[p.instr].args.append((p.unit, web.id))
+                    webs.calls[p.instr].args.append((Location(p.unit), web.id))
             for p in web.defs:
                 if p.ref == CALL:
-                    webs.calls[p.instr].results.append((p.unit, web.id))
+                    webs.calls[p.instr].results.append((Location(p.unit), web.id))
         for block in sorted({self.cfg.block_of[i] for i in webs.calls}):
             for i, before, _ in webs.walk(block):
                 if i in webs.calls:
                     link = webs.calls[i]
                     link.args.sort()
                     link.results.sort()
-                    link.survivors = [before[loc] for loc in bits(live.survivors(i, self.callees[i][1]))]
+                    link.survivors = [before[loc] for loc in locations_in(live.survivors(i, self.callees[i][1]))]
 
     def _groups(self) -> None:
         """Unite webs that one operand needs side by side."""
@@ -263,7 +271,7 @@ class _Builder:
         for w, units in width.items():
             alignment[sets.find(w)] = max(alignment.get(sets.find(w), 1), units)
         group_of = {root: k for k, root in enumerate(sorted(alignment))}
-        webs.groups = [Group(k, alignment[root]) for root, k in group_of.items()]
+        webs.groups = [WebGroup(k, alignment[root]) for root, k in group_of.items()]
         for web in webs:
             k = group_of.get(sets.find(web.id), -1)
             if k >= 0:

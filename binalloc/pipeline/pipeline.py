@@ -20,6 +20,7 @@ from binalloc.pipeline.steps import (
     baseline,
     build_version,
     find_kernel,
+    given_functions,
     kernel_use,
     measure,
     reachable,
@@ -121,7 +122,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
 
     named = request.kernel or (request.launch.kernel if request.launch else None)
     kernel = find_kernel(module, named).name
-    require_rewritable(module, kernel)
+    require_rewritable(module, request.prepared.graph(module, kernel))
     request = replace(request, kernel=kernel)
     original = baseline(module, request)
     running = request.emulate and request.launch is not None
@@ -266,7 +267,7 @@ def _explain(module: Module, outcome: Outcome) -> None:
     request, original = outcome.request, outcome.original
     outcome.parts = split_speedup(request, original, outcome.rewritten, outcome.local)
     ours = [fn.instrs for fn in original.functions]
-    given = reachable(module, request.kernel)
+    given = given_functions(module, request)
     if original.allocated:
         return
     if [fn.instrs for fn in given] == ours:

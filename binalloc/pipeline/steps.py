@@ -6,7 +6,7 @@ looked at. `binalloc.pipeline.pipeline` puts the steps together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
 if TYPE_CHECKING:
+    from binalloc.analysis.callgraph import CallGraph
     from binalloc.launch.file import Launch
     from binalloc.transform.rewrite.rewrite import Prepared
     from binalloc.verify.report import Finding
@@ -68,17 +69,27 @@ class _LaunchField:
 
 
 class Preparations:
-    """The kernel last prepared for rewriting: a policy builds many versions of one."""
+    """What is known of the kernel last asked for, found once: a policy builds many versions of one."""
 
     def __init__(self) -> None:
+        self._module: Module | None = None
+        self._graph: CallGraph | None = None
         self._last: Prepared | None = None
+
+    def graph(self, module: Module, kernel: str) -> CallGraph:
+        """The kernel's call graph in the binary as it came; see `build_callgraph`."""
+        from binalloc.analysis.callgraph import build_callgraph
+
+        if self._graph is None or self._module is not module or self._graph.kernel != kernel:
+            self._module, self._graph = module, build_callgraph(module, kernel)
+        return self._graph
 
     def of(self, module: Module, kernel: str) -> Prepared:
         """See `rewrite.prepare`."""
         from binalloc.transform.rewrite.rewrite import prepare
 
         if self._last is None or self._last.module is not module or self._last.kernel != kernel:
-            self._last = prepare(module, kernel)
+            self._last = prepare(module, kernel, self.graph(module, kernel))
         return self._last
 
 
@@ -91,7 +102,8 @@ class Request:
     explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
     engine: numba or python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp
-    scheduler, by name. prepared: what all versions of the kernel are built from, kept from the first one on.
+    scheduler, by name. prepared: the call graph and what all versions of the kernel are built from, kept from the first
+    one on.
     """
 
     kernel: str = ""
@@ -161,12 +173,17 @@ class Tried:
     reason: str = ""
 
 
-def reachable(module: Module, kernel: str) -> list[Function]:
-    """The kernel and every function it may call, kernel first."""
+def reachable(module: Module, kernel: str, known: Collection[str] | None = None) -> list[Function]:
+    """The kernel and every function it may call, kernel first, then as in the file. known: their names, if at hand."""
     from binalloc.analysis.callgraph import build_callgraph
 
-    names = {kernel, *build_callgraph(module, kernel).bottom_up}
+    names = set(build_callgraph(module, kernel).functions if known is None else known)
     return sorted((fn for fn in module if fn.name in names), key=lambda fn: fn.name != kernel)
+
+
+def given_functions(module: Module, request: Request) -> list[Function]:
+    """As `reachable`, of the kernel asked for, in the binary as it came."""
+    return reachable(module, request.kernel, request.prepared.graph(module, request.kernel).functions)
 
 
 def find_kernel(module: Module, name: str | None) -> Function:
@@ -207,8 +224,9 @@ def kernel_use(kernel: Function, launch: Launch | None) -> KernelUse:
     return KernelUse.of(kernel.info, block_threads(kernel, launch), dynamic)
 
 
-def make_version(module: Module, request: Request) -> Version:
-    """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it."""
+def make_version(module: Module, request: Request, functions: Collection[str]) -> Version:
+    """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it. functions: names
+    of all that the kernel reaches."""
     kernel = module.function(request.kernel)
     use = kernel_use(kernel, request.launch)
     occupancy = request.machine.occupancy(use)
@@ -228,7 +246,7 @@ def make_version(module: Module, request: Request) -> Version:
         shared_bytes=use.block_shared,
         blocks_per_sm=occupancy.blocks_per_sm,
         occupancy=occupancy.occupancy,
-        functions=reachable(module, request.kernel),
+        functions=reachable(module, request.kernel, functions),
         limiters=occupancy.limiters,
     )
 
@@ -242,7 +260,8 @@ def baseline(module: Module, request: Request) -> Version:
     from binalloc.transform.schedule.schedule import schedule
 
     try:
-        return make_version(schedule(module, request.machine), request)
+        reached = request.prepared.graph(module, request.kernel)
+        return make_version(schedule(module, request.machine), request, reached.functions)
     except Refused:
         use = kernel_use(module.function(request.kernel), request.launch)
         most = registers_for_blocks(request.machine, use.given(0), 1)
@@ -268,7 +287,8 @@ def build_version(
     if not report.ok:
         raise _unproven(module, request, report.errors)
     require_no_hazard(rewritten, request.machine)
-    return replace(make_version(rewritten, request), solver=[found.to_dict() for found in result.solver])
+    version = make_version(rewritten, request, result.functions)
+    return replace(version, solver=[found.to_dict() for found in result.solver])
 
 
 def require_no_hazard(module: Module, machine: Machine) -> None:
@@ -312,7 +332,7 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
                 remedy="Initialise it in the source.",
             )
     isa = set_of(module)
-    for function in reachable(module, request.kernel):
+    for function in given_functions(module, request):
         for index, instr in enumerate(function.instrs):
             asked = isa.special_register(instr)
             if asked in (isa.limits.slot_base, isa.limits.shared_size):

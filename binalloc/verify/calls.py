@@ -25,7 +25,7 @@ from binalloc.isa.interface.places import PRED_BASE, SLOT_ROW, TRUE
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import State, meet
-from binalloc.verify.lockstep import Block, Edge, Node, Position
+from binalloc.verify.lockstep import Edge, Node, NodeBlock, Position
 from binalloc.verify.names import Names, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
@@ -47,7 +47,7 @@ class Pair:
     """
 
     product: Product
-    blocks: list[Block]
+    blocks: list[NodeBlock]
     index: dict[Position, int]
     callees: dict[int, Pair] = field(default_factory=dict)
     complete: bool = True
@@ -63,12 +63,12 @@ class Pair:
 
 
 @dataclass
-class Result:
+class ContextResult:
     """What a context's analysis gave. exit: facts at its returns (None: it never returns)."""
 
     exit: State | None
     effects: Effects
-    calls: list[Result]
+    calls: list[ContextResult]
 
 
 @dataclass
@@ -92,11 +92,11 @@ class Contexts:
 
     def __init__(self, setting: Setting, merge_after: int) -> None:
         self.setting, self.merge_after = setting, merge_after
-        self.done: dict[tuple[int, tuple[object, ...]], Result] = {}
+        self.done: dict[tuple[int, tuple[object, ...]], ContextResult] = {}
         self.shared: dict[int, State] = {}
         self.steps = 0
 
-    def analyse(self, pair: Pair, entry: State, kernel: bool = False) -> Result:
+    def analyse(self, pair: Pair, entry: State, kernel: bool = False) -> ContextResult:
         """The result for this pair and entry state (which is not changed)."""
         key = (id(pair), entry.frozen())
         if key in self.done:
@@ -119,8 +119,8 @@ class _Run:
         self.contexts, self.pair, self.kernel = contexts, pair, kernel
         self.setting = contexts.setting
         self.exit: State | None = None
-        self.calls: list[Result] = []
-        self.called: dict[tuple[int, tuple[object, ...]], Result] = {}
+        self.calls: list[ContextResult] = []
+        self.called: dict[tuple[int, tuple[object, ...]], ContextResult] = {}
         self.steps = self._steps(Effects())
 
     def _steps(self, effects: Effects) -> Steps:
@@ -137,7 +137,7 @@ class _Run:
             effects=effects,
         )
 
-    def run(self, entry: State) -> Result:
+    def run(self, entry: State) -> ContextResult:
         pair = self.pair
         first = pair.product.entry
         assert first is not None
@@ -166,15 +166,15 @@ class _Run:
                         heapq.heappush(work, succ)
         return self._record(states)
 
-    def _record(self, states: dict[int, State]) -> Result:
+    def _record(self, states: dict[int, State]) -> ContextResult:
         effects = Effects()
         self.steps = self._steps(effects)
         self.exit, self.calls = None, []
         for b in sorted(states):
             self._block(self.pair.blocks[b], states[b].copy())
-        return Result(self.exit, effects, self.calls)
+        return ContextResult(self.exit, effects, self.calls)
 
-    def _block(self, block: Block, state: State) -> list[tuple[Position, State]]:
+    def _block(self, block: NodeBlock, state: State) -> list[tuple[Position, State]]:
         self.contexts.steps += len(block.nodes)
         if self.contexts.steps > self.setting.budget:
             raise TooMuch("the rewrite takes too many steps to check")
@@ -333,7 +333,7 @@ class _Run:
         after.find_bits()
 
 
-def collect(root: Result) -> tuple[list[Finding], list[Finding], int]:
+def collect(root: ContextResult) -> tuple[list[Finding], list[Finding], int]:
     """Findings and notes of all contexts that the root's final facts lead to, without repeats, and their number."""
     seen: set[int] = set()
     findings: dict[Finding, None] = {}

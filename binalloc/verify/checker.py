@@ -46,7 +46,7 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import View
 from binalloc.isa.sets.table import set_of, view
-from binalloc.verify.calls import Contexts, Pair, Result, Setting, TooMuch, collect
+from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.footprint import Footprint, footprint
@@ -274,7 +274,7 @@ class _Checker:
                 state.add(reg_key(new.info.local_stack), 1 << old.info.local_stack)
         return state
 
-    def _slots(self, result: Result, new: Function) -> None:
+    def _slots(self, result: ContextResult, new: Function) -> None:
         rows = new.info.slot_bytes // SLOT_ROW
         for row, (function, index) in sorted(result.effects.slots_touched.items()):
             if not 0 <= row < rows:
@@ -310,7 +310,7 @@ def _never_written(register: int, views: list[View]) -> int:
     return register
 
 
-def _rows(result: Result) -> int:
+def _rows(result: ContextResult) -> int:
     return max((r + 1 for r in result.effects.slots_touched), default=0)
 
 

@@ -43,7 +43,7 @@ class Node:
 
 
 @dataclass
-class Block:
+class NodeBlock:
     """Nodes executed one after the other; the last one's edges leave the block."""
 
     nodes: list[Node]

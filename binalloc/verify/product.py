@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from binalloc.verify.code import Code, text
 from binalloc.verify.lattice import Cond
-from binalloc.verify.lockstep import Block, Edge, Lockstep, Node, Position
-from binalloc.verify.reconvergence import Disagreement, compare
+from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
+from binalloc.verify.reconvergence import Disagreement, compare_stacks
 from binalloc.verify.report import Finding
 
 
@@ -39,7 +39,7 @@ class Product(Lockstep):
         self._build()
         if not self.findings:
             try:
-                compare(self)
+                compare_stacks(self)
             except Disagreement as e:
                 self._fail("reconvergence", e.message, e.node.n, e.node.m, e.expected, e.found)
 
@@ -238,7 +238,7 @@ class Product(Lockstep):
 
     # -- blocks
 
-    def blocks(self) -> tuple[list[Block], dict[Position, int]]:
+    def blocks(self) -> tuple[list[NodeBlock], dict[Position, int]]:
         """Maximal straight runs of nodes in reverse postorder, and for each run's first position its number."""
         assert self.entry is not None
         incoming: dict[Position, int] = {self.entry.target: 2}
@@ -247,7 +247,7 @@ class Product(Lockstep):
                 incoming[e.target] = incoming.get(e.target, 0) + (2 if len(node.edges) > 1 else 1)
         leaders = {at for at in self.nodes if incoming.get(at, 0) > 1}
         order = _reverse_postorder(self.entry.target, self.nodes)
-        blocks: list[Block] = []
+        blocks: list[NodeBlock] = []
         index: dict[Position, int] = {}
         for at in order:
             if at not in leaders:
@@ -256,7 +256,7 @@ class Product(Lockstep):
             nodes = [self.nodes[at]]
             while len(nodes[-1].edges) == 1 and nodes[-1].edges[0].target not in leaders:
                 nodes.append(self.nodes[nodes[-1].edges[0].target])
-            blocks.append(Block(nodes))
+            blocks.append(NodeBlock(nodes))
         return blocks, index
 
     def _fail(self, kind: str, message: str, n: int, m: int, expected: str = "", found: str = "") -> Node | None:

@@ -41,7 +41,7 @@ class Disagreement(Exception):
         self.node, self.message, self.expected, self.found = node, message, expected, found
 
 
-def compare(product: Lockstep) -> None:
+def compare_stacks(product: Lockstep) -> None:
     """Raises Disagreement unless the stacks of both programs agree at every step."""
     points_new = {rn for rn, _ in product.reconvergence}
     points_old = {ro for _, ro in product.reconvergence}

@@ -10,12 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from binalloc.cli.options import CYCLES_LIMIT
+from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
+from binalloc.pipeline.policies.table import POLICIES
 from tests.fuzz.material import STRINGS, Material, damaged
+from tests.support.kits.rewrite_judge import HEURISTICS
 
 INTEGERS = (
     "0", "-1", "1", "3", "8", "40", "63", "64", "255", "256", "1024", "65536", "2147483648", "9223372036854775807",
     "9223372036854775808", "18446744073709551616", "9" * 5000, "nan", "1e3", "0x10", "\u0661", " 7", "1_000", "",
 )  # fmt: skip
+MACHINES = (DEFAULT_MACHINE, *(name for name in list_machines() if name != DEFAULT_MACHINE))
 RUN_CYCLES = "3000"
 ENGINES = (*["numba"] * 40, "python")
 OUTPUTS = (*["out.loom"] * 40, "-", "-", ".", "..", "", "missing/out", "/", "out\n.loom", "a" * 300)
@@ -65,7 +69,7 @@ class Making:
         if self.rng.random() > share:
             return []
         odd = self.rng.random()
-        named = self.rng.choice(("gtx680", "c2075", "gpgpusim-sharing", self.rng.choice(STRINGS)))
+        named = self.rng.choice((*MACHINES, self.rng.choice(STRINGS)))
         return ["--machine", named if odd < 0.3 else self.file("machine", "machine.toml")]
 
     def kernel_name(self, share: float) -> list[str]:
@@ -91,7 +95,8 @@ class Making:
 
 
 def _asm(m: Making) -> list[str]:
-    return ["asm", m.file("lasm", "x.lasm"), *m.output(0.8), *m.maybe(0.2, "--schedule", m.rng.choice(("gtx680", "x")))]
+    out = ["asm", m.file("lasm", "x.lasm"), *m.output(0.8)]
+    return out + m.maybe(0.2, "--schedule", m.rng.choice((DEFAULT_MACHINE, "x")))
 
 
 def _disasm(m: Making) -> list[str]:
@@ -120,8 +125,10 @@ def _rewrite(m: Making) -> list[str]:
     out = ["rewrite", m.file("loom", "x.loom"), *m.launch(0.8), *m.output(0.7), *m.machine(0.1), *m.kernel_name(0.05)]
     out += m.maybe(0.85, "--registers", m.rng.choice(("6", "8", "16", "40", m.integer())))
     out += m.maybe(0.5, "--slots", m.rng.choice(("0", "2", "4", m.integer()))) + m.maybe(0.1, "--blocks", m.integer())
-    out += m.maybe(0.05, "--policy", "unified") + m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate")
-    return out + m.maybe(0.3, "--allocator", m.rng.choice(("local", "unified", "best", m.rng.choice(STRINGS))))
+    if m.rng.random() < 0.05:
+        out += ["--policy", m.rng.choice(list(POLICIES))]
+    out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate")
+    return out + m.maybe(0.3, "--allocator", m.rng.choice((*HEURISTICS, m.rng.choice(STRINGS))))
 
 
 def _pair(m: Making) -> list[str]:

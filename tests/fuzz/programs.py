@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.support.generator.presets import wide
-from tests.support.kits.wide_cases import ALLOCATORS, EXACT, Report, judge
+from tests.support.kits.rewrite_judge import EXACT, HEURISTICS
+from tests.support.kits.wide_cases import Report, report_on
 
 EXACT_EVERY = 20
 CASE_SECONDS = 300
@@ -37,7 +38,7 @@ SIMPLER: tuple[dict[str, object], ...] = (
 def allocators(seed: int) -> tuple[str, ...]:
     """All heuristic ones; the exact one for one small program in so many."""
     small = wide(seed)[0].registers <= 24
-    return (*ALLOCATORS, EXACT) if seed % EXACT_EVERY == 0 and small else ALLOCATORS
+    return (*HEURISTICS, EXACT) if seed % EXACT_EVERY == 0 and small else HEURISTICS
 
 
 def one(seed: int) -> Report:
@@ -45,7 +46,7 @@ def one(seed: int) -> Report:
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(CASE_SECONDS)
     try:
-        return judge(seed, allocators(seed))
+        return report_on(seed, allocators(seed))
     except TimeoutError:
         return Report(seed, [("too long", f"more than {CASE_SECONDS} seconds")])
     finally:
@@ -54,7 +55,7 @@ def one(seed: int) -> Report:
 
 def warm() -> None:
     """Compile the emulator, which may take minutes, before any case is timed."""
-    judge(0, ())
+    report_on(0, ())
 
 
 def _too_long(*_: object) -> None:
@@ -70,7 +71,7 @@ def shrink(seed: int, kind: str) -> dict[str, object]:
         if replace(drawn, **given) == replace(drawn, **options):  # type: ignore[arg-type]
             continue
         try:
-            report = judge(seed, allocators(seed), given)
+            report = report_on(seed, allocators(seed), given)
         except Exception:
             continue
         if any(k == kind for k, _ in report.failures):

@@ -12,7 +12,7 @@ from binalloc.errors import Refused
 
 
 @dataclass(frozen=True, slots=True)
-class CallSite:
+class ProcedureCall:
     """A call. live_across: bitset of the caller's memory variables live through it (not what it defines).
 
     movable: a scratch register is free there, so that variables can be moved. weight: execution frequency estimate
@@ -38,7 +38,7 @@ class Procedure:
     variables: int
     live_exit: Sequence[int]
     adjacency: Sequence[int]
-    calls: Sequence[CallSite] = ()
+    calls: Sequence[ProcedureCall] = ()
     cost: Sequence[float] = ()
     frequency: float = 1.0
 

@@ -19,15 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.procedures import CallSite, Procedure, call_order, max_live, max_lives
+from binalloc.models.allocation.procedures import Procedure, ProcedureCall, call_order, max_live, max_lives
 from binalloc.models.allocation.pruning import PRIORITIES, prune
 from binalloc.models.allocation.slot_colouring import colour_slots
 
 __all__ = [
     "PRIORITIES",
-    "CallSite",
     "Move",
     "Procedure",
+    "ProcedureCall",
     "ProcedurePlan",
     "SitePlan",
     "SlotPlan",
@@ -194,7 +194,7 @@ def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, 
     return renumbered
 
 
-def _site(site: CallSite, slot_of: Mapping[int, int], *, compact: bool) -> SitePlan:
+def _site(site: ProcedureCall, slot_of: Mapping[int, int], *, compact: bool) -> SitePlan:
     """Shift and moves at a call. compact: the k live values are brought to slots 0..k-1; else all stay in place."""
     across = [v for v in bits(site.live_across) if v in slot_of]
     occupied = {slot_of[v]: v for v in across}

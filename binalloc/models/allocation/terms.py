@@ -10,5 +10,3 @@ GroupNumber = NewType("GroupNumber", int)
 """Number of a group of values that sit side by side."""
 Register = NewType("Register", int)
 """Number of an architectural register, before or after allocation."""
-Location = NewType("Location", int)
-"""Where a value comes in or goes out of a function, as `analysis.locations` numbers registers and local words."""

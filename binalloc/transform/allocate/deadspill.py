@@ -7,7 +7,7 @@ uses that were spilled themselves leave such code behind. Needs and leaves virtu
 from __future__ import annotations
 
 from binalloc.transform.virtual.code import RELOAD, STORE, VCode, mask_of
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import live_values
 
 
 def drop_dead_spill_code(code: VCode) -> None:
@@ -15,7 +15,7 @@ def drop_dead_spill_code(code: VCode) -> None:
     changed = any(item.memory >= 0 for item in code.items())
     while changed:
         changed = False
-        registers, memory = liveness(code).live_after, liveness(code, memory=True).live_after
+        registers, memory = live_values(code).live_after, live_values(code, memory=True).live_after
         position = 0
         for block in code.blocks:
             kept = []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.slots import CallSite, Procedure, SlotPlan, plan_slots
+from binalloc.models.allocation.slots import Procedure, ProcedureCall, SlotPlan, plan_slots
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.virtual.code import RELOAD, STORE
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import live_values
 
 
 def plan_memory(attempt: Attempt, kernel: str, slots: int, priority: str) -> SlotPlan:
@@ -32,7 +32,7 @@ def _frequencies(attempt: Attempt) -> dict[str, float]:
 def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
     allocation = attempt.allocations[name]
     number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
-    live = liveness(allocation.code, memory=True)
+    live = live_values(allocation.code, memory=True)
 
     def dense(mask: int) -> int:
         out = 0
@@ -53,7 +53,7 @@ def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
             adjacency[v] |= after & ~(1 << v)
         if item.callee:
             before, behind = next(scratch)
-            calls.append(CallSite(item.callee, after, before >= 0 and behind >= 0, item.weight))
+            calls.append(ProcedureCall(item.callee, after, before >= 0 and behind >= 0, item.weight))
     for v, mask in enumerate(adjacency):
         for n in bits(mask):
             adjacency[n] |= 1 << v

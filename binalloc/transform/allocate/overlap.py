@@ -14,11 +14,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from binalloc.bitset import mask_from
 from binalloc.isa.sets.table import view
 from binalloc.transform.allocate.program_points import point_masks
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, Values, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import live_values
 
 REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
@@ -33,7 +34,7 @@ def overlap(code: VCode, available: int, contracts: Mapping[str, Contract], slac
 
 
 def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack: int, step: Step) -> VCode:
-    live = liveness(code)
+    live = live_values(code)
     points, capacity = point_masks(code, live, available, contracts)
     room = capacity - slack - np.array([m.bit_count() for m in points], np.int64)
     immovable = _immovable(code.values)
@@ -52,14 +53,10 @@ def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack
 def _immovable(values: Values) -> int:
     """Values whose live ranges must not grow, because others get the same register without being asked: precoloured
     ones, and members of a group that share an offset."""
-    mask = 0
-    for v in values.fixed:
-        mask |= 1 << v
+    mask = mask_from(values.fixed)
     for members in values.members:
         offsets = [offset for _, offset in members]
-        for v, offset in members:
-            if offsets.count(offset) > 1:
-                mask |= 1 << v
+        mask |= mask_from(v for v, offset in members if offsets.count(offset) > 1)
     return mask
 
 

@@ -16,11 +16,11 @@ from binalloc.models.allocation.pressure import Candidate
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.virtual.code import COPY, VCode, mask_of
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import Liveness
+from binalloc.transform.virtual.live_values import LiveValues
 
 
 def point_masks(
-    code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]
+    code: VCode, live: LiveValues, available: int, contracts: Mapping[str, Contract]
 ) -> tuple[list[int], NDArray[np.int64]]:
     """Live values and register capacity at the points before (2k) and after (2k+1) item k, then across each call.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, mask_from
 from binalloc.errors import Refused
 from binalloc.models.allocation.colouring import MUST_STAY, Colouring, ColouringProblem, Group, colour
 from binalloc.models.allocation.pressure import choose_spills, to_bits
@@ -21,9 +21,9 @@ from binalloc.transform.allocate.deadspill import drop_dead_spill_code
 from binalloc.transform.allocate.overlap import overlap
 from binalloc.transform.allocate.program_points import access_cost, live_points, point_masks, spill_candidates
 from binalloc.transform.allocate.spill import Room, Spiller
-from binalloc.transform.virtual.code import COPY, ENTRY, Operand, VCode, mask_of
+from binalloc.transform.virtual.code import COPY, ENTRY, VCode, VOperand, mask_of
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import Liveness, liveness
+from binalloc.transform.virtual.live_values import LiveValues, live_values
 
 MAX_ROUNDS = 400
 CAREFUL = 2000
@@ -71,7 +71,7 @@ def allocate_registers(
         _spill_to_pressure(code, available, contracts, may_spill)
     for _ in range(MAX_ROUNDS):
         drop_dead_spill_code(code)
-        live = liveness(code)
+        live = live_values(code)
         problem = build_problem(code, live, available, contracts)
         result = colour(problem)
         if not result.failed:
@@ -90,10 +90,10 @@ def allocate_registers(
     )
 
 
-def _require_room(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> None:
+def _require_room(code: VCode, live: LiveValues, available: int, contracts: Mapping[str, Contract]) -> None:
     """Infeasible where values that cannot go to memory exceed the registers: no more spilling will help."""
     spillable = code.values.spillable
-    stay = mask_of(tuple(Operand("", (Value(v),)) for v, g in enumerate(code.values.group_of) if not spillable[g]))
+    stay = mask_of(tuple(VOperand("", (Value(v),)) for v, g in enumerate(code.values.group_of) if not spillable[g]))
     points, capacity = point_masks(code, live, available, contracts)
     for mask, room in zip(points, capacity.tolist(), strict=True):
         over = mask & stay
@@ -107,7 +107,7 @@ def _require_room(code: VCode, live: Liveness, available: int, contracts: Mappin
 
 
 def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Contract], may_spill: bool) -> None:
-    live = liveness(code)
+    live = live_values(code)
     points, capacity = point_masks(code, live, available, contracts)
     pressure = np.array([m.bit_count() for m in points], np.int64)
     if not np.any(pressure > capacity):
@@ -120,7 +120,7 @@ def _spill_to_pressure(code: VCode, available: int, contracts: Mapping[str, Cont
     Spiller(code, set(chosen), Room(left[:count], capacity[:count])).run()
 
 
-def build_problem(code: VCode, live: Liveness, available: int, contracts: Mapping[str, Contract]) -> ColouringProblem:
+def build_problem(code: VCode, live: LiveValues, available: int, contracts: Mapping[str, Contract]) -> ColouringProblem:
     """The interference graph: a definition conflicts with all that is live after it (a copy not with its source)."""
     values = code.values
     adjacency = [0] * len(values)
@@ -163,14 +163,14 @@ def _overlapped(
         return code, result
     for slack in SLACKS:
         moved = overlap(code, available, contracts, slack)
-        attempt = colour(build_problem(moved, liveness(moved), available, contracts), whole=True)
+        attempt = colour(build_problem(moved, live_values(moved), available, contracts), whole=True)
         if not attempt.failed:
             return moved, attempt
     return code, result
 
 
 def _relieve(
-    code: VCode, live: Liveness, failed: list[int], available: int, contracts: Mapping[str, Contract]
+    code: VCode, live: LiveValues, failed: list[int], available: int, contracts: Mapping[str, Contract]
 ) -> set[int]:
     """Groups to spill so that the points of highest pressure at which a failed group is live get one register more.
 
@@ -234,8 +234,7 @@ def _finish(code: VCode, result: Colouring, contracts: Mapping[str, Contract]) -
     memory: set[Value] = set()
     for item in code.items():
         if item.kind != ENTRY:
-            for v in bits(mask_of(item.defs)):
-                clobbers |= 1 << result.colour[v]
+            clobbers |= mask_from(result.colour[v] for v in bits(mask_of(item.defs)))
         if item.callee:
             clobbers |= contracts[item.callee].clobbers
         if item.memory >= 0:

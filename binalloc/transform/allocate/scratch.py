@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from binalloc.bitset import bits, lowest
+from binalloc.bitset import bits, lowest, mask_from
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.virtual.code import mask_of
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import live_values
 
 
 def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
     """Per call item (a register free just before it, one free just after it); -1 where none is."""
     code = alloc.code
-    live = liveness(code)
+    live = live_values(code)
     out = []
     for item, before, after in zip(code.items(), live.live_before, live.live_after, strict=True):
         if item.callee:
@@ -22,7 +22,4 @@ def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[i
 
 
 def _registers(alloc: RegisterAllocation, values: int) -> int:
-    mask = 0
-    for v in bits(values):
-        mask |= 1 << alloc.colour[v]
-    return mask
+    return mask_from(alloc.colour[v] for v in bits(values))

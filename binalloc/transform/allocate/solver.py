@@ -17,7 +17,7 @@ from binalloc.transform.allocate.program_points import access_cost, point_masks
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, allocate_registers
 from binalloc.transform.virtual.code import RELOAD, STORE, VCode
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import live_values
 
 LOCAL_COST = 4.0
 """An access to local memory, in accesses to a slot: about the ratio of an L1 hit with its misses to shared memory."""
@@ -91,7 +91,7 @@ def _problem(
     code: VCode, heuristic: RegisterAllocation, available: int, contracts: Mapping[str, Contract], slots: int
 ) -> tuple[PlacementProblem, set[int]]:
     """The placement problem of fresh code, and the groups the heuristic took out of the registers."""
-    live = liveness(code)
+    live = live_values(code)
     points, capacity = point_masks(code, live, available, contracts)
     accessed = [0] * len(points)
     cost = [0.0] * len(code.values.members)

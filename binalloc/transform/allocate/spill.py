@@ -16,7 +16,19 @@ from numpy.typing import NDArray
 
 from binalloc.isa.sets.table import view
 from binalloc.models.allocation.terms import Value
-from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, RELOAD, STORE, Block, Item, Operand, VCode
+from binalloc.transform.virtual.code import (
+    COPY,
+    ENTRY,
+    INSTR,
+    KEEP,
+    MOVED,
+    RELOAD,
+    STORE,
+    Item,
+    VBlock,
+    VCode,
+    VOperand,
+)
 
 
 @dataclass
@@ -60,7 +72,7 @@ class Spiller:
             self._held.clear()
             position = self._block(block, position)
 
-    def _block(self, block: Block, position: int) -> int:
+    def _block(self, block: VBlock, position: int) -> int:
         items, block.items = block.items, []
         for item in items:
             if item.callee:
@@ -72,10 +84,10 @@ class Spiller:
             position += 1
         return position
 
-    def _touched(self, operands: tuple[Operand, ...]) -> bool:
+    def _touched(self, operands: tuple[VOperand, ...]) -> bool:
         return any(self._spilled(o) for o in operands)
 
-    def _spilled(self, operand: Operand) -> bool:
+    def _spilled(self, operand: VOperand) -> bool:
         return self.code.values.group_of[operand.values[0]] in self.groups
 
     def _constant(self, value: Value) -> bool:
@@ -111,23 +123,23 @@ class Spiller:
             self._load(source, register, item, out)
             source = register
         if to_memory and not self._constant(target):
-            out.append(Item(STORE, origin=-1, uses=(Operand(MOVED, (source,)),), memory=target, weight=item.weight))
+            out.append(Item(STORE, origin=-1, uses=(VOperand(MOVED, (source,)),), memory=target, weight=item.weight))
 
     def _load(self, value: Value, register: Value, near: Item, out: list[Item]) -> None:
         if self._constant(value):
             constant = self.code.constants[value]
-            target = Operand(view(constant).defs[0].field, (register,))
+            target = VOperand(view(constant).defs[0].field, (register,))
             out.append(Item(INSTR, constant, defs=(target,), weight=near.weight))
         else:
-            out.append(Item(RELOAD, defs=(Operand(MOVED, (register,)),), memory=value, weight=near.weight))
+            out.append(Item(RELOAD, defs=(VOperand(MOVED, (register,)),), memory=value, weight=near.weight))
 
-    def _use(self, operand: Operand, item: Item, position: int, before: list[Item]) -> Operand:
+    def _use(self, operand: VOperand, item: Item, position: int, before: list[Item]) -> VOperand:
         values = operand.values
         at_return = not operand.field and not item.callee
         if not at_return:
             held = self._reuse(values, position)
             if held is not None:
-                return Operand(operand.field, held)
+                return VOperand(operand.field, held)
         if at_return:
             temporaries = tuple(self._return_temporary(v) for v in values)
         else:
@@ -135,7 +147,7 @@ class Spiller:
             self._hold(values, temporaries, 2 * position + 1)
         for value, register in zip(values, temporaries, strict=True):
             self._load(value, register, item, before)
-        return Operand(operand.field, temporaries)
+        return VOperand(operand.field, temporaries)
 
     def _hold(self, values: tuple[Value, ...], temporaries: tuple[Value, ...], point: int) -> None:
         if self.room is not None:
@@ -174,8 +186,8 @@ class Spiller:
         return self._returned[value]
 
     def _define(
-        self, operand: Operand, item: Item, position: int, clobbers_guard: bool, before: list[Item], after: list[Item]
-    ) -> Operand:
+        self, operand: VOperand, item: Item, position: int, clobbers_guard: bool, before: list[Item], after: list[Item]
+    ) -> VOperand:
         temporaries = self.code.values.temporary(len(operand.values))
         for value in operand.values:
             self._held.pop(value, None)
@@ -183,7 +195,7 @@ class Spiller:
             if clobbers_guard:
                 self._load(value, register, item, before)
             guard = None if clobbers_guard else item.guard
-            moved = (Operand(MOVED, (register,)),)
+            moved = (VOperand(MOVED, (register,)),)
             after.append(Item(STORE, uses=moved, guard=guard, memory=value, weight=item.weight))
             if item.kind == ENTRY:
                 for name, argument in self.code.arguments.items():
@@ -191,4 +203,4 @@ class Spiller:
                         self.code.arguments[name] = register
         if item.guard is None:
             self._hold(operand.values, temporaries, 2 * position + 2)
-        return Operand(operand.field, temporaries)
+        return VOperand(operand.field, temporaries)

@@ -6,11 +6,11 @@ from binalloc.errors import Hint
 from binalloc.rows import by_name, find
 from binalloc.transform.allocators.allocator import Allocator
 from binalloc.transform.allocators.best import BEST
-from binalloc.transform.allocators.exact import Exact
+from binalloc.transform.allocators.cpsat import Cpsat
 from binalloc.transform.allocators.local import LOCAL
 from binalloc.transform.allocators.unified import UNIFIED
 
-ALLOCATORS: dict[str, Allocator] = by_name((LOCAL, UNIFIED, BEST, Exact()))
+ALLOCATORS: dict[str, Allocator] = by_name((LOCAL, UNIFIED, BEST, Cpsat()))
 BASELINE = LOCAL.name
 DEFAULT = BEST.name
 

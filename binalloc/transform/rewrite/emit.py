@@ -18,7 +18,7 @@ from binalloc.isa.postdom import unusual_points
 from binalloc.models.allocation.terms import Register
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised
-from binalloc.transform.virtual.code import COPY, ENTRY, KEEP, RELOAD, STORE, Item, Operand, VCode
+from binalloc.transform.virtual.code import COPY, ENTRY, KEEP, RELOAD, STORE, Item, VCode, VOperand
 
 
 @dataclass
@@ -125,7 +125,7 @@ class _Emitter:
         self.instrs.append(instr)
         self.origin.append(origin)
 
-    def _register(self, operand: Operand) -> Register:
+    def _register(self, operand: VOperand) -> Register:
         return self.colour[operand.values[0]]
 
     def _item(self, item: Item) -> None:

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from binalloc.analysis.callgraph import build_callgraph, require_static
+from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
+from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface.places import SLOT_ROW, WORD
 from binalloc.isa.sets.table import set_of, view
 from binalloc.isa.validate import NAME_LIMIT
-from binalloc.models.allocation.terms import Location, Register
+from binalloc.models.allocation.terms import Register
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
@@ -49,9 +50,11 @@ class Prepared:
 
 @dataclass
 class Rewrite:
-    """module: the rewritten binary. solver: what the exact model said of each function (allocator cpsat)."""
+    """module: the rewritten binary. functions: names in it of the kernel and all that it reaches. solver: what the
+    exact model said of each function (allocator cpsat)."""
 
     module: Module
+    functions: frozenset[str]
     solver: list[SolverReport] = field(default_factory=list)
 
 
@@ -67,9 +70,10 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     return rewrite_to_budget(prepare(module, kernel), registers, slots, allocator).module
 
 
-def prepare(module: Module, kernel: str) -> Prepared:
-    """What `rewrite_to_budget` needs of the kernel. Raises Refused where no budget can be rewritten for."""
-    require_rewritable(module, kernel)
+def prepare(module: Module, kernel: str, graph: CallGraph | None = None) -> Prepared:
+    """What `rewrite_to_budget` needs of the kernel. graph: its call graph, if at hand. Raises Refused where no budget
+    can be rewritten for."""
+    require_rewritable(module, graph or build_callgraph(module, kernel))
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
     return Prepared(module, kernel, normalised, analyse(_module_of(module, normalised), kernel, lift=True))
 
@@ -81,7 +85,8 @@ def rewrite_to_budget(
     chosen = find_allocator(allocator)
     _check_budget(prepared.module, registers, slots)
     plan = chosen.allocate(Problem(prepared.program, prepared.kernel, registers, slots, solver_limit))
-    return Rewrite(_assemble(prepared, plan), plan.solver)
+    names, shared = _final_names(prepared.module, prepared.kernel, set(prepared.program.graph.functions))
+    return Rewrite(_assemble(prepared, plan, names, shared), frozenset(names.values()), plan.solver)
 
 
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = DEFAULT) -> int:
@@ -106,10 +111,11 @@ def _check_budget(module: Module, registers: int, slots: int) -> None:
         raise UsageError("no such number of slots", found=slots, expected="0 or more")
 
 
-def require_rewritable(module: Module, kernel: str) -> None:
+def require_rewritable(module: Module, graph: CallGraph) -> None:
     """Refused, with a reason, for kernels that no budget can be rewritten for: recursion, indirect calls, a kernel that
-    has been rewritten before, spill accesses that belong to no rewrite."""
-    require_static(build_callgraph(module, kernel))
+    has been rewritten before, spill accesses that belong to no rewrite. graph: the kernel's."""
+    require_static(graph)
+    kernel = graph.kernel
     info = module.function(kernel).info
     if info.slot_bytes or info.spill_local:
         raise Refused(
@@ -154,13 +160,13 @@ def _link_calls(module: Module, calls: dict[str, dict[int, str]]) -> None:
             fn.instrs[index] = isa.recall(fn.instrs[index], address[callee] - fn.address - index - 1)
 
 
-def _assemble(prepared: Prepared, plan: Plan) -> Module:
-    """Emit the functions, put them in place of the originals and record the kernel's resources."""
+def _assemble(prepared: Prepared, plan: Plan, names: dict[str, str], shared: set[str]) -> Module:
+    """Emit the functions, put them in place of the originals and record the kernel's resources. names, shared: see
+    `_final_names`."""
     module, kernel = prepared.module, prepared.kernel
     base = _user_local_bytes(plan.attempt, kernel)
     _require_reach(module, kernel, base, WORD * plan.memory.local_words)
     emitted = {name: _emit(prepared, plan, name, base) for name in prepared.program.graph.top_down}
-    names, shared = _final_names(module, kernel, set(emitted))
     functions: list[Function] = []
     calls: dict[str, dict[int, str]] = {}
     kept: set[str] = set()

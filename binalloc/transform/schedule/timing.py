@@ -6,11 +6,11 @@ Needs instruction views and a machine model; leaves a `Timing` per node. Registe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from binalloc.isa.interface.places import LOCAL_BASE, PRED, PRED_BASE
-from binalloc.isa.interface.view import Ref, View
+from binalloc.analysis.facts import refs_mask
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE
+from binalloc.isa.interface.view import View
 from binalloc.isa.timing import by_scoreboard
 
 if TYPE_CHECKING:
@@ -34,22 +34,13 @@ class Timing(NamedTuple):
     guarded: bool
 
 
-def places(refs: Iterable[Ref]) -> int:
-    """The set of places that `refs` cover."""
-    mask = 0
-    for ref in refs:
-        first = ref.index + PRED_BASE if ref.file == PRED else ref.index
-        mask |= ((1 << ref.units) - 1) << first
-    return mask
-
-
 def timing(v: View, machine: Machine) -> Timing:
     """The timing of an instruction on `machine`. Its unit decides: variable, or slower than a stall count can say."""
     latency = machine.units[v.unit].latency
     guarded = by_scoreboard(v.variable, latency)
-    uses = places(v.uses)
+    uses = refs_mask(v.uses)
     reads = uses if v.guard is None else uses | 1 << (PRED_BASE + v.guard[0])
-    return Timing(reads, uses if guarded else 0, places(v.defs), 0 if guarded else latency, latency, guarded)
+    return Timing(reads, uses if guarded else 0, refs_mask(v.defs), 0 if guarded else latency, latency, guarded)
 
 
 def may_pair(first: View, second: View, machine: Machine) -> bool:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import Function, Instr
-from binalloc.models.allocation.terms import GroupNumber, Location, Register, Value
+from binalloc.models.allocation.terms import GroupNumber, Register, Value
 
 
 class ItemKind(StrEnum):
@@ -41,7 +42,7 @@ NO_VALUE = Value(-1)
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class VOperand:
     """Values in consecutive registers. field: the instruction field to fill; MOVED; "" or KEEP: implicit."""
 
     field: str
@@ -59,8 +60,8 @@ class Item:
     kind: ItemKind
     instr: Instr | None = None
     origin: int = -1
-    defs: tuple[Operand, ...] = ()
-    uses: tuple[Operand, ...] = ()
+    defs: tuple[VOperand, ...] = ()
+    uses: tuple[VOperand, ...] = ()
     guard: tuple[int, bool] | None = None
     predicate_defs: int = 0
     memory: Value = NO_VALUE
@@ -69,7 +70,7 @@ class Item:
 
 
 @dataclass
-class Block:
+class VBlock:
     """A basic block. leader: index of its first original instruction (-1: the entry block). succs: block numbers.
     taken: the one of them that its last item jumps to, -1 if that is no branch."""
 
@@ -133,7 +134,7 @@ class VCode:
     """
 
     function: Function
-    blocks: list[Block]
+    blocks: list[VBlock]
     values: Values
     constants: dict[Value, Instr] = field(default_factory=dict)
     arguments: dict[Location, Value] = field(default_factory=dict)
@@ -152,7 +153,7 @@ class VCode:
         return "\n".join(lines) + "\n"
 
     def _line(self, item: Item) -> str:
-        def show(operands: tuple[Operand, ...]) -> str:
+        def show(operands: tuple[VOperand, ...]) -> str:
             return " ".join(":".join(self.values.names[v] for v in o.values) for o in operands)
 
         guard = f"@{'!' if item.guard[1] else ''}P{item.guard[0]} " if item.guard else ""
@@ -161,7 +162,7 @@ class VCode:
         return f"{item.origin:5d} {guard}{what} {show(item.defs)} <- {show(item.uses)}{memory}".rstrip()
 
 
-def mask_of(operands: tuple[Operand, ...]) -> int:
+def mask_of(operands: tuple[VOperand, ...]) -> int:
     """Bitset of the values in `operands`."""
     mask = 0
     for operand in operands:

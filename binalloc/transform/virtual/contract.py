@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.models.allocation.terms import Location, Register
+from binalloc.analysis.locations import Location
+from binalloc.models.allocation.terms import Register
 
 
 @dataclass

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
-from binalloc.analysis.web import MEMORY
-from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PRED_BASE, REG
+from binalloc.analysis.web import MEMORY, WebNumber
+from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
-from binalloc.models.allocation.terms import Location, Register, Value
-from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Block, Item, Operand, Values, VCode
+from binalloc.models.allocation.terms import Register, Value
+from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Item, Values, VBlock, VCode, VOperand
 from binalloc.transform.virtual.contract import Contract
 
 
@@ -31,7 +32,7 @@ class _Virtualising:
         self.webs = self.analysis.webs
         self.contracts = contracts
         self.values = Values()
-        self.value_of: dict[int, Value] = {}
+        self.value_of: dict[WebNumber, Value] = {}
         self.code = VCode(self.analysis.fn, [], self.values)
         self.wanted = self._wanted_arguments()
 
@@ -40,9 +41,9 @@ class _Virtualising:
         cfg = self.analysis.cfg
         kept = [b for b in range(len(cfg.blocks)) if cfg.rpo_number[b] >= 0 or b in cfg.points.values()]
         number = {b: k + 1 for k, b in enumerate(kept)}
-        self.code.blocks.append(Block(-1, [self._entry()], (1,)))
+        self.code.blocks.append(VBlock(-1, [self._entry()], (1,)))
         for b in kept:
-            block = Block(cfg.blocks[b].start)
+            block = VBlock(cfg.blocks[b].start)
             if cfg.rpo_number[b] < 0:
                 block.items.append(Item(INSTR, self.program.isa.build.stop()))
             else:
@@ -54,10 +55,10 @@ class _Virtualising:
             self.code.blocks.append(block)
         return self.code
 
-    def _wanted_arguments(self) -> set[int]:
+    def _wanted_arguments(self) -> set[WebNumber]:
         """Webs of arguments that some caller still needs in place after the call, and that are never rewritten here."""
         name = self.analysis.name
-        kept: set[int] = set()
+        kept: set[Location] = set()
         for site in self.program.graph.sites_of(name):
             link = self.program[site.caller].webs.calls[site.index]
             survivors = set(link.survivors)
@@ -83,13 +84,13 @@ class _Virtualising:
         """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""
         for loc, web in self.webs.args:
             if web in self.value_of:
-                self.code.arguments[Location(loc)] = self.value_of[web]
+                self.code.arguments[loc] = self.value_of[web]
         for loc, web in self.webs.results:
             if web in self.value_of:
-                self.code.results[Location(loc)] = self.value_of[web]
+                self.code.results[loc] = self.value_of[web]
         undefined = [self.value_of[w.id] for w in self.webs if w.undefined and w.id in self.value_of]
         defined = [*self.code.arguments.values(), *undefined]
-        return Item(ENTRY, defs=tuple(Operand("", (v,)) for v in dict.fromkeys(defined)))
+        return Item(ENTRY, defs=tuple(VOperand("", (v,)) for v in dict.fromkeys(defined)))
 
     def _instruction(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         if view.control == "call":
@@ -103,18 +104,18 @@ class _Virtualising:
         uses = self._operands(i, view.uses, self.webs.web_of_use)
         kind = COPY if view.copy else INSTR
         if view.control == "return":
-            uses += tuple(Operand("", (v,)) for v in self.code.results.values())
+            uses += tuple(VOperand("", (v,)) for v in self.code.results.values())
             results = set(self.code.results.values())
             kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
-            uses += tuple(Operand(KEEP, (v,)) for v in kept if v not in results)
+            uses += tuple(VOperand(KEEP, (v,)) for v in kept if v not in results)
         instr = self.analysis.fn.instrs[i]
-        out.append(Item(kind, instr, i, defs, uses, view.guard, _predicates(view.defs), weight=weight))
+        out.append(Item(kind, instr, i, defs, uses, view.guard, self.analysis.live.facts.changes[i], weight=weight))
 
     def _operands(
-        self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], int]
-    ) -> tuple[Operand, ...]:
+        self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], WebNumber]
+    ) -> tuple[VOperand, ...]:
         return tuple(
-            Operand(ref.field, tuple(self.value_of[lookup[i, k, u]] for u in range(ref.units)))
+            VOperand(ref.field, tuple(self.value_of[lookup[i, k, u]] for u in range(ref.units)))
             for k, ref in enumerate(refs)
             if ref.file == REG
         )
@@ -136,8 +137,8 @@ class _Virtualising:
             out.append(
                 Item(
                     COPY,
-                    defs=(Operand(MOVED, (target,)),),
-                    uses=(Operand(MOVED, (source,)),),
+                    defs=(VOperand(MOVED, (target,)),),
+                    uses=(VOperand(MOVED, (source,)),),
                     guard=view.guard,
                     weight=weight,
                 )
@@ -149,45 +150,37 @@ class _Virtualising:
         while (i, MEMORY, u) in self.webs.web_of_def:
             word = self.value_of[self.webs.web_of_def[i, MEMORY, u]]
             zero, field = self.program.isa.build.zero()
-            out.append(Item(INSTR, zero, defs=(Operand(field, (word,)),), guard=view.guard, weight=weight))
+            out.append(Item(INSTR, zero, defs=(VOperand(field, (word,)),), guard=view.guard, weight=weight))
             u += 1
 
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
         link = self.webs.calls[i]
         contract = self.contracts[link.callee]
-        uses: list[Operand] = []
+        uses: list[VOperand] = []
         for loc, web in link.args:
             if web in self.value_of:
-                place = self.values.precoloured(contract.arguments[Location(loc)])
+                place = self.values.precoloured(contract.arguments[loc])
                 out.append(_copy(place, self.value_of[web], weight))
-                uses.append(Operand("", (place,)))
+                uses.append(VOperand("", (place,)))
         after: list[Item] = []
-        defs: list[Operand] = []
+        defs: list[VOperand] = []
         places: dict[Register, Value] = {}  # results that are copies of one another may share a register
         for loc, web in link.results:
             if web not in self.value_of:
                 continue
             if loc not in contract.results:  # a callee that never returns leaves nothing, but what was here ends here
-                defs.append(Operand("", (self.value_of[web],)))
+                defs.append(VOperand("", (self.value_of[web],)))
             else:
-                register = contract.results[Location(loc)]
+                register = contract.results[loc]
                 if register not in places:
                     places[register] = self.values.precoloured(register)
                 after.append(_copy(self.value_of[web], places[register], weight))
-        defs += [Operand("", (place,)) for place in places.values()]
-        changed = self.program[link.callee].summary.may_def >> PRED_BASE & ALL_PREDICATES
+        defs += [VOperand("", (place,)) for place in places.values()]
+        changed = self.analysis.live.facts.changes[i]
         instr = self.analysis.fn.instrs[i]
         out.append(Item(INSTR, instr, i, tuple(defs), tuple(uses), None, changed, callee=link.callee, weight=weight))
         out += after
 
 
 def _copy(target: Value, source: Value, weight: float) -> Item:
-    return Item(COPY, defs=(Operand(MOVED, (target,)),), uses=(Operand(MOVED, (source,)),), weight=weight)
-
-
-def _predicates(refs: tuple[Ref, ...]) -> int:
-    mask = 0
-    for ref in refs:
-        if ref.file == PRED:
-            mask |= 1 << ref.index
-    return mask
+    return Item(COPY, defs=(VOperand(MOVED, (target,)),), uses=(VOperand(MOVED, (source,)),), weight=weight)

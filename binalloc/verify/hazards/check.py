@@ -27,10 +27,10 @@ from binalloc.bitset import bits
 from binalloc.isa.instruction import Module
 from binalloc.isa.timing import LONGEST_STALL, NO_SCOREBOARD, UnitLatencies
 from binalloc.verify.code import text
-from binalloc.verify.hazards.code import HazardCode, names
-from binalloc.verify.hazards.flow import Flow
+from binalloc.verify.hazards.code import HazardCode, place_names
+from binalloc.verify.hazards.flow import HazardFlow
 from binalloc.verify.hazards.graph import HazardGraph
-from binalloc.verify.hazards.trace import Step, Tracer
+from binalloc.verify.hazards.trace import Suspect, Tracer
 
 LIMIT = 200
 """Hazards that are traced and reported; one is enough to refuse a binary."""
@@ -100,7 +100,7 @@ def find_hazards(module: Module, latencies: UnitLatencies) -> list[Hazard]:
     """
     code = HazardCode(module, latencies)
     graph = HazardGraph(code)
-    flow = Flow(graph)
+    flow = HazardFlow(graph)
     met: dict[tuple[int, str, bool], int] = {}
     for block in graph.blocks:
         if flow.since[block.number] is not None:
@@ -117,7 +117,7 @@ def _meet(met: dict[tuple[int, str, bool], int], node: int, kind: str, fixed: bo
     met[node, kind, fixed] = met.get((node, kind, fixed), 0) | places
 
 
-def _check(flow: Flow, number: int, met: dict[tuple[int, str, bool], int]) -> None:
+def _check(flow: HazardFlow, number: int, met: dict[tuple[int, str, bool], int]) -> None:
     """Go through a block with what is in flight before it; hazards go to `met`: (word, kind, fixed) -> places."""
     code, block = flow.code, flow.graph.blocks[number]
     width, top = code.width, code.places
@@ -171,7 +171,7 @@ def _place(code: HazardCode, node: int) -> tuple[str, int, str]:
 
 def _described(code: HazardCode, tracer: Tracer, node: int, kind: str, fixed: bool, places: int) -> list[Hazard]:
     """One hazard per producer of the places met."""
-    by: dict[int | None, tuple[Step | None, int]] = {}
+    by: dict[int | None, tuple[Suspect | None, int]] = {}
     for k in bits(places):
         step = (tracer.fixed if fixed else tracer.pending)(node, kind, 1 << k)
         key = None if step is None else step.node
@@ -179,17 +179,17 @@ def _described(code: HazardCode, tracer: Tracer, node: int, kind: str, fixed: bo
     return [_hazard(code, node, kind, fixed, step, mask) for step, mask in by.values()]
 
 
-def _hazard(code: HazardCode, node: int, kind: str, fixed: bool, step: Step | None, places: int) -> Hazard:
+def _hazard(code: HazardCode, node: int, kind: str, fixed: bool, step: Suspect | None, places: int) -> Hazard:
     place = _place(code, node)
     if step is None:
-        return Hazard(kind, *place, tuple(names(places)))
+        return Hazard(kind, *place, tuple(place_names(places)))
     source = _place(code, step.node)
     if fixed:
         margin = code.cycles[node] - 1 if kind == "WAW" else 0
         needed = code.cycles[step.node] - margin
-        return Hazard(kind, *place, tuple(names(places)), *source, needed, step.elapsed, (), step.switched)
+        return Hazard(kind, *place, tuple(place_names(places)), *source, needed, step.elapsed, (), step.switched)
     ctrl = code.views[step.node].instr.ctrl
     reading = kind == "WAR" or (kind == "drain" and not code.writes[step.node] & places)
     boards = {ctrl.rbar, ctrl.wbar} if reading else {ctrl.wbar}
     usable = tuple(sorted(b for b in boards if b < NO_SCOREBOARD))
-    return Hazard(kind, *place, tuple(names(places)), *source, None, None, usable, step.switched)
+    return Hazard(kind, *place, tuple(place_names(places)), *source, None, None, usable, step.switched)

@@ -131,7 +131,7 @@ def _guard(v: View) -> int:
     return 0 if v.guard is None or v.guard[0] == TRUE else 1 << v.guard[0]
 
 
-def names(mask: int) -> list[str]:
+def place_names(mask: int) -> list[str]:
     """The places of `mask` as assembly names them, predicates last."""
     found = bits(mask)
     registers = [f"R{k - FIRST_REGISTER}" for k in found if k >= FIRST_REGISTER]

@@ -75,7 +75,7 @@ class Effect(NamedTuple):
 NOTHING = InFlight(0, 0, 0)
 
 
-class Flow:
+class HazardFlow:
     """Solves for `graph`; see the module. `since[n]`: the effect of all ways from its function's entry to block n, None
     where there is none; `summary[f]`: that of function f as a whole, None where it never returns."""
 

@@ -26,7 +26,7 @@ from binalloc.verify.hazards.code import HazardCode
 
 
 @dataclass(slots=True)
-class Block:
+class HazardBlock:
     """Words `start` to `end` (not included) of the code; empty where a call returns to.
 
     succ: next blocks on a thread's way, calls apart. callee: function called by the last word, or -1; `back`: where it
@@ -77,7 +77,7 @@ class HazardGraph:
 
     def __init__(self, code: HazardCode) -> None:
         self.code = code
-        self.blocks: list[Block] = []
+        self.blocks: list[HazardBlock] = []
         self.entry = [-1] * len(code.functions)
         self.sites: list[list[int]] = [[] for _ in code.functions]
         self.strangers: list[int] = []
@@ -144,11 +144,11 @@ class HazardGraph:
         cuts = sorted(leaders - {size})
         first = len(self.blocks)
         for start, end in zip(cuts, [*cuts[1:], size], strict=True):
-            block = Block(len(self.blocks), f, base + start, base + end)
+            block = HazardBlock(len(self.blocks), f, base + start, base + end)
             self.starts[block.start] = block.number
             self.blocks.append(block)
             if base + end - 1 in self.callees:
-                self.blocks.append(Block(block.number + 1, f, block.end, block.end))
+                self.blocks.append(HazardBlock(block.number + 1, f, block.end, block.end))
                 block.callee, block.back = self.callees[block.end - 1], block.number + 1
         if size:
             self.entry[f] = first
@@ -167,7 +167,7 @@ class HazardGraph:
             )
         return target
 
-    def _link(self, block: Block, f: int) -> None:
+    def _link(self, block: HazardBlock, f: int) -> None:
         code = self.code
         last = block.end - 1
         following = self.starts.get(block.end)

@@ -19,7 +19,7 @@ MOST_WAYS = 4_000
 """Pieces of ways looked at before the producer is given up as unknown."""
 
 
-class Step(NamedTuple):
+class Suspect(NamedTuple):
     """A word met on a way back: the stall counts between its issue and the hazard's (or behind it, for a drain), the
     scoreboards waited for in between, and whether other lanes ran it."""
 
@@ -58,22 +58,22 @@ class Tracer:
                 self.returns[block.function].append(block.number)
             self.block_of[block.start : block.end] = [block.number] * (block.end - block.start)
 
-    def fixed(self, node: int, kind: str, places: int) -> Step | None:
+    def fixed(self, node: int, kind: str, places: int) -> Suspect | None:
         """The nearest fixed result of one of `places` that is too late for `node`."""
         code = self.code
         margin = code.cycles[node] - 1 if kind == "WAW" else 0
 
-        def fits(step: Step) -> bool:
+        def fits(step: Suspect) -> bool:
             n = step.node
             return not code.boarded[n] and code.writes[n] & places != 0 and code.cycles[n] - step.elapsed > margin
 
         return self._search(node, kind == "drain", fits, LONGEST_STALL)
 
-    def pending(self, node: int, kind: str, places: int) -> Step | None:
+    def pending(self, node: int, kind: str, places: int) -> Suspect | None:
         """The nearest variable instruction whose access to one of `places` nobody waited for on the way to `node`."""
         code = self.code
 
-        def fits(step: Step) -> bool:
+        def fits(step: Suspect) -> bool:
             n = step.node
             if not code.boarded[n]:
                 return False
@@ -85,7 +85,7 @@ class Tracer:
 
         return self._search(node, kind == "drain", fits, None)
 
-    def _search(self, node: int, behind: bool, fits: Callable[[Step], bool], limit: int | None) -> Step | None:
+    def _search(self, node: int, behind: bool, fits: Callable[[Suspect], bool], limit: int | None) -> Suspect | None:
         """The first step that `fits`, nearest first; behind: count from the end of the node's own stall."""
         code, track = self.code, limit is None
         first = self.block_of[node]
@@ -105,7 +105,7 @@ class Tracer:
             found = None
             for n in range(way.end - 1, self.graph.blocks[way.block].start - 1, -1):
                 elapsed += code.stall[n]
-                step = Step(n, elapsed, waited, way.switched)
+                step = Suspect(n, elapsed, waited, way.switched)
                 if fits(step):
                     found = step
                     break

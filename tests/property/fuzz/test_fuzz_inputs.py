@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from binalloc.cli.main import main
+from tests.fuzz.commands import COMMANDS
 from tests.support.paths import ROOT
 
 COUNT = 400
@@ -32,3 +34,7 @@ def test_no_damaged_input_and_no_option_meets_a_defect(tmp_path: Path) -> None:
     assert 0 in codes["disasm"] & codes["asm"] & codes["schedule"], "enough gets through"
     assert codes["run"] & {0, 1, 4, 5}, "some kernels run"
     assert f"{COUNT} cases, 0 failures" in run.stdout
+
+
+def test_every_command_is_fuzzed() -> None:
+    assert set(COMMANDS) == {*main.commands, "anything"}

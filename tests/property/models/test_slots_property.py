@@ -11,8 +11,8 @@ from binalloc.bitset import bits
 from binalloc.models.allocation.slot_colouring import colour_slots, search_order
 from binalloc.models.allocation.slots import (
     PRIORITIES,
-    CallSite,
     Procedure,
+    ProcedureCall,
     SlotPlan,
     call_order,
     max_live,
@@ -38,7 +38,7 @@ def call_graphs(draw: st.DrawFn) -> dict[str, Procedure]:
             for _ in range(draw(st.integers(0, 3))):
                 callee = draw(st.sampled_from(NAMES[number + 1 : count]))
                 across = draw(sets) & draw(sets)
-                calls.append(CallSite(callee, across, draw(st.booleans()), draw(st.sampled_from([1.0, 8.0]))))
+                calls.append(ProcedureCall(callee, across, draw(st.booleans()), draw(st.sampled_from([1.0, 8.0]))))
                 live.append(across)
         adjacency = [0] * variables
         for together in [*live, draw(sets) & draw(sets)]:

@@ -15,9 +15,12 @@ from binalloc.errors import UsageError
 from binalloc.isa.loom.view import view
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
+from binalloc.verify.report import CheckReport
 from tests.conftest import REWRITES
 from tests.support.generator.programs import random_program
-from tests.support.kits.rewrite_cases import ALLOCATORS, Program, budgets, judge
+from tests.support.kits import rewrite_judge
+from tests.support.kits.rewrite_cases import Program, budgets, tried
+from tests.support.kits.rewrite_judge import HEURISTICS
 
 SEEDS = 64
 MORE = range(SEEDS, 400)
@@ -30,7 +33,7 @@ def go(seed: int, record_property: Record) -> None:
     counts: Counter[str] = Counter()
     wrong = []
     for budget in budgets(program):
-        verdict = judge(program, budget, counts)
+        verdict = tried(program, budget, counts)
         counts["cases"] += 1
         counts["feasible"] += not verdict
         if verdict:
@@ -39,7 +42,7 @@ def go(seed: int, record_property: Record) -> None:
     for registers in sorted({1, program.minimum - 1, rng.randrange(1, program.minimum)}):
         counts["below"] += 1
         slots = rng.choice((0, 4))
-        allocator = rng.choice(ALLOCATORS)
+        allocator = rng.choice(HEURISTICS)
         try:
             rewrite(program.module, "kernel", registers, slots, allocator)
             wrong.append(f"{registers} registers are enough, {program.minimum} were reported as the minimum")
@@ -95,6 +98,25 @@ def test_the_minimum_is_what_rewriting_needs() -> None:
     rewrite(program.module, "kernel", least, 0)
     with pytest.raises(Infeasible, match="registers"):
         rewrite(program.module, "kernel", least - 1, 0)
+
+
+def test_the_judge_sees_each_kind_of_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(3)
+    new = rewrite(program.module, "kernel", program.minimum, 0)
+
+    def kinds(registers: int) -> list[str]:
+        return [kind for kind, _ in program.judge(new, registers, 0).failures]
+
+    assert kinds(program.minimum) == []
+    assert kinds(program.minimum - 1) == ["over budget"]
+    instrs = new.function("kernel").instrs
+    last = max(i for i, x in enumerate(instrs) if x.name == "STG")
+    instrs[last] = instrs[last].replace(moff=instrs[last].f["moff"] + 4)
+    assert kinds(255) == ["rejected"]
+    monkeypatch.setattr(rewrite_judge, "check", lambda *_: CheckReport(True, [], [], {}))
+    assert kinds(255) == ["ACCEPTED BUT WRONG"]
+    program.data = b""
+    assert kinds(255)[0] == "input changed"
 
 
 @pytest.mark.parametrize(("registers", "slots"), [(0, 0), (256, 0), (-1, 4), (16, -1)])

@@ -17,7 +17,8 @@ from binalloc.isa.loom.view import view
 from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
 from tests.support.generator.programs import generate
-from tests.support.kits.wide_cases import ALLOCATORS, MACHINE, MAX_CYCLES, judge
+from tests.support.kits.rewrite_judge import HEURISTICS, MACHINE, MAX_CYCLES
+from tests.support.kits.wide_cases import report_on
 
 PROGRAMS = 500
 PARTS = 20
@@ -30,7 +31,7 @@ def test_wide_programs_survive_rewriting(part: int, record_property: Record) -> 
     counts: Counter[str] = Counter()
     wrong = []
     for seed in range(part, PROGRAMS, PARTS):
-        report = judge(seed, (ALLOCATORS[seed // PARTS % len(ALLOCATORS)],))
+        report = report_on(seed, (HEURISTICS[seed // PARTS % len(HEURISTICS)],))
         counts += report.counts
         wrong += [f"seed {seed}: {kind}: {text}" for kind, text in report.failures]
     record_property(WIDE, dict(counts))

@@ -1,10 +1,9 @@
-"""One wide program through the whole path: rewritten, scheduled, written, read back, checked and emulated.
+"""One wide program at budgets from the least one up, for the judge of rewrites.
 
-    report = judge(seed, ("best",))
+    report = report_on(seed, ("best",))
 
-The original runs first (a fault there is the generator's). Then, for each allocator, a budget from the least one up:
-the rewritten binary must pass the checker, and every kernel of it must leave what it left before, those included that
-the rewrite was not about. Where another kernel can be rewritten too, that is done on top of the first.
+The original runs first (a fault there is the generator's). Then comes a budget for each allocator; where another kernel
+can be rewritten too, that is done on top of the first.
 """
 
 from __future__ import annotations
@@ -14,29 +13,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from binalloc.emulator.host.run import run
 from binalloc.errors import BinallocError, Refused
-from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
-from binalloc.launch.types import Launch
 from binalloc.transform.allocate.registers import Infeasible
-from binalloc.transform.allocators.table import ALLOCATORS as TABLE
 from binalloc.transform.rewrite.rewrite import rewrite
-from binalloc.transform.schedule.schedule import schedule
-from binalloc.verify.checker import check
 from tests.support.generator.programs import generate
-from tests.support.kits.machines import roomy_machine
+from tests.support.kits.rewrite_judge import Original, Verdict
 
-MACHINE = roomy_machine()
-MAX_CYCLES = 2_000_000
-ALLOCATORS = tuple(name for name in TABLE if name != "cpsat")
-EXACT = "cpsat"
 SLOTS = (0, 1, 2, 3, 5, 8, 16)
 MOST_TRIES = 40
-
-Buffers = dict[str, dict[str, np.ndarray]]
 
 
 @dataclass
@@ -50,16 +35,18 @@ class Report:
     def fail(self, kind: str, text: str) -> None:
         self.failures.append((kind, text))
 
+    def add(self, verdict: Verdict, where: str) -> None:
+        """What the judge said of a rewrite; where: allocator and budget."""
+        self.failures += [(kind, f"{where}: {text}") for kind, text in verdict.failures]
+        self.counts["refused: the reconvergence stack may overflow"] += len(verdict.deep)
+        self.counts["accepted with notes"] += len(verdict.noted)
 
-class Program:
-    """A wide program, its launches and what its kernels leave."""
+
+class WideProgram(Original):
+    """A wide program and budgets that will do for it."""
 
     def __init__(self, seed: int, options: Mapping[str, object]) -> None:
-        self.seed = seed
-        self.module, self.launches = generate("wide", seed, **options)
-        self.data = write_module(self.module)
-        self.expected = emulate(schedule(self.module, MACHINE), self.launches)
-        self.demand = max(fn.info.registers for fn in self.module)
+        super().__init__(*generate("wide", seed, **options))
 
     def feasible(self, rng: random.Random, slots: int, allocator: str) -> tuple[int, Module] | None:
         """A budget and its rewrite: the least one, or one between; None if nothing up to 255 will do."""
@@ -87,18 +74,12 @@ class Program:
         return best
 
 
-def emulate(module: Module, launches: list[Launch]) -> Buffers:
-    """What each kernel leaves."""
-    return {
-        launch.kernel: run(module, launch.kernel, launch, MACHINE, max_cycles=MAX_CYCLES).buffers for launch in launches
-    }
-
-
-def judge(seed: int, allocators: tuple[str, ...], options: Mapping[str, object] | None = None) -> Report:
+def report_on(seed: int, allocators: tuple[str, ...], options: Mapping[str, object] | None = None) -> Report:
     """Everything about the program of that seed (with those options in place of the drawn ones)."""
     report = Report(seed)
     try:
-        program = Program(seed, options or {})
+        program = WideProgram(seed, options or {})
+        assert program.expected  # runs it
     except BinallocError as error:
         report.fail("invalid program", str(error))
         return report
@@ -116,7 +97,7 @@ def judge(seed: int, allocators: tuple[str, ...], options: Mapping[str, object] 
     return report
 
 
-def _case(program: Program, rng: random.Random, slots: int, allocator: str, report: Report) -> None:
+def _case(program: WideProgram, rng: random.Random, slots: int, allocator: str, report: Report) -> None:
     found = program.feasible(rng, slots, allocator)
     if found is None:
         report.counts["infeasible"] += 1
@@ -124,56 +105,17 @@ def _case(program: Program, rng: random.Random, slots: int, allocator: str, repo
     registers, rewritten = found
     where = f"{allocator}, {registers} registers, {slots} slots"
     report.counts["rewrites"] += 1
-    if program.seed % 4 == 0 and write_module(program.module) != program.data:
-        report.fail("input changed", where)
-    final = _finish(program, rewritten, registers, slots, where, ["kernel"], report)
-    info = final.function("kernel").info
-    report.counts["with slots"] += bool(info.slot_bytes)
-    report.counts["with spill code"] += bool(info.slot_bytes or info.spill_local)
+    verdict = program.judge(rewritten, registers, slots)
+    report.add(verdict, where)
+    report.counts["with slots"] += bool(verdict.info.slot_bytes)
+    report.counts["with spill code"] += bool(verdict.info.slot_bytes or verdict.info.spill_local)
     others = [launch.kernel for launch in program.launches[1:]]
     if others and rng.random() < 0.35:
         second = rng.choice(others)
         try:
-            both = rewrite(final, second, min(255, registers + rng.randrange(4)), slots, allocator)
+            both = rewrite(verdict.final, second, min(255, registers + rng.randrange(4)), slots, allocator)
         except (Infeasible, Refused):
             report.counts["second kernel refused"] += 1
             return
         report.counts["second rewrites"] += 1
-        _finish(program, both, 255, 1 << 20, f"{where}, then {second}", ["kernel", second], report)
-
-
-def _finish(
-    program: Program, rewritten: Module, registers: int, slots: int, where: str, kernels: list[str], report: Report
-) -> Module:
-    """Schedule, write and read back `rewritten`; check the kernels named, run all; what was read back."""
-    final = read_module(write_module(schedule(rewritten, MACHINE)))
-    info = final.function("kernel").info
-    if info.registers > registers or info.slot_bytes > 128 * slots:
-        report.fail("over budget", f"{where}: {info.registers} registers, {info.slot_bytes // 128} slots")
-    verdicts = {kernel: check(program.module, final, kernel, kernels) for kernel in kernels}
-    wrong = ""
-    try:
-        got = emulate(final, program.launches)
-        wrong = _difference(program.expected, got)
-    except BinallocError as error:
-        wrong = f"its run ends with: {error}"
-    for kernel, verdict in verdicts.items():
-        if {error.kind for error in verdict.errors} == {"stack"}:
-            report.counts["refused: the reconvergence stack may overflow"] += 1
-        elif not verdict.ok:
-            run_says = wrong or "its runs agree with the original's"
-            report.fail("rejected", f"{where}: {kernel}: {verdict.errors[0]}; {run_says}")
-        elif verdict.notes:
-            report.counts["accepted with notes"] += 1
-    if wrong and all(v.ok for v in verdicts.values()):
-        report.fail("ACCEPTED BUT WRONG", f"{where}: {wrong}")
-    return final
-
-
-def _difference(expected: Buffers, got: Buffers) -> str:
-    for kernel, buffers in expected.items():
-        for name, data in buffers.items():
-            if not np.array_equal(data, got[kernel][name]):
-                at = np.flatnonzero(data.reshape(-1) != got[kernel][name].reshape(-1))
-                return f"{kernel} leaves other contents in {name} at {at[:6].tolist()}"
-    return ""
+        report.add(program.judge(both, 255, 1 << 20, ["kernel", second]), f"{where}, then {second}")

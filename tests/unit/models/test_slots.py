@@ -9,7 +9,7 @@ import pytest
 from binalloc.bitset import bits, mask_from
 from binalloc.errors import Refused
 from binalloc.models.allocation.slot_colouring import colour_slots
-from binalloc.models.allocation.slots import CallSite, Move, Procedure, max_live, max_lives, plan_slots, prune
+from binalloc.models.allocation.slots import Move, Procedure, ProcedureCall, max_live, max_lives, plan_slots, prune
 from tests.support.oracles.chordal import is_chordal
 
 
@@ -17,7 +17,7 @@ def procedure(
     name: str,
     variables: int,
     live: Sequence[set[int]],
-    calls: Sequence[CallSite] = (),
+    calls: Sequence[ProcedureCall] = (),
     cost: Sequence[float] = (),
     frequency: float = 1.0,
 ) -> Procedure:
@@ -32,8 +32,8 @@ def procedure(
 def chain(movable: bool = True) -> dict[str, Procedure]:
     """The three procedures of Fig. 3: four variables each; {0, 2} live at A's call, {1, 2} at B's."""
     return {
-        "A": procedure("A", 4, [{0, 1, 2, 3}, {0, 2}], [CallSite("B", 0b0101, movable)]),
-        "B": procedure("B", 4, [{0, 1, 2, 3}, {1, 2}], [CallSite("C", 0b0110, movable)]),
+        "A": procedure("A", 4, [{0, 1, 2, 3}, {0, 2}], [ProcedureCall("B", 0b0101, movable)]),
+        "B": procedure("B", 4, [{0, 1, 2, 3}, {1, 2}], [ProcedureCall("C", 0b0110, movable)]),
         "C": procedure("C", 4, [{0, 1, 2, 3}]),
     }
 
@@ -44,8 +44,8 @@ def test_max_live_adds_the_callee_at_a_call() -> None:
 
 def test_max_live_takes_the_worst_call_and_counts_a_shared_callee_once_per_path() -> None:
     leaf = procedure("leaf", 3, [{0, 1, 2}])
-    left = procedure("left", 2, [{0}, {0, 1}], [CallSite("leaf", 0b1), CallSite("leaf", 0b11)])
-    main = procedure("main", 5, [{0, 1, 2, 3, 4}], [CallSite("leaf", 0b11), CallSite("left", 0b1)])
+    left = procedure("left", 2, [{0}, {0, 1}], [ProcedureCall("leaf", 0b1), ProcedureCall("leaf", 0b11)])
+    main = procedure("main", 5, [{0, 1, 2, 3, 4}], [ProcedureCall("leaf", 0b11), ProcedureCall("left", 0b1)])
     assert max_live({"main": main, "left": left, "leaf": leaf}, "main") == 6
 
 
@@ -66,7 +66,7 @@ def test_fig_3_in_seven_slots_prunes_exactly_one_variable() -> None:
 def test_pruning_counts_frequency_over_composition_instructions() -> None:
     """leaf's only instruction is reached by two calls; every composition instruction over the limit counts once."""
     leaf = procedure("leaf", 2, [{0, 1}, {0}])
-    main = procedure("main", 2, [{0, 1}, {0}, {1}], [CallSite("leaf", 0b11), CallSite("leaf", 0b01)])
+    main = procedure("main", 2, [{0, 1}, {0}, {1}], [ProcedureCall("leaf", 0b11), ProcedureCall("leaf", 0b01)])
     procedures = {"main": main, "leaf": leaf}
     # limit 2. Over: call 0 with leaf's {0,1} (4 live) and {0} (3); call 1 with leaf's {0,1} (3).
     # Frequencies: main v0 3, main v1 2, leaf v0 3, leaf v1 2. Step 3 drops main v1 first (tie: callers first), then
@@ -95,7 +95,7 @@ def test_cost_priority_keeps_the_dear_variables() -> None:
 
 def test_cost_priority_weighs_procedures_by_their_frequency() -> None:
     leaf = procedure("leaf", 1, [{0}], cost=[3.0], frequency=10.0)
-    main = procedure("main", 1, [{0}], [CallSite("leaf", 1)], cost=[20.0])
+    main = procedure("main", 1, [{0}], [ProcedureCall("leaf", 1)], cost=[20.0])
     assert prune({"main": main, "leaf": leaf}, "main", 1, "cost") == {"main": 0, "leaf": 1}
 
 
@@ -138,7 +138,7 @@ def test_a_square_is_not_chordal_until_it_has_a_chord() -> None:
 
 def test_unmovable_calls_put_the_callee_above_the_highest_live_slot() -> None:
     live = [{0, 1, 2}, {2}]
-    main = procedure("main", 3, live, [CallSite("leaf", 0b100, movable=False)])
+    main = procedure("main", 3, live, [ProcedureCall("leaf", 0b100, movable=False)])
     leaf = procedure("leaf", 1, [{0}])
     plan = plan_slots({"main": main, "leaf": leaf}, "main", 4)
     site = plan.procedures["main"].sites[0]
@@ -147,7 +147,7 @@ def test_unmovable_calls_put_the_callee_above_the_highest_live_slot() -> None:
 
 
 def test_unmovable_call_keeps_its_variable_low_enough_for_the_callee() -> None:
-    main = procedure("main", 3, [{0, 1, 2}, {2}], [CallSite("leaf", 0b100, movable=False)])
+    main = procedure("main", 3, [{0, 1, 2}, {2}], [ProcedureCall("leaf", 0b100, movable=False)])
     leaf = procedure("leaf", 2, [{0, 1}])
     plan = plan_slots({"main": main, "leaf": leaf}, "main", 3)
     assert plan.procedures["main"].slot_of[2] == 0
@@ -157,7 +157,7 @@ def test_unmovable_call_keeps_its_variable_low_enough_for_the_callee() -> None:
 
 def test_renumbering_for_hot_calls_respects_unmovable_ones() -> None:
     """v1 is live across the hot call and would get slot 0, but v0 cannot be moved and must leave room for leaf."""
-    calls = [CallSite("leaf", 0b01, movable=False), CallSite("leaf", 0b10, weight=8.0)]
+    calls = [ProcedureCall("leaf", 0b01, movable=False), ProcedureCall("leaf", 0b10, weight=8.0)]
     main = procedure("main", 3, [{0, 1, 2}], calls)
     plan = plan_slots({"main": main, "leaf": procedure("leaf", 2, [{0, 1}])}, "main", 3, "cost")
     assert plan.procedures["main"].slot_of[0] == 0
@@ -174,7 +174,7 @@ def test_frequency_plan_moves_and_cost_plan_finds_a_numbering_without_moves() ->
 
 def test_cost_plan_leaves_values_in_place_where_slots_are_idle() -> None:
     """Two calls want different variables low; with an idle slot only nothing has to move."""
-    calls = [CallSite("leaf", 0b01), CallSite("leaf", 0b10)]
+    calls = [ProcedureCall("leaf", 0b01), ProcedureCall("leaf", 0b10)]
     main = procedure("main", 2, [{0, 1}], calls)
     procedures = {"main": main, "leaf": procedure("leaf", 1, [{0}])}
     tight, roomy = (plan_slots(procedures, "main", slots, "cost").procedures["main"].sites for slots in (2, 3))
@@ -185,8 +185,8 @@ def test_cost_plan_leaves_values_in_place_where_slots_are_idle() -> None:
 
 def test_local_frames_reuse_words_and_stack_along_the_deepest_chain() -> None:
     leaf = procedure("leaf", 1, [{0}])
-    mid = procedure("mid", 4, [{0, 1}, {2, 3}], [CallSite("leaf", 0b1)])
-    main = procedure("main", 1, [{0}], [CallSite("mid", 0b1), CallSite("leaf", 0b1)])
+    mid = procedure("mid", 4, [{0, 1}, {2, 3}], [ProcedureCall("leaf", 0b1)])
+    main = procedure("main", 1, [{0}], [ProcedureCall("mid", 0b1), ProcedureCall("leaf", 0b1)])
     plan = plan_slots({"main": main, "mid": mid, "leaf": leaf}, "main", 0)
     found = {name: (p.local_offset, p.local_words) for name, p in plan.procedures.items()}
     assert found == {"main": (0, 1), "mid": (1, 2), "leaf": (3, 1)}
@@ -218,8 +218,8 @@ def test_dump_is_stable_text() -> None:
 
 
 def test_recursion_unknown_callees_and_priorities_are_refused() -> None:
-    a = procedure("a", 1, [{0}], [CallSite("b", 0)])
-    b = procedure("b", 1, [{0}], [CallSite("a", 0)])
+    a = procedure("a", 1, [{0}], [ProcedureCall("b", 0)])
+    b = procedure("b", 1, [{0}], [ProcedureCall("a", 0)])
     with pytest.raises(Refused, match="recursion"):
         plan_slots({"a": a, "b": b}, "a", 1)
     with pytest.raises(Refused, match="unknown procedure"):
@@ -229,6 +229,6 @@ def test_recursion_unknown_callees_and_priorities_are_refused() -> None:
 
 
 def test_variables_live_across_a_call_that_do_not_interfere_are_an_error() -> None:
-    wrong = Procedure("main", 2, [0b11], [0, 0], [CallSite("leaf", 0b11)])
+    wrong = Procedure("main", 2, [0b11], [0, 0], [ProcedureCall("leaf", 0b11)])
     with pytest.raises(ValueError, match="do not interfere"):
         plan_slots({"main": wrong, "leaf": procedure("leaf", 0, [])}, "main", 2)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from math import isclose, prod
 
 import pytest
 
+from binalloc.analysis import callgraph
+from binalloc.analysis.cfg import build_cfg
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.container import files as container
 from binalloc.isa.container.files import load
@@ -100,6 +103,25 @@ def test_the_static_policy_needs_no_emulator():
     outcome = rewrite_kernel(sample("nbody"), request("nbody", policy="unified", emulate=False))
     assert outcome.original.cycles is None
     assert outcome.reason
+
+
+def test_control_flow_is_analysed_once_for_all_versions(monkeypatch: pytest.MonkeyPatch):
+    """The call graph of the input, and that of its normalised form: no version has one built of its own."""
+    built = []
+
+    def counting(fn):
+        built.append(fn.name)
+        return build_cfg(fn)
+
+    monkeypatch.setattr(callgraph, "build_cfg", counting)
+    module, asked = sample("callchain"), request("callchain", emulate=False)
+    for registers in (8, 9, 11):
+        asked = replace(asked, registers=registers, slots=2)
+        outcome = rewrite_kernel(module, asked)
+        reached = callgraph.build_callgraph(outcome.rewritten.module, "callchain").functions
+        del built[-len(reached) :]
+        assert {fn.name for fn in outcome.rewritten.functions} == set(reached)
+    assert sorted(built) == sorted(2 * [fn.name for fn in outcome.original.functions])
 
 
 def test_what_is_proven_is_what_the_written_bytes_say(monkeypatch: pytest.MonkeyPatch):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from binalloc.isa.instruction import Function, FunctionInfo, make
 from binalloc.transform.allocate.overlap import overlap
-from binalloc.transform.virtual.code import INSTR, RELOAD, STORE, Block, Item, Operand, Values, VCode
+from binalloc.transform.virtual.code import INSTR, RELOAD, STORE, Item, Values, VBlock, VCode, VOperand
 
 ALL = (1 << 16) - 1
 
 
 def use(value: int) -> Item:
-    return Item(INSTR, make("STG", ra=0, rb=0, width=4), 0, uses=(Operand("rb", (value,)),))
+    return Item(INSTR, make("STG", ra=0, rb=0, width=4), 0, uses=(VOperand("rb", (value,)),))
 
 
 def define(value: int) -> Item:
-    return Item(INSTR, make("MOV", rd=0, form=1, imm=1), 0, defs=(Operand("rd", (value,)),))
+    return Item(INSTR, make("MOV", rd=0, form=1, imm=1), 0, defs=(VOperand("rd", (value,)),))
 
 
 def nothing() -> Item:
@@ -22,11 +22,11 @@ def nothing() -> Item:
 
 
 def store(value: int, memory: int) -> Item:
-    return Item(STORE, uses=(Operand("rb", (value,)),), memory=memory)
+    return Item(STORE, uses=(VOperand("rb", (value,)),), memory=memory)
 
 
 def reload(value: int, memory: int) -> Item:
-    return Item(RELOAD, defs=(Operand("rd", (value,)),), memory=memory)
+    return Item(RELOAD, defs=(VOperand("rd", (value,)),), memory=memory)
 
 
 def two_of_one_place() -> tuple[Values, int, int, int]:
@@ -38,7 +38,7 @@ def two_of_one_place() -> tuple[Values, int, int, int]:
 
 
 def moved(values: Values, *items: Item) -> list[Item]:
-    code = VCode(Function("k", [], FunctionInfo()), [Block(0, list(items))], values)
+    code = VCode(Function("k", [], FunctionInfo()), [VBlock(0, list(items))], values)
     return overlap(code, ALL, {}, 0).blocks[0].items
 
 

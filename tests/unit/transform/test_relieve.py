@@ -9,8 +9,8 @@ from binalloc.models.allocation.colouring import Colouring, ColouringProblem, co
 from binalloc.transform.allocate import registers
 from binalloc.transform.allocate.registers import _relieve
 from binalloc.transform.rewrite.rewrite import rewrite
-from binalloc.transform.virtual.code import INSTR, Block, Item, Operand, Values, VCode
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.code import INSTR, Item, Values, VBlock, VCode, VOperand
+from binalloc.transform.virtual.live_values import live_values
 from binalloc.verify.checker import check
 from tests.support.generator.programs import random_program
 
@@ -24,15 +24,15 @@ def crowds(count: int) -> VCode:
     items: list[Item] = []
     for _ in range(count):
         crowd = [values.value(values.group(spillable=True)) for _ in range(CROWD)]
-        items += [Item(INSTR, make("MOV", form=1, imm=1), 0, defs=(Operand("rd", (v,)),)) for v in crowd]
+        items += [Item(INSTR, make("MOV", form=1, imm=1), 0, defs=(VOperand("rd", (v,)),)) for v in crowd]
         items.append(Item(INSTR, make("NOP"), 0))
-        items += [Item(INSTR, make("STG", width=4), 0, uses=(Operand("rb", (v,)),)) for v in crowd]
-    return VCode(Function("k", [], FunctionInfo()), [Block(0, items)], values)
+        items += [Item(INSTR, make("STG", width=4), 0, uses=(VOperand("rb", (v,)),)) for v in crowd]
+    return VCode(Function("k", [], FunctionInfo()), [VBlock(0, items)], values)
 
 
 def relieved(code: VCode, failed: list[int]) -> list[int]:
     """Crowds of the groups that are spilled for the failed ones."""
-    return sorted(g // CROWD for g in _relieve(code, liveness(code), failed, THREE_REGISTERS, {}))
+    return sorted(g // CROWD for g in _relieve(code, live_values(code), failed, THREE_REGISTERS, {}))
 
 
 def test_failed_groups_at_different_places_are_all_relieved_at_once() -> None:

@@ -9,7 +9,7 @@ from binalloc.isa.text.assembler import assemble
 from binalloc.transform.allocate.registers import build_problem
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.liveness import liveness
+from binalloc.transform.virtual.live_values import live_values
 from binalloc.transform.virtual.virtualise import virtualise
 from binalloc.verify.checker import check
 from tests.support.generator.programs import random_program
@@ -108,7 +108,7 @@ def test_webs_of_one_register_never_meet_in_virtual_code(seed: int) -> None:
     for name in program.graph.bottom_up:
         code = virtualise(program, name, contracts)
         contracts[name] = Contract({r: r for r in range(255)}, {r: r for r in code.results}, everything)
-        adjacency = build_problem(code, liveness(code), everything, contracts).adjacency
+        adjacency = build_problem(code, live_values(code), everything, contracts).adjacency
         for value, register in code.before.items():
             others = [v for v, r in code.before.items() if r == register and adjacency[value] >> v & 1]
             assert not others, (name, code.values.names[value], [code.values.names[v] for v in others])

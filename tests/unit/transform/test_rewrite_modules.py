@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from binalloc.analysis.callgraph import build_callgraph
 from binalloc.emulator.host.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.container.files import read_module, write_module
@@ -17,9 +18,10 @@ from binalloc.isa.text.disassembler import disassemble
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.normalise import expand_guarded_calls
-from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.rewrite.rewrite import prepare, rewrite, rewrite_to_budget
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
+from tests.support.generator.programs import generate
 from tests.support.programs.calls import calls_of, link
 
 MACHINE = load_machine("gtx680")
@@ -128,6 +130,17 @@ def test_clones_are_not_entered_by_address_and_may_need_more_registers_than_who_
     fn.instrs[2] = fn.instrs[2].replace(imm=clone.address)
     with pytest.raises(KernelFault, match="function"):
         outcome(rewritten, "B")
+
+
+def test_a_rewrite_names_what_its_kernel_reaches() -> None:
+    """Clones by their new names; what only code that never executes calls is none of it."""
+    clones = 0
+    for seed in range(12):
+        module, _ = generate("wide", seed)
+        made = rewrite_to_budget(prepare(module, "kernel"), 255, 2)
+        assert made.functions == set(build_callgraph(made.module, "kernel").functions)
+        clones += any("$" in name for name in made.functions)
+    assert clones > 3
 
 
 SHARED = """

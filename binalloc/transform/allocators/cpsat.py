@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from binalloc.transform.allocate.solver import SolverReport
 
 
-class Exact:
+class Cpsat:
     """As `best`, each function placed by CP-SAT, which the heuristic's placement starts."""
 
     name = "cpsat"

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from binalloc.analysis.backward import NO_PLACES, BackwardSolver, Flow, Rows, literal
-from binalloc.transform.virtual.code import RELOAD, STORE, Block, Item, VCode, mask_of
+from binalloc.transform.virtual.code import RELOAD, STORE, Item, VBlock, VCode, mask_of
 
 
 @dataclass
-class Liveness:
+class LiveValues:
     """live_before, live_after: per item (in order of VCode.items()) the bitset of live values; before includes uses."""
 
     live_before: list[int]
@@ -38,7 +38,7 @@ def memory_masks(item: Item) -> tuple[int, int]:
     return 0, 0
 
 
-def liveness(code: VCode, *, memory: bool = False) -> Liveness:
+def live_values(code: VCode, *, memory: bool = False) -> LiveValues:
     """Liveness of register values, or of memory values (what spill slots hold)."""
     flow = _flow(code)
     rows = _rows(code, memory_masks if memory else value_masks)
@@ -54,7 +54,7 @@ def liveness(code: VCode, *, memory: bool = False) -> Liveness:
             before[i] &= have
             have |= rows.defs[i]
             after[i] &= have
-    return Liveness(before, after)
+    return LiveValues(before, after)
 
 
 def _rows(code: VCode, masks_of: Callable[[Item], tuple[int, int]]) -> Rows:
@@ -81,7 +81,7 @@ def _flow(code: VCode) -> Flow:
     return Flow(list(pairwise(ends)), taken, fall, list(range(len(blocks))), preds)
 
 
-def _reaching(blocks: list[Block], defs: list[list[int]]) -> list[int]:
+def _reaching(blocks: list[VBlock], defs: list[list[int]]) -> list[int]:
     """Values some definition of which reaches the start of each block; defs: per block and item."""
     made = []
     for rows in defs:
