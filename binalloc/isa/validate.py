@@ -13,13 +13,12 @@ from typing import NoReturn
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
+from binalloc.isa.interface.names import NAME
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.table.rules import shape_of
 
-NAME_LIMIT = 1024
-NAME = re.compile(rf"[A-Za-z_$][\w$.]{{0,{NAME_LIMIT - 1}}}", re.ASCII)
 MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
 MAX_FILE_NAME = 4096
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -71,7 +71,7 @@ def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> l
     cannot be written, or where a buffer is called as the file of a variable."""
     import numpy as np
 
-    from binalloc.isa.container.files import write_atomically
+    from binalloc.files import write_atomically
 
     files = dict(buffers)
     for name, array in variables.items():

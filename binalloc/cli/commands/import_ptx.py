@@ -37,7 +37,7 @@ def import_ptx(
 
     Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
     """
-    from binalloc.isa.container.files import write_module
+    from binalloc.isa.sets.files import write_module
 
     check_output(output, as_json)
     block = _block_of(block_dim)

@@ -20,9 +20,9 @@ from binalloc.analysis.callgraph import build_callgraph, require_static
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.interface.names import NAME_LIMIT
 from binalloc.isa.interface.places import SLOT_ROW, WORD
 from binalloc.isa.sets.table import set_of, view
-from binalloc.isa.validate import NAME_LIMIT
 from binalloc.models.allocation.terms import Location, Register
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.registers import Infeasible

@@ -50,7 +50,6 @@ SAME_STRING = {
     ("launch/types.py", "wrap"): "a texture's address mode",
     ("launch/types.py", "u32"): "an element type",
     ("launch/npy.py", "rb"): "a mode of open",
-    ("cli/files.py", "rb"): "a mode of open",
 }
 SAME_NUMBER = {
     ("verify/product.py", 256): "a limit of steps",
