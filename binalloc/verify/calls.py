@@ -26,7 +26,7 @@ from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import State, meet
 from binalloc.verify.lockstep import Block, Edge, Node, Position
-from binalloc.verify.names import Names, pred_key, reg_key, shift_slots, slot_key, slot_of
+from binalloc.verify.names import WHOLE, Names, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 from binalloc.verify.transfer import Effects, Steps
@@ -289,10 +289,10 @@ class _Run:
         """What survives any callee that writes these original places and these rows."""
         after = State(state.names, state.free & ~killed)
         for key, mask in state.S.items():
-            if key & ~7 not in written and mask & ~killed:
+            if key & WHOLE not in written and mask & ~killed:
                 after.S[key] = mask & ~killed
         for key, conds in state.C.items():
-            if key & ~7 not in written:
+            if key & WHOLE not in written:
                 kept = {
                     cs: m & ~killed
                     for cs, m in conds.items()

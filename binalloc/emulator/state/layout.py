@@ -13,7 +13,7 @@ from binalloc.isa.table import fields
 from binalloc.isa.table.opcodes import MODIFIERS
 from binalloc.isa.timing import UNIT_CLASSES
 
-LANES = 32
+LANES = isa.LANES
 FULL = 0xFFFFFFFF
 RZ = fields.RZ
 NO_BARRIER = fields.NO_BARRIER
