@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface.view import NEVER, View, successors
+from binalloc.isa.kinds import CALLS, ENDS, LEAVES, Flow
 from binalloc.isa.sets.table import view
 
 
@@ -109,11 +110,11 @@ def _leaders(fn: Function, views: list[View]) -> tuple[set[int], dict[int, int],
     n = len(views)
     leaders, targets, points = {0}, {}, {}
     for i, v in enumerate(views):
-        if v.control not in ("branch", "return", "exit"):
+        if v.control not in ENDS:
             continue
         if i + 1 < n:
             leaders.add(i + 1)
-        if v.control == "branch":
+        if v.control == Flow.BRANCH:
             targets[i] = _inside(fn, i, fn.target(i), "branch target")
             leaders.add(targets[i])
             point = fn.reconvergence(i)
@@ -158,7 +159,7 @@ def _order(cfg: Cfg) -> None:
     cfg.unreachable = [b for b in range(count) if not seen[b]]
     for i, v in enumerate(cfg.views):
         if v.control and seen[cfg.block_of[i]]:
-            if v.control in ("return", "exit"):
+            if v.control in LEAVES:
                 cfg.exits.append(i)
-            elif v.control in ("call", "call_indirect") and v.guard != NEVER:
+            elif v.control in CALLS and v.guard != NEVER:
                 cfg.calls.append(i)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from binalloc.analysis.cfg import Cfg
 from binalloc.dominance import DominatorTree, dominator_tree
+from binalloc.isa.kinds import LEAVES
 
 
 def dominators(cfg: Cfg) -> DominatorTree:
@@ -26,7 +27,7 @@ def post_dominators(cfg: Cfg) -> DominatorTree:
     reach = cfg.rpo_number
     succs: list[list[int]] = [list(s) for s in cfg.succs] + [[]]
     preds: list[list[int]] = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds] + [[]]
-    leaving = [b for b in cfg.rpo if cfg.views[cfg.blocks[b].end - 1].control in ("return", "exit")]
+    leaving = [b for b in cfg.rpo if cfg.views[cfg.blocks[b].end - 1].control in LEAVES]
     done = [False] * count
     _mark(leaving, preds, done)
     for b in reversed(cfg.rpo):

@@ -20,6 +20,7 @@ import numpy as np
 from binalloc.analysis.locations import PRED_MASK
 from binalloc.analysis.web import Webs
 from binalloc.bitset import bits
+from binalloc.isa.interface.places import PRED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +104,7 @@ def _compress(
 
 def _clique(members: list[int], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]) -> None:
     for kind in (True, False):
-        part = [w for w in members if (webs[w].file == "P") is kind]
+        part = [w for w in members if (webs[w].file == PRED) is kind]
         for w in part:
             sources.append(w)
             lengths.append(len(part))

@@ -8,21 +8,21 @@ that is always zero and a predicate that always holds are constants, not locatio
 from __future__ import annotations
 
 from binalloc.bitset import bits
-from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL_BASE, MOST_REGISTERS, PRED, PRED_BASE, REG, WORD
+from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL, LOCAL_BASE, MOST_REGISTERS, PRED, PRED_BASE, REG, WORD
+from binalloc.isa.kinds import File
 
-LOCAL = "L"
 REG_MASK = (1 << MOST_REGISTERS) - 1
 PRED_MASK = ALL_PREDICATES << PRED_BASE
 
 
-def location(file: str, index: int) -> int:
+def location(file: File, index: int) -> int:
     """Location number of register, predicate or local word `index` of `file` ("R", "P", "L")."""
     if file == REG:
         return index
     return (PRED_BASE if file == PRED else LOCAL_BASE) + index
 
 
-def file_of(loc: int) -> str:
+def file_of(loc: int) -> File:
     """The file a location belongs to: "R", "P" or "L"."""
     return REG if loc < PRED_BASE else PRED if loc < LOCAL_BASE else LOCAL
 

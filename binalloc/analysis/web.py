@@ -22,6 +22,7 @@ from binalloc.analysis.liveness import Liveness
 from binalloc.analysis.locations import file_of, index_of, name_of
 from binalloc.analysis.loops import LoopNest
 from binalloc.bitset import bits
+from binalloc.isa.kinds import File
 
 GUARD, CALL, ENTRY, RETURN = -1, -2, -3, -4
 """Values of `Point.ref` that stand for no operand: the guard predicate (a use), the call's pseudo definitions and uses,
@@ -69,7 +70,7 @@ class Web:
     offset: int = 0
 
     @property
-    def file(self) -> str:
+    def file(self) -> File:
         return file_of(self.loc)
 
     @property
@@ -152,7 +153,7 @@ class Webs:
     def __iter__(self) -> Iterator[Web]:
         return iter(self.webs)
 
-    def of_file(self, file: str) -> list[Web]:
+    def of_file(self, file: File) -> list[Web]:
         """Webs of one file ("R", "P", "L"), ascending."""
         return [w for w in self.webs if w.file == file]
 

@@ -15,6 +15,7 @@ from binalloc.bitset import bits
 from binalloc.errors import MalformedInput
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE
 from binalloc.isa.interface.view import Ref, View
+from binalloc.isa.kinds import Flow
 
 __all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Group", "Point", "Web", "Webs", "build_webs"]
 
@@ -105,7 +106,7 @@ class _Builder:
         val = dict(entry)
         for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
             view = cfg.views[i]
-            if view.control == "return" or i in self.callees:
+            if view.control == Flow.RETURN or i in self.callees:
                 self._boundary(i, view, val)
             elif view.defs or view.uses or view.guard or i in self.live.facts.local:
                 self._instruction(i, view, val)
@@ -154,7 +155,7 @@ class _Builder:
         lit = live.facts.lits[i]
         if lit >= 0:
             self.uses.append((i, GUARD, 0, val[PRED_BASE + (lit >> 1)]))
-        if view.control == "return":
+        if view.control == Flow.RETURN:
             for loc in bits(live.summary.results):
                 self.uses.append((i, RETURN, loc, val[loc]))
                 self.sets.union(val[loc], self.at_exit.setdefault(loc, val[loc]))

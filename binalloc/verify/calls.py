@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, SLOT_ROW, TRUE
+from binalloc.isa.kinds import Flow
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import State, meet
@@ -225,7 +226,7 @@ class _Run:
         """RET hands the facts to the caller; after a guarded RET or EXIT the other threads go on."""
         condition = self.pair.old.condition(node.m)
         leaves = condition is None or (condition[0], not condition[1]) not in state.K
-        if leaves and self.pair.old.views[node.m].control == "return":
+        if leaves and self.pair.old.views[node.m].control == Flow.RETURN:
             leaving = state.copy()
             if condition is not None:
                 leaving.refine((condition,))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED, PREDICATES, REG
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
+from binalloc.isa.kinds import File, Flow, Space
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
@@ -21,6 +22,7 @@ from binalloc.isa.table.opcodes import (
     Operand,
 )
 
+_CONST, _TEXTURE = Space.CONST, Space.TEXTURE
 _READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
 _CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC"))
 _REGISTER_FIELDS = frozenset(("rd", "ra", "rb", "rc", "pd0", "pd1", "ps0", "ps1", "ps2"))
@@ -45,7 +47,7 @@ def _view(instr: Instr) -> View:
     if instr.op.name == "BAR":
         _drop_unreduced(instr, defs, uses)
     guard = (instr.guard, instr.guard_neg) if instr.guarded else None
-    pure = not op.control and (not op.access or op.space == "const") and op.name not in _CONVERGENT
+    pure = not op.control and (not op.access or op.space == _CONST) and op.name not in _CONVERGENT
     if "sreg" in f and f["sreg"] in _READS_CLOCK:
         pure = False
     return View(
@@ -99,7 +101,7 @@ def _operand(o: Operand, instr: Instr, defs: list[Ref], uses: list[Ref]) -> None
         (uses if instr.op.name == "P2R" else defs).extend(refs)
 
 
-def _add(refs: list[Ref], file: str, index: int, units: int, name: str) -> None:
+def _add(refs: list[Ref], file: File, index: int, units: int, name: str) -> None:
     if index != RZ:
         refs.append(Ref(file, index, units, name))
 
@@ -109,7 +111,7 @@ def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
     f = instr.f
     if "aop" in f and "rc" in f and f["aop"] < len(ATOMIC_OPS) and ATOMIC_OPS[f["aop"]] != "CAS":
         uses[:] = [r for r in uses if r.field != "rc"]
-    if instr.op.space == "texture" and not third_coordinate(f):
+    if instr.op.space == _TEXTURE and not third_coordinate(f):
         uses[:] = [r for r in uses if r.field != "rc"]
     if instr.op.name == "ISETP" and not f["ex"]:
         uses[:] = [r for r in uses if r.field != "ps1"]
@@ -136,8 +138,10 @@ def _memory(instr: Instr) -> Memory:
     else:
         size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 4 * op.operand["rd"].width(f)
     base = None
-    if f.get("ra", RZ) != RZ and op.space != "texture":
+    if f.get("ra", RZ) != RZ and op.space != _TEXTURE:
         base = Ref(REG, f["ra"], 2 if "mem64" in op.operand else 1, "ra")
+    assert op.space is not None
+    assert op.access is not None
     return Memory(
         op.space,
         op.access,
@@ -152,7 +156,7 @@ def _memory(instr: Instr) -> Memory:
 def constant_reads(instr: Instr) -> tuple[ConstantRead, ...]:
     """What `instr` reads of constant memory, as an operand or as a load."""
     f, op = instr.f, instr.op
-    if op.access and op.space == "const":
+    if op.access and op.space == _CONST:
         memory = _memory(instr)
         return (ConstantRead(memory.bank, memory.offset, memory.size, memory.base is not None),)
     name = {FORM_CONST: "b", FORM_C_CONST: "c"}.get(f.get("form", 0))
@@ -183,7 +187,7 @@ def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
 
 def links(instr: Instr) -> dict[str, int]:
     """Branch offsets within the function, by field: words relative to the next instruction (calls have none)."""
-    if instr.op.control != "branch":
+    if instr.op.control != Flow.BRANCH:
         return {}
     out = {"target": instr.f["target"]}
     if instr.f["diverges"]:
@@ -209,4 +213,4 @@ def alike(one: Instr, other: Instr) -> bool:
 
 
 def _but_distance(instr: Instr) -> dict[str, int]:
-    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != "call"}
+    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != Flow.CALL}

@@ -10,6 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from binalloc.isa.instruction import Control, Instr, default_fields
+from binalloc.isa.kinds import Flow
 from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.table.opcodes import (
     FORM_C_CONST,
@@ -135,7 +136,7 @@ class Builder:
             self.put("ra", arg.base if arg.base >= 0 else RZ, arg.column)
             self.constant(arg)
         elif kind == "target":
-            control = "call" if self.op.control == "call" else "target"
+            control = "call" if self.op.control == Flow.CALL else "target"
             self.fixups.append(Fixup(control, str(arg.value), arg.column))
         elif kind == "reconv":
             if arg.value != UNIFORM:

@@ -14,6 +14,7 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY
 from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PRED_BASE, REG
 from binalloc.isa.interface.view import Ref, View
+from binalloc.isa.kinds import Access, Flow
 from binalloc.models.allocation.terms import Location, Register, Value
 from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Block, Item, Operand, Values, VCode
 from binalloc.transform.virtual.contract import Contract
@@ -92,7 +93,7 @@ class _Virtualising:
         return Item(ENTRY, defs=tuple(Operand("", (v,)) for v in dict.fromkeys(defined)))
 
     def _instruction(self, i: int, view: View, weight: float, out: list[Item]) -> None:
-        if view.control == "call":
+        if view.control == Flow.CALL:
             self._call(i, weight, out)
             return
         lifted = (i, MEMORY, 0) in self.webs.web_of_def or (i, MEMORY, 0) in self.webs.web_of_use
@@ -102,7 +103,7 @@ class _Virtualising:
         defs = self._operands(i, view.defs, self.webs.web_of_def)
         uses = self._operands(i, view.uses, self.webs.web_of_use)
         kind = COPY if view.copy else INSTR
-        if view.control == "return":
+        if view.control == Flow.RETURN:
             uses += tuple(Operand("", (v,)) for v in self.code.results.values())
             results = set(self.code.results.values())
             kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
@@ -122,7 +123,7 @@ class _Virtualising:
     def _lifted(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         """A spill access of the input becomes copies between register and local-word values."""
         assert view.memory is not None
-        load = view.memory.access == "load"
+        load = view.memory.access == Access.LOAD
         refs, lookup = (view.defs, self.webs.web_of_def) if load else (view.uses, self.webs.web_of_use)
         memory = self.webs.web_of_use if load else self.webs.web_of_def
         data = view.memory.data(refs)
