@@ -205,14 +205,15 @@ class OpSpec:
         """Names of the fields in use under `form` (and, for SHFL, the immediate flags in `f`), control code apart."""
         out = list(COMMON_FIELDS)
         for o in self.operands:
-            out += _operand_fields(o, form, f)
+            out += operand_fields(o, form, f)
         out += self.modifiers
         if self.has_form:
             out.append("form")
         return tuple(dict.fromkeys(out))
 
 
-def _operand_fields(o: Operand, form: int, f: Mapping[str, int] | None) -> list[str]:
+def operand_fields(o: Operand, form: int, f: Mapping[str, int] | None) -> list[str]:
+    """Names of the fields that an operand takes under `form` and the immediate flags in `f`."""
     marks = ["neg" + o.name[-1]] * o.neg + ["abs" + o.name[-1]] * o.abs
     if o.name == "b":
         if form == FORM_IMM:
