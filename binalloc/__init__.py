@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from binalloc.emulator.host.run import Result, run
     from binalloc.errors import BinallocError, KernelFault, LimitHit, MalformedInput, Refused, UsageError
     from binalloc.frontend.importer import import_ptx
-    from binalloc.isa.container.files import load, read_module, save, write_module
     from binalloc.isa.instruction import Module
-    from binalloc.isa.text.assembler import assemble
-    from binalloc.isa.text.disassembler import disassemble
+    from binalloc.isa.sets.files import assemble, disassemble, load, read_module, save, write_module
     from binalloc.launch.file import Launch, load_launch
     from binalloc.models.machines.files import list_machines
     from binalloc.models.machines.kernel_use import KernelUse
@@ -68,9 +66,7 @@ _HOMES = {
     "emulator.host.run": ("Result", "run"),
     "errors": ("BinallocError", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
     "frontend.importer": ("import_ptx",),
-    "isa.text.assembler": ("assemble",),
-    "isa.container.files": ("load", "read_module", "save", "write_module"),
-    "isa.text.disassembler": ("disassemble",),
+    "isa.sets.files": ("assemble", "disassemble", "load", "read_module", "save", "write_module"),
     "isa.instruction": ("Module",),
     "models.machines.kernel_use": ("KernelUse",),
     "models.machines.files": ("list_machines",),

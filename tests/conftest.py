@@ -1,9 +1,14 @@
-"""What the property tests counted, at the end of the run: works with and without xdist, through test properties."""
+"""What holds for every test: nobody changes an instruction. And what the property tests counted, at the end of the run:
+works with and without xdist, through test properties."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+
+from tests.support.kits.frozen import freeze_instructions
+
+freeze_instructions()
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from binalloc.analysis.cfg import Cfg, build_cfg
 from binalloc.errors import MalformedInput, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.kinds import Flow
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -94,7 +95,7 @@ def _enter(graph: CallGraph, fn: Function, entry: dict[int, Function], stack: li
     graph.cfgs[fn.name] = cfg
     graph.sites[fn.name] = []
     for i in cfg.calls:
-        if cfg.views[i].control == "call_indirect":
+        if cfg.views[i].control == Flow.CALL_INDIRECT:
             graph.indirect.append((fn.name, i))
             continue
         address = fn.address + fn.target(i)

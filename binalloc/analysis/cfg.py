@@ -13,6 +13,7 @@ from typing import NewType
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface.view import NEVER, View, successors
+from binalloc.isa.kinds import CALLS, ENDS, LEAVES, Flow
 from binalloc.isa.sets.table import view
 
 BlockNumber = NewType("BlockNumber", int)
@@ -117,11 +118,11 @@ def _leaders(fn: Function, views: list[View]) -> tuple[set[int], dict[int, int],
     n = len(views)
     leaders, targets, points = {0}, {}, {}
     for i, v in enumerate(views):
-        if v.control not in ("branch", "return", "exit"):
+        if v.control not in ENDS:
             continue
         if i + 1 < n:
             leaders.add(i + 1)
-        if v.control == "branch":
+        if v.control == Flow.BRANCH:
             targets[i] = _inside(fn, i, fn.target(i), "branch target")
             leaders.add(targets[i])
             point = fn.reconvergence(i)
@@ -166,7 +167,7 @@ def _order(cfg: Cfg) -> None:
     cfg.unreachable = [BlockNumber(b) for b in range(count) if not seen[b]]
     for i, v in enumerate(cfg.views):
         if v.control and seen[cfg.block_of[i]]:
-            if v.control in ("return", "exit"):
+            if v.control in LEAVES:
                 cfg.exits.append(i)
-            elif v.control in ("call", "call_indirect") and v.guard != NEVER:
+            elif v.control in CALLS and v.guard != NEVER:
                 cfg.calls.append(i)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from binalloc.analysis.cfg import Cfg
 from binalloc.dominance import DominatorTree, dominator_tree
+from binalloc.isa.kinds import LEAVES
 
 
 def dominators(cfg: Cfg) -> DominatorTree:
@@ -30,7 +31,7 @@ def post_dominators(cfg: Cfg) -> DominatorTree:
     preds: list[list[int]] = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds]
     succs.append([])
     preds.append([])
-    leaving = [b for b in cfg.rpo if cfg.views[cfg.blocks[b].end - 1].control in ("return", "exit")]
+    leaving = [b for b in cfg.rpo if cfg.views[cfg.blocks[b].end - 1].control in LEAVES]
     done = [False] * count
     _mark(leaving, preds, done)
     for b in reversed(cfg.rpo):

@@ -20,6 +20,7 @@ import numpy as np
 from binalloc.analysis.cfg import BlockNumber
 from binalloc.analysis.locations import PRED_MASK, locations_in
 from binalloc.analysis.web import WebNumber, Webs
+from binalloc.isa.interface.places import PRED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +106,7 @@ def _clique(
     members: list[WebNumber], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]
 ) -> None:
     for kind in (True, False):
-        part = [w for w in members if (webs[w].file == "P") is kind]
+        part = [w for w in members if (webs[w].file == PRED) is kind]
         for w in part:
             sources.append(w)
             lengths.append(len(part))

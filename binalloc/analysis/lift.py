@@ -15,6 +15,7 @@ from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import LOCAL_BASE, REG, WORD
 from binalloc.isa.interface.view import Memory
+from binalloc.isa.kinds import Access, Space
 
 MAX_WORDS = 4096
 """Words from here on are never lifted: sets of locations stay small (a CUDA stack frame of 16 KB has left registers
@@ -46,12 +47,12 @@ def lift_local_words(graph: CallGraph) -> Lifting:
         cfg = graph.cfgs[name]
         for i, v in enumerate(cfg.views):
             m = v.memory
-            if m is None or m.space not in ("local", "generic") or not cfg.reachable(i):
+            if m is None or m.space not in (Space.LOCAL, Space.GENERIC) or not cfg.reachable(i):
                 continue
             problem = _problem(m, fixed, info.local_bytes, info.spill_local)
             if problem is None:
                 first = Location(LOCAL_BASE + m.offset // WORD)
-                lifting.accesses[name][i] = LiftedAccess(m.access == "store", first, m.size // WORD)
+                lifting.accesses[name][i] = LiftedAccess(m.access == Access.STORE, first, m.size // WORD)
                 continue
             lifting.reasons.append(f"{name} word {i}: {problem}")
             kept |= _touched(m, fixed, info.local_bytes)
@@ -73,11 +74,11 @@ def _fixed_base(graph: CallGraph) -> int:
 
 def _problem(m: Memory, fixed: int, local_bytes: int, spill_bytes: int) -> str | None:
     """Why an access keeps its words in memory, or None."""
-    if m.space == "generic":
+    if m.space == Space.GENERIC:
         return "a generic access may reach local memory"
     if m.base is not None and m.base.index != fixed:
         return f"local address in R{m.base.index}"
-    if m.access not in ("load", "store"):
+    if m.access == Access.ATOMIC:
         return "an atomic access"
     if m.size < WORD or m.offset % m.size:
         return f"{m.size} bytes at offset {m.offset} are not whole aligned words"
@@ -90,7 +91,7 @@ def _problem(m: Memory, fixed: int, local_bytes: int, spill_bytes: int) -> str |
 def _touched(m: Memory, fixed: int, local_bytes: int) -> int:
     """Locations an access that is not lifted may touch."""
     user = ((1 << min(-(-local_bytes // WORD), MAX_WORDS)) - 1) << LOCAL_BASE
-    if m.space == "generic":
+    if m.space == Space.GENERIC:
         return user
     if m.base is not None and m.base.index != fixed:
         return ((1 << MAX_WORDS) - 1) << LOCAL_BASE & ~user if m.spill else user

@@ -24,6 +24,7 @@ from binalloc.analysis.lift import Lifting
 from binalloc.analysis.locations import REG_MASK, Location, locations_in
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE
+from binalloc.isa.kinds import Flow
 
 
 @dataclass
@@ -130,7 +131,7 @@ def _summarise_effects(graph: CallGraph, found: dict[str, Liveness], name: str) 
             summary.may_def |= facts.clobbers[i]
     if name == graph.kernel:
         return
-    rets = [i for i in cfg.exits if cfg.views[i].control == "return"]
+    rets = [i for i in cfg.exits if cfg.views[i].control == Flow.RETURN]
     summary.returns = bool(rets)
     uses = [0] * len(cfg.views)
     for i in rets:
@@ -163,7 +164,7 @@ def _results(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, Ba
 
 def live_returns(live: Liveness) -> list[int]:
     """Reachable RET instructions of a function."""
-    return [i for i in live.cfg.exits if live.cfg.views[i].control == "return"]
+    return [i for i in live.cfg.exits if live.cfg.views[i].control == Flow.RETURN]
 
 
 def _after_calls(graph: CallGraph, live: Liveness, solver: BackwardSolver) -> dict[str, int]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import NewType, cast
 
 from binalloc.bitset import bits
-from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL_BASE, MOST_REGISTERS, PRED, PRED_BASE, REG, WORD
+from binalloc.isa.interface.places import ALL_PREDICATES, LOCAL, LOCAL_BASE, MOST_REGISTERS, PRED, PRED_BASE, REG, WORD
+from binalloc.isa.kinds import File
 
 Location = NewType("Location", int)
 """Number of a place: bit n of a set stands for location n."""
 
-LOCAL = "L"
 REG_MASK = (1 << MOST_REGISTERS) - 1
 PRED_MASK = ALL_PREDICATES << PRED_BASE
 
@@ -28,14 +28,14 @@ span = cast(Callable[[int, int], Sequence[Location]], range)
 """Locations side by side, from the first up to but without the second: `range` by its type here."""
 
 
-def location(file: str, index: int) -> Location:
+def location(file: File, index: int) -> Location:
     """Location number of register, predicate or local word `index` of `file` ("R", "P", "L")."""
     if file == REG:
         return Location(index)
     return Location((PRED_BASE if file == PRED else LOCAL_BASE) + index)
 
 
-def file_of(loc: Location) -> str:
+def file_of(loc: Location) -> File:
     """The file a location belongs to: "R", "P" or "L"."""
     return REG if loc < PRED_BASE else PRED if loc < LOCAL_BASE else LOCAL
 

@@ -17,6 +17,7 @@ from binalloc.analysis.liveness import Liveness
 from binalloc.analysis.locations import PRED_MASK, REG_MASK
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.isa.interface.places import LOCAL_BASE
+from binalloc.isa.kinds import CALLS
 
 FILE_MASKS = {"R": REG_MASK, "P": PRED_MASK, "L": -1 << LOCAL_BASE, "RL": ~PRED_MASK}
 """Masks of the files whose locations may be counted: words in registers, predicates, local words, all words."""
@@ -81,7 +82,7 @@ def _written(program: ProgramAnalysis, name: str) -> list[int]:
     live = program[name].live
     views = live.cfg.views
     return [
-        d if not v.control.startswith("call") and live.cfg.reachable(i) else 0
+        d if v.control not in CALLS and live.cfg.reachable(i) else 0
         for i, (d, v) in enumerate(zip(live.facts.clobbers, views, strict=True))
     ]
 

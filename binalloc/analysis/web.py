@@ -21,6 +21,7 @@ from binalloc.analysis.cfg import BlockNumber, Cfg
 from binalloc.analysis.liveness import Liveness
 from binalloc.analysis.locations import Location, file_of, index_of, locations_in, name_of
 from binalloc.analysis.loops import LoopNest
+from binalloc.isa.kinds import File
 
 GUARD, CALL, ENTRY, RETURN = -1, -2, -3, -4
 """Values of `Point.ref` that stand for no operand: the guard predicate (a use), the call's pseudo definitions and uses,
@@ -72,7 +73,7 @@ class Web:
     offset: int = 0
 
     @property
-    def file(self) -> str:
+    def file(self) -> File:
         return file_of(self.loc)
 
     @property
@@ -155,7 +156,7 @@ class Webs:
     def __iter__(self) -> Iterator[Web]:
         return iter(self.webs)
 
-    def of_file(self, file: str) -> list[Web]:
+    def of_file(self, file: File) -> list[Web]:
         """Webs of one file ("R", "P", "L"), ascending."""
         return [w for w in self.webs if w.file == file]
 

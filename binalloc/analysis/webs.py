@@ -18,6 +18,7 @@ from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, 
 from binalloc.errors import MalformedInput
 from binalloc.isa.interface.places import LOCAL_BASE, PRED
 from binalloc.isa.interface.view import Ref, View
+from binalloc.isa.kinds import Flow
 
 __all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Point", "Web", "WebGroup", "Webs", "build_webs"]
 
@@ -113,7 +114,7 @@ class _Builder:
         val = dict(entry)
         for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
             view = cfg.views[i]
-            if view.control == "return" or i in self.callees:
+            if view.control == Flow.RETURN or i in self.callees:
                 self._boundary(i, view, val)
             elif view.defs or view.uses or view.guard or i in self.live.facts.local:
                 self._instruction(i, view, val)
@@ -162,7 +163,7 @@ class _Builder:
         lit = live.facts.lits[i]
         if lit >= 0:
             self.uses.append((i, GUARD, 0, val[location(PRED, lit >> 1)]))
-        if view.control == "return":
+        if view.control == Flow.RETURN:
             for loc in locations_in(live.summary.results):
                 self.uses.append((i, RETURN, loc, val[loc]))
                 self.sets.union(val[loc], self.at_exit.setdefault(loc, val[loc]))

@@ -7,18 +7,16 @@ import sys
 
 from binalloc.cli.terminal import to_stdout
 from binalloc.errors import MalformedInput, UsageError
+from binalloc.files import FILE_LIMIT, read_bytes, write_atomically
 
 
 def read_file(file: str) -> bytes:
-    from binalloc.isa.container.files import FILE_LIMIT
-
+    if file != "-":
+        return read_bytes(file)
+    if sys.stdin is None:
+        raise UsageError("standard input is closed", remedy="Name a file.")
     try:
-        if file == "-":
-            if sys.stdin is None:
-                raise UsageError("standard input is closed", remedy="Name a file.")
-            return sys.stdin.buffer.read(FILE_LIMIT + 1)
-        with open(file, "rb") as f:
-            return f.read(FILE_LIMIT + 1)
+        return sys.stdin.buffer.read(FILE_LIMIT + 1)
     except OSError as e:
         raise UsageError("cannot read the file", file=file, found=e.strerror) from e
 
@@ -28,7 +26,7 @@ def shown(file: str) -> str:
 
 
 def decoded(data: bytes, file: str) -> str:
-    """The text of a PTX file."""
+    """The text of a file."""
     try:
         return data.decode()
     except UnicodeDecodeError as e:
@@ -37,8 +35,6 @@ def decoded(data: bytes, file: str) -> str:
 
 def write_output(output: str, data: bytes) -> None:
     """To stdout, or to a file by way of a temporary name: it appears whole or not at all."""
-    from binalloc.isa.container.files import write_atomically
-
     if output == "-":
         to_stdout(data)
     else:

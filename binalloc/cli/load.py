@@ -26,7 +26,7 @@ def load_module(file: str) -> tuple[Module, bytes]:
 
 def load_bytes(data: bytes, file: str) -> Module:
     """The module of a binary already read from `file`."""
-    from binalloc.isa.container.files import read_module
+    from binalloc.isa.sets.files import read_module
 
     return read_module(data, path=shown(file))
 
@@ -48,15 +48,11 @@ def load_two(original: str, rewritten: str) -> tuple[Module, Module]:
 
 
 def assemble_file(file: str) -> Module:
-    from binalloc.isa.text.assembler import assemble
+    from binalloc.isa.sets.files import assemble
 
     data = read_file(file)
     _not_ptx(data, file)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as e:
-        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
-    return assemble(text, path=shown(file))
+    return assemble(decoded(data, file), path=shown(file))
 
 
 def load_or_import(file: str, machine: str | None, kernel: str | None = None) -> tuple[Module, bytes]:
@@ -66,7 +62,7 @@ def load_or_import(file: str, machine: str | None, kernel: str | None = None) ->
     imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text` do.
     """
     from binalloc.frontend.ptx.recognise import is_ptx
-    from binalloc.isa.container.files import write_module
+    from binalloc.isa.sets.files import write_module
 
     data = read_file(file)
     if is_ptx(data, file):

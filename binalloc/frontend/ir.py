@@ -18,7 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
+from binalloc.isa.interface.places import REG
 from binalloc.isa.interface.view import View
+from binalloc.isa.kinds import ENDS, Flow
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.fields import PT as PT
 from binalloc.isa.table.fields import RZ as RZ
@@ -118,7 +120,7 @@ class Node:
     @property
     def falls_through(self) -> bool:
         """Whether control may go on to the next node (or block)."""
-        return self._instr.guarded or self._instr.op.control not in ("branch", "exit", "return")
+        return self._instr.guarded or self._instr.op.control not in ENDS
 
 
 @dataclass
@@ -183,7 +185,7 @@ def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
     view = node.view
     for refs, out in ((view.defs, defined), (view.uses, used)):
         for ref in refs:
-            if ref.file == "R":
+            if ref.file == REG:
                 first = ref.index - FIRST_REGISTER
                 if ref.units == 1:
                     out.append(first)
@@ -196,7 +198,7 @@ def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
     if node.callee:
         used += [u - FIRST_REGISTER for u in node.args if u != RZ]
         defined += [u - FIRST_REGISTER for u in node.results if u != RZ]
-    elif view.control == "return":
+    elif view.control == Flow.RETURN:
         used += [u - FIRST_REGISTER for u in routine.results]
     return defined, used
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from binalloc.isa.kinds import Flow
 from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.opcodes import BY_NAME, OPCODES, OpSpec
 
@@ -58,7 +59,7 @@ class Instr:
         return self.op.name
 
     @property
-    def control(self) -> str:
+    def control(self) -> Flow:
         """What it does to control flow, as `View.control` has it."""
         return self.op.control
 
@@ -274,7 +275,8 @@ class Function:
     @property
     def calls_by_address(self) -> bool:
         """Whether an indirect call is among its words."""
-        return any(instr.control == "call_indirect" for instr in self.instrs)
+        by_address = Flow.CALL_INDIRECT
+        return any(instr.control == by_address for instr in self.instrs)
 
     def target(self, index: int) -> int:
         """Word index that the branch or direct call at `index` goes to, counted from the function's first word (the
@@ -381,8 +383,9 @@ class Module:
 def _callees(fn: Function, starts: Mapping[int, Function]) -> dict[int, Function]:
     """See `Module.callees`; starts: every function by its address."""
     out = {}
+    call = Flow.CALL
     for index, instr in enumerate(fn.instrs):
-        if instr.control == "call":
+        if instr.control == call:
             callee = starts.get(fn.address + fn.target(index))
             if callee is not None:
                 out[index] = callee

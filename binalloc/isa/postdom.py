@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from binalloc.dominance import NONE, dominator_tree
 from binalloc.isa.instruction import Function, Instr
+from binalloc.isa.kinds import LEAVES, Flow
 
 
 def unusual_points(fn: Function) -> dict[int, int]:
     """Reconvergence points of the branches of `fn` that may diverge, by branch; none where each is its branch's
     immediate post-dominator, so that lanes come to the points in the order in which they wait."""
-    found = ((i, fn.reconvergence(i)) for i, instr in enumerate(fn.instrs) if instr.control == "branch")
+    branch = Flow.BRANCH
+    found = ((i, fn.reconvergence(i)) for i, instr in enumerate(fn.instrs) if instr.control == branch)
     points = {i: p for i, p in found if p is not None and fn.instrs[i].guarded and 0 <= p < len(fn.instrs)}
     if not points:
         return {}
-    targets = {i: fn.target(i) for i, instr in enumerate(fn.instrs) if instr.control == "branch"}
+    targets = {i: fn.target(i) for i, instr in enumerate(fn.instrs) if instr.control == branch}
     nearest = immediate_postdominators(fn.instrs, targets)
     return {} if all(p == min(nearest[i], len(fn.instrs) - 1) for i, p in points.items()) else points
 
@@ -29,12 +31,13 @@ def immediate_postdominators(instrs: list[Instr], targets: dict[int, int]) -> li
     Instructions from which no end can be reached (endless loops) get the function's end.
     """
     n = len(instrs)
+    branch = Flow.BRANCH
     succ: list[list[int]] = []
     for i, ins in enumerate(instrs):
         control, out = ins.control, []
-        if control == "branch":
+        if control == branch:
             out = [targets[i]] + ([i + 1] if ins.guarded else [])
-        elif control in ("return", "exit"):
+        elif control in LEAVES:
             out = [i + 1] if ins.guarded else [n]
         else:
             out = [i + 1]

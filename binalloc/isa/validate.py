@@ -13,13 +13,13 @@ from typing import NoReturn
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr, Module, code_end
+from binalloc.isa.interface.names import NAME
 from binalloc.isa.interface.places import SLOT_ROW
+from binalloc.isa.kinds import ENDS, Flow
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.table.rules import shape_of
 
-NAME_LIMIT = 1024
-NAME = re.compile(rf"[A-Za-z_$][\w$.]{{0,{NAME_LIMIT - 1}}}", re.ASCII)
 MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
 MAX_FILE_NAME = 4096
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -129,9 +129,10 @@ def validate_layout(module: Module) -> None:
 
 def _control_flow(fn: Function, starts: dict[int, Function], check: _Check) -> None:
     n = len(fn.instrs)
+    branch, call = Flow.BRANCH, Flow.CALL
     for i, ins in enumerate(fn.instrs):
         control = ins.op.control
-        if control == "branch":
+        if control == branch:
             fields = ("target", "reconv") if ins.f["diverges"] else ("target",)
             for name in fields:
                 to = i + 1 + ins.f[name]
@@ -140,7 +141,7 @@ def _control_flow(fn: Function, starts: dict[int, Function], check: _Check) -> N
                         f"word {i}, field {name}", "branch off the function's instructions", f"word {to}",
                         f"0..{n - 1}", "The file is damaged.",
                     )  # fmt: skip
-        elif control == "call":
+        elif control == call:
             to = fn.address + i + 1 + ins.f["target"]
             if to not in starts:
                 check.fail(
@@ -153,7 +154,7 @@ def _control_flow(fn: Function, starts: dict[int, Function], check: _Check) -> N
                     "A kernel is entered by a launch alone: put the common code into a function.",
                 )  # fmt: skip
     last = fn.instrs[-1]
-    if last.guarded or last.op.control not in ("branch", "return", "exit"):
+    if last.guarded or last.op.control not in ENDS:
         check.fail(
             f"word {n - 1}", "control falls off the function's end", last.op.name, "an unguarded EXIT, RET or BRA",
             "End the function with EXIT or RET.",

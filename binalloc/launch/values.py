@@ -11,7 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
-from binalloc.isa.validate import NAME
+from binalloc.isa.interface.names import NAME
 from binalloc.launch.types import DTYPES
 from binalloc.printable import quoted
 from binalloc.toml_values import Place

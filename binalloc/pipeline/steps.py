@@ -15,6 +15,7 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.files import DEFAULT_MACHINE
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from binalloc.transform.rewrite.rewrite import Prepared
     from binalloc.verify.report import Finding
 
-OFF_CHIP = frozenset(("global", "local", "generic", "texture"))
+OFF_CHIP = frozenset((Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE))
 Progress = Callable[[str], None]
 
 

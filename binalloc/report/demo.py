@@ -102,7 +102,7 @@ def _row(
 def _module(stem: Path, machine: Machine) -> Module:
     """The sample's binary; from PTX if there is none."""
     from binalloc.frontend.importer import import_ptx
-    from binalloc.isa.container.files import load
+    from binalloc.isa.sets.files import load
 
     binary, source = beside(stem, ".loom"), beside(stem, ".ptx")
     return load(binary) if binary.exists() else import_ptx(source.read_text(), source.name, machine=machine).module

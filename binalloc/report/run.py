@@ -32,7 +32,7 @@ def run_to_dict(
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
-    from binalloc.pipeline.steps import run_progress
+    from binalloc.pipeline.steps import kernel_use, run_progress
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
@@ -45,7 +45,7 @@ def run_to_dict(
         "sms": options["sms"],
         "cycles": result.cycles,
         "blocks_per_sm": result.blocks_per_sm,
-        "occupancy": result.blocks_per_sm * -(-launch.threads_per_block // 32) / machine.sm.warps_per_sm,
+        "occupancy": result.blocks_per_sm * kernel_use(fn, launch).warps / machine.sm.warps_per_sm,
         "achieved_occupancy": result.occupancy,
         "stats": _plain(result.stats),
     }
@@ -71,7 +71,7 @@ def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> l
     cannot be written, or where a buffer is called as the file of a variable."""
     import numpy as np
 
-    from binalloc.isa.container.files import write_atomically
+    from binalloc.files import write_atomically
 
     files = dict(buffers)
     for name, array in variables.items():

@@ -11,7 +11,8 @@ from typing import Any
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
-from binalloc.isa.interface.places import REG, SLOT_ROW, WORD
+from binalloc.isa.interface.places import LOCAL, REG, SLOT_ROW, WORD
+from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
 from binalloc.report.table import table
@@ -47,7 +48,7 @@ def stack_problem(program: ProgramAnalysis) -> tuple[dict[str, list[int]], list[
     """Per procedure its own local words, ascending; per call which of the caller's are live through it."""
     frames: dict[str, list[int]] = {}
     for name in program.graph.functions:
-        webs = program[name].webs.of_file("L")
+        webs = program[name].webs.of_file(LOCAL)
         given = set() if name == program.graph.kernel else {w.arch for w in webs if w.arg or w.result}
         frames[name] = sorted({w.arch for w in webs} - given)
     calls = []
@@ -56,7 +57,7 @@ def stack_problem(program: ProgramAnalysis) -> tuple[dict[str, list[int]], list[
         place = {word: k for k, word in enumerate(frames[name])}
         for site in program.graph.sites[name]:
             survivors = [webs_of[w] for w in webs_of.calls[site.index].survivors] if site.index in webs_of.calls else []
-            live = sorted({place[w.arch] for w in survivors if w.file == "L" and w.arch in place})
+            live = sorted({place[w.arch] for w in survivors if w.file == LOCAL and w.arch in place})
             calls.append(StackCall(name, site.callee, tuple(live)))
     return frames, calls
 
@@ -88,7 +89,7 @@ def _slots(program: ProgramAnalysis) -> Json | None:
     functions = []
     for name in program.graph.functions:
         fn = program[name].fn
-        rows = sorted({offset // SLOT_ROW for offset in _spill_offsets(fn, "shared")})
+        rows = sorted({offset // SLOT_ROW for offset in _spill_offsets(fn, Space.SHARED)})
         shifts = [
             {"index": s.index, "callee": s.callee, "slots": _shift(fn, s.index, info.slot_pointer)}
             for s in program.graph.sites[name]
@@ -102,7 +103,7 @@ def _slots(program: ProgramAnalysis) -> Json | None:
     }
 
 
-def _spill_offsets(fn: Function, space: str) -> list[int]:
+def _spill_offsets(fn: Function, space: Space) -> list[int]:
     memories = [view(i).memory for i in fn.instrs]
     return [m.offset for m in memories if m is not None and m.spill and m.space == space]
 
@@ -126,7 +127,7 @@ def _spill_area(program: ProgramAnalysis) -> Json | None:
     if not info.spill_local:
         return None
     functions = [
-        {"function": name, "offsets": sorted(set(_spill_offsets(program[name].fn, "local")))}
+        {"function": name, "offsets": sorted(set(_spill_offsets(program[name].fn, Space.LOCAL)))}
         for name in program.graph.functions
     ]
     return {"start": info.local_bytes, "bytes": info.spill_local, "functions": functions}

@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, SLOT_ROW, TRUE
+from binalloc.isa.kinds import Flow
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import State, meet
 from binalloc.verify.lockstep import Edge, Node, NodeBlock, Position
-from binalloc.verify.names import Names, pred_key, reg_key, shift_slots, slot_key, slot_of
+from binalloc.verify.names import WHOLE, Names, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 from binalloc.verify.transfer import Effects, Steps
@@ -225,7 +226,7 @@ class _Run:
         """RET hands the facts to the caller; after a guarded RET or EXIT the other threads go on."""
         condition = self.pair.old.condition(node.m)
         leaves = condition is None or (condition[0], not condition[1]) not in state.K
-        if leaves and self.pair.old.views[node.m].control == "return":
+        if leaves and self.pair.old.views[node.m].control == Flow.RETURN:
             leaving = state.copy()
             if condition is not None:
                 leaving.refine((condition,))
@@ -289,10 +290,10 @@ class _Run:
         """What survives any callee that writes these original places and these rows."""
         after = State(state.names, state.free & ~killed)
         for key, mask in state.S.items():
-            if key & ~7 not in written and mask & ~killed:
+            if key & WHOLE not in written and mask & ~killed:
                 after.S[key] = mask & ~killed
         for key, conds in state.C.items():
-            if key & ~7 not in written:
+            if key & WHOLE not in written:
                 kept = {
                     cs: m & ~killed
                     for cs, m in conds.items()

@@ -45,6 +45,7 @@ from collections.abc import Collection, Mapping
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import View
+from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of, view
 from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
@@ -305,7 +306,7 @@ def _never_written(register: int, views: list[View]) -> int:
     """`register`, if none of these instructions writes it or calls code that is not known, else NO_REGISTER: a local
     stack register that holds 0 throughout."""
     for v in views:
-        if v.control == "call_indirect" or any(d.file == REG and register in d.registers() for d in v.defs):
+        if v.control == Flow.CALL_INDIRECT or any(d.file == REG and register in d.registers() for d in v.defs):
             return NO_REGISTER
     return register
 

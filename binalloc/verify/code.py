@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
 from binalloc.isa.interface.places import PRED, PRED_BASE, REG, WORD
 from binalloc.isa.interface.view import NEVER, ConstantRead, Memory, Ref, View
+from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.lattice import Cond
 from binalloc.verify.names import local_key, pred_key, reg_key
@@ -108,12 +109,12 @@ class Code:
 
     def slot_access(self, i: int) -> bool:
         m = self.views[i].memory
-        return m is not None and m.spill and m.space == "shared"
+        return m is not None and m.spill and m.space == Space.SHARED
 
     def jump(self, i: int) -> bool:
         """An unguarded branch that cannot diverge."""
         v = self.views[i]
-        return v.control == "branch" and v.guard is None and self.fn.reconvergence(i) is None
+        return v.control == Flow.BRANCH and v.guard is None and self.fn.reconvergence(i) is None
 
     def silent(self, i: int) -> bool:
         """The original may pass this instruction without the rewrite having a counterpart. Jumps apart."""
@@ -128,7 +129,7 @@ class Code:
         if self.nops[i]:
             return True
         if v.memory is not None and v.memory.spill:
-            return self.follow and v.memory.access in ("load", "store")
+            return self.follow and v.memory.access != Access.ATOMIC
         return v.pure and self.readable(i)
 
     def readable(self, i: int) -> bool:
@@ -155,14 +156,14 @@ class Code:
 
 def _local_access(v: View, stack: int) -> LocalAccess | None:
     m = v.memory
-    if m is None or m.space != "local" or not at_fixed_place(m, stack) or m.access not in ("load", "store"):
+    if m is None or m.space != Space.LOCAL or m.access == Access.ATOMIC or not at_fixed_place(m, stack):
         return None
     if m.size % WORD or m.offset % m.size or m.offset < 0:
         return None
-    refs = v.uses if m.access == "store" else v.defs
+    refs = v.uses if m.access == Access.STORE else v.defs
     data = next((r for r in m.data(refs) if r.file == REG), None)
     words = tuple(range(m.offset // WORD, (m.offset + m.size) // WORD))
-    return LocalAccess(words, m.access == "store", data, m.spill)
+    return LocalAccess(words, m.access == Access.STORE, data, m.spill)
 
 
 def at_fixed_place(m: Memory, stack: int) -> bool:

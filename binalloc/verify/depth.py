@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import LANES, STACK_ENTRIES
 from binalloc.isa.interface.view import successors
+from binalloc.isa.kinds import Flow
 from binalloc.verify.code import Code
 from binalloc.verify.product import Product
 
@@ -103,7 +104,7 @@ def _open(code: Code, branches: list[int]) -> list[int]:
         out = before[i] | (1 << number[i] if i in number else 0)
         v = code.views[i]
         falls, jumps = successors(v.control, v.guard is not None)
-        for t in ([i + 1] * falls) + ([code.fn.target(i)] if jumps and v.control == "branch" else []):
+        for t in ([i + 1] * falls) + ([code.fn.target(i)] if jumps and v.control == Flow.BRANCH else []):
             if not 0 <= t < len(code):
                 continue
             arriving = before[t] | out & ~closes.get(t, 0)

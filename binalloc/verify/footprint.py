@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.interface.places import PRED_BASE
 from binalloc.isa.interface.view import successors
+from binalloc.isa.kinds import Flow
 from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
 from binalloc.verify.names import Names
 
@@ -76,7 +77,7 @@ def _live_in(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> 
     for i, view in enumerate(old.views):
         falls, jumps = successors(view.control, view.guard is not None)
         targets = [i + 1] * falls
-        if jumps and view.control == "branch":
+        if jumps and view.control == Flow.BRANCH:
             targets.append(old.fn.target(i))
         after[i] = [t for t in targets if 0 <= t < count]
         for t in after[i]:
@@ -87,7 +88,7 @@ def _live_in(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> 
     while work:
         i = work.pop()
         queued.discard(i)
-        out = at_return if old.views[i].control == "return" else 0
+        out = at_return if old.views[i].control == Flow.RETURN else 0
         for t in after[i]:
             out |= live[t]
         reads, _, surely = effects[i]

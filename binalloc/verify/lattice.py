@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binalloc.verify.names import DEFINED, Names, const_key, const_of
+from binalloc.verify.names import DEFINED, PART, WHOLE, Names, const_key, const_of
 
 Cond = tuple[int, bool]
 Conds = frozenset[Cond]
@@ -76,7 +76,7 @@ class State:
 
     def find_bits(self) -> None:
         """Set `bits` after rows were put in one by one."""
-        self.bits = frozenset(k & ~7 for k in (*self.S, *self.C) if k & 7)
+        self.bits = frozenset(k & WHOLE for k in (*self.S, *self.C) if k & PART)
 
     # -- questions
 
@@ -99,7 +99,7 @@ class State:
         if self.C:
             self.C.pop(key, None)
         if key in self.bits:
-            for k in range(key + 1, key + 8):
+            for k in range(key + 1, key + PART + 1):
                 self.S.pop(k, None)
                 self.C.pop(k, None)
             self.bits -= {key}
@@ -115,7 +115,7 @@ class State:
             return
         self._copy_one(dst, src)
         if dst in self.bits or src in self.bits:
-            for sub in range(1, 8):
+            for sub in range(1, PART + 1):
                 self._copy_one(dst + sub, src + sub)
             self.bits = self.bits | {dst} if src in self.bits else self.bits - {dst}
 

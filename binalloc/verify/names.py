@@ -6,8 +6,8 @@ Needs only integers; knows no instructions. Two kinds of names:
 words of local memory, slot rows, then tokens. A token is a value that never changes: a constant instruction's result,
 or the slot pointer at a function's entry plus a number of bytes.
 
-*Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row, times eight, plus 0 for the
-place as a whole or 1 + i for bit i of it (bits hold packed predicates).
+*Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row, and in the lowest bits the
+part of it: 0 for the place as a whole or 1 + i for bit i of it (bits hold packed predicates).
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from binalloc.bitset import bits, lowest
-from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, WORD
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, PREDICATES, WORD
 
 ZERO = ("zero",)
 """Key of the token of the value zero, as a zero register gives it."""
 
-DEFINED = 512 << 3
+PART = PREDICATES
+"""Of a key the part; as many as there are predicates, and the whole."""
+WHOLE = ~PART
+"""Of a key all but the part: the row of the whole place."""
+assert PART & (PART + 1) == 0
+_PLACE = PART.bit_length()
+
+DEFINED = 512 << _PLACE
 """An imaginary row that holds the original places which something has written on every way (under a condition, those
 written on every way where it is true). It is the one row that does not hold what is free."""
 
@@ -32,48 +39,48 @@ _SLOT_SPAN = 1 << 32
 
 def reg_key(index: int) -> int:
     """Row of a register of the rewritten program."""
-    return index << 3
+    return index << _PLACE
 
 
 def pred_key(index: int) -> int:
-    return (PRED_BASE + index) << 3
+    return (PRED_BASE + index) << _PLACE
 
 
 def local_key(word: int) -> int:
     """Row of the local word at byte address WORD * word."""
-    return (LOCAL0 + word) << 3
+    return (LOCAL0 + word) << _PLACE
 
 
 def slot_key(row: int) -> int:
     """Row of a slot, counted from the slot pointer at the function's entry; may be negative."""
-    return (SLOT0 + row) << 3
+    return (SLOT0 + row) << _PLACE
 
 
 def const_key(token: int) -> int:
     """Row of an imaginary place that always holds the constant of this token: by it the ordinary rules for rows keep
     track of the original places that equal the constant, also where they do so only under a condition."""
-    return (CONST0 + token) << 3
+    return (CONST0 + token) << _PLACE
 
 
 def const_of(key: int) -> int | None:
     """The token of a constant's row, or None."""
-    loc = key >> 3
+    loc = key >> _PLACE
     return loc - CONST0 if CONST0 <= loc <= SLOT0 - _SLOT_SPAN else None
 
 
 def slot_of(key: int) -> int | None:
     """The slot number of a row, or None."""
-    loc = key >> 3
+    loc = key >> _PLACE
     return loc - SLOT0 if loc > SLOT0 - _SLOT_SPAN else None
 
 
 def shift_slots(key: int, by: int) -> int:
     """The row with slot numbers moved by `by`; other rows unchanged."""
-    return key + (by << 3) if slot_of(key) is not None else key
+    return key + (by << _PLACE) if slot_of(key) is not None else key
 
 
 def row_name(key: int) -> str:
-    loc, sub = key >> 3, key & 7
+    loc, sub = key >> _PLACE, key & PART
     slot = slot_of(key)
     if slot is not None:
         name = f"slot {slot}"

@@ -17,6 +17,7 @@ What cannot be shown becomes a `Finding`; a product with findings is incomplete 
 
 from __future__ import annotations
 
+from binalloc.isa.kinds import ENDS, LEAVES, Flow
 from binalloc.verify.code import Code, text
 from binalloc.verify.lattice import Cond
 from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
@@ -123,7 +124,7 @@ class Product(Lockstep):
 
     def _insert(self, n: int, m: int) -> Node | None:
         new = self.new
-        if new.views[n].control == "branch":
+        if new.views[n].control == Flow.BRANCH:
             if new.jump(n):
                 return Node("insert", n, m, (), [Edge((new.fn.target(n), m))])
             return self._skip(n, m)
@@ -136,16 +137,16 @@ class Product(Lockstep):
         new, old = self.new, self.old
         end = new.fn.target(n)
         guard = new.views[n].guard
-        condition = old.condition(m) if 0 <= m < len(old) and old.views[m].control == "call" else None
+        condition = old.condition(m) if 0 <= m < len(old) and old.views[m].control == Flow.CALL else None
         inside = range(n + 1, end) if end <= len(new) else range(0)
         counterparts = [i for i in inside if self.origin[i] != -1]
-        plain = all(i in counterparts or new.views[i].control == "" for i in inside)
+        plain = all(i in counterparts or new.views[i].control == Flow.NONE for i in inside)
         if (
             guard is None
             or condition is None
             or new.fn.reconvergence(n) != end
             or [self.origin[i] for i in counterparts] != [m]
-            or new.views[counterparts[0]].control != "call"
+            or new.views[counterparts[0]].control != Flow.CALL
             or not plain
             or guard[1] != condition[1]  # leaves out the call exactly where the call's guard fails
             or self._entered(n, end)
@@ -160,7 +161,7 @@ class Product(Lockstep):
         """Does a branch other than the one at n lead between n and end?"""
         new = self.new
         for i, v in enumerate(new.views):
-            if v.control == "branch" and (n < new.fn.target(i) < end or n < (new.fn.reconvergence(i) or 0) < end):
+            if v.control == Flow.BRANCH and (n < new.fn.target(i) < end or n < (new.fn.reconvergence(i) or 0) < end):
                 return True
         return False
 
@@ -176,19 +177,19 @@ class Product(Lockstep):
             self._differs("operation", n, k)
         elif nv.guard != ov.guard and not self._guards_agree(n, k):
             self._differs("guard", n, k)
-        elif nv.control == "branch":
+        elif nv.control == Flow.BRANCH:
             return self._branch(n, k, passed)
-        elif nv.control in ("return", "exit"):
+        elif nv.control in LEAVES:
             node = Node("end", n, k, passed)
             condition = old.condition(k)
             if condition is not None:
                 edge = self._edge(n + 1, k + 1, (condition[0], not condition[1]))
                 node.edges = [edge] if edge else []
             return node
-        elif nv.control == "call_indirect":
+        elif nv.control == Flow.CALL_INDIRECT:
             self._fail("call", "indirect calls cannot be followed", n, k)
         else:
-            return self._step("call" if nv.control == "call" else "match", n, k, passed)
+            return self._step("call" if nv.control == Flow.CALL else "match", n, k, passed)
         return None
 
     def _differs(self, what: str, n: int, k: int) -> None:
@@ -202,8 +203,8 @@ class Product(Lockstep):
         if og is None:
             return ng is None
         if ng is None:
-            return self.old.views[k].control not in ("branch", "return", "exit")
-        return ng[1] == og[1] or self.old.views[k].control == "branch"
+            return self.old.views[k].control not in ENDS
+        return ng[1] == og[1] or self.old.views[k].control == Flow.BRANCH
 
     def _step(self, kind: str, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
         edge = self._edge(n + 1, k + 1)

@@ -13,6 +13,7 @@ from binalloc.isa.instruction import NO_REGISTER, Function, FunctionInfo, Module
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import REG, SLOT_ROW
 from binalloc.isa.interface.view import View
+from binalloc.isa.kinds import Space
 from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
@@ -127,7 +128,8 @@ def check_reserved(
     if new.slot_bytes // SLOT_ROW > rows:
         out.append(_more(name, "slots", rows, new.slot_bytes // SLOT_ROW))
     if follow:
-        ends = [m.offset + m.size for c in codes for v in c.views if (m := v.memory) and m.spill and m.space == "local"]
+        spills = [m for c in codes for v in c.views if (m := v.memory) and m.spill and m.space == Space.LOCAL]
+        ends = [m.offset + m.size for m in spills]
         end = max(ends, default=new.local_bytes) - new.local_bytes
         if new.spill_local > end:
             out.append(_more(name, "bytes of spill memory", end, new.spill_local))
@@ -200,10 +202,10 @@ def check_locals(products: list[Product], old: FunctionInfo, new: FunctionInfo) 
     for product in products:
         for i in sorted(product.matched):
             memory = product.old.views[i].memory
-            if memory is None or memory.spill or memory.space not in ("local", "generic"):
+            if memory is None or memory.spill or memory.space not in (Space.LOCAL, Space.GENERIC):
                 continue
-            fixed = memory.space == "local" and at_fixed_place(memory, product.old.stack)
-            end = memory.offset + memory.size if memory.space == "local" else 0
+            fixed = memory.space == Space.LOCAL and at_fixed_place(memory, product.old.stack)
+            end = memory.offset + memory.size if memory.space == Space.LOCAL else 0
             reach = max(reach, end if fixed else old.local_bytes)
             touched = range(memory.offset // 4, (end + 3) // 4)
             if lifted and (not fixed or not lifted.isdisjoint(touched)):

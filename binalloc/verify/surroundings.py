@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.report import Finding
 
@@ -35,7 +36,7 @@ def check_surroundings(
             )
     known = {fn.name for fn in original.functions if fn.info.is_kernel}
     out += [Finding("kernel", "a kernel that the original has not", name) for name in after if name not in known]
-    if any(i.control == "call_indirect" for fn in original.functions for i in fn.instrs):
+    if any(i.control == Flow.CALL_INDIRECT for fn in original.functions for i in fn.instrs):
         out += _by_address(original, rewritten, compare)
     return out
 
@@ -105,7 +106,7 @@ class _Contents:
     def _calls(self, old: Function, new: Function) -> list[tuple[Function, Function]]:
         out = []
         for i, instr in enumerate(old.instrs):
-            if instr.control == "call":
+            if instr.control == Flow.CALL:
                 callees = self.original.callee(old, i), self.rewritten.callee(new, i)
                 if callees[0] is not None and callees[1] is not None:
                     out.append((callees[0], callees[1]))

@@ -26,6 +26,7 @@ from collections.abc import Callable
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, TRUE, WORD
 from binalloc.isa.interface.view import Ref
+from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
 from binalloc.verify.lattice import Cond, State, meet
 from binalloc.verify.names import ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
@@ -92,7 +93,7 @@ class Steps:
 
     def alone(self, state: State, m: int) -> State:
         """The original executes m without a counterpart."""
-        if self.old.jump(m) or self.old.views[m].control == "call":  # a call passed here does not execute
+        if self.old.jump(m) or self.old.views[m].control == Flow.CALL:  # a call passed here does not execute
             return state
         condition = self.old.condition(m)
         if condition is None:
@@ -103,7 +104,7 @@ class Steps:
 
     def insert(self, state: State, n: int) -> State:
         """The rewritten program executes n without a counterpart."""
-        if self.new.views[n].control == "branch":
+        if self.new.views[n].control == Flow.BRANCH:
             return state
         conds = self.new_conditions(state, n)
         if conds is None:
@@ -248,11 +249,11 @@ class Steps:
         new = self.new
         memory = new.views[n].memory
         assert memory is not None
-        if memory.space == "shared":
+        if memory.space == Space.SHARED:
             places = self._slot_places(state, n)
         else:
             places = self._local_places(n)
-        store = memory.access == "store"
+        store = memory.access == Access.STORE
         if store:
             data = memory.data(new.views[n].uses)
         else:

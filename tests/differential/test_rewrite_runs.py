@@ -11,8 +11,8 @@ import pytest
 
 from binalloc.emulator.host.run import Result, run
 from binalloc.errors import KernelFault, Refused
-from binalloc.isa.container.files import load, write_module
 from binalloc.isa.instruction import Module, Param, SharedVar
+from binalloc.isa.sets.files import load, write_module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
@@ -176,7 +176,7 @@ def test_samples_keep_their_results_at_every_sort_of_budget(name: str) -> None:
 
 HASHES = """
 import hashlib
-from binalloc.isa.container.files import load, write_module
+from binalloc.isa.sets.files import load, write_module
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule

@@ -24,9 +24,9 @@ from binalloc.emulator.host.engine import bounds_checked
 from binalloc.emulator.host.run import run
 from binalloc.emulator.host.warm import warm_up
 from binalloc.errors import BinallocError, LimitHit, MalformedInput
-from binalloc.isa.container.files import load, read_module, write_module
 from binalloc.isa.instruction import Instr, Module, make
 from binalloc.isa.loom.view import view
+from binalloc.isa.sets.files import load, read_module, write_module
 from binalloc.launch.types import Argument, Init, Launch, Texture
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine

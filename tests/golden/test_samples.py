@@ -12,7 +12,7 @@ import pytest
 
 from binalloc.analysis.locations import REG_MASK
 from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.isa.container.files import load
+from binalloc.isa.sets.files import load
 from binalloc.launch.file import Launch, check_against, load_launch, reference_outputs
 from tests.support.paths import SAMPLES, sample_file
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.run import run
-from binalloc.isa.container.files import load
+from binalloc.isa.sets.files import load
 from binalloc.launch.file import compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine
 from tests.support.paths import sample_file

@@ -19,7 +19,8 @@ from binalloc.errors import UsageError
 @click.option("--schedule", "machine", metavar="NAME|FILE", help="Set control codes for that machine, too.")
 def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> None:
     """Assemble FILE (.lasm) into a Loom binary; without -o into FILE with the suffix .loom."""
-    from binalloc.isa.container.files import write_module
+    from binalloc.isa.sets.files import write_module
+    from binalloc.isa.sets.table import set_of
 
     check_output(output, as_json)
     module = assemble_file(file)
@@ -28,7 +29,7 @@ def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> No
 
         module = schedule(module, machine_model(machine))
     data = write_module(module)
-    output = output or _default_output(file, ".loom", as_json)
+    output = output or _default_output(file, set_of(module).suffix, as_json)
     not_over(output, file)
     write_output(output, data)
     if as_json:
@@ -48,7 +49,7 @@ def _default_output(file: str, suffix: str, as_json: bool) -> str:
 @options(file_argument, output_option, json_option)
 def disasm(file: str, output: str | None, as_json: bool) -> None:
     """Disassemble a binary; `binalloc asm` of the text gives the same bytes. The text goes to stdout without -o."""
-    from binalloc.isa.text.disassembler import disassemble
+    from binalloc.isa.sets.files import disassemble
 
     check_output(output, as_json)
     not_over(output, file)

@@ -38,7 +38,7 @@ def import_ptx(
     """
     import dataclasses
 
-    from binalloc.isa.container.files import write_module
+    from binalloc.isa.sets.files import write_module
 
     check_output(output, as_json)
     block = _block_of(block_dim)

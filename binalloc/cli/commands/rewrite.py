@@ -68,7 +68,7 @@ def rewrite(
 
     The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
     """
-    from binalloc.isa.container.files import write_module
+    from binalloc.isa.sets.files import write_module
     from binalloc.pipeline.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.pipeline.policies.table import DEFAULT as DEFAULT_POLICY
     from binalloc.report.rewrite import render_outcome

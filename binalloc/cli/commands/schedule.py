@@ -21,7 +21,7 @@ def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None
 
     -o is needed, except where standard output is a pipe: the binary goes there.
     """
-    from binalloc.isa.container.files import write_module
+    from binalloc.isa.sets.files import write_module
     from binalloc.transform.schedule.schedule import average_dispatch_interval
     from binalloc.transform.schedule.schedule import schedule as run_pass
 

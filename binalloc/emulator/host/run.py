@@ -25,6 +25,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
@@ -125,6 +126,11 @@ def _engine(name: str, checking: bool) -> Engine:
 
 
 def _kernel(module: Module, name: str) -> Function:
+    if module.isa != LOOM.name:
+        raise UsageError(
+            "the emulator executes one instruction set alone", file=module.path or None, found=module.isa,
+            expected=LOOM.name,
+        )  # fmt: skip
     for fn in module.functions:
         if fn.name == name and fn.info.is_kernel:
             return fn

@@ -17,7 +17,9 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref
+from binalloc.isa.kinds import Access, Space
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
@@ -116,7 +118,7 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
         for index, instr in enumerate(fn.instrs):
             v = view(instr)
             for ref in (*v.defs, *v.uses):
-                if ref.file == "R" and ref.index + ref.units > most:
+                if ref.file == REG and ref.index + ref.units > most:
                     most, where = ref.index + ref.units, f"{fn.name}+{index}"
     claimed = min(kernel.info.registers, RZ)
     if most > RZ:
@@ -194,7 +196,7 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
     elif o.name == "c":
         stage_flexible(row, "c", width, instr, constants, L.Column.C_UNITS)
     elif o.name == "rb":
-        if instr.op.access == "atomic" or instr.op.space == "texture":
+        if instr.op.access == Access.ATOMIC or instr.op.space == Space.TEXTURE:
             row[L.Column.B_UNITS], row[L.Column.B_REG] = width, f["rb"]
         row[L.Column.DATA] = f["rb"]
     elif o.name == "rc":
@@ -244,7 +246,7 @@ def stage_signs(row: list[int], name: str, keep: int, flip: int, instr: Instr) -
 def stage_memory(row: list[int], instr: Instr) -> None:
     """Space, access, size and the spill mark of a memory instruction."""
     op, f = instr.op, instr.f
-    if op.space == "texture":
+    if op.space == Space.TEXTURE:
         return
     row[L.Column.SPACE] = L.Space.names.index(op.space)
     row[L.Column.ACCESS] = L.Access.names.index(op.access)
@@ -277,4 +279,4 @@ def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
 
 def places(ref: Ref) -> list[int]:
     """Rows of the hazard table an operand stands for."""
-    return [L.PRED_ROW + ref.index] if ref.file == "P" else list(ref.registers())
+    return [L.PRED_ROW + ref.index] if ref.file == PRED else list(ref.registers())

@@ -18,6 +18,7 @@ from binalloc.emulator.host.staging import check_registers
 from binalloc.emulator.state import layout as L
 from binalloc.errors import KernelFault, LimitHit
 from binalloc.isa.instruction import Module
+from binalloc.isa.kinds import Access
 from binalloc.isa.loom.view import view
 from binalloc.isa.text.disassembler import format_instr
 from binalloc.launch.file import variable_name
@@ -143,7 +144,7 @@ def _stopped(device: Device) -> Store | None:
         return None
     fn, index = place
     memory = view(fn.instrs[index]).memory
-    if memory is None or memory.access == "load":
+    if memory is None or memory.access == Access.LOAD:
         return None
     slot = device.engine.get(device.sms, sm, "block_of")[warp]
     block = int(device.engine.get(device.sms, sm, "block_id")[slot])

@@ -13,6 +13,7 @@ from binalloc.frontend.allocate.block_order import order_blocks
 from binalloc.frontend.allocate.calls import Contract, parallel_copy
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.isa.instruction import Function, Instr, make
+from binalloc.isa.kinds import LEAVES
 from binalloc.isa.loom.view import rename
 
 _REGISTER_FIELDS = ("rd", "ra", "rb", "rc")
@@ -58,7 +59,7 @@ class _Emitter:
             for node in block.nodes:
                 self._node(node, block.number)
         last = self.instrs[-1] if self.instrs else None
-        if last is None or last.guarded or last.op.control not in ("exit", "return"):
+        if last is None or last.guarded or last.op.control not in LEAVES:
             self._append(make("EXIT" if self.routine.is_kernel else "RET"), -1)
         self._link(starts)
         fn = Function(self.routine.name, self.instrs, self.routine.info, list(self.routine.shared), labels)

@@ -16,7 +16,7 @@ from binalloc.frontend.allocate.runs import Runs
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node, Routine
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.interface.places import PREDICATES
+from binalloc.isa.interface.places import PRED, PREDICATES, REG
 from binalloc.isa.table.opcodes import FORM_IMM, ICMPS
 
 _ALL_ONES = 0xFFFFFFFF
@@ -99,7 +99,7 @@ class _Spiller:
         facts = Facts(self.routine)
         for node in self.routine.nodes():
             for ref in node.view.defs:
-                if ref.file == "P" and ref.index in self.chosen:
+                if ref.file == PRED and ref.index in self.chosen:
                     again = facts.stable[facts.predicate(ref.index)] and self._cheap(node, facts)
                     self.definition[ref.index] = node if again else None
         self._keep_where_operands_live()
@@ -120,13 +120,13 @@ class _Spiller:
     def _cheap(self, node: Node, facts: Facts) -> bool:
         """A comparison of stable units: the same wherever its predicate is read, as that is stable too."""
         view = node.view
-        if not view.pure or view.memory is not None or any(ref.file != "P" for ref in view.defs):
+        if not view.pure or view.memory is not None or any(ref.file != PRED for ref in view.defs):
             return False
-        return all(ref.file == "R" and all(facts.is_stable(unit) for unit in ref.registers()) for ref in view.uses)
+        return all(ref.file == REG and all(facts.is_stable(unit) for unit in ref.registers()) for ref in view.uses)
 
     def _node(self, node: Node, out: list[Node]) -> None:
         names = {p: self._fetch(p, node, out) for p in dict.fromkeys(_read(node)) if p in self.chosen}
-        made = {r.index: self._fresh() for r in node.view.defs if r.file == "P" and r.index in self.chosen}
+        made = {r.index: self._fresh() for r in node.view.defs if r.file == PRED and r.index in self.chosen}
         guard = (names.get(node.instr.guard, node.instr.guard), node.instr.guard_neg)
         node.instr = _renamed(node.instr, guard, names, made)
         recomputed = bool(made) and all(self.definition.get(p) is node for p in made)
@@ -163,7 +163,7 @@ class _Spiller:
 
 def _read(node: Node) -> list[int]:
     """Predicates a node reads, its guard included."""
-    read = [r.index for r in node.view.uses if r.file == "P"]
+    read = [r.index for r in node.view.uses if r.file == PRED]
     if node.view.guard is not None:
         read.append(node.view.guard[0])
     return read

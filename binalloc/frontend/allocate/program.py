@@ -18,7 +18,7 @@ from binalloc.frontend.allocate.predicates import allocate_predicates
 from binalloc.frontend.allocate.spill import spill
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.places import MOST_REGISTERS
+from binalloc.isa.interface.places import MOST_REGISTERS, PRED
 
 _ROUNDS = 12
 _STEP = 8
@@ -175,7 +175,7 @@ def _contract(
     registers = registered.count
     for node in routine.nodes():
         for ref in node.view.defs:
-            if ref.file == "P":
+            if ref.file == PRED:
                 changed |= 1 << predicates.get(ref.index, 0)
             else:
                 for unit in ref.registers():

@@ -12,6 +12,7 @@ import numpy as np
 from binalloc.frontend.allocate.live_ranges import Ranges
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine
 from binalloc.isa.instruction import Instr, make
+from binalloc.isa.interface.places import REG
 from binalloc.isa.table.opcodes import WIDTHS
 
 WORD = 4
@@ -76,7 +77,7 @@ def _costs(routine: Routine) -> dict[int, float]:
     for k, block in enumerate(routine.blocks):
         weight = 10.0 ** min(depth[k], 6)
         for node in block.nodes:
-            units = [u for ref in (*node.view.defs, *node.view.uses) if ref.file == "R" for u in ref.registers()]
+            units = [u for ref in (*node.view.defs, *node.view.uses) if ref.file == REG for u in ref.registers()]
             for unit in (*units, *node.args, *node.results):
                 if unit != RZ:
                     first = routine.registers.group(unit)[0]
@@ -90,14 +91,14 @@ def _node(routine: Routine, node: Node, place: dict[int, int], out: list[Node]) 
     changes: dict[str, int] = {}
     behind: list[Node] = []
     for ref in node.view.uses:
-        if ref.file == "R" and ref.index in place and ref.field:
+        if ref.file == REG and ref.index in place and ref.field:
             fresh = routine.registers.new(ref.units)
             changes[ref.field] = fresh
             for k in range(ref.units):
                 load = make("LDL", rd=fresh + k, ra=RZ, moff=place[ref.index + k], width=_WIDTH)
                 out.append(Node(load, node.loc))
     for ref in node.view.defs:
-        if ref.file == "R" and ref.index in place:
+        if ref.file == REG and ref.index in place:
             fresh = routine.registers.new(ref.units)
             changes[ref.field] = fresh
             for k in range(ref.units):

@@ -11,6 +11,7 @@ from binalloc.frontend.ir import Node, Routine
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
+from binalloc.isa.interface.places import REG
 
 WINDOW = 24
 """Nodes for which a constant stays in its register after a use."""
@@ -49,7 +50,7 @@ class _Block:
             changes = {
                 ref.field: self._here(ref.index, ref.units, place, node)
                 for ref in node.view.uses
-                if ref.file == "R" and ref.field and all(unit in self.constant for unit in ref.registers())
+                if ref.file == REG and ref.field and all(unit in self.constant for unit in ref.registers())
             }
             if changes:
                 node.instr = Instr(instr.op, {**instr.f, **changes}, instr.guard, instr.guard_neg, instr.ctrl)

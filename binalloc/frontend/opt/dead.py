@@ -6,6 +6,7 @@ A load is dead without readers too (but not a volatile one): leaving it out can 
 from __future__ import annotations
 
 from binalloc.frontend.ir import Node, Routine, indices
+from binalloc.isa.kinds import Access
 from binalloc.isa.table.opcodes import CACHE_OPS
 
 _VOLATILE = CACHE_OPS.index("CV")
@@ -17,7 +18,7 @@ def removable(node: Node) -> bool:
     if node.callee or view.control or view.convergent:
         return False
     if view.memory is not None:
-        return view.memory.access == "load" and node.instr.f.get("cache") != _VOLATILE
+        return view.memory.access == Access.LOAD and node.instr.f.get("cache") != _VOLATILE
     return True
 
 

@@ -6,6 +6,7 @@ from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
 from binalloc.frontend.opt.dead import removable
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr
+from binalloc.isa.interface.places import PRED
 
 
 def merge_guarded_moves(routine: Routine) -> None:
@@ -33,6 +34,6 @@ def _mergeable(first: Node, second: Node, facts: Facts) -> bool:
     defs = first.view.defs
     if len(defs) != 1 or defs[0].units != 1 or defs[0].index != unit or defs[0].field != "rd":
         return False
-    if any(two.guard == ref.index for ref in first.view.defs if ref.file == "P"):
+    if any(two.guard == ref.index for ref in first.view.defs if ref.file == PRED):
         return False
     return two.guard >= FIRST_PREDICATE

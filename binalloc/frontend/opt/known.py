@@ -11,6 +11,7 @@ from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, 
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr
+from binalloc.isa.interface.places import REG
 from binalloc.isa.table.opcodes import OpSpec
 
 WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
@@ -115,13 +116,13 @@ class Known:
             return
         stable = self.facts.is_stable
         for ref in view.uses:
-            if ref.file == "R":
+            if ref.file == REG:
                 if not all(stable(unit) for unit in ref.registers()):
                     return
             elif not self.stable_predicate(ref.index):
                 return
         for ref in view.defs:
-            if ref.file == "R":
+            if ref.file == REG:
                 for unit in ref.registers():
                     if stable(unit):
                         self.node_of[unit] = node

@@ -78,6 +78,8 @@ SYM = Struct(
 
 EHDR_BYTES, SHDR_BYTES, SYM_BYTES = 64, 64, 24
 IDENT = b"\x7fELF" + bytes([2, 1, 1, 0]) + bytes(8)
+BEGINNING = IDENT + Int16ul.build(ET_EXEC) + Int16ul.build(E_MACHINE)
+"""How the file of every module begins."""
 
 NAME_STRING = PascalString(Int16ul, "utf8")
 

@@ -74,11 +74,15 @@ class Builder(Protocol):
 class InstructionSet(Protocol):
     """What is read of an instruction, how one is changed and made, and its container and text.
 
-    name: as the operations' rows and modules name it. build: for transformations alone; the checker does without.
+    name: as the operations' rows and modules name it. suffix: how the names of its binaries end. build: for
+    transformations alone; the checker does without.
     """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def suffix(self) -> str: ...
 
     @property
     def limits(self) -> SetLimits: ...
@@ -140,6 +144,9 @@ class InstructionSet(Protocol):
         """True for the instruction that does nothing."""
 
     # -- container and text
+
+    def recognises(self, data: bytes) -> bool:
+        """Whether a file, binary or assembly, begins as this set's do and no other's."""
 
     def read(self, data: bytes, path: str = "") -> Module:
         """The module in a file's bytes. Raises MalformedInput and nothing else."""

@@ -11,9 +11,11 @@ from binalloc.isa.instruction import LANES as LANES
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.instruction import SLOT_ROW as SLOT_ROW
 from binalloc.isa.instruction import WORD as WORD
+from binalloc.isa.kinds import File
 
-REG = "R"
-PRED = "P"
+REG = File.REGISTER
+PRED = File.PREDICATE
+LOCAL = File.LOCAL
 MOST_REGISTERS = NO_REGISTER
 """Registers of a thread that there are numbers for: 0 to 254."""
 PREDICATES = 7

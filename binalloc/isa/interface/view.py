@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import TRUE
+from binalloc.isa.kinds import LEAVES, Access, File, Flow, Space
 
 Guard = tuple[int, bool]
 """(predicate, negated)."""
@@ -23,7 +24,7 @@ class Ref:
     fixed by the encoding.
     """
 
-    file: str
+    file: File
     index: int
     units: int
     field: str
@@ -34,14 +35,14 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory access. space: global, shared, local, const, generic, texture. access: load, store, atomic.
+    """A memory access.
 
     size in bytes; offset in bytes; base is the address Ref or None (absolute); spill: an access that rewriting made;
     bank: constant bank.
     """
 
-    space: str
-    access: str
+    space: Space
+    access: Access
     size: int
     offset: int
     base: Ref | None
@@ -70,21 +71,20 @@ class View:
 
     defs, uses: Refs in operand order, without operands that are constants of the machine (a zero register, a true
     predicate); the guard is not among the uses, but in `guard`.
-    guard: (predicate, negated) or None; with a guard, defs do not kill. control: "" for plain instructions, else
-    branch, call, call_indirect, return, exit, barrier, fence, warpsync, alloc, free, relssp. pure: no effect but its
-    defs, which depend on its uses alone (same thread, same launch): may be recomputed or removed. constant: pure and
-    without uses: rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across
-    control flow. unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with
-    modifiers and immediates, everything but registers, guard, control code, branch offsets and
-    memory-offset-free; equal signatures and equal inputs give equal results. Its first part is the operation's name,
-    the others are pairs (what, value), "zero" or "place" for an operand that is a constant or has a place. copy:
-    unguarded plain copy of one register (a use) into another (the def). sign: what works the signature out.
+    guard: (predicate, negated) or None; with a guard, defs do not kill. pure: no effect but its defs, which depend on
+    its uses alone (same thread, same launch): may be recomputed or removed. constant: pure and without uses:
+    rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across control flow.
+    unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with modifiers and
+    immediates, everything but registers, guard, control code, branch offsets and memory-offset-free; equal signatures
+    and equal inputs give equal results. Its first part is the operation's name, the others are pairs (what, value),
+    "zero" or "place" for an operand that is a constant or has a place. copy: unguarded plain copy of one register (a
+    use) into another (the def). sign: what works the signature out.
     """
 
     defs: tuple[Ref, ...]
     uses: tuple[Ref, ...]
     guard: Guard | None
-    control: str
+    control: Flow
     memory: Memory | None
     unit: str
     variable: bool
@@ -104,10 +104,10 @@ class View:
         return self._signature
 
 
-def successors(control: str, guarded: bool) -> tuple[bool, bool]:
+def successors(control: Flow, guarded: bool) -> tuple[bool, bool]:
     """(falls through, jumps) for a control kind: RET and EXIT fall through only under a guard; calls fall through."""
-    if control == "branch":
+    if control == Flow.BRANCH:
         return guarded, True
-    if control in ("return", "exit"):
+    if control in LEAVES:
         return guarded, False
     return True, False

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED, PREDICATES, REG
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
+from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
     ATOMIC_OPS,
     BAR_MODES,
     FORM_C_CONST,
-    FORM_C_IMM,
     FORM_CONST,
-    FORM_IMM,
+    OPCODES,
     TEXTURE_DIMENSIONS,
     WIDTH_BYTES,
     Operand,
+    operand_fields,
 )
 
+_CONST, _TEXTURE = Space.CONST, Space.TEXTURE
 _READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
 _CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC"))
-_REGISTER_FIELDS = frozenset(("rd", "ra", "rb", "rc", "pd0", "pd1", "ps0", "ps1", "ps2"))
+_FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
+_FILES |= dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), (PRED, PT))
+"""Fields that name a register or a predicate, and the number that is a constant there."""
+_WRITTEN = frozenset(("rd", "pd"))
 _LINK_FIELDS = frozenset(("target", "reconv"))
 
 
@@ -39,13 +45,20 @@ def _view(instr: Instr) -> View:
     f, op = instr.f, instr.op
     defs: list[Ref] = []
     uses: list[Ref] = []
-    for o in op.operands:
-        _operand(o, instr, defs, uses)
+    flags = (f["limm"] | f["cimm"] << 1) if "limm" in f else 0
+    for name, o, written in _places(op.code, f.get("form", 0), flags):
+        file, constant = _FILES[name]
+        if f[name] != constant:
+            units = 2 if o.kind == "mem64" else o.width(f)
+            (defs if written else uses).append(Ref(file, f[name], units, name))
+    if "pmask" in f:
+        refs = [Ref(PRED, i, 1, "") for i in range(PREDICATES) if f["pmask"] >> i & 1]
+        (uses if op.name == "P2R" else defs).extend(refs)
     _drop_unread(instr, uses)
     if instr.op.name == "BAR":
         _drop_unreduced(instr, defs, uses)
     guard = (instr.guard, instr.guard_neg) if instr.guarded else None
-    pure = not op.control and (not op.access or op.space == "const") and op.name not in _CONVERGENT
+    pure = not op.control and (not op.access or op.space == _CONST) and op.name not in _CONVERGENT
     if "sreg" in f and f["sreg"] in _READS_CLOCK:
         pure = False
     return View(
@@ -65,43 +78,13 @@ def _view(instr: Instr) -> View:
     )
 
 
-def _operand(o: Operand, instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
-    f = instr.f
-    form = f.get("form", 0)
-    width = o.width(f)
-    if o.kind == "rd":
-        _add(defs, REG, f["rd"], width, "rd")
-    elif o.kind == "reg":
-        _add(uses, REG, f[o.name], width, o.name)
-    elif o.name == "b":
-        if form not in (FORM_IMM, FORM_CONST):
-            name = "rc" if form in (FORM_C_IMM, FORM_C_CONST) else "rb"
-            _add(uses, REG, f[name], width, name)
-    elif o.name == "c":
-        if form not in (FORM_C_IMM, FORM_C_CONST):
-            _add(uses, REG, f["rc"], width, "rc")
-    elif o.kind == "pd":
-        if f[o.name] != PT:
-            defs.append(Ref(PRED, f[o.name], 1, o.name))
-    elif o.kind == "ps":
-        if f[o.name] != PT:
-            uses.append(Ref(PRED, f[o.name], 1, o.name))
-    elif o.name in ("mem64", "mem32", "cmem"):
-        _add(uses, REG, f["ra"], 2 if o.name == "mem64" else 1, "ra")
-    elif o.name == "lane":
-        if not f["limm"]:
-            _add(uses, REG, f["rb"], 1, "rb")
-    elif o.name == "clamp":
-        if not f["cimm"]:
-            _add(uses, REG, f["rc"], 1, "rc")
-    elif o.name == "pmask":
-        refs = [Ref(PRED, i, 1, "") for i in range(PREDICATES) if f["pmask"] >> i & 1]
-        (uses if instr.op.name == "P2R" else defs).extend(refs)
-
-
-def _add(refs: list[Ref], file: str, index: int, units: int, name: str) -> None:
-    if index != RZ:
-        refs.append(Ref(file, index, units, name))
+@cache
+def _places(code: int, form: int, flags: int) -> tuple[tuple[str, Operand, bool], ...]:
+    """The fields of an operation's word that hold a register or a predicate, in the order of operands: (field, operand,
+    whether it is written). flags: immediate flags, limm | cimm << 1."""
+    op, given = OPCODES[code], {"limm": flags & 1, "cimm": flags >> 1}
+    found = ((name, o) for o in op.operands for name in operand_fields(o, form, given))
+    return tuple((name, o, o.kind in _WRITTEN) for name, o in found if name in _FILES)
 
 
 def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
@@ -109,7 +92,7 @@ def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
     f = instr.f
     if "aop" in f and "rc" in f and f["aop"] < len(ATOMIC_OPS) and ATOMIC_OPS[f["aop"]] != "CAS":
         uses[:] = [r for r in uses if r.field != "rc"]
-    if instr.op.space == "texture" and not third_coordinate(f):
+    if instr.op.space == _TEXTURE and not third_coordinate(f):
         uses[:] = [r for r in uses if r.field != "rc"]
     if instr.op.name == "ISETP" and not f["ex"]:
         uses[:] = [r for r in uses if r.field != "ps1"]
@@ -136,8 +119,10 @@ def _memory(instr: Instr) -> Memory:
     else:
         size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 4 * op.operand["rd"].width(f)
     base = None
-    if f.get("ra", RZ) != RZ and op.space != "texture":
+    if f.get("ra", RZ) != RZ and op.space != _TEXTURE:
         base = Ref(REG, f["ra"], 2 if "mem64" in op.operand else 1, "ra")
+    assert op.space is not None
+    assert op.access is not None
     return Memory(
         op.space,
         op.access,
@@ -152,7 +137,7 @@ def _memory(instr: Instr) -> Memory:
 def constant_reads(instr: Instr) -> tuple[ConstantRead, ...]:
     """What `instr` reads of constant memory, as an operand or as a load."""
     f, op = instr.f, instr.op
-    if op.access and op.space == "const":
+    if op.access and op.space == _CONST:
         memory = _memory(instr)
         return (ConstantRead(memory.bank, memory.offset, memory.size, memory.base is not None),)
     name = {FORM_CONST: "b", FORM_C_CONST: "c"}.get(f.get("form", 0))
@@ -169,8 +154,8 @@ def signature(instr: Instr) -> tuple[object, ...]:
     for name in sorted(f):
         if name in _LINK_FIELDS:
             continue
-        if name in _REGISTER_FIELDS:
-            parts.append((name, "zero" if f[name] == (RZ if name[0] == "r" else PT) else "place"))
+        if name in _FILES:
+            parts.append((name, "zero" if f[name] == _FILES[name][1] else "place"))
         else:
             parts.append((name, f[name]))
     return tuple(parts)
@@ -183,7 +168,7 @@ def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
 
 def links(instr: Instr) -> dict[str, int]:
     """Branch offsets within the function, by field: words relative to the next instruction (calls have none)."""
-    if instr.op.control != "branch":
+    if instr.op.control != Flow.BRANCH:
         return {}
     out = {"target": instr.f["target"]}
     if instr.f["diverges"]:
@@ -209,4 +194,4 @@ def alike(one: Instr, other: Instr) -> bool:
 
 
 def _but_distance(instr: Instr) -> dict[str, int]:
-    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != "call"}
+    return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != Flow.CALL}

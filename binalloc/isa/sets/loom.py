@@ -15,6 +15,7 @@ class Loom:
     """See `InstructionSet`. Container and text are loaded when they are first asked for."""
 
     name = "loom"
+    suffix = ".loom"
     limits = SetLimits(
         registers=MOST_REGISTERS,
         zero=RZ,
@@ -41,6 +42,12 @@ class Loom:
     predicate_unpack = staticmethod(recognise.predicate_unpack)
     special_register = staticmethod(recognise.special_register)
     is_nop = staticmethod(recognise.is_nop)
+
+    def recognises(self, data: bytes) -> bool:
+        """Loom's assembly may begin in any way: it is read as what no other set recognises."""
+        from binalloc.isa.container.elf import BEGINNING
+
+        return data.startswith(BEGINNING)
 
     def read(self, data: bytes, path: str = "") -> Module:
         from binalloc.isa.container.files import read_module

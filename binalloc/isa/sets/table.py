@@ -1,4 +1,5 @@
-"""The instruction sets there are, by name: adding one is one file and one row.
+"""The instruction sets there are, by name: adding one is one file and one row. The first is asked for what none of
+them recognises.
 
 An operation's row names the set that it belongs to (`OpSpec.isa`), and so does a module; what is said of an instruction
 or of a whole binary is found here.
@@ -18,6 +19,12 @@ SETS: dict[str, InstructionSet] = by_name((LOOM,))
 def set_of(what: Instr | Module) -> InstructionSet:
     """The instruction set of an instruction or of a module."""
     return SETS[what.isa if isinstance(what, Module) else what.op.isa]
+
+
+def set_for(data: bytes) -> InstructionSet:
+    """The instruction set of a file, binary or assembly, by how it begins. One that no set recognises is the first's,
+    whose refusal says what was expected."""
+    return next((isa for isa in SETS.values() if isa.recognises(data)), next(iter(SETS.values())))
 
 
 def view(instr: Instr) -> View:

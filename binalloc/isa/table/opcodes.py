@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -179,9 +180,9 @@ class OpSpec:
     doc: str
     variable: bool = False
     forms: tuple[int, ...] = (FORM_REG,)
-    space: str = ""
-    access: str = ""
-    control: str = ""
+    space: Space | None = None
+    access: Access | None = None
+    control: Flow = Flow.NONE
     isa: str = "loom"
 
     def distance(self, f: Mapping[str, int]) -> int:
@@ -204,14 +205,15 @@ class OpSpec:
         """Names of the fields in use under `form` (and, for SHFL, the immediate flags in `f`), control code apart."""
         out = list(COMMON_FIELDS)
         for o in self.operands:
-            out += _operand_fields(o, form, f)
+            out += operand_fields(o, form, f)
         out += self.modifiers
         if self.has_form:
             out.append("form")
         return tuple(dict.fromkeys(out))
 
 
-def _operand_fields(o: Operand, form: int, f: Mapping[str, int] | None) -> list[str]:
+def operand_fields(o: Operand, form: int, f: Mapping[str, int] | None) -> list[str]:
+    """Names of the fields that an operand takes under `form` and the immediate flags in `f`."""
     marks = ["neg" + o.name[-1]] * o.neg + ["abs" + o.name[-1]] * o.abs
     if o.name == "b":
         if form == FORM_IMM:
@@ -256,8 +258,8 @@ def _op(
     *,
     variable: bool = False,
     forms: tuple[int, ...] | None = None,
-    space: str = "",
-    access: str = "",
+    space: Space | None = None,
+    access: Access | None = None,
     control: str = "",
 ) -> None:
     operands = tuple(_parse_operand(t) for t in signature.replace(",", " ").split())
@@ -265,7 +267,7 @@ def _op(
     if forms is None:
         forms = _BC if {"b", "c"} <= names else _B if "b" in names else _R
     spec = OpSpec(
-        code, name, operands, tuple(modifiers.split()), unit, group, doc, variable, forms, space, access, control
+        code, name, operands, tuple(modifiers.split()), unit, group, doc, variable, forms, space, access, Flow(control)
     )
     assert 0 <= code <= FIELDS["opcode"].maximum, f"{name}: {code:#x} does not fit the opcode's field"
     assert code not in OPCODES, f"{name}: {code:#x} is {OPCODES[code].name}'s number"
@@ -276,7 +278,7 @@ def _op(
 def _memory(
     code: int, name: str, signature: str, modifiers: str, doc: str, space: str, access: str, unit: str = "lsu"
 ) -> None:
-    _op(code, name, signature, modifiers, unit, "memory", doc, variable=True, space=space, access=access)
+    _op(code, name, signature, modifiers, unit, "memory", doc, variable=True, space=Space(space), access=Access(access))
 
 
 def _define_arithmetic() -> None:

@@ -23,6 +23,7 @@ from binalloc.isa.instruction import (
     Param,
     SharedVar,
 )
+from binalloc.isa.interface.names import NAME
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.text.body import Body, Pending, patch, resolve
 from binalloc.isa.text.data import DataBank
@@ -30,7 +31,7 @@ from binalloc.isa.text.lexer import Place, Token, tokens
 from binalloc.isa.text.line import REGISTERS, Line
 from binalloc.isa.text.operands import UNIFORM
 from binalloc.isa.text.statement import parse_instruction
-from binalloc.isa.validate import GLOBAL_LIMIT, NAME, fill_resources, validate_module
+from binalloc.isa.validate import GLOBAL_LIMIT, fill_resources, validate_module
 
 
 def assemble(text: str, path: str = "") -> Module:

@@ -23,6 +23,7 @@ from binalloc.isa.instruction import (
     Param,
     code_end,
 )
+from binalloc.isa.kinds import Flow
 from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.mnemonics import print_mnemonic
 from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, SPECIAL_REGISTERS, Operand
@@ -43,6 +44,7 @@ class _Names(dict[int, str]):
 
 _R = _Names([f"R{i}" for i in range(RZ)] + ["RZ"], "V")
 _P = _Names([f"P{i}" for i in range(7)] + ["PT"], "Q")
+_BRANCH, _CALL = Flow.BRANCH, Flow.CALL
 _BARE = re.compile(r"[A-Za-z_$][\w$.]*", re.ASCII)
 
 
@@ -149,7 +151,7 @@ def label_names(fn: Function) -> dict[int, str]:
     """Word index -> label: the function's own, and `.L<index>` for other branch targets and reconvergence points."""
     out = dict(fn.labels)
     for i, ins in enumerate(fn.instrs):
-        if ins.op.control == "branch":
+        if ins.op.control == _BRANCH:
             for to in (fn.target(i), fn.reconvergence(i)):
                 if to is not None:
                     out.setdefault(to, f".L{to}")
@@ -160,10 +162,10 @@ def _links(
     fn: Function, index: int, ins: Instr, labels: dict[int, str], names: dict[int, str]
 ) -> tuple[str, str] | None:
     """Texts of target and reconvergence point."""
-    if ins.op.control == "branch":
+    if ins.op.control == _BRANCH:
         reconv = fn.reconvergence(index)
         return labels[fn.target(index)], labels[reconv] if reconv is not None else "uniform" if ins.guarded else ""
-    if ins.op.control == "call":
+    if ins.op.control == _CALL:
         return names[fn.address + index + 1 + ins.f["target"]], ""
     return None
 
@@ -182,7 +184,7 @@ def format_instr(
         reconv = f"({f['reconv']:+d})" if f.get("diverges") else ""
         links = f"({f['target']:+d})", reconv
         if function is not None and index is not None:
-            if instr.op.control == "branch":
+            if instr.op.control == _BRANCH:
                 links = _links(function, index, instr, label_names(function), {})
             elif module is not None:
                 callee = module.callee(function, index)

@@ -6,10 +6,12 @@ whose addresses are not known yet.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 from binalloc.isa.instruction import Control, Instr, default_fields
+from binalloc.isa.kinds import Flow
 from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.table.opcodes import (
     FORM_C_CONST,
@@ -39,21 +41,6 @@ class Fixup(NamedTuple):
     column: int
 
 
-_EXPECT = {
-    "rd": "a register", "reg": "a register", "pd": "a predicate", "ps": "a predicate, possibly negated",
-    "b": "a register, immediate or c[bank][offset]", "c": "a register, immediate or c[bank][offset]",
-    "mem64": "an address [Rpair+offset]", "mem32": "an address [R+offset]", "cmem": "c[bank][R+offset]",
-    "target": "a label", "reconv": "a label, or `uniform`", "sreg": "a special register SR_...",
-    "lane": "a register or immediate", "clamp": "a register or immediate",
-}  # fmt: skip
-_ACCEPT: dict[str, tuple[str, ...]] = {
-    "rd": ("reg",), "reg": ("reg",), "pd": ("pred",), "ps": ("pred",),
-    "b": ("reg", "imm", "float", "const", "func"), "c": ("reg", "imm", "float", "const", "func"),
-    "mem64": ("mem",), "mem32": ("mem",), "cmem": ("const",), "target": ("name",), "reconv": ("name",),
-    "sreg": ("name",), "lane": ("reg", "imm"), "clamp": ("reg", "imm"),
-}  # fmt: skip
-
-
 @cache
 def _template(code: int, form: int, flags: int) -> dict[str, int]:
     return default_fields(OPCODES[code], {"form": form, "limm": flags & 1, "cimm": flags >> 1})
@@ -77,8 +64,9 @@ class Builder:
         i = 0
         for o in self.op.operands:
             arg = args[i] if i < len(args) else None
-            if arg is not None and arg.kind in _ACCEPT.get(o.kind, ("imm",)) and not (o.kind == "pd" and arg.neg):
-                self.assign(o, arg)
+            kind = _KINDS.get(o.kind, _NUMBER)
+            if arg is not None and arg.kind in kind.accepts and not (o.kind == "pd" and arg.neg):
+                kind.read(self, o, arg)
                 i += 1
             elif not o.optional:
                 self._missing(o, arg, column)
@@ -89,8 +77,9 @@ class Builder:
             )  # fmt: skip
 
     def _missing(self, o: Operand, arg: Arg | None, column: int) -> None:
-        lo = FIELDS[o.name] if o.kind not in _EXPECT else None
-        what = _EXPECT[o.kind] if lo is None else f"an immediate {lo.minimum}..{lo.maximum} ({o.name})"
+        what = _KINDS.get(o.kind, _NUMBER).expected
+        if not what:
+            what = f"an immediate {FIELDS[o.name].minimum}..{FIELDS[o.name].maximum} ({o.name})"
         self.line.place.fail(
             column if arg is None else arg.column,
             f"{self.op.name}: missing operand" if arg is None else f"{self.op.name}: wrong kind of operand",
@@ -116,44 +105,52 @@ class Builder:
                 expected=f"{spec.minimum}..{spec.maximum}",
             )  # fmt: skip
 
-    def assign(self, o: Operand, arg: Arg) -> None:
-        kind = o.kind
-        if kind == "rd" or kind == "reg":
-            self.put(o.name, int(arg.value), arg.column)
-            self.marks(o, arg)
-        elif kind == "pd":
-            self.put(o.name, int(arg.value), arg.column)
-        elif kind == "ps":
-            self.put(o.name, int(arg.value), arg.column)
-            self.f[o.name + "n"] = int(arg.neg)
-        elif kind in ("b", "c"):
-            self.flexible(o, arg)
-        elif kind in ("mem64", "mem32"):
-            self.put("ra", arg.base if arg.base >= 0 else RZ, arg.column)
-            self.put("moff", int(arg.value), arg.column)
-        elif kind == "cmem":
-            self.put("ra", arg.base if arg.base >= 0 else RZ, arg.column)
-            self.constant(arg)
-        elif kind == "target":
-            control = "call" if self.op.control == "call" else "target"
-            self.fixups.append(Fixup(control, str(arg.value), arg.column))
-        elif kind == "reconv":
-            if arg.value != UNIFORM:
-                self.f["diverges"] = 1
-            self.fixups.append(Fixup("reconv", str(arg.value), arg.column))
-        elif kind == "sreg":
-            if arg.value not in _SPECIAL:
-                self.line.place.fail(
-                    arg.column, "unknown special register", found=repr(arg.value), expected=", ".join(_SPECIAL)
-                )
-            self.put("sreg", _SPECIAL[str(arg.value)], arg.column)
-        elif kind in ("lane", "clamp"):
-            flag, imm, reg = ("limm", "laneimm", "rb") if kind == "lane" else ("cimm", "clampimm", "rc")
-            self.f[flag] = int(arg.kind == "imm")
-            self.put(imm if arg.kind == "imm" else reg, int(arg.value), arg.column)
-            self.marks(o, arg)
-        else:
-            self.put(o.name, int(arg.value), arg.column)
+    # -- one argument into the fields of its operand
+
+    def number(self, o: Operand, arg: Arg) -> None:
+        self.put(o.name, int(arg.value), arg.column)
+
+    def register(self, o: Operand, arg: Arg) -> None:
+        self.number(o, arg)
+        self.marks(o, arg)
+
+    def source_predicate(self, o: Operand, arg: Arg) -> None:
+        self.number(o, arg)
+        self.f[o.name + "n"] = int(arg.neg)
+
+    def memory(self, o: Operand, arg: Arg) -> None:
+        self.base(arg)
+        self.put("moff", int(arg.value), arg.column)
+
+    def constant_memory(self, o: Operand, arg: Arg) -> None:
+        self.base(arg)
+        self.constant(arg)
+
+    def target(self, o: Operand, arg: Arg) -> None:
+        control = "call" if self.op.control == Flow.CALL else "target"
+        self.fixups.append(Fixup(control, str(arg.value), arg.column))
+
+    def reconvergence(self, o: Operand, arg: Arg) -> None:
+        if arg.value != UNIFORM:
+            self.f["diverges"] = 1
+        self.fixups.append(Fixup("reconv", str(arg.value), arg.column))
+
+    def special_register(self, o: Operand, arg: Arg) -> None:
+        if arg.value not in _SPECIAL:
+            self.line.place.fail(
+                arg.column, "unknown special register", found=repr(arg.value), expected=", ".join(_SPECIAL)
+            )
+        self.put("sreg", _SPECIAL[str(arg.value)], arg.column)
+
+    def lane(self, o: Operand, arg: Arg) -> None:
+        """The lane or clamp of a shuffle: a flag says whether it is an immediate."""
+        flag, imm, reg = ("limm", "laneimm", "rb") if o.kind == "lane" else ("cimm", "clampimm", "rc")
+        self.f[flag] = int(arg.kind == "imm")
+        self.put(imm if arg.kind == "imm" else reg, int(arg.value), arg.column)
+        self.marks(o, arg)
+
+    def base(self, arg: Arg) -> None:
+        self.put("ra", arg.base if arg.base >= 0 else RZ, arg.column)
 
     def marks(self, o: Operand, arg: Arg) -> None:
         """The neg and abs bits, where the operand has them."""
@@ -243,13 +240,43 @@ class Builder:
         return Instr(self.op, merged, guard[0], guard[1], ctrl)
 
 
+class _Kind(NamedTuple):
+    """How operands of one kind are read: the kinds of argument that fit, what was expected where none does, the method
+    that takes it, and how signatures show it where not by its name."""
+
+    accepts: tuple[str, ...]
+    expected: str
+    read: Callable[[Builder, Operand, Arg], None]
+    shown: str = ""
+
+
+_FLEXIBLE = ("reg", "imm", "float", "const", "func"), "a register, immediate or c[bank][offset]", Builder.flexible
+_LANE = _Kind(("reg", "imm"), "a register or immediate", Builder.lane)
+_NUMBER = _Kind(("imm",), "", Builder.number)
+_KINDS = {
+    "rd": _Kind(("reg",), "a register", Builder.register, "Rd"),
+    "reg": _Kind(("reg",), "a register", Builder.register),
+    "pd": _Kind(("pred",), "a predicate", Builder.number),
+    "ps": _Kind(("pred",), "a predicate, possibly negated", Builder.source_predicate),
+    "b": _Kind(*_FLEXIBLE, "B"),
+    "c": _Kind(*_FLEXIBLE, "C"),
+    "mem64": _Kind(("mem",), "an address [Rpair+offset]", Builder.memory, "[Ra+offset]"),
+    "mem32": _Kind(("mem",), "an address [R+offset]", Builder.memory, "[Ra+offset]"),
+    "cmem": _Kind(("const",), "c[bank][R+offset]", Builder.constant_memory, "c[bank][Ra+offset]"),
+    "target": _Kind(("name",), "a label", Builder.target, "label"),
+    "reconv": _Kind(("name",), "a label, or `uniform`", Builder.reconvergence, "label|uniform"),
+    "sreg": _Kind(("name",), "a special register SR_...", Builder.special_register, "SR"),
+    "lane": _LANE,
+    "clamp": _LANE,
+}
+"""Kinds of operands; all others are numbers."""
+
+
 def signature_text(op: OpSpec) -> str:
     """The operands of `op` in words, for messages and ISA.md: `Rd, [Pd0], Ra, B`."""
     out = []
     for o in op.operands:
-        text = {
-            "rd": "Rd", "b": "B", "c": "C", "mem64": "[Ra+offset]", "mem32": "[Ra+offset]",
-            "cmem": "c[bank][Ra+offset]", "target": "label", "reconv": "label|uniform", "sreg": "SR",
-        }.get(o.kind, o.name.capitalize() if o.kind in ("reg", "pd", "ps") else o.name)  # fmt: skip
+        name = o.name.capitalize() if o.kind in ("reg", "pd", "ps") else o.name
+        text = _KINDS.get(o.kind, _NUMBER).shown or name
         out.append(f"[{text}]" if o.optional else text)
     return ", ".join(out)

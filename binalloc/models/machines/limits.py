@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from binalloc.isa.interface.places import LANES
+
 KIB = 1024
 REGISTER_FIELD_LIMIT = 255
 """Registers a thread can name in an 8-bit operand field (255 itself is the zero register)."""
@@ -81,7 +83,7 @@ def _row(
     return Limits(
         cc=cc,
         threads_per_sm=sm[0],
-        warps_per_sm=sm[0] // 32,
+        warps_per_sm=sm[0] // LANES,
         blocks_per_sm=sm[1],
         threads_per_block=sm[2],
         registers_per_sm=registers[0],

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from binalloc.errors import UsageError
-from binalloc.isa.interface.places import MOST_REGISTERS
+from binalloc.isa.interface.places import LANES, MOST_REGISTERS
 from binalloc.isa.timing import UNIT_CLASSES, UnitLatencies
 from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
@@ -53,7 +53,7 @@ class Chip:
 
     cc: str = _figure("compute capability")
     sms: int = _figure("SMs", 1, 1024)
-    warp_size: int = _figure("threads", 32, 32)
+    warp_size: int = _figure("threads", LANES, LANES)
     cores_per_sm: int = _figure("lanes", 1, 4096)
 
 
@@ -76,7 +76,7 @@ class Schedulers:
 class SmLimits:
     """What one SM holds at most."""
 
-    threads_per_sm: int = _figure("threads", 32, 8192)
+    threads_per_sm: int = _figure("threads", LANES, 8192)
     warps_per_sm: int = _figure("warps", 1, 256)
     blocks_per_sm: int = _figure("blocks", 1, 256)
     threads_per_block: int = _figure("threads", 1, 1024)

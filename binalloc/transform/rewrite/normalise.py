@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Instr
 from binalloc.isa.interface.view import ALWAYS, NEVER
+from binalloc.isa.kinds import CALLS, Flow
 from binalloc.isa.sets.table import set_of
 
 
@@ -60,8 +61,8 @@ def expand_guarded_calls(fn: Function) -> Normalised:
 
 def _never_called(instr: Instr) -> bool:
     """A call, direct or by address, that no lane ever executes."""
-    return (instr.guard, instr.guard_neg) == NEVER and instr.control in ("call", "call_indirect")
+    return (instr.guard, instr.guard_neg) == NEVER and instr.control in CALLS
 
 
 def _guarded_call(instr: Instr) -> bool:
-    return instr.guarded and instr.control == "call"
+    return instr.guarded and instr.control == Flow.CALL

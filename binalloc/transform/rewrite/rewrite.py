@@ -21,9 +21,10 @@ from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.interface.names import NAME_LIMIT
 from binalloc.isa.interface.places import SLOT_ROW, WORD
+from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
-from binalloc.isa.validate import NAME_LIMIT
 from binalloc.models.allocation.terms import Register
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.registers import Infeasible
@@ -208,7 +209,7 @@ def _user_local_bytes(attempt: Attempt, kernel: str) -> int:
     for allocation in attempt.allocations.values():
         for item in allocation.code.items():
             memory = view(item.instr).memory if item.instr is not None else None
-            if memory is not None and memory.space in ("local", "generic"):
+            if memory is not None and memory.space in (Space.LOCAL, Space.GENERIC):
                 return attempt.program[kernel].fn.info.local_bytes
     return 0
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.view import View, successors
+from binalloc.isa.kinds import LEAVES, Flow
 from binalloc.isa.postdom import unusual_points
 from binalloc.isa.sets.table import view
 
@@ -115,7 +116,7 @@ def _link_calls(graph: InstrGraph, module: Module) -> None:
     graph.sites = [[] for _ in module.functions]
     for node, v in enumerate(graph.views):
         f = graph.owner[node]
-        if v.control == "call":
+        if v.control == Flow.CALL:
             fn, index = module.functions[f], node - graph.base[f]
             callee = numbers.get(fn.address + fn.target(index))
             if callee is None:
@@ -128,9 +129,9 @@ def _link_calls(graph: InstrGraph, module: Module) -> None:
                 )
             graph.callee[node] = callee
             graph.sites[callee].append(node)
-        elif v.control == "return":
+        elif v.control == Flow.RETURN:
             graph.returns[f].append(node)
-    indirect = any(v.control == "call_indirect" for v in graph.views)
+    indirect = any(v.control == Flow.CALL_INDIRECT for v in graph.views)
     for node, v in enumerate(graph.views):
         fn_number = graph.owner[node]
         device = not module.functions[fn_number].info.is_kernel
@@ -138,9 +139,9 @@ def _link_calls(graph: InstrGraph, module: Module) -> None:
             (indirect and module.functions[fn_number].addressable) or not graph.sites[fn_number]
         )
         if (
-            v.control == "call_indirect"
-            or (v.control == "return" and unknown_callers)
-            or (v.control == "exit" and device)
+            v.control == Flow.CALL_INDIRECT
+            or (v.control == Flow.RETURN and unknown_callers)
+            or (v.control == Flow.EXIT and device)
         ):
             graph.drains.add(node)
 
@@ -152,12 +153,12 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
     lanes of a side may be followed by the other side or, if that has been, by the reconvergence point.
     """
     base, size = graph.base[number], len(fn.instrs)
-    leavers = any(graph.views[base + i].control in ("exit", "return") for i in range(size))
+    leavers = any(graph.views[base + i].control in LEAVES for i in range(size))
     passed = _passed(graph, base, fn)
     found = []
     for index in range(size - 1):
         v = graph.views[base + index]
-        reconv = fn.reconvergence(index) if v.control == "branch" and v.guard is not None else None
+        reconv = fn.reconvergence(index) if v.control == Flow.BRANCH and v.guard is not None else None
         if reconv is None or not 0 <= reconv < size:
             continue
         targets = [base + index + 1, base + fn.target(index)]
@@ -168,7 +169,7 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
         mark = -(2 * (base + index) + 1)
         for start, other in (targets, targets[::-1]):
             for node in _side(graph, start, NOWHERE if index in passed else point):
-                if graph.views[node].control in ("exit", "return"):
+                if graph.views[node].control in LEAVES:
                     found += [(node, other, mark), (node, point, mark - 1)]
                 elif two_sided and point in graph.succ[node]:
                     found.append((node, other, mark))

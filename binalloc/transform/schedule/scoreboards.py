@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from binalloc.bitset import bits
+from binalloc.isa.kinds import Flow
 from binalloc.isa.timing import NO_SCOREBOARD, SCOREBOARDS
 from binalloc.transform.schedule.graph import InstrGraph
 from binalloc.transform.schedule.timing import Timing
@@ -113,7 +114,7 @@ def _solve(graph: InstrGraph, tokens: _Tokens, settle: Callable[[int, int], int]
                 flow(node, (s & passed[callee]) | made[callee], k & passed[callee])
         if graph.passes(node):
             flow(node, s, k)
-        if graph.views[node].control == "return" and (passed[f] < 0 or s & ~made[f] or k & ~passed[f]):
+        if graph.views[node].control == Flow.RETURN and (passed[f] < 0 or s & ~made[f] or k & ~passed[f]):
             made[f] |= s
             passed[f] = max(passed[f], 0) | k
             for site in graph.sites[f]:

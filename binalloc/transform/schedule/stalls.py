@@ -15,6 +15,7 @@ away, so that in the end no single count can be lowered. Paths go through callee
 
 from __future__ import annotations
 
+from binalloc.isa.kinds import Flow
 from binalloc.isa.timing import LONGEST_STALL as STALL_MAX
 from binalloc.transform.schedule.graph import InstrGraph
 from binalloc.transform.schedule.timing import ALL_PLACES, Timing
@@ -238,7 +239,7 @@ class StallSolver:
         out = list(graph.succ[node]) if graph.passes(node) else []
         if graph.callee[node] >= 0:
             out.append(graph.base[graph.callee[node]])
-        if graph.views[node].control == "return":
+        if graph.views[node].control == Flow.RETURN:
             for site in graph.sites[graph.owner[node]]:
                 out += graph.succ[site]
         return out

@@ -15,6 +15,7 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY, WebNumber
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
+from binalloc.isa.kinds import Access, Flow
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Item, Values, VBlock, VCode, VOperand
 from binalloc.transform.virtual.contract import Contract
@@ -93,7 +94,7 @@ class _Virtualising:
         return Item(ENTRY, defs=tuple(VOperand("", (v,)) for v in dict.fromkeys(defined)))
 
     def _instruction(self, i: int, view: View, weight: float, out: list[Item]) -> None:
-        if view.control == "call":
+        if view.control == Flow.CALL:
             self._call(i, weight, out)
             return
         lifted = (i, MEMORY, 0) in self.webs.web_of_def or (i, MEMORY, 0) in self.webs.web_of_use
@@ -103,7 +104,7 @@ class _Virtualising:
         defs = self._operands(i, view.defs, self.webs.web_of_def)
         uses = self._operands(i, view.uses, self.webs.web_of_use)
         kind = COPY if view.copy else INSTR
-        if view.control == "return":
+        if view.control == Flow.RETURN:
             uses += tuple(VOperand("", (v,)) for v in self.code.results.values())
             results = set(self.code.results.values())
             kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
@@ -123,7 +124,7 @@ class _Virtualising:
     def _lifted(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         """A spill access of the input becomes copies between register and local-word values."""
         assert view.memory is not None
-        load = view.memory.access == "load"
+        load = view.memory.access == Access.LOAD
         refs, lookup = (view.defs, self.webs.web_of_def) if load else (view.uses, self.webs.web_of_use)
         memory = self.webs.web_of_use if load else self.webs.web_of_def
         data = view.memory.data(refs)

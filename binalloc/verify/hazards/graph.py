@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.isa.interface.view import successors
+from binalloc.isa.kinds import CALLS, ENDS, LEAVES, Flow
 from binalloc.isa.postdom import immediate_postdominators
 from binalloc.verify.hazards.code import HazardCode
 
@@ -86,7 +87,7 @@ class HazardGraph:
         numbers = {fn.address: n for n, fn in enumerate(code.functions) if fn.instrs}
         self.callees: dict[int, int] = {}
         for n, v in enumerate(code.views):
-            if v.control == "call":
+            if v.control == Flow.CALL:
                 f = code.owner[n]
                 fn = code.functions[f]
                 callee = numbers.get(fn.address + fn.target(n - code.base[f]))
@@ -134,9 +135,9 @@ class HazardGraph:
         leaders = {0} if size else set()
         for i in range(size):
             v = code.views[base + i]
-            if v.control in ("branch", "call", "call_indirect", "return", "exit"):
+            if v.control in (*CALLS, *ENDS):
                 leaders.add(i + 1)
-            if v.control == "branch":
+            if v.control == Flow.BRANCH:
                 leaders.add(self._inside(f, i, fn.target(i)))
                 point = fn.reconvergence(i)
                 if point is not None:
@@ -188,24 +189,24 @@ class HazardGraph:
             fn = code.functions[f]
             out.add(self.starts[code.base[f] + fn.target(last - code.base[f])])
         block.succ = sorted(out)
-        block.returns = v.control == "return"
-        block.leaves = v.control in ("return", "exit")
+        block.returns = v.control == Flow.RETURN
+        block.leaves = v.control in LEAVES
 
     def _drains(self) -> None:
         """Behind an indirect call, a RET to callers nobody can name, or an EXIT that takes lanes away from a caller,
         unseen code may run."""
         code = self.code
-        indirect = any(v.control == "call_indirect" for v in code.views)
+        indirect = any(v.control == Flow.CALL_INDIRECT for v in code.views)
         self.roots = [f for f, fn in enumerate(code.functions) if fn.info.is_kernel or indirect or not self.sites[f]]
         unseen = {f for f in self.roots if not code.functions[f].info.is_kernel}
         for block in self.blocks:
-            control = code.views[block.end - 1].control if block.start < block.end else ""
+            control = code.views[block.end - 1].control if block.start < block.end else Flow.NONE
             device = not code.functions[block.function].info.is_kernel
             block.drains = (
-                control == "call_indirect"
-                or (control == "return" and block.function in unseen)
-                or (control == "exit" and device)
-                or (control == "call" and block.callee < 0)
+                control == Flow.CALL_INDIRECT
+                or (control == Flow.RETURN and block.function in unseen)
+                or (control == Flow.EXIT and device)
+                or (control == Flow.CALL and block.callee < 0)
             )
 
     # -- where other lanes go on
@@ -218,7 +219,7 @@ class HazardGraph:
         targets: dict[int, int] = {}
         for index in range(len(fn.instrs)):
             v = code.views[base + index]
-            if v.control != "branch":
+            if v.control != Flow.BRANCH:
                 continue
             targets[index] = fn.target(index)
             point = fn.reconvergence(index)

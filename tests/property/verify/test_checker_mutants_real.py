@@ -18,8 +18,8 @@ import pytest
 
 from binalloc.emulator.host.run import run
 from binalloc.errors import BinallocError
-from binalloc.isa.container.files import load
 from binalloc.isa.instruction import Module
+from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine

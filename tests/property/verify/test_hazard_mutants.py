@@ -10,8 +10,8 @@ import pytest
 
 from binalloc.emulator.host.run import run
 from binalloc.errors import KernelFault
-from binalloc.isa.container.files import load, read_module, write_module
 from binalloc.isa.instruction import Module
+from binalloc.isa.sets.files import load, read_module, write_module
 from binalloc.launch.types import Launch
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.reader import load_machine

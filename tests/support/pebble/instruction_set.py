@@ -16,6 +16,8 @@ from binalloc.isa.sets.table import SETS
 from tests.support.pebble.table import REGISTERS, SPECIAL, WORD_BYTES, ZERO, Row, decode, encode, make
 
 MAGIC = b"PEBL"
+HEADER = "pebble\n"
+"""How files begin: binaries and assembly."""
 
 
 def _refs(names: tuple[str, ...], f: dict[str, int]) -> list[Ref]:
@@ -70,6 +72,7 @@ class _Build:
 
 class Pebble:
     name = "pebble"
+    suffix = ".pebble"
     limits = SetLimits(
         registers=REGISTERS, zero=ZERO, frame_reach=(1 << 15) - 4, slot_base="first row",
         shared_size="row bytes",
@@ -155,6 +158,9 @@ class Pebble:
 
     # -- container: a line of JSON with all but the code, then the words
 
+    def recognises(self, data: bytes) -> bool:
+        return data.startswith((MAGIC, HEADER.encode()))
+
     def write(self, module: Module) -> bytes:
         head = [
             {"name": fn.name, "address": fn.address, "words": len(fn), "info": asdict(fn.info),
@@ -190,11 +196,11 @@ class Pebble:
         return guard + " ".join([instr.name, *(f"{k}={v}" for k, v in instr.f.items() if v)])
 
     def disassemble(self, module: Module) -> str:
-        return "".join(f"{fn.name} {self.text(i)}\n" for fn in module for i in fn.instrs)
+        return HEADER + "".join(f"{fn.name} {self.text(i)}\n" for fn in module for i in fn.instrs)
 
     def assemble(self, text: str, path: str = "") -> Module:
         module = Module(isa=self.name, path=path)
-        for line in text.splitlines():
+        for line in text.removeprefix(HEADER).splitlines():
             name, operation, *fields = line.split()
             if not module.functions or module.functions[-1].name != name:
                 module.functions.append(Function(name, []))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Control, Instr
+from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.table.opcodes import OpSpec
 
 ZERO = 0
@@ -47,12 +48,14 @@ class Row(OpSpec):
 ROWS: dict[str, Row] = {}
 
 
-def _row(name: str, writes: str, reads: str, unit: str = "alu", **more: object) -> None:
-    variable = unit in ("lsu", "sys")
-    code = len(ROWS) + 1
-    row = Row(code, name, (), (), unit, "", "", variable, **more,  # type: ignore[arg-type]
-              writes=tuple(writes.split()), reads=tuple(reads.split()))  # fmt: skip
-    ROWS[name] = row
+def _row(
+    name: str, writes: str, reads: str, unit: str = "alu", *, space: Space | None = None, access: Access | None = None,
+    control: Flow = Flow.NONE, to_flag: bool = False,
+) -> None:  # fmt: skip
+    ROWS[name] = Row(
+        len(ROWS) + 1, name, (), (), unit, "", "", unit in ("lsu", "sys"), space=space, access=access, control=control,
+        writes=tuple(writes.split()), reads=tuple(reads.split()), to_flag=to_flag,
+    )  # fmt: skip
 
 
 _row("idle", "", "")
@@ -64,14 +67,14 @@ _row("more", "to", "one")
 _row("wide", "to:2", "one:2 two:2")
 _row("less", "", "one two", to_flag=True)
 _row("ask", "to", "", "sys")
-for _place, _space in (("get", "global"), ("peek", "shared"), ("fetch", "local")):
-    _row(_place, "to", "one", "lsu", space=_space, access="load")
-for _place, _space in (("give", "global"), ("poke", "shared"), ("keep", "local")):
-    _row(_place, "", "one two", "lsu", space=_space, access="store")
-_row("jump", "", "", "bru", control="branch")
-_row("call", "", "", "bru", control="call")
-_row("back", "", "", "bru", control="return")
-_row("end", "", "", "bru", control="exit")
+for _place, _space in (("get", Space.GLOBAL), ("peek", Space.SHARED), ("fetch", Space.LOCAL)):
+    _row(_place, "to", "one", "lsu", space=_space, access=Access.LOAD)
+for _place, _space in (("give", Space.GLOBAL), ("poke", Space.SHARED), ("keep", Space.LOCAL)):
+    _row(_place, "", "one two", "lsu", space=_space, access=Access.STORE)
+_row("jump", "", "", "bru", control=Flow.BRANCH)
+_row("call", "", "", "bru", control=Flow.CALL)
+_row("back", "", "", "bru", control=Flow.RETURN)
+_row("end", "", "", "bru", control=Flow.EXIT)
 BY_CODE = {row.code: row for row in ROWS.values()}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from binalloc import list_machines
-from binalloc.isa.container.files import load, read_module
+from binalloc.isa.sets.files import load, read_module
 from tests.support.kits.cli import NAMES, ROOT, SAMPLES, call, launch, loom, refused, rescheduled
 from tests.support.paths import sample_file
 

@@ -20,8 +20,9 @@ from binalloc.isa.table.opcodes import BY_NAME, SPECIAL_REGISTERS
 
 ROOT = Path(binalloc.__file__).parent
 ROOMS = ("analysis", "models", "transform", "verify", "launch", "pipeline", "report", "cli")
-NUMBERS = frozenset((127, 128, 254, 255, 256, 264))
-"""Register numbers and their bounds, the first predicate and local word, the predicate mask, the slot row."""
+NUMBERS = frozenset((6, 7, 32, 127, 128, 254, 255, 256, 264))
+"""Predicate and register numbers and their bounds, the first predicate and local word, the predicate mask, a warp's
+lanes, the slot row."""
 INSIDE = frozenset(("f", "form", "op"))
 """Attributes of an instruction that are for its own instruction set."""
 
@@ -50,17 +51,22 @@ SAME_STRING = {
     ("launch/types.py", "wrap"): "a texture's address mode",
     ("launch/types.py", "u32"): "an element type",
     ("launch/npy.py", "rb"): "a mode of open",
-    ("cli/files.py", "rb"): "a mode of open",
 }
-SAME_NUMBER = {
-    ("verify/product.py", 256): "a limit of steps",
-    ("report/table.py", 128): "bits of an integer that is shown in full",
-    ("launch/values.py", 128): "an exponent of f32",
-    ("cli/commands/machines.py", 256): "threads per block",
-    ("models/machines/model.py", 256): "bounds of a machine's figures",
-    ("models/machines/model.py", 128): "bytes of a cache line",
-    **{("models/machines/limits.py", n): "figures of hardware" for n in (128, 255, 256)},
-}
+_OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
+    "a limit of our own": {"verify/product.py": (256,), "verify/names.py": (6,), "analysis/loops.py": (6,)},
+    "rounding up to whole bytes": {"models/allocation/colouring.py": (7,), "models/allocation/pressure.py": (7,)},
+    "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (32, 128)},
+    "an exponent: names of slots lie that far apart": {"verify/names.py": (32,)},
+    "decimals": {"transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,)},
+    "width of a column": {"report/diff.py": (6,)},
+    "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
+    "figures of hardware, or their bounds": {
+        "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (128, 256),
+        "models/machines/occupancy.py": (7, 32),
+    },
+}  # fmt: skip
+SAME_NUMBER = {(file, n): reason for reason, files in _OTHERS.items() for file, ns in files.items() for n in ns}
+"""Numbers by file, and what they are."""
 
 
 def named(tree: ast.AST) -> Iterator[tuple[str, str | int]]:
@@ -120,6 +126,9 @@ def test_the_checker_makes_no_instructions() -> None:
         "special == 'SR_TID.X'",
         "register == 0xff",
         "base = 264",
+        "warps = -(-threads // 32)",
+        "key & ~7",
+        "range(6)",
         "view.moff",
     ],
 )

@@ -11,8 +11,9 @@ import pytest
 
 from binalloc.emulator.host.run import Result, run
 from binalloc.errors import KernelFault, UsageError
-from binalloc.isa.container.files import read_module, save, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import ConstantVar, Module
+from binalloc.isa.sets.files import save
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import check_against, compare, compare_globals, parse_launch
 from binalloc.launch.types import Launch

@@ -16,8 +16,9 @@ import pytest
 
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.container import elf
-from binalloc.isa.container.files import load, read_module, save, write_module
+from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import ConstantVar, Module, Param, SharedVar, make
+from binalloc.isa.sets.files import load, save
 from binalloc.isa.text.assembler import assemble
 from binalloc.isa.text.disassembler import disassemble
 from tests.support.programs.words import fuzz_container, random_module

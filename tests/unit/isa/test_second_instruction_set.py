@@ -15,6 +15,7 @@ from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import analyse
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Instr, Module
+from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.sets.table import set_of, view
 from binalloc.pipeline.steps import Request, build_version
 from binalloc.report.diff import diff_modules
@@ -73,9 +74,9 @@ def test_a_word_holds_its_instruction_and_a_file_its_module(isa: Pebble) -> None
 def test_the_analysis_sees_its_registers() -> None:
     found = analyse(program(), "k")
     webs = found.kernel.webs
-    assert {w.arch for w in webs.of_file("R")} >= {LANE, *VALUES}
-    assert not any(w.arch == ZERO for w in webs.of_file("R"))
-    assert {w.arch for w in webs.of_file("P")} == {0, 1}
+    assert {w.arch for w in webs.of_file(REG)} >= {LANE, *VALUES}
+    assert not any(w.arch == ZERO for w in webs.of_file(REG))
+    assert {w.arch for w in webs.of_file(PRED)} == {0, 1}
     assert sorted(len(g.members) for g in webs.groups) == [2, 2, 2]
     assert build_max_live(found).kernel.units > len(VALUES)
     assert not found.kernel.live.undefined

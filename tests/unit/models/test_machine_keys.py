@@ -16,7 +16,7 @@ import pytest
 
 from binalloc.emulator.host.run import run
 from binalloc.errors import MalformedInput
-from binalloc.isa.container.files import load
+from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines import model
 from binalloc.models.machines.files import list_machines

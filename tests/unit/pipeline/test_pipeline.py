@@ -12,7 +12,7 @@ from binalloc.analysis import callgraph
 from binalloc.analysis.cfg import build_cfg
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.container import files as container
-from binalloc.isa.container.files import load
+from binalloc.isa.sets.files import load
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine

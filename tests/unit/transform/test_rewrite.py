@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import Refused, UsageError
-from binalloc.isa.container.files import load, write_module
+from binalloc.isa.sets.files import load, write_module
 from binalloc.isa.text.assembler import assemble
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, prepare, rewrite, rewrite_to_budget

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.isa.container.files import load, write_module
 from binalloc.isa.instruction import Module
+from binalloc.isa.sets.files import load, write_module
 from tests.support.kits.cli import ROOT, call, launch, loom
 
 

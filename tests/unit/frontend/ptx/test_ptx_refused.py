@@ -9,7 +9,7 @@ import pytest
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.refused import NotImportable
-from binalloc.isa.container.files import load
+from binalloc.isa.sets.files import load
 from tests.support.kits.cli import call, refused
 from tests.support.paths import sample_file
 from tests.support.ptx.texts import GOOD, HEAD, MIXED, entry
