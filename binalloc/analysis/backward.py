@@ -59,7 +59,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Flow:
+class BlockOrder:
     """spans: per block its rows, first and one past the last. taken, fall: the block that the last row jumps to and the
     one it falls through to, -1 for none. order: reachable blocks in reverse postorder. preds: reachable ones."""
 
@@ -140,7 +140,7 @@ class BackwardSolver:
     long as sets of uses only grow and definitions stay. everything: all places there are.
     """
 
-    def __init__(self, flow: Flow, rows: Rows, everything: int) -> None:
+    def __init__(self, flow: BlockOrder, rows: Rows, everything: int) -> None:
         self.flow = flow
         self.rows = rows
         self.everything = everything

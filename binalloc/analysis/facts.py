@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.analysis.backward import Flow, Rows, literal
+from binalloc.analysis.backward import BlockOrder, Rows, literal
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.locations import PRED_MASK, Location, location
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES
@@ -71,7 +71,7 @@ def changed_predicates(locations: int) -> int:
     return (locations & PRED_MASK) >> PRED_BASE
 
 
-def flow_of(cfg: Cfg) -> Flow:
+def flow_of(cfg: Cfg) -> BlockOrder:
     """The graph as the solver walks it."""
     reachable = [[p for p in preds if cfg.rpo_number[p] >= 0] for preds in cfg.preds]
-    return Flow([(b.start, b.end) for b in cfg.blocks], cfg.taken, cfg.fall, cfg.rpo, reachable)
+    return BlockOrder([(b.start, b.end) for b in cfg.blocks], cfg.taken, cfg.fall, cfg.rpo, reachable)

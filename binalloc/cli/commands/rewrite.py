@@ -75,11 +75,8 @@ def rewrite(
 
     check_output(output, as_json)
     not_over(output, file)
-    if (automatic or policy) and not (registers is slots is blocks is None):
-        raise UsageError(
-            f"--{'auto' if automatic else 'policy'} chooses registers, slots and blocks itself",
-            remedy="Leave out --registers, --slots and --blocks.",
-        )
+    if automatic or policy:
+        _alone("--auto" if automatic else "--policy", (registers, slots, blocks))
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = optional_launch(launch, size)
@@ -117,3 +114,12 @@ def rewrite(
             say("No file was written (-o FILE).\n")
     if not outcome.verified:
         fail(f"{name}: the rewritten binary does not give the same results; nothing was written", 1)
+
+
+def _alone(option: str, given: tuple[int | None, ...]) -> None:
+    """Usage error where a budget was given beside an option that chooses it."""
+    if any(number is not None for number in given):
+        raise UsageError(
+            f"{option} chooses registers, slots and blocks itself",
+            remedy="Leave out --registers, --slots and --blocks.",
+        )

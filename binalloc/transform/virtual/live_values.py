@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from binalloc.analysis.backward import NO_PLACES, BackwardSolver, Flow, Rows, literal
+from binalloc.analysis.backward import NO_PLACES, BackwardSolver, BlockOrder, Rows, literal
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, VBlock, VCode, mask_of
 
 
@@ -68,7 +68,7 @@ def _rows(code: VCode, masks_of: Callable[[Item], tuple[int, int]]) -> Rows:
     return rows
 
 
-def _flow(code: VCode) -> Flow:
+def _flow(code: VCode) -> BlockOrder:
     """The graph of the blocks, entry first."""
     blocks = code.blocks
     ends = list(accumulate((len(block.items) for block in blocks), initial=0))
@@ -78,7 +78,7 @@ def _flow(code: VCode) -> Flow:
     for number, block in enumerate(blocks):
         for s in block.succs:
             preds[s].append(number)
-    return Flow(list(pairwise(ends)), taken, fall, list(range(len(blocks))), preds)
+    return BlockOrder(list(pairwise(ends)), taken, fall, list(range(len(blocks))), preds)
 
 
 def _reaching(blocks: list[VBlock], defs: list[list[int]]) -> list[int]:
