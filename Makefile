@@ -5,22 +5,26 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: demo test test-full fuzz fuzz-run fuzz-inputs check bench docs tables samples ptx clean
+.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench docs tables samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $(STAMP)
 
+install: $(STAMP)
+
+# The builds of the emulator that the tests use; at once where they are in the cache.
+warm: $(STAMP)
+	$(BIN)/python -m tests.support.kits.warm
+
 demo: $(STAMP)
 	$(BIN)/python -m binalloc demo
 
-test: $(STAMP)
-	$(BIN)/python -m tests.support.kits.warm
+test: warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not full'
 
-test-full: $(STAMP)
-	$(BIN)/python -m tests.support.kits.warm
+test-full: warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # FUZZ_COUNT cases from FUZZ_SEED on; each target has its own number where none is given.

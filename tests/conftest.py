@@ -1,5 +1,5 @@
-"""What holds for every test: nobody changes an instruction. And what the property tests counted, at the end of the run:
-works with and without xdist, through test properties."""
+"""What holds for every test: nobody changes an instruction; long tests come first. And what the property tests counted,
+at the end of the run: works with and without xdist, through test properties."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ freeze_instructions()
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"
 WIDE = "wide programs"
+
+
+LONG = ("tests/property/", "tests/differential/", "tests/unit/verify/")
+"""Where tests take seconds: begun first, so that two workers end at the same time."""
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
