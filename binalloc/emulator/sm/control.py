@@ -11,17 +11,18 @@ from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.emulator.sm.barriers import barrier
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import define
+from binalloc.isa.kinds import Flow
 from binalloc.isa.table.opcodes import BY_NAME, OpSpec
 
-CONTROLS: dict[str, Executor] = {  # the commonest first
-    "branch": branch,
-    "call": call,
-    "return": leave,
-    "exit": finish,
-    "call_indirect": call_indirect,
-    "barrier": barrier,
-    "warpsync": converge,
-    "fence": fence,
+CONTROLS: dict[Flow, Executor] = {  # the commonest first
+    Flow.BRANCH: branch,
+    Flow.CALL: call,
+    Flow.RETURN: leave,
+    Flow.EXIT: finish,
+    Flow.CALL_INDIRECT: call_indirect,
+    Flow.BARRIER: barrier,
+    Flow.WARPSYNC: converge,
+    Flow.FENCE: fence,
 }
 _NUMBERS = {name: number for number, name in enumerate(CONTROLS, L.NO_CONTROL + 1)}
 for _name, _row in OPERATIONS.items():
@@ -33,7 +34,7 @@ def control_number(op: OpSpec) -> int:
     return _NUMBERS.get(op.control, len(CONTROLS) + 1) if op.control else L.NO_CONTROL
 
 
-def control_text(kinds: Sequence[str]) -> str:
+def control_text(kinds: Sequence[Flow]) -> str:
     """The device function `exec_control`, a call for each kind."""
     lines = ["def exec_control(g, s, program, regs, w, pc, mask):", f"    kind = program[pc, {L.Column.CONTROL}]"]
     for kind in kinds:
