@@ -15,10 +15,11 @@ from __future__ import annotations
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.warp import warpsync
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import STACK_DEPTH, CodeWord, Column, Entry, EntryKind, Fault
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 

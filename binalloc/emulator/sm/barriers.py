@@ -10,12 +10,13 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
 from binalloc.emulator.execute.control import advance
 from binalloc.emulator.sm.events import guard_until, set_state, wake_at
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, RZ, SCOREBOARDS, Column, Fault, Warp
 from binalloc.emulator.state.modes import CHECKING
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 from binalloc.isa.table.opcodes import BAR_MODES
 

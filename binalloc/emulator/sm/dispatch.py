@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from binalloc.emulator.checks.hazards import forget
 from binalloc.emulator.sm.events import make_ready
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, Entry, EntryKind
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device(inline=True)

@@ -18,9 +18,10 @@ from binalloc.emulator.checks.races import race_start
 from binalloc.emulator.schedulers.table import pick
 from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch
-from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
-from binalloc.emulator.sm.ports import port_free, take_port
+from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
+from binalloc.emulator.sm.ports import close_path, port_free, take_port
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -34,8 +35,9 @@ from binalloc.emulator.state.layout import (
     Fault,
     Warp,
 )
+from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 
@@ -80,6 +82,7 @@ def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: in
     s.passes = 1
     s.waits = 0
     s.done_at = g.cycle + g.unit_latency[unit]
+    s.access = -1
     return mask
 
 
@@ -92,8 +95,14 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     unit = program[pc, Column.UNIT]
     cycles = g.unit_interval[unit] + s.passes - 1
     take_port(g, s, unit, cycles)
+    if s.held:
+        close_path(s)
     if s.waits == 0 and program[pc, Column.WBAR] != NO_BARRIER:
-        guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
+        if s.done_at > g.cycle:
+            guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
+        if s.access >= 0:
+            s.access_board[s.access] = program[pc, Column.WBAR]
+            hold_board(s, w, program[pc, Column.WBAR])
     if program[pc, Column.RBAR] != NO_BARRIER:
         guard_until(g, s, w, program[pc, Column.RBAR], g.cycle + cycles)
     if s.sp[w] < 0:
@@ -221,9 +230,17 @@ def next_time(g: Gpu, s: Sm) -> int:
         u = lowest_bit(units)
         units &= units - 1
         time = max(port_free(g, s, u), soon)
-        if best < 0 or time < best:
+        if time < NEVER and (best < 0 or time < best):
             best = time
     return best
+
+
+@device
+def wake_sm(g: Gpu, s: Sm) -> None:
+    """Something comes to the SM in this cycle: account for the cycles before it as the SM was then."""
+    skip(g, s, g.cycle - s.last_time - 1)
+    s.last_time = g.cycle - 1
+    s.next_time = g.cycle
 
 
 @device

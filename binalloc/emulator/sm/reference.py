@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from binalloc.emulator.sm.events import retire_warp, set_state
 from binalloc.emulator.sm.ports import port_free
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device
@@ -20,7 +21,7 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
     for w in range(g.warp_limit):
         if s.state[w] != Warp.NONE and not (s.state[w] == Warp.BARRIER and s.bar_id[w] >= 0):
             for b in range(SCOREBOARDS):
-                if (s.busy[w] >> b) & 1 and s.board_time[w, b] <= g.cycle:
+                if (s.busy[w] >> b) & 1 and s.board_open[w, b] == 0 and s.board_time[w, b] <= g.cycle:
                     s.busy[w] &= ~(1 << b)
     for w in range(g.warp_limit):
         state = s.state[w]
@@ -85,7 +86,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 @device
 def can_go_on(g: Gpu, s: Sm) -> int:
     """1 if any warp of the SM can ever issue again by itself, or a block can still come."""
-    if g.next_block < g.blocks and s.resident < g.resident_limit:
+    if (g.next_block < g.blocks and s.resident < g.resident_limit) or s.loads_out or s.stores_out:
         return 1
     for w in range(g.warp_limit):
         state = s.state[w]

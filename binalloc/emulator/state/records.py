@@ -12,11 +12,13 @@ All fields are 64-bit signed; times are in core cycles.
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol, get_args, get_type_hints, overload
+from typing import Annotated, get_args, get_type_hints
 
 import numpy as np
 
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import REASONS, STATS
+from binalloc.emulator.state.l1_record import L1Record
 from binalloc.emulator.state.layout import (
     ASIDE,
     ASIDE_COLUMNS,
@@ -30,8 +32,6 @@ from binalloc.emulator.state.layout import (
     MAX_BLOCK_WARPS,
     MAX_BLOCKS,
     MAX_BUFFERS,
-    MAX_CACHE_LINES,
-    MAX_CACHE_SETS,
     MAX_GROUPS,
     MAX_PORTS,
     MAX_SCHEDULERS,
@@ -48,44 +48,7 @@ from binalloc.emulator.state.layout import (
     WARP_STATES,
     WHEEL,
 )
-
-
-class Words(Protocol):
-    """An array of one dimension."""
-
-    def __getitem__(self, i: int, /) -> int: ...
-
-    def __setitem__(self, i: int, value: int, /) -> None: ...
-
-
-class Grid(Protocol):
-    """An array of two dimensions; a row of it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    @overload
-    def __getitem__(self, at: int, /) -> Words: ...
-
-    @overload
-    def __getitem__(self, at: tuple[int, int], /) -> int: ...
-
-    def __setitem__(self, at: tuple[int, int | slice], value: int, /) -> None: ...
-
-
-class Cube(Protocol):
-    """An array of three dimensions; a row of it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    @overload
-    def __getitem__(self, at: tuple[int, int], /) -> Words: ...
-
-    @overload
-    def __getitem__(self, at: tuple[int, int, int], /) -> int: ...
-
-    def __setitem__(self, at: tuple[int, int | slice, int | slice], value: int, /) -> None: ...
+from binalloc.emulator.state.memory_record import MemoryRecord
 
 
 class Record:
@@ -107,7 +70,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(Record):
+class Gpu(MemoryRecord, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -167,18 +130,13 @@ class Gpu(Record):
     l1_ways: int
     l1_local: int
     l1_global: int
-    memory_latency: int
-    memory_atomic_latency: int
+    # words that a miss fetches beside those it wants, 0 for none; whether stores change what L1 holds; loads and stores
+    # that may be under way
+    l1_fill_words: int
+    l1_updates: int
+    l1_mshrs: int
+    store_places: int
     const_latency: int
-    sector_bytes: int
-    sector_cost: int
-    line_bytes: int
-    sector_shift: int
-    line_shift: int
-    line_sectors: int
-    # bandwidth model: next free time of the memory bus, in 2^-FRACTION cycles
-    memory_free: int
-    memory_sectors: int
     buffers: int
     # address of the first word of the array that holds global memory
     global_base: int
@@ -197,7 +155,7 @@ class Gpu(Record):
     clear_read: Annotated[Words, BOARD_SETS]
 
 
-class Sm(Record):
+class Sm(L1Record, Record):
     """One SM."""
 
     id: int
@@ -250,6 +208,7 @@ class Sm(Record):
     # scoreboards: busy bits, and when the last of the counted results arrives
     busy: Annotated[Words, MAX_WARPS]
     board_time: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
+    board_open: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
     # pending lists of the hazard table
     var_count: Annotated[Words, MAX_WARPS]
     var_list: Annotated[Grid, MAX_WARPS, ROWS]
@@ -291,16 +250,7 @@ class Sm(Record):
     node_next: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
     node_time: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
     node_armed: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
-    # L1: tag (line number + 1, 0 = empty), age, dirty, valid words, time the line arrives
-    l1_tag: Annotated[Words, MAX_CACHE_LINES]
-    l1_age: Annotated[Words, MAX_CACHE_LINES]
-    l1_dirty: Annotated[Words, MAX_CACHE_LINES]
-    l1_valid: Annotated[Words, MAX_CACHE_LINES]
-    l1_arrives: Annotated[Words, MAX_CACHE_LINES]
     # statistics
     stat: Annotated[Words, STATS]
     stall: Annotated[Words, REASONS]
     unit_issued: Annotated[Words, UNITS]
-
-
-assert MAX_CACHE_SETS <= MAX_CACHE_LINES

@@ -36,7 +36,9 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("occupancy", "occupancy_rule", model.OccupancyRule),
     ("shared", "shared", model.SharedMemory),
     ("l1", "l1", model.L1Cache),
-    ("memory", "memory", model.Memory),
+    ("interconnect", "interconnect", model.Interconnect),
+    ("l2", "l2", model.L2Cache),
+    ("dram", "dram", model.Dram),
     ("constant", "constant", model.ConstantCache),
     ("search", "search", model.Search),
 )
@@ -203,12 +205,7 @@ class _Reader:
         self.at_most("sm.registers_per_block", sm.registers_per_block, "sm.registers_per_sm", sm.registers_per_sm)
         self.at_most("sm.shared_per_block", sm.shared_per_block, "sm.shared_per_sm", sm.shared_per_sm)
         self.at_most("schedulers.count", m.schedulers.count, "sm.warps_per_sm", sm.warps_per_sm)
-        self.at_most("memory.sector_bytes", m.memory.sector_bytes, "l1.line_bytes", l1.line_bytes)
-        for key, size in (
-            ("shared.banks", m.shared.banks), ("memory.sector_bytes", m.memory.sector_bytes),
-        ):
-            if size & (size - 1):
-                self.root.sub(key).fail("not a power of two", size, "a power of two")
+        self.consistent_memory(m)
         unit = LIMITS[m.cc].shared_unit
         if m.occupancy_rule.rule == Rule.NVIDIA and sm.shared_per_block % unit:
             self.root.sub("sm.shared_per_block").fail(
@@ -221,6 +218,28 @@ class _Reader:
                 f"not a split capability {m.cc} has", sm.shared_per_sm, "one of " + ", ".join(map(str, steps))
             )
         self.consistent_ports(m)
+
+    def consistent_memory(self, m: Machine) -> None:
+        l2, dram = m.l2, m.dram
+        size = l2.slices * l2.sets * l2.ways * l2.line_bytes
+        self.equal("l2.bytes", l2.bytes, "l2.slices * l2.sets * l2.ways * l2.line_bytes", size)
+        for key, size in (
+            ("shared.banks", m.shared.banks), ("dram.interleave", dram.interleave), ("dram.row_bytes", dram.row_bytes),
+            ("dram.burst", dram.burst), ("dram.bus_bytes", dram.bus_bytes),
+        ):
+            if size & (size - 1):
+                self.root.sub(key).fail("not a power of two", size, "a power of two")
+        if l2.slices % dram.channels:
+            self.root.sub("l2.slices").fail(
+                "not a whole number per channel", l2.slices, f"a multiple of dram.channels, {dram.channels}"
+            )
+        self.at_most("dram.groups", dram.groups, "dram.banks", dram.banks)
+        self.at_most("dram.interleave", dram.interleave, "dram.row_bytes", dram.row_bytes)
+        self.at_most("dram.ccd", dram.ccd, "dram.ccdl", dram.ccdl)
+        self.at_most("dram.rcd", dram.rcd, "dram.ras", dram.ras)
+        self.at_most("dram.wl", dram.wl, "dram.cl", dram.cl)
+        self.at_most("dram.burst / dram.data_rate", dram.burst_cycles, "dram.ccd", dram.ccd)
+        self.at_most("l1.latency", m.l1.latency, "l2.latency", l2.latency)
 
     def consistent_ports(self, m: Machine) -> None:
         ports = {group.name: group.ports for group in m.port_groups}

@@ -1,0 +1,236 @@
+"""L1 and what an SM has under way: lines of an access go through it, to it, or past it, one after the other.
+
+An access is made at issue: each of its lines is found in L1, joins a line on its way, or is sent for. Where a line
+finds no room (no load or store may be sent, no way of its set is free, no waiter), it is *held* with those behind it,
+and the SM takes no other access to memory until they have gone on in a later cycle. Nothing has happened for a line
+that is held, so that an access can be turned away at any of them. It is done when its last line has come.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.memory.interconnect import send
+from binalloc.emulator.memory.l2 import whole_sectors
+from binalloc.emulator.state.counters import Stat
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import NO_BARRIER
+from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, Kind, LinePolicy
+from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device(inline=True)
+def find_way(g: Gpu, s: Sm, line: int) -> int:
+    """Index of the line in L1; -1 if it is not there."""
+    first = (line % g.l1_sets) * g.l1_ways
+    for i in range(first, first + g.l1_ways):
+        if s.l1_line[i] == line + 1:
+            return i
+    return -1
+
+
+@device
+def way_for(g: Gpu, s: Sm, line: int) -> int:
+    """Index of the way that a new line takes: an empty one, else the least recently used that waits for nothing; -1 if
+    there is none."""
+    first = (line % g.l1_sets) * g.l1_ways
+    best = -1
+    for i in range(first, first + g.l1_ways):
+        if s.l1_line[i] == 0:
+            return i
+        if s.l1_coming[i] == 0 and (best < 0 or s.l1_age[i] < s.l1_age[best]):
+            best = i
+    return best
+
+
+@device
+def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
+    """Way i holds `line` from now on; words of the old one that L2 lacks are sent there."""
+    if s.l1_line[i]:
+        s.stat[Stat.L1_EVICTIONS] += 1
+        if s.l1_dirty[i]:
+            s.stores_out += 1
+            send(g, Kind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
+    s.l1_line[i] = line + 1
+    s.l1_valid[i] = 0
+    s.l1_dirty[i] = 0
+
+
+@device
+def load_line(g: Gpu, s: Sm, a: int, line: int, words: int, cached: int) -> int:
+    """Access a wants `words` of a line; 1 if it was there, 2 if it is on its way, 0 if there is no room to ask."""
+    if not cached:
+        if s.loads_out >= g.l1_mshrs:
+            return 0
+        s.loads_out += 1
+        s.missing[a] += 1
+        send(g, Kind.LOAD, s.id, line, words, a)
+        return 2
+    i = find_way(g, s, line)
+    lacking = words if i < 0 else words & ~s.l1_valid[i]
+    if lacking == 0:
+        s.stamp += 1
+        s.l1_age[i] = s.stamp
+        return 1
+    wanted = g.l1_fill_words if g.l1_fill_words else whole_sectors(lacking)
+    wanted &= ~(0 if i < 0 else s.l1_coming[i] | s.l1_valid[i])
+    if (wanted and s.loads_out >= g.l1_mshrs) or (s.free_waiter == 0 and s.waiters == MAX_WAITERS):
+        return 0
+    if i < 0:
+        i = way_for(g, s, line)
+        if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
+            return 0
+        take_way(g, s, i, line)
+    s.stamp += 1
+    s.l1_age[i] = s.stamp
+    if wanted:
+        s.l1_coming[i] |= wanted
+        s.loads_out += 1
+        send(g, Kind.LOAD, s.id, line, wanted, CACHED | i)
+    join(s, a, i, lacking)
+    return 2
+
+
+@device
+def join(s: Sm, a: int, i: int, lacking: int) -> None:
+    """Access a waits for words of line i."""
+    n = s.free_waiter - 1
+    if n >= 0:
+        s.free_waiter = s.next_waiter[n]
+    else:
+        n = s.waiters
+        s.waiters += 1
+    s.waiter_access[n] = a
+    s.waiter_words[n] = lacking
+    s.missing[a] += 1
+    append_waiter(s, i, n + 1)
+
+
+@device
+def append_waiter(s: Sm, i: int, n: int) -> None:
+    """Waiter n - 1 is the last of line i's."""
+    s.next_waiter[n - 1] = 0
+    if s.l1_first[i]:
+        s.next_waiter[s.l1_last[i] - 1] = n
+    else:
+        s.l1_first[i] = n
+    s.l1_last[i] = n
+
+
+@device
+def store_line(g: Gpu, s: Sm, line: int, words: int, local: int) -> int:
+    """Store `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go to L2
+    when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
+    if local and g.l1_local:
+        i = find_way(g, s, line)
+        if i < 0:
+            i = way_for(g, s, line)
+            if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
+                return 0
+            take_way(g, s, i, line)
+            s.stat[Stat.L1_LOCAL_MISSES] += 1
+        else:
+            s.stat[Stat.L1_LOCAL_HITS] += 1
+        s.stamp += 1
+        s.l1_age[i] = s.stamp
+        s.l1_valid[i] |= words
+        s.l1_dirty[i] |= words
+        return 1
+    if s.stores_out >= g.store_places:
+        return 0
+    if g.l1_global:
+        i = find_way(g, s, line)
+        if i >= 0 and g.l1_updates:
+            s.l1_valid[i] |= words
+        elif i >= 0 and s.l1_coming[i] == 0:
+            s.l1_line[i] = 0
+    s.stores_out += 1
+    send(g, Kind.STORE, s.id, line, words, 0)
+    return 1
+
+
+@device
+def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> int:
+    """Have L2 do access a's atomic operations on a line, of which `serial` lanes meet at one address; 0 if there is no
+    room."""
+    if s.loads_out >= g.l1_mshrs:
+        return 0
+    if g.l1_global:
+        i = find_way(g, s, line)
+        if i >= 0 and s.l1_coming[i] == 0:
+            s.l1_line[i] = 0
+    s.loads_out += 1
+    s.missing[a] += 1
+    send(g, Kind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)
+    return 1
+
+
+@device
+def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: int) -> int:
+    """One line of access a as its policy says; 0 if it must be held."""
+    if policy == LinePolicy.ATOMIC:
+        return atomic_line(g, s, a, line, words, serial)
+    if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE:
+        return store_line(g, s, line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
+    found = load_line(g, s, a, line, words, 0 if policy == LinePolicy.LOAD_PAST else 1)
+    if found:
+        count_load(s, policy, found)
+    if found == 1:
+        s.access_time[a] = max(s.access_time[a], g.cycle + g.l1_latency)
+    return found
+
+
+@device
+def count_load(s: Sm, policy: int, found: int) -> None:
+    """One line that a load has looked for in L1."""
+    if policy == LinePolicy.LOAD_PAST:
+        return
+    local = 1 if policy == LinePolicy.LOCAL_LOAD else 0
+    if found == 1:
+        s.stat[Stat.L1_LOCAL_HITS if local else Stat.L1_GLOBAL_HITS] += 1
+    else:
+        s.stat[Stat.L1_LOCAL_MISSES if local else Stat.L1_GLOBAL_MISSES] += 1
+
+
+@device
+def begin_access(g: Gpu, s: Sm, w: int) -> int:
+    """A new access of warp w, without lines; it holds itself open until `end_lines`."""
+    a = s.free_access - 1
+    if a >= 0:
+        s.free_access = s.next_access[a]
+    else:
+        a = s.accesses
+        s.accesses += 1
+    s.missing[a] = 1
+    s.access_warp[a] = w
+    s.access_board[a] = NO_BARRIER
+    s.access_time[a] = 0
+    return a
+
+
+@device
+def make_access(g: Gpu, s: Sm, w: int) -> None:
+    """The running instruction of warp w accesses lines: `s.line`, `s.line_words`, and so on. Leaves in
+    `s.access` the access if lines of it are still missing, else -1, and in `s.done_at` when those that are there can be
+    used."""
+    a = begin_access(g, s, w)
+    n = 0
+    while n < s.lines and one_line(g, s, a, s.line_policy[n], s.line[n], s.line_words[n], s.line_serial[n]):
+        n += 1
+    s.done_at = max(s.done_at, s.access_time[a])
+    if n < s.lines:
+        s.held = s.lines
+        s.held_next = n
+        s.held_access = a
+        s.access = a
+        return
+    s.missing[a] -= 1
+    s.access = a
+    if s.missing[a] == 0:
+        end_access(s, a)
+        s.access = -1
+
+
+@device
+def end_access(s: Sm, a: int) -> None:
+    """The access is done."""
+    s.next_access[a] = s.free_access
+    s.free_access = a + 1

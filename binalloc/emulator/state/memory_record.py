@@ -1,0 +1,88 @@
+"""The part of the device record that all SMs share behind their L1: requests, interconnect, L2, DRAM."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from binalloc.emulator.state.arrays import Words
+from binalloc.emulator.state.dram_record import DramRecord
+from binalloc.emulator.state.memory_layout import (
+    MAX_L2_LINES,
+    MAX_REQUESTS,
+    MAX_SLICES,
+    MAX_SMS,
+    MEMORY_CALENDAR,
+    MemoryStat,
+)
+
+
+class MemoryRecord(DramRecord):
+    """Times are core cycles here. A request is a row of the `Annotated[Words, MAX_REQUESTS]` arrays."""
+
+    # interconnect: bytes a cycle of one SM's link in each direction, cycles on the way, bytes that say what a packet is
+    request_bytes: int
+    request_latency: int
+    response_bytes: int
+    response_latency: int
+    header_bytes: int
+    # L2: slices, sets and ways of each, bytes a cycle that one gives out, cycles from arrival to departure of a hit,
+    # lines that may be on their way to it at once, and loads that may wait for each; cycles per colliding atomic
+    slices: int
+    slices_per_channel: int
+    l2_sets: int
+    l2_ways: int
+    l2_bytes: int
+    l2_latency: int
+    l2_mshrs: int
+    l2_merges: int
+    l2_atomic: int
+    # DRAM as L2 sees it: cycles beside the commands' on the way back, bytes of a burst, of a row, of what one channel
+    # has before the next one's turn comes
+    dram_latency: int
+    burst_bytes: int
+    row_bytes: int
+    interleave: int
+    # requests: how many have ever been made, the free ones, the youngest one's age; events outstanding
+    requests: int
+    free_request: int
+    stamp: int
+    events: int
+    # stores, write-backs and atomics of all SMs that have not arrived
+    unfinished: int
+    dram_log: int
+    dram_logged: int
+
+    kind: Annotated[Words, MAX_REQUESTS]
+    stage: Annotated[Words, MAX_REQUESTS]
+    source: Annotated[Words, MAX_REQUESTS]
+    line: Annotated[Words, MAX_REQUESTS]
+    words: Annotated[Words, MAX_REQUESTS]
+    link: Annotated[Words, MAX_REQUESTS]
+    writes: Annotated[Words, MAX_REQUESTS]
+    age: Annotated[Words, MAX_REQUESTS]
+    # the list that a request stands in: of a bucket of the calendar, of a slice, of a line's loads, or of the free ones
+    following: Annotated[Words, MAX_REQUESTS]
+    due: Annotated[Words, MAX_REQUESTS]
+    event_first: Annotated[Words, MEMORY_CALENDAR]
+    event_last: Annotated[Words, MEMORY_CALENDAR]
+    event_used: Annotated[Words, MEMORY_CALENDAR // 32]
+    # the SMs' links: first free cycle of each direction
+    request_free: Annotated[Words, MAX_SMS]
+    response_free: Annotated[Words, MAX_SMS]
+    # slices: first cycle for the next request, for the next departure; lines on their way; requests that it turned away
+    slice_free: Annotated[Words, MAX_SLICES]
+    slice_out: Annotated[Words, MAX_SLICES]
+    slice_pending: Annotated[Words, MAX_SLICES]
+    slice_first: Annotated[Words, MAX_SLICES]
+    slice_last: Annotated[Words, MAX_SLICES]
+    # lines of L2: line number + 1 (0: empty), age, words that are there, that are newer than DRAM's, that are on their
+    # way; how many requests wait for them, the first and the last
+    l2_line: Annotated[Words, MAX_L2_LINES]
+    l2_age: Annotated[Words, MAX_L2_LINES]
+    l2_valid: Annotated[Words, MAX_L2_LINES]
+    l2_dirty: Annotated[Words, MAX_L2_LINES]
+    l2_coming: Annotated[Words, MAX_L2_LINES]
+    l2_waiting: Annotated[Words, MAX_L2_LINES]
+    l2_first: Annotated[Words, MAX_L2_LINES]
+    l2_last: Annotated[Words, MAX_L2_LINES]
+    memory_stat: Annotated[Words, len(MemoryStat.names)]
