@@ -10,12 +10,19 @@ bus. Figures and their names: `dram_record`; what is not modelled stands in TIMI
 from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
+from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import (
     DATA_FRACTION,
+    CONSTRAINTS,
     FAW_ACTIVATES,
+    IDLE,
     MAX_BANKS_OF_DRAM,
+    ON_ACTIVATE,
+    ON_PRECHARGE,
+    ON_READ,
+    ON_WRITE,
     NEVER,
     Command,
     MemoryStat,
@@ -59,16 +66,27 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
         g.older[r] = -1
         g.bank_first[b] = r
         g.bank_last[b] = r
-        g.bank_next[b] = r
     else:
         last = g.bank_last[b]
         g.older[r] = last
         g.younger[last] = r
         g.bank_last[b] = r
-        if row + 1 == g.bank_row[b] and g.at_row[g.bank_next[b]] + 1 != g.bank_row[b]:
-            g.bank_next[b] = r
-    g.channel_due[channel] = g.cycle
-    g.dram_due = g.cycle
+        if row + 1 != g.bank_row[b] or g.at_row[g.bank_next[b]] + 1 == g.bank_row[b]:
+            return
+    change_next(g, channel, b, r)
+
+
+@device
+def change_next(g: Gpu, channel: int, b: int, r: int) -> None:
+    """Request r, which has just come, is the next one of its bank."""
+    g.bank_next[b] = r
+    want(g, b)
+    first = tick_from(g, g.cycle)
+    if g.channel_next[channel] == b:
+        find_next(g, channel, first)
+    else:
+        propose(g, channel, b, first)
+    g.dram_due = min(g.dram_due, g.channel_due[channel])
 
 
 @device
@@ -87,72 +105,107 @@ def leave_bank(g: Gpu, r: int) -> None:
         g.bank_last[b] = g.older[r]
     if g.bank_first[b] < 0:
         g.channel_used[channel] &= ~(1 << (b % MAX_BANKS_OF_DRAM))
+        g.bank_ready[b] = IDLE
         return
     following = g.bank_first[b]
     while following >= 0 and g.at_row[following] + 1 != g.bank_row[b]:
         following = g.younger[following]
     g.bank_next[b] = following if following >= 0 else g.bank_first[b]
+    want(g, b)
+
+
+@device
+def want(g: Gpu, b: int) -> None:
+    """Note which command bank b needs for its next request, when the bank itself is ready for it, and which of the
+    channel's constraints it meets."""
+    r = g.bank_next[b]
+    first = b // MAX_BANKS_OF_DRAM * CONSTRAINTS
+    if g.bank_row[b] == 0:
+        g.bank_wants[b] = Command.ACTIVATE
+        g.bank_ready[b] = g.bank_activate[b]
+        g.bank_meets[b] = first + ON_ACTIVATE
+    elif g.bank_row[b] != g.at_row[r] + 1:
+        g.bank_wants[b] = Command.PRECHARGE
+        g.bank_ready[b] = g.bank_precharge[b]
+        g.bank_meets[b] = first + ON_PRECHARGE
+    else:
+        g.bank_wants[b] = Command.WRITE if g.writes[r] else Command.READ
+        g.bank_ready[b] = g.bank_column[b]
+        group = b % MAX_BANKS_OF_DRAM % g.dram_groups
+        g.bank_meets[b] = first + (ON_WRITE if g.writes[r] else ON_READ) + group
+
+
+@device(inline=True)
+def key_of(g: Gpu, b: int, floor: int) -> int:
+    """Twice the tick, not before `floor`, at which bank b can have the command it wants, plus one for one that moves no
+    data."""
+    rank = 1 if g.bank_wants[b] >= Command.ACTIVATE else 0
+    return 2 * max(g.bank_ready[b], g.constraint[g.bank_meets[b]], floor) + rank
+
+
+@device
+def find_next(g: Gpu, channel: int, first: int) -> None:
+    """The channel's next command, `first` being the first tick of this cycle: kept until it is issued, or until a new
+    request at a bank comes before it. That which may be issued at the earliest tick; a read or write; for the oldest
+    request."""
+    floor = max(g.channel_bus[channel], first)
+    base = channel * MAX_BANKS_OF_DRAM
+    best = NEVER
+    for b in range(base, base + g.dram_banks):
+        best = min(best, key_of(g, b, floor))  # banks without requests are never ready
+    g.channel_key[channel] = best
+    if best >= NEVER:
+        g.channel_due[channel] = NEVER
+        return
+    age = NEVER
+    for b in range(base, base + g.dram_banks):
+        if key_of(g, b, floor) == best and g.age[g.bank_next[b]] < age:
+            age = g.age[g.bank_next[b]]
+            g.channel_next[channel] = b
+    g.channel_age[channel] = age
+    g.channel_due[channel] = cycle_of(g, best >> 1)
+
+
+@device
+def propose(g: Gpu, channel: int, b: int, first: int) -> None:
+    """Bank b has a new next request: its command is the channel's if it comes before the one found so far."""
+    key = key_of(g, b, max(g.channel_bus[channel], first))
+    age = g.age[g.bank_next[b]]
+    if key < g.channel_key[channel] or (key == g.channel_key[channel] and age < g.channel_age[channel]):
+        g.channel_key[channel] = key
+        g.channel_age[channel] = age
+        g.channel_next[channel] = b
+        g.channel_due[channel] = cycle_of(g, key >> 1)
 
 
 @device
 def serve_channel(g: Gpu, log: Words, channel: int) -> None:
     """Issue the channel's commands of this core cycle; leaves in `channel_due` the cycle of the next."""
-    now = g.cycle
-    first = tick_from(g, now)
-    while True:
-        best = NEVER
-        best_bank = -1
-        best_rank = 0
-        best_age = 0
-        used = g.channel_used[channel]
-        while used:
-            i = lowest_bit(used)
-            used &= used - 1
-            b = channel * MAX_BANKS_OF_DRAM + i
-            r = g.bank_next[b]
-            rank = 1
-            if g.bank_row[b] == 0:
-                tick = max(g.bank_activate[b], g.channel_activate[channel])
-            elif g.bank_row[b] != g.at_row[r] + 1:
-                tick = g.bank_precharge[b]
-            else:
-                rank = 0
-                tick = max(g.bank_column[b], g.group_column[channel * MAX_BANKS_OF_DRAM + i % g.dram_groups])
-                tick = max(tick, g.channel_write[channel] if g.writes[r] else g.channel_read[channel])
-                tick = max(tick, (g.channel_data[channel] + DATA_PART) >> DATA_FRACTION)
-            tick = max(tick, g.channel_bus[channel], first)
-            age = g.age[r]
-            if tick < best or (tick == best and (rank < best_rank or (rank == best_rank and age < best_age))):
-                best = tick
-                best_bank = b
-                best_rank = rank
-                best_age = age
-        if best_bank < 0:
-            g.channel_due[channel] = NEVER
-            return
-        due = cycle_of(g, best)
-        if due > now:
-            g.channel_due[channel] = due
-            return
-        issue(g, log, channel, best_bank, best)
+    first = tick_from(g, g.cycle)
+    while g.channel_due[channel] <= g.cycle:
+        issue(g, log, channel, g.channel_next[channel], g.channel_key[channel] >> 1)
+        find_next(g, channel, first)
 
 
 @device
 def issue(g: Gpu, log: Words, channel: int, b: int, tick: int) -> None:
-    """Give bank b the next command for its next request, at that tick."""
+    """Give bank b the command that it wants, at that tick."""
     r = g.bank_next[b]
+    command = g.bank_wants[b]
     g.channel_bus[channel] = tick + 1
-    if g.bank_row[b] == 0:
+    if command == Command.ACTIVATE:
         activate(g, channel, b, tick)
-        note(g, log, channel, tick, Command.ACTIVATE, b, g.at_row[r])
-    elif g.bank_row[b] != g.at_row[r] + 1:
-        note(g, log, channel, tick, Command.PRECHARGE, b, g.bank_row[b] - 1)
+        note(g, log, channel, tick, command, b, g.at_row[r])
+        want(g, b)
+    elif command == Command.PRECHARGE:
+        note(g, log, channel, tick, command, b, g.bank_row[b] - 1)
         g.bank_row[b] = 0
         g.bank_activate[b] = max(g.bank_activate[b], tick + g.t_rp)
         g.opened[r] = 1
         g.memory_stat[MemoryStat.DRAM_PRECHARGES] += 1
+        want(g, b)
     else:
-        note(g, log, channel, tick, Command.WRITE if g.writes[r] else Command.READ, b, g.at_row[r])
+        note(g, log, channel, tick, command, b, g.at_row[r])
         column(g, channel, b, r, tick)
 
 
@@ -164,7 +217,7 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
     g.bank_column[b] = tick + g.t_rcd
     g.bank_precharge[b] = tick + g.t_ras
     g.bank_activate[b] = tick + g.t_rc
-    g.channel_activate[channel] = tick + g.t_rrd
+    next_one = tick + g.t_rrd
     g.opened[r] = 1
     g.memory_stat[MemoryStat.DRAM_ACTIVATIONS] += 1
     if g.t_faw:
@@ -172,34 +225,54 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
         g.channel_activated[slot] = tick
         g.channel_oldest[channel] = (g.channel_oldest[channel] + 1) % FAW_ACTIVATES
         oldest = g.channel_activated[channel * FAW_ACTIVATES + g.channel_oldest[channel]]
-        g.channel_activate[channel] = max(g.channel_activate[channel], oldest + g.t_faw)
+        next_one = max(next_one, oldest + g.t_faw)
+    g.constraint[channel * CONSTRAINTS + ON_ACTIVATE] = next_one
+
+
+@device
+def constrain_columns(g: Gpu, channel: int, group: int, tick: int, read: int, write: int) -> None:
+    """A column command at `tick` in a bank group: the channel takes the next ones from ticks `read` and `write` on,
+    and the group none before tCCDL has passed."""
+    first = channel * CONSTRAINTS
+    for other in range(g.dram_groups):
+        since = g.group_column[first + other]
+        if other == group:
+            since = tick + g.t_ccdl
+            g.group_column[first + other] = since
+        g.constraint[first + ON_READ + other] = max(read, since)
+        g.constraint[first + ON_WRITE + other] = max(write, since)
 
 
 @device
 def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
     """One burst of request r, read or written."""
-    group = b - b % MAX_BANKS_OF_DRAM + b % MAX_BANKS_OF_DRAM % g.dram_groups
-    g.group_column[group] = tick + g.t_ccdl
+    g.channel_data[channel] = max(g.channel_data[channel], tick << DATA_FRACTION) + g.t_data
+    read = (g.channel_data[channel] + DATA_PART) >> DATA_FRACTION
+    write = read
     if g.writes[r]:
         end = tick + g.t_wl + g.t_burst
-        g.channel_write[channel] = tick + g.t_ccd
-        g.channel_read[channel] = end + g.t_cdlr
+        write = max(write, tick + g.t_ccd)
+        read = max(read, end + g.t_cdlr)
         g.bank_precharge[b] = max(g.bank_precharge[b], end + g.t_wr)
         g.memory_stat[MemoryStat.DRAM_WRITES] += 1
     else:
         end = tick + g.t_cl + g.t_burst
-        g.channel_read[channel] = tick + g.t_ccd
-        g.channel_write[channel] = tick + g.t_rtw
+        read = max(read, tick + g.t_ccd)
+        write = max(write, tick + g.t_rtw)
         g.bank_precharge[b] = max(g.bank_precharge[b], tick + g.t_rtp)
         g.memory_stat[MemoryStat.DRAM_READS] += 1
-    g.channel_data[channel] = max(g.channel_data[channel], tick << DATA_FRACTION) + g.t_data
+    constrain_columns(g, channel, b % MAX_BANKS_OF_DRAM % g.dram_groups, tick, read, write)
     g.bursts[r] -= 1
     if g.bursts[r] == 0:
         g.memory_stat[MemoryStat.DRAM_REQUESTS] += 1
         if g.opened[r] == 0:
             g.memory_stat[MemoryStat.DRAM_ROW_HITS] += 1
         leave_bank(g, r)
-        post(g, r, max(g.cycle + 1, cycle_of(g, end - 1) + 1))
+        g.channel_served[channel] = 1
+        if g.writes[r]:
+            drop_request(g, r)
+        else:
+            post(g, r, cycle_of(g, end - 1) + 1 + g.dram_latency)
 
 
 @device

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from binalloc.emulator.memory.l1 import append_waiter, end_access, one_line
 from binalloc.emulator.memory.requests import drop_request
-from binalloc.emulator.sm.events import board_done, guard_until
+from binalloc.emulator.sm.events import clear_board, guard_until
+from binalloc.emulator.sm.issue import wake_sm
 from binalloc.emulator.sm.ports import open_path
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import NO_BARRIER
+from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
 from binalloc.emulator.state.memory_layout import CACHED, Kind
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -25,10 +26,22 @@ def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
     s.held_next = n
     if n == s.held:
         s.held = 0
+        wake_sm(g, s)
         if s.access_board[a] != NO_BARRIER and s.access_time[a] > g.cycle:
             guard_until(g, s, s.access_warp[a], s.access_board[a], s.access_time[a])
         open_path(g, s)
         line_came(g, s, program, a)
+
+
+@device
+def board_done(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
+    """A result that `hold_board` counted has come."""
+    if board >= SCOREBOARDS:
+        return
+    s.board_open[w, board] -= 1
+    if g.reference == 0 and s.board_open[w, board] == 0 and s.board_time[w, board] <= g.cycle:
+        wake_sm(g, s)
+        clear_board(g, s, program, w, board)
 
 
 @device

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
-from binalloc.emulator.state.memory_layout import FAW_ACTIVATES, MAX_BANKS_OF_DRAM, MAX_CHANNELS, MAX_REQUESTS
+from binalloc.emulator.state.memory_layout import (
+    CONSTRAINTS,
+    FAW_ACTIVATES,
+    MAX_BANKS_OF_DRAM,
+    MAX_CHANNELS,
+    MAX_REQUESTS,
+)
 
 _BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
 
@@ -45,27 +51,35 @@ class DramRecord:
     # the core cycle at which the first of the channels can act
     dram_due: int
 
-    # channels: the core cycle at which it can act next; first free ticks of the command bus, of
-    # the data bus (in 2^-DATA_FRACTION), for reads, for writes, for
-    # activations; the last activations, oldest at `channel_oldest`; requests waiting; banks for which some do
+    # channels: the core cycle at which it can act next; first free ticks of the command bus, of the data bus (in
+    # 2^-DATA_FRACTION); the last activations, oldest at `channel_oldest`; requests waiting; banks for which some do
     channel_due: Annotated[Words, MAX_CHANNELS]
     channel_bus: Annotated[Words, MAX_CHANNELS]
     channel_data: Annotated[Words, MAX_CHANNELS]
-    channel_read: Annotated[Words, MAX_CHANNELS]
-    channel_write: Annotated[Words, MAX_CHANNELS]
-    channel_activate: Annotated[Words, MAX_CHANNELS]
     channel_activated: Annotated[Words, MAX_CHANNELS * FAW_ACTIVATES]
     channel_oldest: Annotated[Words, MAX_CHANNELS]
     channel_waiting: Annotated[Words, MAX_CHANNELS]
     channel_used: Annotated[Words, MAX_CHANNELS]
-    # first free tick for a column command of a bank group, which has the number of its first bank
-    group_column: Annotated[Words, _BANKS]
-    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; first ticks at which it may be
-    # activated, precharged, read or written
+    # the command that comes next: twice its tick, plus one for an activation or a precharge (NEVER: none); the age of
+    # its request; its bank. Whether a request has left since slices were told
+    channel_key: Annotated[Words, MAX_CHANNELS]
+    channel_age: Annotated[Words, MAX_CHANNELS]
+    channel_next: Annotated[Words, MAX_CHANNELS]
+    channel_served: Annotated[Words, MAX_CHANNELS]
+    # first tick at which the channel takes a command of each kind, and columns of each bank group as far as only
+    # tCCDL counts
+    constraint: Annotated[Words, MAX_CHANNELS * CONSTRAINTS]
+    group_column: Annotated[Words, MAX_CHANNELS * CONSTRAINTS]
+    # banks: open row + 1 (0: closed); requests, oldest first, the one to serve next, the command that it needs,
+    # the first tick at which the bank can have that, and the place of the channel's constraint on it;
+    # first ticks at which it may be activated, precharged, read or written
     bank_row: Annotated[Words, _BANKS]
     bank_first: Annotated[Words, _BANKS]
     bank_last: Annotated[Words, _BANKS]
     bank_next: Annotated[Words, _BANKS]
+    bank_wants: Annotated[Words, _BANKS]
+    bank_ready: Annotated[Words, _BANKS]
+    bank_meets: Annotated[Words, _BANKS]
     bank_activate: Annotated[Words, _BANKS]
     bank_precharge: Annotated[Words, _BANKS]
     bank_column: Annotated[Words, _BANKS]

@@ -6,6 +6,7 @@ from binalloc.emulator.state.codes import Codes
 
 MAX_CHANNELS = 64
 MAX_BANKS_OF_DRAM = 32
+MAX_GROUPS_OF_DRAM = 32
 FAW_ACTIVATES = 4  # tFAW counts this many activations
 MAX_REQUESTS = 1 << 16
 MEMORY_CALENDAR = 4096
@@ -15,9 +16,19 @@ DATA_FRACTION = 16  # bits of a tick in times of a channel's data bus
 NEVER = 1 << 60
 """A time that does not come."""
 
+IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
+
+
+# what a channel's next command of each kind has to wait for, columns per bank group
+ON_PRECHARGE = 0  # nothing
+ON_ACTIVATE = 1
+ON_READ = 2
+ON_WRITE = ON_READ + MAX_GROUPS_OF_DRAM
+CONSTRAINTS = ON_WRITE + MAX_GROUPS_OF_DRAM
+
 
 class Command(Codes):
-    """What a channel's command bus carries."""
+    """What a channel's command bus carries; first those that move data."""
 
     READ: int
     WRITE: int
@@ -50,7 +61,6 @@ class Stage(Codes):
     REACHES_SLICE: int
     LEAVES_SLICE: int
     REACHES_SM: int
-    LEAVES_DRAM: int
     FILLS_LINE: int
 
 

@@ -47,8 +47,9 @@ class MemoryRecord(DramRecord):
     free_request: int
     stamp: int
     events: int
-    # stores, write-backs and atomics of all SMs that have not arrived
+    # stores, write-backs and atomics of all SMs that have not arrived; requests that wait at slices
     unfinished: int
+    turned_away: int
     dram_log: int
     dram_logged: int
 
@@ -58,6 +59,8 @@ class MemoryRecord(DramRecord):
     line: Annotated[Words, MAX_REQUESTS]
     words: Annotated[Words, MAX_REQUESTS]
     link: Annotated[Words, MAX_REQUESTS]
+    at_slice: Annotated[Words, MAX_REQUESTS]
+    at_way: Annotated[Words, MAX_REQUESTS]
     writes: Annotated[Words, MAX_REQUESTS]
     age: Annotated[Words, MAX_REQUESTS]
     # the list that a request stands in: of a bucket of the calendar, of a slice, of a line's loads, or of the free ones
@@ -75,8 +78,8 @@ class MemoryRecord(DramRecord):
     slice_pending: Annotated[Words, MAX_SLICES]
     slice_first: Annotated[Words, MAX_SLICES]
     slice_last: Annotated[Words, MAX_SLICES]
-    # lines of L2: line number + 1 (0: empty), age, words that are there, that are newer than DRAM's, that are on their
-    # way; how many requests wait for them, the first and the last
+    # lines of L2: line number + 1 (0: empty), age (behind all others while words are on their way); words that are
+    # there, that are newer than DRAM's, that are on their way; how many requests wait for them, the first and the last
     l2_line: Annotated[Words, MAX_L2_LINES]
     l2_age: Annotated[Words, MAX_L2_LINES]
     l2_valid: Annotated[Words, MAX_L2_LINES]
