@@ -15,22 +15,18 @@ from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import (
     DATA_FRACTION,
-    CONSTRAINTS,
     FAW_ACTIVATES,
     IDLE,
     MAX_BANKS_OF_DRAM,
-    ON_ACTIVATE,
-    ON_PRECHARGE,
-    ON_READ,
-    ON_WRITE,
     NEVER,
     Command,
     MemoryStat,
 )
 from binalloc.emulator.state.records import Gpu
-from binalloc.emulator.state.scan import lowest_bit
 
 DATA_PART = (1 << DATA_FRACTION) - 1
+AGE_BITS = 40
+LONGEST_WAIT = (1 << 20) - 1  # ticks; no timing parameter comes near it
 
 
 @device(inline=True)
@@ -116,66 +112,78 @@ def leave_bank(g: Gpu, r: int) -> None:
 
 @device
 def want(g: Gpu, b: int) -> None:
-    """Note which command bank b needs for its next request, when the bank itself is ready for it, and which of the
-    channel's constraints it meets."""
+    """Note which command bank b needs for its next request, and when the bank and its group are ready for it."""
     r = g.bank_next[b]
-    first = b // MAX_BANKS_OF_DRAM * CONSTRAINTS
+    g.bank_age[b] = g.age[r]
     if g.bank_row[b] == 0:
         g.bank_wants[b] = Command.ACTIVATE
         g.bank_ready[b] = g.bank_activate[b]
-        g.bank_meets[b] = first + ON_ACTIVATE
     elif g.bank_row[b] != g.at_row[r] + 1:
         g.bank_wants[b] = Command.PRECHARGE
         g.bank_ready[b] = g.bank_precharge[b]
-        g.bank_meets[b] = first + ON_PRECHARGE
     else:
         g.bank_wants[b] = Command.WRITE if g.writes[r] else Command.READ
-        g.bank_ready[b] = g.bank_column[b]
-        group = b % MAX_BANKS_OF_DRAM % g.dram_groups
-        g.bank_meets[b] = first + (ON_WRITE if g.writes[r] else ON_READ) + group
+        g.bank_ready[b] = max(g.bank_column[b], g.group_column[group_of(g, b)])
 
 
 @device(inline=True)
-def key_of(g: Gpu, b: int, floor: int) -> int:
-    """Twice the tick, not before `floor`, at which bank b can have the command it wants, plus one for one that moves no
-    data."""
-    rank = 1 if g.bank_wants[b] >= Command.ACTIVATE else 0
-    return 2 * max(g.bank_ready[b], g.constraint[g.bank_meets[b]], floor) + rank
+def group_of(g: Gpu, b: int) -> int:
+    """The bank group of bank b, which has the number of its first bank."""
+    inside = b % MAX_BANKS_OF_DRAM
+    return b - inside + inside % g.dram_groups
+
+
+@device(inline=True)
+def key_of(g: Gpu, b: int, floor: int, read: int, write: int, activate: int) -> int:
+    """What bank b's next command is chosen by, the least of all first: for how many ticks after `floor` it has to wait;
+    one that moves data before the others; the age of its request. read, write, activate: the ticks for which the
+    channel takes no such command.
+
+    Without branches and look-ups, so that it is worked out for several banks at once.
+    """
+    wants = g.bank_wants[b]
+    bound = read if wants == Command.READ else write if wants == Command.WRITE else 0
+    bound = activate if wants == Command.ACTIVATE else bound
+    wait = min(max(g.bank_ready[b] - floor, bound), LONGEST_WAIT)
+    rank = 1 if wants >= Command.ACTIVATE else 0
+    return (2 * wait + rank) << AGE_BITS | g.bank_age[b]
 
 
 @device
 def find_next(g: Gpu, channel: int, first: int) -> None:
     """The channel's next command, `first` being the first tick of this cycle: kept until it is issued, or until a new
-    request at a bank comes before it. That which may be issued at the earliest tick; a read or write; for the oldest
-    request."""
+    request at a bank comes before it."""
+    if g.channel_used[channel] == 0:
+        g.channel_due[channel] = NEVER
+        return
     floor = max(g.channel_bus[channel], first)
+    read = max(g.channel_read[channel] - floor, 0)
+    write = max(g.channel_write[channel] - floor, 0)
+    activate = max(g.channel_activate[channel] - floor, 0)
     base = channel * MAX_BANKS_OF_DRAM
     best = NEVER
     for b in range(base, base + g.dram_banks):
-        best = min(best, key_of(g, b, floor))  # banks without requests are never ready
-    g.channel_key[channel] = best
-    if best >= NEVER:
-        g.channel_due[channel] = NEVER
-        return
-    age = NEVER
+        best = min(best, key_of(g, b, floor, read, write, activate))
+    found = 0
     for b in range(base, base + g.dram_banks):
-        if key_of(g, b, floor) == best and g.age[g.bank_next[b]] < age:
-            age = g.age[g.bank_next[b]]
-            g.channel_next[channel] = b
-    g.channel_age[channel] = age
-    g.channel_due[channel] = cycle_of(g, best >> 1)
+        found = b if key_of(g, b, floor, read, write, activate) == best else found
+    g.channel_next[channel] = found
+    g.channel_tick[channel] = floor + (best >> (AGE_BITS + 1))
+    g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
 
 
 @device
 def propose(g: Gpu, channel: int, b: int, first: int) -> None:
     """Bank b has a new next request: its command is the channel's if it comes before the one found so far."""
-    key = key_of(g, b, max(g.channel_bus[channel], first))
-    age = g.age[g.bank_next[b]]
-    if key < g.channel_key[channel] or (key == g.channel_key[channel] and age < g.channel_age[channel]):
-        g.channel_key[channel] = key
-        g.channel_age[channel] = age
+    floor = max(g.channel_bus[channel], first)
+    read = max(g.channel_read[channel] - floor, 0)
+    write = max(g.channel_write[channel] - floor, 0)
+    activate = max(g.channel_activate[channel] - floor, 0)
+    key = key_of(g, b, floor, read, write, activate)
+    if g.channel_due[channel] == NEVER or key < key_of(g, g.channel_next[channel], floor, read, write, activate):
         g.channel_next[channel] = b
-        g.channel_due[channel] = cycle_of(g, key >> 1)
+        g.channel_tick[channel] = floor + (key >> (AGE_BITS + 1))
+        g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
 
 
 @device
@@ -183,7 +191,7 @@ def serve_channel(g: Gpu, log: Words, channel: int) -> None:
     """Issue the channel's commands of this core cycle; leaves in `channel_due` the cycle of the next."""
     first = tick_from(g, g.cycle)
     while g.channel_due[channel] <= g.cycle:
-        issue(g, log, channel, g.channel_next[channel], g.channel_key[channel] >> 1)
+        issue(g, log, channel, g.channel_next[channel], g.channel_tick[channel])
         find_next(g, channel, first)
 
 
@@ -226,21 +234,17 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
         g.channel_oldest[channel] = (g.channel_oldest[channel] + 1) % FAW_ACTIVATES
         oldest = g.channel_activated[channel * FAW_ACTIVATES + g.channel_oldest[channel]]
         next_one = max(next_one, oldest + g.t_faw)
-    g.constraint[channel * CONSTRAINTS + ON_ACTIVATE] = next_one
+    g.channel_activate[channel] = next_one
 
 
 @device
-def constrain_columns(g: Gpu, channel: int, group: int, tick: int, read: int, write: int) -> None:
-    """A column command at `tick` in a bank group: the channel takes the next ones from ticks `read` and `write` on,
-    and the group none before tCCDL has passed."""
-    first = channel * CONSTRAINTS
-    for other in range(g.dram_groups):
-        since = g.group_column[first + other]
-        if other == group:
-            since = tick + g.t_ccdl
-            g.group_column[first + other] = since
-        g.constraint[first + ON_READ + other] = max(read, since)
-        g.constraint[first + ON_WRITE + other] = max(write, since)
+def hold_group(g: Gpu, channel: int, b: int, tick: int) -> None:
+    """No read or write in bank b's group before `tick`."""
+    group = group_of(g, b)
+    g.group_column[group] = tick
+    for other in range(group, channel * MAX_BANKS_OF_DRAM + g.dram_banks, g.dram_groups):
+        if g.bank_wants[other] <= Command.WRITE:
+            g.bank_ready[other] = max(g.bank_ready[other], tick)
 
 
 @device
@@ -261,7 +265,9 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
         write = max(write, tick + g.t_rtw)
         g.bank_precharge[b] = max(g.bank_precharge[b], tick + g.t_rtp)
         g.memory_stat[MemoryStat.DRAM_READS] += 1
-    constrain_columns(g, channel, b % MAX_BANKS_OF_DRAM % g.dram_groups, tick, read, write)
+    g.channel_read[channel] = read
+    g.channel_write[channel] = write
+    hold_group(g, channel, b, tick + g.t_ccdl)
     g.bursts[r] -= 1
     if g.bursts[r] == 0:
         g.memory_stat[MemoryStat.DRAM_REQUESTS] += 1

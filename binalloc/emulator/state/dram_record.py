@@ -6,14 +6,11 @@ from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.memory_layout import (
-    CONSTRAINTS,
+    BANK_ROWS,
     FAW_ACTIVATES,
-    MAX_BANKS_OF_DRAM,
     MAX_CHANNELS,
-    MAX_REQUESTS,
+    REQUEST_ROWS,
 )
-
-_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
 
 
 class DramRecord:
@@ -60,33 +57,32 @@ class DramRecord:
     channel_oldest: Annotated[Words, MAX_CHANNELS]
     channel_waiting: Annotated[Words, MAX_CHANNELS]
     channel_used: Annotated[Words, MAX_CHANNELS]
-    # the command that comes next: twice its tick, plus one for an activation or a precharge (NEVER: none); the age of
-    # its request; its bank. Whether a request has left since slices were told
-    channel_key: Annotated[Words, MAX_CHANNELS]
-    channel_age: Annotated[Words, MAX_CHANNELS]
+    # tick and bank of the command that comes next; whether a request has left since slices were told
+    channel_tick: Annotated[Words, MAX_CHANNELS]
     channel_next: Annotated[Words, MAX_CHANNELS]
     channel_served: Annotated[Words, MAX_CHANNELS]
-    # first tick at which the channel takes a command of each kind, and columns of each bank group as far as only
-    # tCCDL counts
-    constraint: Annotated[Words, MAX_CHANNELS * CONSTRAINTS]
-    group_column: Annotated[Words, MAX_CHANNELS * CONSTRAINTS]
-    # banks: open row + 1 (0: closed); requests, oldest first, the one to serve next, the command that it needs,
-    # the first tick at which the bank can have that, and the place of the channel's constraint on it;
-    # first ticks at which it may be activated, precharged, read or written
-    bank_row: Annotated[Words, _BANKS]
-    bank_first: Annotated[Words, _BANKS]
-    bank_last: Annotated[Words, _BANKS]
-    bank_next: Annotated[Words, _BANKS]
-    bank_wants: Annotated[Words, _BANKS]
-    bank_ready: Annotated[Words, _BANKS]
-    bank_meets: Annotated[Words, _BANKS]
-    bank_activate: Annotated[Words, _BANKS]
-    bank_precharge: Annotated[Words, _BANKS]
-    bank_column: Annotated[Words, _BANKS]
+    # first ticks at which the channel takes reads, writes, activations; and a bank group, which has the number of its
+    # first bank, reads or writes
+    channel_read: Annotated[Words, MAX_CHANNELS]
+    channel_write: Annotated[Words, MAX_CHANNELS]
+    channel_activate: Annotated[Words, MAX_CHANNELS]
+    group_column: Annotated[Words, BANK_ROWS]
+    # banks: open row + 1 (0: closed); requests, oldest first, the one to serve next, the command that it needs and its age, the
+    # first tick at which bank and group can have that; first ticks at which it may be activated, precharged, read or written
+    bank_row: Annotated[Words, BANK_ROWS]
+    bank_first: Annotated[Words, BANK_ROWS]
+    bank_last: Annotated[Words, BANK_ROWS]
+    bank_next: Annotated[Words, BANK_ROWS]
+    bank_wants: Annotated[Words, BANK_ROWS]
+    bank_age: Annotated[Words, BANK_ROWS]
+    bank_ready: Annotated[Words, BANK_ROWS]
+    bank_activate: Annotated[Words, BANK_ROWS]
+    bank_precharge: Annotated[Words, BANK_ROWS]
+    bank_column: Annotated[Words, BANK_ROWS]
     # requests at a channel: bank, row, bursts still to go, whether the row had to be opened for it, neighbours
-    at_bank: Annotated[Words, MAX_REQUESTS]
-    at_row: Annotated[Words, MAX_REQUESTS]
-    bursts: Annotated[Words, MAX_REQUESTS]
-    opened: Annotated[Words, MAX_REQUESTS]
-    younger: Annotated[Words, MAX_REQUESTS]
-    older: Annotated[Words, MAX_REQUESTS]
+    at_bank: Annotated[Words, REQUEST_ROWS]
+    at_row: Annotated[Words, REQUEST_ROWS]
+    bursts: Annotated[Words, REQUEST_ROWS]
+    opened: Annotated[Words, REQUEST_ROWS]
+    younger: Annotated[Words, REQUEST_ROWS]
+    older: Annotated[Words, REQUEST_ROWS]

@@ -6,9 +6,12 @@ from binalloc.emulator.state.codes import Codes
 
 MAX_CHANNELS = 64
 MAX_BANKS_OF_DRAM = 32
-MAX_GROUPS_OF_DRAM = 32
 FAW_ACTIVATES = 4  # tFAW counts this many activations
 MAX_REQUESTS = 1 << 16
+APART = 8  # rows beside those in use, so that what the arrays of a record say of one row does not fall into one cache set
+REQUEST_ROWS = MAX_REQUESTS + APART
+DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
+BANK_ROWS = DRAM_BANKS + APART
 MEMORY_CALENDAR = 4096
 
 DATA_FRACTION = 16  # bits of a tick in times of a channel's data bus
@@ -18,13 +21,6 @@ NEVER = 1 << 60
 
 IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
 
-
-# what a channel's next command of each kind has to wait for, columns per bank group
-ON_PRECHARGE = 0  # nothing
-ON_ACTIVATE = 1
-ON_READ = 2
-ON_WRITE = ON_READ + MAX_GROUPS_OF_DRAM
-CONSTRAINTS = ON_WRITE + MAX_GROUPS_OF_DRAM
 
 
 class Command(Codes):
@@ -39,6 +35,7 @@ class Command(Codes):
 MAX_SMS = 192
 MAX_SLICES = 128
 MAX_L2_LINES = 1 << 19
+L2_ROWS = MAX_L2_LINES + APART
 LINE_BYTES = 128
 LINE_SHIFT = 7
 LINE_WORDS = 32
@@ -87,8 +84,11 @@ class MemoryStat(Codes):
 
 
 MAX_L1_LINES = 8192
+L1_ROWS = MAX_L1_LINES + APART
 MAX_ACCESSES = 1024
+ACCESS_ROWS = MAX_ACCESSES + APART
 MAX_WAITERS = 4096
+WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
 CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for
 SERIAL_SHIFT = 32  # above an atomic's access: how many of its lanes meet at one address

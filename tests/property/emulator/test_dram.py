@@ -54,7 +54,6 @@ def run(seed: int) -> Case:
     g.tick_numerator, g.tick_denominator = rng.choice(((1, 1), (924, 700), (325, 800), (3, 1)))
     g.dram_due = NEVER
     g.channel_due = [NEVER] * len(g.channel_due)  # type: ignore[assignment, arg-type]
-    g.channel_key = [NEVER] * len(g.channel_key)  # type: ignore[assignment, arg-type]
     g.bank_ready = [IDLE] * len(g.bank_ready)  # type: ignore[assignment, arg-type]
     g.dram_log = 5 * 10 * REQUESTS
     log = [0] * g.dram_log
