@@ -26,7 +26,9 @@ from binalloc.emulator.state.records import Gpu
 
 DATA_PART = (1 << DATA_FRACTION) - 1
 AGE_BITS = 40
-LONGEST_WAIT = (1 << 20) - 1  # ticks; no timing parameter comes near it
+BANK_BITS = 5
+WAIT_SHIFT = AGE_BITS + BANK_BITS + 1
+LONGEST_WAIT = (1 << 16) - 1  # ticks; no timing parameter comes near it
 
 
 @device(inline=True)
@@ -136,8 +138,8 @@ def group_of(g: Gpu, b: int) -> int:
 @device(inline=True)
 def key_of(g: Gpu, b: int, floor: int, read: int, write: int, activate: int) -> int:
     """What bank b's next command is chosen by, the least of all first: for how many ticks after `floor` it has to wait;
-    one that moves data before the others; the age of its request. read, write, activate: the ticks for which the
-    channel takes no such command.
+    one that moves data before the others; the age of its request. Its lowest bits say which bank it is. read, write,
+    activate: the ticks for which the channel takes no such command.
 
     Without branches and look-ups, so that it is worked out for several banks at once.
     """
@@ -146,7 +148,7 @@ def key_of(g: Gpu, b: int, floor: int, read: int, write: int, activate: int) -> 
     bound = activate if wants == Command.ACTIVATE else bound
     wait = min(max(g.bank_ready[b] - floor, bound), LONGEST_WAIT)
     rank = 1 if wants >= Command.ACTIVATE else 0
-    return (2 * wait + rank) << AGE_BITS | g.bank_age[b]
+    return ((2 * wait + rank) << AGE_BITS | g.bank_age[b]) << BANK_BITS | b & (MAX_BANKS_OF_DRAM - 1)
 
 
 @device
@@ -164,11 +166,8 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
     best = NEVER
     for b in range(base, base + g.dram_banks):
         best = min(best, key_of(g, b, floor, read, write, activate))
-    found = 0
-    for b in range(base, base + g.dram_banks):
-        found = b if key_of(g, b, floor, read, write, activate) == best else found
-    g.channel_next[channel] = found
-    g.channel_tick[channel] = floor + (best >> (AGE_BITS + 1))
+    g.channel_next[channel] = base + best % MAX_BANKS_OF_DRAM
+    g.channel_tick[channel] = floor + (best >> WAIT_SHIFT)
     g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
 
 
@@ -182,7 +181,7 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
     key = key_of(g, b, floor, read, write, activate)
     if g.channel_due[channel] == NEVER or key < key_of(g, g.channel_next[channel], floor, read, write, activate):
         g.channel_next[channel] = b
-        g.channel_tick[channel] = floor + (key >> (AGE_BITS + 1))
+        g.channel_tick[channel] = floor + (key >> WAIT_SHIFT)
         g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
 
 

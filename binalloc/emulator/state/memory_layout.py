@@ -5,7 +5,7 @@ from __future__ import annotations
 from binalloc.emulator.state.codes import Codes
 
 MAX_CHANNELS = 64
-MAX_BANKS_OF_DRAM = 32
+MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
 FAW_ACTIVATES = 4  # tFAW counts this many activations
 MAX_REQUESTS = 1 << 16
 APART = 8  # rows beside those in use, so that what the arrays of a record say of one row does not fall into one cache set
