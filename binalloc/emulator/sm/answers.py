@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binalloc.emulator.memory.l1 import append_waiter, end_access, one_line
+from binalloc.emulator.memory.l2 import BUSY
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.sm.events import clear_board, guard_until
 from binalloc.emulator.sm.issue import wake_sm
@@ -77,6 +78,8 @@ def fill_way(g: Gpu, s: Sm, program: Grid, i: int, words: int) -> None:
     """Words of line i have come: those who lack nothing of it any more go on, in their order."""
     s.l1_valid[i] |= words
     s.l1_coming[i] &= ~words
+    if s.l1_coming[i] == 0:
+        s.l1_age[i] &= BUSY - 1
     n = s.l1_first[i]
     s.l1_first[i] = 0
     while n:

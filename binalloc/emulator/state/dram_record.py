@@ -67,8 +67,9 @@ class DramRecord:
     channel_write: Annotated[Words, MAX_CHANNELS]
     channel_activate: Annotated[Words, MAX_CHANNELS]
     group_column: Annotated[Words, BANK_ROWS]
-    # banks: open row + 1 (0: closed); requests, oldest first, the one to serve next, the command that it needs and its age, the
-    # first tick at which bank and group can have that; first ticks at which it may be activated, precharged, read or written
+    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; the command that it needs, its
+    # age, and the first tick at which bank and group can have it; first ticks at which the bank may be activated,
+    # precharged, read or written
     bank_row: Annotated[Words, BANK_ROWS]
     bank_first: Annotated[Words, BANK_ROWS]
     bank_last: Annotated[Words, BANK_ROWS]
