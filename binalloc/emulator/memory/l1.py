@@ -135,8 +135,8 @@ def append_waiter(s: Sm, i: int, n: int) -> None:
 
 
 @device
-def store_line(g: Gpu, s: Sm, line: int, words: int, local: int) -> int:
-    """Store `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go to L2
+def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
+    """Warp w stores `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go to L2
     when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
     if local and g.l1_local:
         first = first_way(g, line)
@@ -162,7 +162,8 @@ def store_line(g: Gpu, s: Sm, line: int, words: int, local: int) -> int:
         elif i >= 0 and s.l1_coming[i] == 0:
             drop_line(s, i)
     s.stores_out += 1
-    send(g, Kind.STORE, s.id, line, words, 0)
+    s.warp_stores[w] += 1
+    send(g, Kind.STORE, s.id, line, words, w + 1)
     return 1
 
 
@@ -178,6 +179,7 @@ def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> in
             drop_line(s, i)
     s.loads_out += 1
     s.missing[a] += 1
+    s.warp_stores[s.access_warp[a]] += 1
     send(g, Kind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)
     return 1
 
@@ -188,7 +190,7 @@ def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: 
     if policy == LinePolicy.ATOMIC:
         return atomic_line(g, s, a, line, words, serial)
     if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE:
-        return store_line(g, s, line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
+        return store_line(g, s, s.access_warp[a], line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
     found = load_line(g, s, a, line, words, 0 if policy == LinePolicy.LOAD_PAST else 1)
     if found:
         count_load(s, policy, found)
@@ -246,6 +248,15 @@ def make_access(g: Gpu, s: Sm, w: int) -> None:
     if s.missing[a] == 0:
         end_access(s, a)
         s.access = -1
+
+
+@device
+def wait_for_stores(g: Gpu, s: Sm, w: int) -> None:
+    """A fence of warp w, as an access that is done when the warp's stores and atomics have been answered."""
+    if s.warp_stores[w]:
+        s.access = begin_access(g, s, w)
+        s.next_access[s.access] = s.warp_fence[w]
+        s.warp_fence[w] = s.access + 1
 
 
 @device

@@ -55,18 +55,38 @@ def line_came(g: Gpu, s: Sm, program: Grid, a: int) -> None:
 
 
 @device
+def store_came(g: Gpu, s: Sm, program: Grid, w: int) -> None:
+    """A store or an atomic of warp w has arrived: if it was the last, fences that waited for it are done."""
+    s.warp_stores[w] -= 1
+    a = s.warp_fence[w]
+    if s.warp_stores[w] or a == 0:
+        return
+    s.warp_fence[w] = 0
+    while a:
+        following = s.next_access[a - 1]
+        line_came(g, s, program, a - 1)
+        a = following
+
+
+@device
 def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
     """The answer to request r is there."""
     kind = g.kind[r]
     link = g.link[r]
     if kind == Kind.STORE:
         s.stores_out -= 1
+        if link:
+            store_came(g, s, program, link - 1)
     else:
         s.loads_out -= 1
-        if kind == Kind.ATOMIC or not link & CACHED:
-            line_came(g, s, program, link & (CACHED - 1))
+        a = link & (CACHED - 1)
+        if kind == Kind.ATOMIC:
+            store_came(g, s, program, s.access_warp[a])
+            line_came(g, s, program, a)
+        elif link & CACHED:
+            fill_way(g, s, program, a, g.words[r])
         else:
-            fill_way(g, s, program, link & (CACHED - 1), g.words[r])
+            line_came(g, s, program, a)
     if kind != Kind.LOAD:
         g.unfinished -= 1
     drop_request(g, r)

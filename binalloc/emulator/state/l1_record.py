@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
+from binalloc.emulator.state.layout import MAX_WARPS
 from binalloc.emulator.state.memory_layout import ACCESS_ROWS, L1_ROWS, MAX_LINES_OF_ACCESS, WAITER_ROWS
 
 
@@ -42,6 +43,10 @@ class L1Record:
     waiter_access: Annotated[Words, WAITER_ROWS]
     waiter_words: Annotated[Words, WAITER_ROWS]
     next_waiter: Annotated[Words, WAITER_ROWS]
+    # warp slots: stores and atomics that have not been answered; the fence that waits for them + 1, further ones linked
+    # by `next_access`
+    warp_stores: Annotated[Words, MAX_WARPS]
+    warp_fence: Annotated[Words, MAX_WARPS]
     # lines of L1: line number + 1 (0: empty), age, words that are there, that L2 lacks, that are on their way; waiters
     l1_line: Annotated[Words, L1_ROWS]
     l1_age: Annotated[Words, L1_ROWS]
