@@ -9,13 +9,24 @@ import numpy as np
 
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
-from binalloc.emulator.host.memory_figures import memory_figures
+from binalloc.emulator.host.memory_figures import memory_figures, most_requests
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
-from binalloc.emulator.state.memory_layout import IDLE, MAX_BANKS_OF_DRAM, MAX_CHANNELS, MAX_L1_LINES, NEVER
+from binalloc.emulator.state.memory_layout import (
+    IDLE,
+    MAX_BANKS_OF_DRAM,
+    MAX_CHANNELS,
+    MAX_L1_LINES,
+    MAX_L2_LINES,
+    MAX_MSHRS,
+    MAX_REQUESTS,
+    MAX_SLICES,
+    MAX_SMS,
+    NEVER,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
@@ -169,6 +180,11 @@ class Device:
             ("L1 lines", m.l1.sets * m.l1.ways, MAX_L1_LINES),
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
+            ("MSHRs", m.l1.mshrs, MAX_MSHRS),
+            ("SMs", self.sms_count, MAX_SMS),
+            ("L2 slices", m.l2.slices, MAX_SLICES),
+            ("L2 lines", m.l2.slices * m.l2.sets * m.l2.ways, MAX_L2_LINES),
+            ("requests to memory", most_requests(m, self.sms_count), MAX_REQUESTS),
         )
         for what, found, most in bounds:
             if found > most:

@@ -6,6 +6,7 @@ away, and for the rest less bandwidth of each; sets of L2. Latencies, and what b
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from binalloc.emulator.state.memory_layout import DATA_FRACTION, LINE_BYTES, SECTOR_BYTES
@@ -17,28 +18,34 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     dram, l2, net = m.dram, m.l2, m.interconnect
     share = Fraction(sms, m.chip.sms)
     channels = max(1, int(dram.channels * share))
-    slower = channels / (dram.channels * share)
+    slower = Fraction(channels) / (dram.channels * share)
     per_channel = l2.slices // dram.channels
     sets = max(1, round(l2.sets * l2.slices * share / (channels * per_channel)))
     rate = Fraction(dram.command_mhz).limit_denominator(1000) / Fraction(m.clock.core_mhz).limit_denominator(1000)
+    data = Fraction(dram.burst, dram.data_rate) * slower
     figures = {
         "request_bytes": net.request_bytes, "request_latency": net.latency, "response_bytes": net.response_bytes,
         "response_latency": net.latency, "header_bytes": net.header_bytes,
         "slices": channels * per_channel, "slices_per_channel": per_channel, "l2_sets": sets, "l2_ways": l2.ways,
         "l2_bytes": l2.port_bytes, "l2_latency": l2.latency - _way(m), "l2_mshrs": l2.mshrs, "l2_merges": l2.merges,
         "l2_atomic": l2.atomic_cycles,
-        "dram_latency": m.dram.latency - l2.latency - _closed_bank(m, rate),
+        "dram_latency": max(m.dram.latency - l2.latency - _closed_bank(m, rate, data), 0),
         "burst_bytes": dram.burst_bytes, "row_bytes": dram.row_bytes, "interleave": dram.interleave,
         "dram_channels": channels, "dram_banks": dram.banks, "dram_groups": dram.groups, "dram_depth": dram.queue,
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
         "t_burst": dram.burst_cycles, "t_rtw": dram.cl + dram.burst_cycles + 2 - dram.wl,
-        "t_data": round(Fraction(dram.burst, dram.data_rate) * slower * (1 << DATA_FRACTION)),
+        "t_data": round(data * (1 << DATA_FRACTION)),
         "l1_mshrs": m.l1.mshrs, "store_places": m.l1.store_places, "l1_updates": int(m.l1.updates),
         "l1_fill_words": (1 << LINE_BYTES // 4) - 1 if m.l1.fills_lines else 0,
     }  # fmt: skip
     for name in ("rcd", "rp", "ras", "rc", "cl", "wl", "ccd", "ccdl", "rrd", "wr", "cdlr", "rtp", "faw"):
         figures[f"t_{name}"] = getattr(dram, name)
     return figures
+
+
+def most_requests(m: Machine, sms: int) -> int:
+    """Requests that can be under way at once: what SMs may have sent, what slices fetch, what channels hold."""
+    return sms * (m.l1.mshrs + m.l1.store_places) + m.l2.slices * m.l2.mshrs + m.dram.channels * m.dram.queue
 
 
 def _fetched(m: Machine) -> int:
@@ -54,8 +61,8 @@ def _way(m: Machine) -> int:
     return there + back + 2 * net.latency
 
 
-def _closed_bank(m: Machine, rate: Fraction) -> int:
-    """Core cycles of an activation, the reads and their data."""
+def _closed_bank(m: Machine, rate: Fraction, data: Fraction) -> int:
+    """Core cycles of an activation, the reads and their data, each burst of which takes the bus for `data` ticks."""
     bursts = -(-_fetched(m) // m.dram.burst_bytes)
-    ticks = m.dram.rcd + m.dram.cl + m.dram.burst_cycles + (bursts - 1) * max(m.dram.ccd, m.dram.ccdl)
+    ticks = m.dram.rcd + m.dram.cl + m.dram.burst_cycles + math.ceil((bursts - 1) * max(m.dram.ccd, m.dram.ccdl, data))
     return -(-ticks * rate.denominator // rate.numerator)

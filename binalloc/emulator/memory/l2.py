@@ -13,7 +13,7 @@ from binalloc.emulator.memory.dram import enqueue, has_room
 from binalloc.emulator.memory.places import row_of
 from binalloc.emulator.memory.requests import drop_request, make_request
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import MAX_BANKS_OF_DRAM, Kind, MemoryStat, Stage
+from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, MAX_BANKS_OF_DRAM, Kind, MemoryStat, Stage
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import count_bits
 
@@ -116,6 +116,7 @@ def replace(g: Gpu, k: int, i: int, line: int) -> None:
         if g.l2_dirty[i]:
             r = make_request(g, Kind.EVICTION, k, g.l2_line[i] - 1, g.l2_dirty[i], i)
             g.writes[r] = 1
+            g.memory_stat[MemoryStat.L2_WRITEBACKS] += 1
             g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += count_bits(sectors_of(g.l2_dirty[i]))
             to_dram(g, r, k)
     g.l2_line[i] = line + 1
@@ -156,7 +157,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
         room += 1 if g.l2_dirty[i] else 0
     if room and has_room(g, k // g.slices_per_channel, room) == 0:
         return 0
-    count(g, kind, lacking, fetch)
+    count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
     if fetch:
@@ -177,6 +178,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
 def ask_dram(g: Gpu, k: int, i: int, words: int) -> None:
     """Have the sectors of `words` fetched into line i of slice k."""
     fill = make_request(g, Kind.FILL, k, g.l2_line[i] - 1, words, i)
+    g.memory_stat[MemoryStat.L2_FILLS] += 1
     g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(words))
     g.slice_pending[k] += 1
     g.l2_coming[i] |= words
@@ -196,14 +198,22 @@ def wait_for_line(g: Gpu, r: int, i: int) -> None:
 
 
 @device
-def count(g: Gpu, kind: int, lacking: int, fetch: int) -> None:
-    """One request that a slice takes."""
+def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
+    """Request r, which a slice takes."""
+    kind = g.kind[r]
+    sectors = count_bits(sectors_of(g.words[r]))
     if kind == Kind.STORE:
         g.memory_stat[MemoryStat.L2_STORES] += 1
+        g.memory_stat[MemoryStat.L2_STORE_SECTORS] += sectors
         return
     if kind == Kind.ATOMIC:
         g.memory_stat[MemoryStat.L2_ATOMICS] += 1
+        g.memory_stat[MemoryStat.L2_ATOMIC_SECTORS] += sectors
+    else:
+        g.memory_stat[MemoryStat.L2_LOAD_SECTORS] += sectors
     g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
+    if g.line[r] >= FIRST_LOCAL_LINE:
+        g.memory_stat[MemoryStat.L2_LOCAL_MISSES if lacking else MemoryStat.L2_LOCAL_HITS] += 1
     if lacking and not fetch:
         g.memory_stat[MemoryStat.L2_MERGES] += 1
 
