@@ -65,7 +65,7 @@ def render_smem_cost(found: dict[str, Any]) -> str:
         r2 = "" if found["r2"] is None else f", R2 = {found['r2']:.6f}"
         lines.append(f"\nE = w * l * k * c1 + c2: c1 = {found['c1']:.4f}, c2 = {found['c2']:.1f}{r2}\n")
     last = rows[-1]
-    parts = [(k, found["parts"][k]["c1"], found["parts"][k]["c2"], last[k], text) for k, text in _PARTS.items()]
+    parts = [(k, *map(_figure, found["parts"][k].values()), last[k], text) for k, text in _PARTS.items()]
     at = f"w {last['w']}, l {last['l']}, k {last['k']}"
     header = ["part", "c1", "c2", at, "in these cycles"]
     lines.append("\n" + _left_last(table(header, parts)))
@@ -75,6 +75,11 @@ def render_smem_cost(found: dict[str, Any]) -> str:
     lines.append(f"{last['barrier']:,} from then to the earliest read of the clock.\n")
     lines.append(_paper(found["paper"]))
     return "".join(lines)
+
+
+def _figure(value: float | None) -> float | None:
+    """As the table shows it, without a sign before what it shows as zero."""
+    return None if value is None else round(value, 3) + 0.0
 
 
 def _left_last(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The figure of `binalloc smem-cost` as SVG: cycles over w * l * k, and the line through them (the paper's figure 4)."""
+"""The figure of `binalloc smem-cost` as SVG: cycles over w * l * k, and the line through them (the paper's fig. 4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 720, 480
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 60
-_TICKS = 6
+_TICKS = 4
+_FONT = 'font-family="sans-serif" font-size="12"'
 
 
 def smem_cost_svg(found: dict[str, Any]) -> str:
@@ -21,21 +22,23 @@ def smem_cost_svg(found: dict[str, Any]) -> str:
     def y_of(value: float) -> float:
         return HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
 
+    size = f'width="{WIDTH}" height="{HEIGHT}"'
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {WIDTH} {HEIGHT}" {_FONT}>',
+        f'<rect {size} fill="white"/>',
         _text(WIDTH / 2, TOP / 2, _title(found), "middle"),
         _text(WIDTH / 2, HEIGHT - 15, "w * l * k", "middle"),
         f'<g transform="rotate(-90 18 {HEIGHT / 2})">{_text(18, HEIGHT / 2, "cycles", "middle")}</g>',
     ]
-    for n in range(_TICKS):
-        x, y = right * n / (_TICKS - 1), top * n / (_TICKS - 1)
+    for n in range(_TICKS + 1):
+        x, y = right * n / _TICKS, top * n / _TICKS
+        colour = "#ddd" if n else "black"
         out += [
-            _line(x_of(x), y_of(0), x_of(x), y_of(top), "#ddd"), _line(x_of(0), y_of(y), x_of(right), y_of(y), "#ddd"),
-            _text(x_of(x), HEIGHT - BOTTOM + 18, f"{x:,.0f}", "middle"), _text(LEFT - 8, y_of(y) + 4, f"{y:,.0f}", "end"),
-        ]  # fmt: skip
-    out += [_line(x_of(0), y_of(0), x_of(right), y_of(0), "black"), _line(x_of(0), y_of(0), x_of(0), y_of(top), "black")]
+            _line(x_of(x), y_of(0), x_of(x), y_of(top), colour),
+            _line(x_of(0), y_of(y), x_of(right), y_of(y), colour),
+            _text(x_of(x), HEIGHT - BOTTOM + 18, f"{x:,.0f}", "middle"),
+            _text(LEFT - 8, y_of(y) + 4, f"{y:,.0f}", "end"),
+        ]
     if found["c1"] is not None:
         last = max(x for x, _ in points)
         out.append(_line(x_of(0), y_of(found["c2"]), x_of(last), y_of(found["c1"] * last + found["c2"]), "#c33"))
@@ -49,9 +52,9 @@ def _title(found: dict[str, Any]) -> str:
 
 
 def _round_up(value: int) -> int:
-    """The next number of one digit and zeros, or of 1, 2 or 5 behind one."""
+    """The next number up that axes end at."""
     unit = 10 ** (len(str(value)) - 1)
-    return next(int(unit * m) for m in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if unit * m >= value or m == 10)
+    return next(int(unit * m) for m in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 8, 10) if unit * m >= value or m == 10)
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:

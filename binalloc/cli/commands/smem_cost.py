@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.options import engine_option, json_option, max_cycles_option, options
+from binalloc.cli.options import F, engine_option, json_option, max_cycles_option, options
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 
 _PIECE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
-class Numbers(click.ParamType):
+class Numbers(click.types.StringParamType):
     """Numbers from 1 to the paper's 32 as `1,8,16-20`: ascending, each once."""
 
     name = "numbers"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from binalloc.emulator.experiments.shared_cost import MOST
 
         if isinstance(value, tuple):
-            return value
+            return value  # click converts what it has converted
         found: set[int] = set()
         for piece in str(value).split(","):
             match = _PIECE.fullmatch(piece)
@@ -35,7 +36,7 @@ class Numbers(click.ParamType):
         return tuple(sorted(found))
 
 
-def _numbers(flag: str, what: str) -> Any:
+def _numbers(flag: str, what: str) -> Callable[[F], F]:
     return click.option(flag, type=Numbers(), default="1,8,16,32", show_default=True, metavar="LIST", help=what)
 
 

@@ -59,7 +59,7 @@ def test_the_figure_has_a_point_for_every_run_within_its_axes(tmp_path: Path) ->
         x, y = float(point.attrib["cx"]), float(point.attrib["cy"])
         assert 80 <= x <= width - 20
         assert 40 <= y <= height - 60
-        assert x == pytest.approx(80 + row["w"] * row["l"] * row["k"] / 150 * (width - 100), abs=0.06)
+        assert x == pytest.approx(80 + row["w"] * row["l"] * row["k"] / 160 * (width - 100), abs=0.06)
 
 
 @pytest.mark.parametrize("value", ["", "0", "33", "1-40", "5-2", "a", "1,,2", "1.5", "-1", "9" * 30])
@@ -75,8 +75,8 @@ def test_other_bad_input_is_refused(tmp_path: Path) -> None:
     assert "cannot write" in refused(2, *SMALL, "--plot", str(tmp_path / "nowhere" / "x.svg"))
     assert "--max-cycles" in refused(4, *SMALL, "--max-cycles", "20")
     path = tmp_path / "small.toml"
-    text = (MACHINES / "gtx780ti.toml").read_text().replace("threads_per_block = { value = 1024", "threads_per_block = { value = 256")
-    path.write_text(text)
+    text = (MACHINES / "gtx780ti.toml").read_text()
+    path.write_text(text.replace("threads_per_block = { value = 1024", "threads_per_block = { value = 256"))
     line = refused(1, *SMALL, "--machine", str(path), "--warps", "9")
     assert "--warps" in line
     assert "at most 8" in line
