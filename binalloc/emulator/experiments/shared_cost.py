@@ -14,12 +14,11 @@ Needs the scheduling pass between `kernel` and `timed`, which is none of the emu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
-
 import numpy as np
 
 from binalloc.emulator.experiments.bank_times import BankTimes
 from binalloc.emulator.host.run import run
+from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Control, Module
 from binalloc.isa.interface.places import LANES
 from binalloc.isa.sets.files import assemble
@@ -27,8 +26,8 @@ from binalloc.isa.timing import LONGEST_STALL
 from binalloc.launch.types import Argument, ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
 
-MOST = 32
-"""Largest w, l and k: those of the paper."""
+MOST = LANES
+"""Largest w, l and k: those of the paper, as many as there are lanes."""
 _NAME = "smem_cost"
 _CLOCK, _LOADS = 5, 4  # scoreboards of the part that is timed
 _BEFORE = """
@@ -102,14 +101,16 @@ def timed(module: Module, loads: int) -> Module:
     return replace(module, functions=[replace(fn, instrs=instrs)])
 
 
-def places(machine: Machine, k: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
+def places(machine: Machine, k: int) -> Array:
     """Each lane's address in shared memory: row t mod k of bank t div k."""
     shared = machine.shared
     lanes = np.arange(LANES, dtype=np.uint32)
     return ((lanes % k * shared.banks + lanes // k) * shared.bank_bytes).astype(np.uint32)
 
 
-def measure(module: Module, machine: Machine, warps: int, k: int, **options: Any) -> Measured:
+def measure(
+    module: Module, machine: Machine, warps: int, k: int, *, engine: str, scheduler: str, max_cycles: int | None
+) -> Measured:
     """Run the kernel by one block of so many warps; options are those of `run`, and so are the errors."""
     threads = warps * LANES
     buffers = {"place": places(machine, k)}
@@ -117,5 +118,8 @@ def measure(module: Module, machine: Machine, warps: int, k: int, **options: Any
     arguments = tuple(Argument(name, ArgumentKind.BUFFER, "u32", array.shape) for name, array in buffers.items())
     launch = Launch(_NAME, (1, 1, 1), (threads, 1, 1), 0, arguments)
     times = BankTimes()
-    found = run(module, _NAME, launch, machine, buffers=buffers, observer=times, **options).buffers
+    found = run(
+        module, _NAME, launch, machine, engine=engine, scheduler=scheduler, max_cycles=max_cycles, buffers=buffers,
+        observer=times,
+    ).buffers  # fmt: skip
     return Measured(int(found["start"].min()), int(found["start"].max()), int(found["end"].max()), times)
