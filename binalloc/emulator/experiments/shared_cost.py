@@ -14,6 +14,7 @@ Needs the scheduling pass between `kernel` and `timed`, which is none of the emu
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+
 import numpy as np
 
 from binalloc.emulator.experiments.bank_times import BankTimes
