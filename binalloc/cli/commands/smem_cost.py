@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_model
 from binalloc.cli.options import F, engine_option, json_option, max_cycles_option, options
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.errors import UsageError
 
 _PIECE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
@@ -47,7 +49,7 @@ def _numbers(flag: str, what: str) -> Callable[[F], F]:
 @_numbers("--congestion", "k: most rows of one bank that a load wants.")
 @options(engine_option, max_cycles_option, json_option)
 @scheduler_option
-@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE.svg", help="Write the figure there, as SVG.")
+@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Write the figure there, as SVG.")
 def smem_cost(
     machine: str,
     warps: tuple[int, ...],
@@ -65,16 +67,19 @@ def smem_cost(
     behind the loads, each as wide as a bank; latest end minus earliest start, minus what the clock costs. A LIST is
     numbers and ranges, as 1,8,16-20; 1-32 three times over is the paper's own sweep, 32,768 runs.
     """
-    from binalloc.files import write_atomically
     from binalloc.pipeline.smem_cost import Sweep
     from binalloc.report.smem_cost import render_smem_cost, smem_cost_to_dict
     from binalloc.report.smem_cost_plot import smem_cost_svg
 
+    if plot == "-":
+        raise UsageError("standard output takes the report", place="--plot", found=plot, remedy="Give --plot FILE.")
+    check_output(plot, as_json, "--plot")
+    not_over(plot, machine, option="--plot")
     sweep = Sweep(machine_model(machine), warps, loads, congestion, engine, scheduler, max_cycles)
     with progress(as_json) as show:
         found = smem_cost_to_dict(sweep, show)
     if plot is not None:
-        write_atomically(plot, smem_cost_svg(found).encode())
+        write_output(plot, smem_cost_svg(found).encode())
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found, "plot": plot})
     else:

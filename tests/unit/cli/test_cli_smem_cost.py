@@ -72,7 +72,8 @@ def test_a_number_outside_the_papers_is_refused(option: str, value: str) -> None
 
 def test_other_bad_input_is_refused(tmp_path: Path) -> None:
     assert "unknown machine" in refused(2, "smem-cost", "--machine", "gtx1")
-    assert "cannot write" in refused(2, *SMALL, "--plot", str(tmp_path / "nowhere" / "x.svg"))
+    for plot in (str(tmp_path / "nowhere" / "x.svg"), str(tmp_path), "", "-"):
+        assert "Give --plot FILE" in refused(2, *SMALL, "--plot", plot) or "nowhere" in plot
     assert "--max-cycles" in refused(4, *SMALL, "--max-cycles", "20")
     path = tmp_path / "small.toml"
     text = (MACHINES / "gtx780ti.toml").read_text()
@@ -80,3 +81,6 @@ def test_other_bad_input_is_refused(tmp_path: Path) -> None:
     line = refused(1, *SMALL, "--machine", str(path), "--warps", "9")
     assert "--warps" in line
     assert "at most 8" in line
+    before = path.read_bytes()
+    assert "overwrite its own input" in refused(2, *SMALL, "--machine", str(path), "--plot", str(path))
+    assert path.read_bytes() == before
