@@ -58,4 +58,5 @@ def not_over(output: str | None, *inputs: str, option: str = "-o") -> None:
     for file in inputs:
         both = output not in (None, "-") and file != "-" and os.path.exists(file) and os.path.exists(output or "")
         if both and os.path.samefile(output or "", file):
-            raise UsageError("the output would overwrite its own input", file=output, remedy=f"Give another {option} FILE.")
+            remedy = f"Give another {option} FILE."
+            raise UsageError("the output would overwrite its own input", file=output, remedy=remedy)
