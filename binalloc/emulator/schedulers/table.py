@@ -35,7 +35,6 @@ def pick_text(rows: Sequence[WarpScheduler]) -> str:
     return "\n".join([*lines, f"    return _pick{len(rows) - 1}(g, s, sch, eligible)", ""])
 
 
-
 def event_text(event: str, rows: Sequence[WarpScheduler]) -> str:
     """The device function that tells scheduler `g.policy` of an event, if it listens; nothing at all if none does."""
     lines = [f"def {event}({EVENTS[event]}):"]

@@ -1,4 +1,4 @@
-"""The part of an SM's record that warp schedulers keep. Entries per warp are by warp slot, per scheduler by its number."""
+"""The part of an SM's record that warp schedulers keep: by warp slot, or by the number of the scheduler."""
 
 from __future__ import annotations
 
