@@ -1,6 +1,7 @@
 """Greedy, then oldest: a warp goes on as long as it can, then the oldest takes over.
 
-As in Rogers, O'Connor and Aamodt, "Cache-Conscious Wavefront Scheduling" (MICRO 2012), section 4, where it is GTO."""
+As in Rogers, O'Connor and Aamodt, "Cache-Conscious Wavefront Scheduling" (MICRO
+2012), where it is GTO."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Two levels: a few active warps take turns; those that wait for memory or at a barrier make room for pending ones.
 
-As in Gebhart et al., "Energy-Efficient Mechanisms for Managing Thread Context in Throughput Processors" (ISCA 2011),
-section 3: an active set that a warp leaves at a dependence on a result of long latency, and that a pending warp enters
-once it is ready. Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp Scheduling" (MICRO
-2011), have fixed fetch groups in place of the set."""
+As in Gebhart et al., "Energy-efficient Mechanisms for Managing Thread Context in Throughput Processors" (ISCA 2011): an
+active set that a warp leaves at a dependence on a result of long latency, and that a pending warp enters once it is
+ready. Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp Scheduling" (MICRO 2011), have
+fixed groups of warps in place of the set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
 ACTIVE_WARPS = 8
-"""Of a scheduler. Gebhart et al. find 8 of 32 to be as good as all; Narasiman et al.'s fetch groups have 8 of 32."""
+"""Of a scheduler. Gebhart et al. find that a quarter of a scheduler's warps is enough; theirs has 32."""
 
 
 @device
@@ -57,23 +57,31 @@ def two_level(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
 
 
 @device
-def become_pending(g: Gpu, s: Sm, w: int) -> None:
-    """The warp is not active (any more)."""
-    s.active[w % g.schedulers] &= ~(1 << (w // g.schedulers))
+def begin_pending(g: Gpu, s: Sm, w: int) -> None:
+    """The warp starts."""
     s.pending_since[w] = g.cycle
 
 
 @device
-def make_room(g: Gpu, s: Sm, w: int, boards: int) -> None:
+def leave(g: Gpu, s: Sm, w: int) -> None:
+    """The warp is active no more, if it was."""
+    sch = w % g.schedulers
+    bit = 1 << (w // g.schedulers)
+    if s.active[sch] & bit:
+        s.active[sch] &= ~bit
+        s.pending_since[w] = g.cycle
+
+
+@device
+def leave_for_memory(g: Gpu, s: Sm, w: int, boards: int) -> None:
     """The warp waits for scoreboards: if for a result whose time nobody knows, others may go on in its place."""
     for board in range(SCOREBOARDS):
         if (boards >> board) & 1 and s.board_open[w, board]:
-            become_pending(g, s, w)
-            return
+            leave(g, s, w)
 
 
 TWO_LEVEL = WarpScheduler(
     "two_level", f"{ACTIVE_WARPS} active warps take turns, others replace those that wait for memory or at a barrier",
     two_level,
-    {"started": become_pending, "ended": become_pending, "waits": make_room, "arrived": become_pending},
+    {"started": begin_pending, "ended": leave, "waits": leave_for_memory, "arrived": leave},
 )  # fmt: skip

@@ -21,7 +21,7 @@ def waiting_program(seed: int, machine: str) -> Module:
     head = [
         *address(), op("S2R", rd=1, sreg=6), op("SHF", rd=12, ra=255, form=1, imm=5, rc=0, dir=1),
         op("IADD3", rd=12, ra=12, rb=1, rc=255), op("LOP3", rd=12, ra=12, form=1, imm=_LOOPS, rc=255, lut=0xC0),
-        op("IMAD", rd=14, ra=0, form=1, imm=rng.choice((0, 4, 8, 12)), rc=255),
+        op("IMAD", rd=14, ra=0, form=1, imm=rng.choice((0, 4, 8)), rc=255),
     ]  # fmt: skip
     tail = [
         op("IADD3", rd=12, ra=12, form=1, imm=0xFFFFFFFF, rc=255),
@@ -30,7 +30,7 @@ def waiting_program(seed: int, machine: str) -> Module:
         op("EXIT"),
     ]
     return module(
-        [*head, *body, *tail], params={"x": 8}, machine=machine, shared_bytes=8192, local_bytes=64,
+        [*head, *body, *tail], params={"x": 8}, machine=machine, shared_bytes=3200, local_bytes=64,
         registers=rng.choice((16, 24, 40)),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.schedulers.table import SCHEDULERS, pick, policy_number
-from binalloc.emulator.schedulers.two_level import ACTIVE_WARPS
+from binalloc.emulator.schedulers.two_level import ACTIVE_WARPS, TWO_LEVEL
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Refused
@@ -138,6 +138,16 @@ def test_two_level_promotes_who_has_been_pending_longest_then_the_oldest() -> No
     assert pick(g, s, 1, 0b11011) == ~Stall.PENDING
     assert s.active[1] == 0b1111111 << 10 | 1 << 2
     assert s.active[0] == 0
+
+
+def test_a_warp_that_is_pending_stays_so_since_it_left() -> None:
+    """It leaves at a barrier; behind it it waits for memory as well."""
+    g, s = records("two_level")
+    s.active[0], s.board_open[3, 2] = 0b1100, 1
+    for cycle, boards in ((10, 0b1011), (11, 0b0100), (12, 0b0110)):
+        g.cycle = cycle
+        TWO_LEVEL.hears["waits"](g, s, 3, boards)
+        assert (s.active[0], s.pending_since[3]) == ((0b1100, 0) if cycle == 10 else (0b0100, 11))
 
 
 def test_oldest_goes_by_age_and_each_scheduler_by_its_own_warps() -> None:
