@@ -1,9 +1,11 @@
 """One SM, one cycle: events, dispatch, and every scheduler's issue slots.
 
 Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
-applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier
-latency; a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken
-for the unit's interval, or as many cycles more as a memory access needs passes.
+applies: warps could issue but its policy chooses none, and says why; a warp could but its unit's ports are busy; a
+warp waits out its stall count; a branch's latency; a scoreboard; a barrier or its latency; all its warps have ended and
+wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many cycles more as a memory
+access needs passes. A policy is asked in the same cycles, about the same warps, by this form and by the per-cycle form
+of a cycle's bookkeeping: a cycle in which a warp could issue is never skipped.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
 slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
