@@ -90,7 +90,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
             for sch in range(g.schedulers):
                 w = select(g, s, program, sch)
-                issued = 0
+                issued, why = 0, ~w
                 while w >= 0:
                     pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
@@ -134,7 +134,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:
                         w = -1
-                account(g, s, sch, issued)
+                account(g, s, issued, why)
             end_cycle(g, s)
         status = next_cycle(g, sms)
         if status:

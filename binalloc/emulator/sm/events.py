@@ -8,6 +8,7 @@ scoreboard."""
 
 from __future__ import annotations
 
+from binalloc.emulator.schedulers.table import completed, resumed, waits
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
@@ -67,8 +68,10 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp may issue its next instruction now, or waits for scoreboards."""
     pc = s.stack[w, s.sp[w], Entry.PC]
-    if s.busy[w] & program[pc, Column.WAIT]:
+    boards = s.busy[w] & program[pc, Column.WAIT]
+    if boards:
         set_state(g, s, w, Warp.SCOREBOARD)
+        waits(g, s, w, boards)
         return
     set_state(g, s, w, Warp.READY)
     sch = w % g.schedulers
@@ -141,7 +144,7 @@ def release(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
     if s.board_time[w, board] > g.cycle:
         arm(g, s, w * NODES_PER_WARP + board, s.board_time[w, board])
         return
-    if s.board_open[w, board] == 0:
+    if s.board_open[w, board] == 0 and s.busy[w] >> board & 1:  # memory may have answered in this very cycle
         clear_board(g, s, program, w, board)
 
 
@@ -157,9 +160,11 @@ def hold_board(s: Sm, w: int, board: int) -> None:
 def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
     """All results that the scoreboard counted are there."""
     s.busy[w] &= ~(1 << board)
+    completed(g, s, w, board)
     if s.state[w] == Warp.DONE and s.busy[w] == 0:
         retire_warp(g, s, w)
     if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
+        resumed(g, s, w)
         make_ready(g, s, program, w)
 
 

@@ -16,6 +16,7 @@ class Stall(Codes):
     BARRIER: int
     BLOCK_DRAIN: int
     NO_PAIR: int
+    PENDING: int
 
 
 REASONS = len(Stall.names)

@@ -49,6 +49,7 @@ from binalloc.emulator.state.layout import (
     WHEEL,
 )
 from binalloc.emulator.state.memory_record import MemoryRecord
+from binalloc.emulator.state.scheduler_record import SchedulerRecord
 
 
 class Record:
@@ -158,7 +159,7 @@ class Gpu(MemoryRecord, Record):
     clear_read: Annotated[Words, BOARD_SETS]
 
 
-class Sm(L1Record, Record):
+class Sm(L1Record, SchedulerRecord, Record):
     """One SM."""
 
     id: int
@@ -239,7 +240,6 @@ class Sm(L1Record, Record):
     ready: Annotated[Grid, MAX_SCHEDULERS, UNITS]
     ready_units: Annotated[Words, MAX_SCHEDULERS]
     census: Annotated[Grid, MAX_SCHEDULERS, WARP_STATES]
-    last: Annotated[Words, MAX_SCHEDULERS]
     wheel: Annotated[Grid, WHEEL, MAX_SCHEDULERS]
     # ports of units, then of groups: free from, ends of long occupations and their latest, starts this cycle
     port_free: Annotated[Words, UNITS + MAX_GROUPS]
