@@ -1,5 +1,5 @@
-"""What holds for every test: nobody changes an instruction; every run conserves what it must; long tests come first. And what the property tests counted,
-at the end of the run: works with and without xdist, through test properties."""
+"""What holds for every test: nobody changes an instruction; every run conserves what it must; long tests come first.
+And what the property tests counted, at the end of the run: works with and without xdist, through test properties."""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from fractions import Fraction
 from binalloc.emulator.state.memory_layout import DATA_FRACTION, LINE_BYTES, SECTOR_BYTES
 from binalloc.models.machines.model import Machine
 
+RATE_DENOMINATOR = 10_000  # bounds what ticks are multiplied by
+
 
 def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     """The figures of interconnect, L2 and DRAM by their names in the record."""
@@ -21,7 +23,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     slower = Fraction(channels) / (dram.channels * share)
     per_channel = l2.slices // dram.channels
     sets = max(1, round(l2.sets * l2.slices * share / (channels * per_channel)))
-    rate = Fraction(dram.command_mhz).limit_denominator(1000) / Fraction(m.clock.core_mhz).limit_denominator(1000)
+    rate = (Fraction(dram.command_mhz) / Fraction(m.clock.core_mhz)).limit_denominator(RATE_DENOMINATOR)
     data = Fraction(dram.burst, dram.data_rate) * slower
     figures = {
         "request_bytes": net.request_bytes, "request_latency": net.latency, "response_bytes": net.response_bytes,

@@ -7,11 +7,12 @@ of one cycle happen in the order in which their times became known. A request wa
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import USED_BITS, USED_SHIFT
 from binalloc.emulator.state.memory_layout import MEMORY_CALENDAR
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import lowest_bit
 
-_WORDS = MEMORY_CALENDAR // 32
+_WORDS = MEMORY_CALENDAR // USED_BITS
 
 
 @device(inline=True)
@@ -20,10 +21,10 @@ def post(g: Gpu, r: int, time: int) -> None:
     index = time & (MEMORY_CALENDAR - 1)
     g.due[r] = time
     g.following[r] = -1
-    if (g.event_used[index >> 5] >> (index & 31)) & 1:
+    if (g.event_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1))) & 1:
         g.following[g.event_last[index]] = r
     else:
-        g.event_used[index >> 5] |= 1 << (index & 31)
+        g.event_used[index >> USED_SHIFT] |= 1 << (index & (USED_BITS - 1))
         g.event_first[index] = r
     g.event_last[index] = r
     g.events += 1
@@ -33,9 +34,9 @@ def post(g: Gpu, r: int, time: int) -> None:
 def take(g: Gpu) -> int:
     """The requests of this cycle as a list linked by `following`, -1 if there are none; those of a later lap stay."""
     index = g.cycle & (MEMORY_CALENDAR - 1)
-    if (g.event_used[index >> 5] >> (index & 31)) & 1 == 0:
+    if (g.event_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1))) & 1 == 0:
         return -1
-    g.event_used[index >> 5] &= ~(1 << (index & 31))
+    g.event_used[index >> USED_SHIFT] &= ~(1 << (index & (USED_BITS - 1)))
     r = g.event_first[index]
     first = -1
     last = -1
@@ -61,14 +62,14 @@ def next_memory_event(g: Gpu) -> int:
     if g.events == 0:
         return -1
     index = (g.cycle + 1) & (MEMORY_CALENDAR - 1)
-    word = index >> 5
-    bits = g.event_used[word] >> (index & 31)
+    word = index >> USED_SHIFT
+    bits = g.event_used[word] >> (index & (USED_BITS - 1))
     time = g.cycle + 1
     if bits == 0:
-        time += 32 - (index & 31)
+        time += USED_BITS - (index & (USED_BITS - 1))
         for k in range(1, _WORDS + 1):
             bits = g.event_used[(word + k) & (_WORDS - 1)]
             if bits:
                 break
-            time += 32
+            time += USED_BITS
     return time + lowest_bit(bits)

@@ -13,7 +13,7 @@ from binalloc.emulator.memory.dram import enqueue, has_room
 from binalloc.emulator.memory.places import row_of
 from binalloc.emulator.memory.requests import drop_request, make_request
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, MAX_BANKS_OF_DRAM, Kind, MemoryStat, Stage
+from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, MAX_BANKS_OF_DRAM, SERIAL_SHIFT, Kind, MemoryStat, Stage
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import count_bits
 
@@ -189,6 +189,7 @@ def ask_dram(g: Gpu, k: int, i: int, words: int) -> None:
 def wait_for_line(g: Gpu, r: int, i: int) -> None:
     """Request r is the last of those that wait for words of line i."""
     g.following[r] = -1
+    g.stage[r] = Stage.WAITS_FOR_LINE
     if g.l2_waiting[i]:
         g.following[g.l2_last[i]] = r
     else:
@@ -231,7 +232,7 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
     """What request r wants is in line i: it leaves the slice when it has passed it."""
     cycles = 1
     if g.kind[r] == Kind.ATOMIC:
-        cycles = max(g.l2_atomic * (g.link[r] >> 32), 1)
+        cycles = max(g.l2_atomic * (g.link[r] >> SERIAL_SHIFT), 1)
         g.l2_dirty[i] |= g.words[r]
     g.stage[r] = Stage.LEAVES_SLICE
     post(g, r, take_turn(g, k, cycles) + cycles - 1 + g.l2_latency)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from binalloc.emulator.memory.l1 import append_waiter, end_access, one_line
 from binalloc.emulator.memory.l2 import BUSY
 from binalloc.emulator.memory.requests import drop_request
-from binalloc.emulator.sm.events import clear_board, guard_until
+from binalloc.emulator.sm.events import board_done, guard_until
 from binalloc.emulator.sm.issue import wake_sm
 from binalloc.emulator.sm.ports import open_path
 from binalloc.emulator.state.arrays import Grid
@@ -35,22 +35,14 @@ def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
 
 
 @device
-def board_done(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
-    """A result that `hold_board` counted has come."""
-    if board >= SCOREBOARDS:
-        return
-    s.board_open[w, board] -= 1
-    if g.reference == 0 and s.board_open[w, board] == 0 and s.board_time[w, board] <= g.cycle:
-        wake_sm(g, s)
-        clear_board(g, s, program, w, board)
-
-
-@device
 def line_came(g: Gpu, s: Sm, program: Grid, a: int) -> None:
     """One of what access a misses has come."""
     s.missing[a] -= 1
     if s.missing[a] == 0:
-        board_done(g, s, program, s.access_warp[a], s.access_board[a])
+        w, board = s.access_warp[a], s.access_board[a]
+        if board < SCOREBOARDS and s.board_open[w, board] == 1:
+            wake_sm(g, s)
+        board_done(g, s, program, w, board)
         end_access(s, a)
 
 

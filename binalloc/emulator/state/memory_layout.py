@@ -54,9 +54,10 @@ class Kind(Codes):
 
 
 class Stage(Codes):
-    """What happens to a request at its next event."""
+    """What happens to a request at its next event, or what it waits for."""
 
     REACHES_SLICE: int
+    WAITS_FOR_LINE: int
     LEAVES_SLICE: int
     REACHES_SM: int
     FILLS_LINE: int

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.dram_record import DramRecord
+from binalloc.emulator.state.layout import USED_BITS
 from binalloc.emulator.state.memory_layout import (
     L2_ROWS,
     MAX_SLICES,
@@ -68,7 +69,7 @@ class MemoryRecord(DramRecord):
     due: Annotated[Words, REQUEST_ROWS]
     event_first: Annotated[Words, MEMORY_CALENDAR]
     event_last: Annotated[Words, MEMORY_CALENDAR]
-    event_used: Annotated[Words, MEMORY_CALENDAR // 32]
+    event_used: Annotated[Words, MEMORY_CALENDAR // USED_BITS]
     # the SMs' links: first free cycle of each direction
     request_free: Annotated[Words, MAX_SMS]
     response_free: Annotated[Words, MAX_SMS]

@@ -60,7 +60,7 @@ def test_gtx680_is_what_the_unified_paper_measured_on() -> None:
     assert (m.chip.sms, m.chip.cores_per_sm, m.schedulers.count, m.schedulers.issue_width) == (8, 192, 4, 2)
     assert (m.sm.registers_per_sm, m.sm.shared_per_sm, m.sm.threads_per_sm) == (65536, 48 * 1024, 2048)
     assert (m.sm.registers_per_thread, m.units.alu.latency, m.search.max_cmratio) == (63, 9, 200)
-    assert 300 <= m.memory.latency <= 400
+    assert 300 <= m.dram.latency <= 400
     assert (m.l1.caches_local, m.l1.caches_global) == (True, False)
     ports = {group.name: group.ports for group in m.port_groups}
     assert ports["cores"] * 32 == m.chip.cores_per_sm

@@ -96,7 +96,8 @@ def records(machine: Machine) -> dict[str, str]:
     """Class and identity of the record that holds each section of the file."""
     sections: dict[str, Any] = {
         name: getattr(machine, "occupancy_rule" if name == "occupancy" else name)
-        for name in ("chip", "clock", "schedulers", "sm", "occupancy", "shared", "l1", "memory", "constant", "search")
+        for name in ("chip", "clock", "schedulers", "sm", "occupancy", "shared", "l1", "interconnect",
+                     "l2", "dram", "constant", "search")
     }
     sections |= {f"units.{name}": machine.units[name] for name in model.UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}
@@ -124,9 +125,9 @@ def test_every_key_is_read(seen: set[Place]) -> None:
     ("section", "line", "key"),
     [
         ("shared", 'ports = { value = 1, unit = "ports", source = "guide" }', "shared.ports"),
-        ("l1", 'mshrs = { value = 64, unit = "entries", source = "guide" }', "l1.mshrs"),
+        ("l1", 'banks = { value = 64, unit = "entries", source = "guide" }', "l1.banks"),
         ("clock", 'memory_mhz = { value = 1502, unit = "MHz", source = "guide" }', "clock.memory_mhz"),
-        ("search", '[l2]\nlatency = { value = 190, unit = "cycles", source = "guide" }\n[search]', "l2"),
+        ("search", '[l3]\nlatency = { value = 190, unit = "cycles", source = "guide" }\n[search]', "l3"),
     ],
 )
 def test_a_key_that_nothing_reads_is_refused_by_name(section: str, line: str, key: str, tmp_path: Path) -> None:
