@@ -25,7 +25,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     sets = max(1, round(l2.sets * l2.slices * share / (channels * per_channel)))
     rate = (Fraction(dram.command_mhz) / Fraction(m.clock.core_mhz)).limit_denominator(RATE_DENOMINATOR)
     data = Fraction(dram.burst, dram.data_rate) * slower
-    figures = {
+    return {
         "request_bytes": net.request_bytes, "request_latency": net.latency, "response_bytes": net.response_bytes,
         "response_latency": net.latency, "header_bytes": net.header_bytes,
         "slices": channels * per_channel, "slices_per_channel": per_channel, "l2_sets": sets, "l2_ways": l2.ways,
@@ -35,14 +35,13 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         "burst_bytes": dram.burst_bytes, "row_bytes": dram.row_bytes, "interleave": dram.interleave,
         "dram_channels": channels, "dram_banks": dram.banks, "dram_groups": dram.groups, "dram_depth": dram.queue,
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
-        "t_burst": dram.burst_cycles, "t_rtw": dram.cl + dram.burst_cycles + 2 - dram.wl,
+        "t_rcd": dram.rcd, "t_rp": dram.rp, "t_ras": dram.ras, "t_rc": dram.rc, "t_cl": dram.cl, "t_wl": dram.wl,
+        "t_ccd": dram.ccd, "t_ccdl": dram.ccdl, "t_rrd": dram.rrd, "t_wr": dram.wr, "t_cdlr": dram.cdlr,
+        "t_rtp": dram.rtp, "t_faw": dram.faw, "t_burst": dram.burst_cycles, "t_rtw": dram.cl + dram.burst_cycles + 2 - dram.wl,
         "t_data": round(data * (1 << DATA_FRACTION)),
         "l1_mshrs": m.l1.mshrs, "store_places": m.l1.store_places, "l1_updates": int(m.l1.updates),
         "l1_fill_words": (1 << LINE_BYTES // 4) - 1 if m.l1.fills_lines else 0,
     }  # fmt: skip
-    for name in ("rcd", "rp", "ras", "rc", "cl", "wl", "ccd", "ccdl", "rrd", "wr", "cdlr", "rtp", "faw"):
-        figures[f"t_{name}"] = getattr(dram, name)
-    return figures
 
 
 def most_requests(m: Machine, sms: int) -> int:
@@ -66,5 +65,5 @@ def _way(m: Machine) -> int:
 def _closed_bank(m: Machine, rate: Fraction, data: Fraction) -> int:
     """Core cycles of an activation, the reads and their data, each burst of which takes the bus for `data` ticks."""
     bursts = -(-_fetched(m) // m.dram.burst_bytes)
-    ticks = m.dram.rcd + m.dram.cl + m.dram.burst_cycles + math.ceil((bursts - 1) * max(m.dram.ccd, m.dram.ccdl, data))
+    ticks = m.dram.rcd + m.dram.cl + m.dram.burst_cycles + math.ceil((bursts - 1) * max(Fraction(max(m.dram.ccd, m.dram.ccdl)), data))
     return -(-ticks * rate.denominator // rate.numerator)

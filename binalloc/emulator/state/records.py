@@ -190,7 +190,6 @@ class Sm(L1Record, SchedulerRecord, Record):
     dh: Annotated[Words, LANES]
     addr: Annotated[Words, LANES]
     seen: Annotated[Words, LANES]
-    seen_count: Annotated[Words, LANES]
     bank_count: Annotated[Words, MAX_BANKS]
     bank_words: Annotated[Grid, MAX_BANKS, LANES]
     # warps; `at` is the word of the instruction that the warp issued last
