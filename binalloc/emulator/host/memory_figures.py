@@ -37,8 +37,8 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
         "t_rcd": dram.rcd, "t_rp": dram.rp, "t_ras": dram.ras, "t_rc": dram.rc, "t_cl": dram.cl, "t_wl": dram.wl,
         "t_ccd": dram.ccd, "t_ccdl": dram.ccdl, "t_rrd": dram.rrd, "t_wr": dram.wr, "t_cdlr": dram.cdlr,
-        "t_rtp": dram.rtp, "t_faw": dram.faw, "t_burst": dram.burst_cycles, "t_rtw": dram.cl + dram.burst_cycles + 2 - dram.wl,
-        "t_data": round(data * (1 << DATA_FRACTION)),
+        "t_rtp": dram.rtp, "t_faw": dram.faw, "t_burst": dram.burst_cycles,
+        "t_rtw": dram.cl + dram.burst_cycles + 2 - dram.wl, "t_data": round(data * (1 << DATA_FRACTION)),
         "l1_mshrs": m.l1.mshrs, "store_places": m.l1.store_places, "l1_updates": int(m.l1.updates),
         "l1_fill_words": (1 << LINE_BYTES // 4) - 1 if m.l1.fills_lines else 0,
     }  # fmt: skip
@@ -65,5 +65,6 @@ def _way(m: Machine) -> int:
 def _closed_bank(m: Machine, rate: Fraction, data: Fraction) -> int:
     """Core cycles of an activation, the reads and their data, each burst of which takes the bus for `data` ticks."""
     bursts = -(-_fetched(m) // m.dram.burst_bytes)
-    ticks = m.dram.rcd + m.dram.cl + m.dram.burst_cycles + math.ceil((bursts - 1) * max(Fraction(max(m.dram.ccd, m.dram.ccdl)), data))
+    apart = max(Fraction(max(m.dram.ccd, m.dram.ccdl)), data)
+    ticks = m.dram.rcd + m.dram.cl + m.dram.burst_cycles + math.ceil((bursts - 1) * apart)
     return -(-ticks * rate.denominator // rate.numerator)

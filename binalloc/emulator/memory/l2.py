@@ -13,7 +13,14 @@ from binalloc.emulator.memory.dram import enqueue, has_room
 from binalloc.emulator.memory.places import row_of
 from binalloc.emulator.memory.requests import drop_request, make_request
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, MAX_BANKS_OF_DRAM, SERIAL_SHIFT, Kind, MemoryStat, Stage
+from binalloc.emulator.state.memory_layout import (
+    FIRST_LOCAL_LINE,
+    MAX_BANKS_OF_DRAM,
+    SERIAL_SHIFT,
+    Kind,
+    MemoryStat,
+    Stage,
+)
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import count_bits
 
