@@ -93,3 +93,44 @@ def test_the_per_cycle_mode_agrees_on_streams(sms: int) -> None:
     fast = stream("gtx680", 6, loads=True, stores=True, sms=sms)
     slow = stream("gtx680", 6, loads=True, stores=True, sms=sms, reference=True)
     assert fast.stats == slow.stats
+
+
+STORE = op("STG", ra=4, rb=6, width=4, stall=1)
+
+
+def fence(scope: int, board: int = 3) -> tuple[Instr, Instr]:
+    """A fence of the scope (0: block, 1: device, 2: system), and an instruction that waits for it."""
+    return op("MEMBAR", scope=scope, stall=1, wbar=board), op("NOP", wait=1 << board, stall=1)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("scope", [1, 2])
+def test_a_fence_waits_until_what_was_stored_has_arrived(machine: str, scope: int) -> None:
+    after = op("NOP", stall=9)
+    arrived = cycles(machine, STORE)  # a grid ends when its last store has
+    assert cycles(machine, STORE, *fence(0), after) == arrived
+    assert cycles(machine, STORE, *fence(scope), after) == arrived + 1 + 9
+    assert cycles(machine, *fence(scope), after) == cycles(machine, *fence(0), after)
+
+
+def test_fences_one_behind_the_other_end_together() -> None:
+    pair = [op("MEMBAR", scope=1, stall=1, wbar=board) for board in (3, 3, 4)]
+    one = cycles("gtx680", STORE, *fence(1))
+    assert cycles("gtx680", STORE, *pair, op("NOP", wait=24, stall=1)) == one
+
+
+def test_a_fence_waits_for_atomics_too() -> None:
+    red = op("RED", ra=4, rb=7, aop=0, wbar=0)
+    alone = cycles("gtx680", red)
+    assert cycles("gtx680", red, *fence(1)) >= alone
+
+
+def test_strides_of_a_power_of_two_find_ways_in_l1() -> None:
+    """Sets are hashed: lines 4096 bytes apart are not all of one set."""
+    m = load_machine("c2075")
+    loads = [op("LDG", rd=255, ra=4, width=4, moff=4096 * i, stall=1) for i in range(m.l1.ways + 4)]
+    again = [op("LDG", rd=255, ra=4, width=4, moff=4096 * i, wbar=1, stall=1) for i in range(m.l1.ways + 4)]
+    code = [*address(), *loads, op("NOP", stall=1), op("BAR", stall=15), *again, op("NOP", wait=2, stall=1), op("EXIT")]
+    made = module(code, params={"x": 8}, machine="c2075")
+    stats = go(made, buffers={"x": np.zeros(1 << 15, np.uint32)}, machine="c2075").stats
+    assert stats["l1_evictions"] < len(loads)
