@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, LINE_BYTES, SECTOR_BYTES
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, LINE_BYTES
 from binalloc.models.machines.model import Machine
+from binalloc.models.machines.unloaded import dram_cycles, l2_cycles, ticks_per_cycle
 
 
 def memory_figures(m: Machine, sms: int) -> dict[str, int]:
@@ -20,14 +21,15 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     slower = channels / (dram.channels * share)
     per_channel = l2.slices // dram.channels
     sets = max(1, round(l2.sets * l2.slices * share / (channels * per_channel)))
-    rate = Fraction(dram.command_mhz).limit_denominator(1000) / Fraction(m.clock.core_mhz).limit_denominator(1000)
+    rate = ticks_per_cycle(m)
     figures = {
         "request_bytes": net.request_bytes, "request_latency": net.latency, "response_bytes": net.response_bytes,
         "response_latency": net.latency, "header_bytes": net.header_bytes,
         "slices": channels * per_channel, "slices_per_channel": per_channel, "l2_sets": sets, "l2_ways": l2.ways,
-        "l2_bytes": l2.port_bytes, "l2_latency": l2.latency - _way(m), "l2_mshrs": l2.mshrs, "l2_merges": l2.merges,
-        "l2_atomic": l2.atomic_cycles,
-        "dram_latency": m.dram.latency - l2.latency - _closed_bank(m, rate),
+        "l2_bytes": l2.port_bytes, "l2_latency": l2_cycles(m), "l2_mshrs": l2.mshrs, "l2_merges": l2.merges,
+        "l2_atomic": l2.atomic_cycles, "l2_data": int(l2.caches_data),
+        "lane_group": m.coalescing.lanes, "segments": int(m.coalescing.segments),
+        "dram_latency": dram_cycles(m),
         "burst_bytes": dram.burst_bytes, "row_bytes": dram.row_bytes, "interleave": dram.interleave,
         "dram_channels": channels, "dram_banks": dram.banks, "dram_groups": dram.groups, "dram_depth": dram.queue,
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
@@ -40,22 +42,3 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         figures[f"t_{name}"] = getattr(dram, name)
     return figures
 
-
-def _fetched(m: Machine) -> int:
-    """Bytes that a load of one word fetches from L2, which is the load that latencies are stated for."""
-    return LINE_BYTES if m.l1.caches_global and m.l1.fills_lines else SECTOR_BYTES
-
-
-def _way(m: Machine) -> int:
-    """Cycles between SM and slice of a load and its answer, on free links."""
-    net = m.interconnect
-    there = -(-net.header_bytes // net.request_bytes)
-    back = -(-(net.header_bytes + _fetched(m)) // net.response_bytes)
-    return there + back + 2 * net.latency
-
-
-def _closed_bank(m: Machine, rate: Fraction) -> int:
-    """Core cycles of an activation, the reads and their data."""
-    bursts = -(-_fetched(m) // m.dram.burst_bytes)
-    ticks = m.dram.rcd + m.dram.cl + m.dram.burst_cycles + (bursts - 1) * max(m.dram.ccd, m.dram.ccdl)
-    return -(-ticks * rate.denominator // rate.numerator)

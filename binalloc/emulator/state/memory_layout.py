@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binalloc.emulator.state.codes import Codes
 
-MAX_CHANNELS = 64
+MAX_CHANNELS = 128
 MAX_BANKS_OF_DRAM = 32
 FAW_ACTIVATES = 4  # tFAW counts this many activations
 MAX_REQUESTS = 1 << 16
@@ -26,7 +26,7 @@ class Command(Codes):
 
 
 MAX_SMS = 192
-MAX_SLICES = 128
+MAX_SLICES = 256
 MAX_L2_LINES = 1 << 19
 LINE_BYTES = 128
 LINE_SHIFT = 7
