@@ -1,4 +1,5 @@
-"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory/coalescing.py`.
+"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory/coalescing.py`
+and `memory/banks.py`.
 
 Data moves at issue (execution and timing are one), results are used only after their scoreboard: the hazard rules see
 to that. Lanes act in ascending order, so the highest lane wins a conflicting store.
@@ -9,7 +10,8 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_back
-from binalloc.emulator.memory.coalescing import global_access, local_access, shared_time
+from binalloc.emulator.memory.banks import shared_time
+from binalloc.emulator.memory.coalescing import global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import S_BYTES_FROM_COUNT, Stat

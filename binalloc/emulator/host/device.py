@@ -142,6 +142,8 @@ class Device:
             "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count, "schedulers": m.schedulers.count,
             "issue_width": m.schedulers.issue_width, "shared_latency": m.shared.latency,
             "shared_atomic_latency": m.shared.atomic_latency, "shared_banks": m.shared.banks,
+            "shared_bank_shift": (m.shared.mode_bytes // L.WORD).bit_length() - 1,
+            "shared_row_shift": (m.shared.banks * m.shared.bank_bytes // L.WORD).bit_length() - 1,
             "l1_latency": m.l1.latency, "l1_sets": m.l1.sets, "l1_ways": m.l1.ways, "l1_local": m.l1.caches_local,
             "l1_global": m.l1.caches_global, "const_latency": m.constant.latency, "dram_due": NEVER,
             **memory_figures(m, self.sms_count),

@@ -1,4 +1,4 @@
-"""What an access asks of memory: the lines that its lanes touch, and the passes of shared memory that it needs.
+"""What an access asks of memory off-chip: the lines that its lanes touch.
 
 Each function looks at the addresses `s.addr` of the lanes in a mask. Lines off-chip are collected in `s.line` and the
 arrays beside it, each with the words that are wanted of it; `l1.make_access` takes them from there. `s.passes` counts
@@ -9,7 +9,7 @@ from __future__ import annotations
 from binalloc.emulator.memory.l2 import sectors_of, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, Access
+from binalloc.emulator.state.layout import Access
 from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, LINE_WORDS, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits
@@ -153,109 +153,3 @@ def local_access(g: Gpu, s: Sm, w: int, mask: int, units: int, access: int) -> N
                     add_words(s, first, line, 1 << t, policy)
             to_segments(g, s, first)
     s.passes += s.lines - before
-
-
-@device
-def congestion(g: Gpu, s: Sm, mask: int) -> int:
-    """Most distinct words that lanes of `mask` want from one bank; word numbers in `s.seen` (same word: broadcast)."""
-    banks = g.shared_banks
-    for b in range(banks):
-        s.bank_count[b] = 0
-    most = 0
-    for t in range(g.lanes):
-        if (mask >> t) & 1:
-            word = s.seen[t]
-            b = word & (banks - 1)
-            n = s.bank_count[b]
-            i = n - 1
-            while i >= 0 and s.bank_words[b, i] != word:
-                i -= 1
-            if i < 0:
-                s.bank_words[b, n] = word
-                s.bank_count[b] = n + 1
-                most = max(most, n + 1)
-    return most
-
-
-@device
-def strided(g: Gpu, s: Sm) -> int:
-    """Congestion of a full warp whose words stand at a constant stride; -1 if they do not."""
-    step = s.seen[1] - s.seen[0]
-    equal = 0
-    for t in range(g.lanes - 1):
-        equal += 1 if s.seen[t + 1] - s.seen[t] == step else 0
-    if equal != g.lanes - 1:
-        return -1
-    if step == 0:
-        return 1
-    step = abs(step)
-    factor = step & -step  # the power of two in the stride
-    return min(factor, g.shared_banks)
-
-
-@device
-def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
-    """Cycles the banks are taken: 64-bit accesses go by half warps, 128-bit ones by quarters."""
-    total = 0
-    group = LANES // units
-    for q in range(units):
-        part = mask & (((1 << group) - 1) << (q * group))
-        if part == 0:
-            continue
-        if units == 1:
-            for t in range(g.lanes):
-                s.seen[t] = s.addr[t] >> 2
-            k = strided(g, s) if mask == FULL and g.shared_banks == LANES else -1
-            total += k if k > 0 else congestion(g, s, part)
-        else:
-            total += wide_congestion(g, s, part, units)
-    return total
-
-
-@device
-def parts_in_use(mask: int, units: int) -> int:
-    """How many of the parts of a warp that a wide access goes by hold a lane."""
-    group = LANES // units
-    parts = 0
-    for q in range(units):
-        if mask & (((1 << group) - 1) << (q * group)):
-            parts += 1
-    return parts
-
-
-@device
-def wide_congestion(g: Gpu, s: Sm, part: int, units: int) -> int:
-    """Congestion of a half or quarter warp of wide accesses: all words of its lanes together."""
-    banks = g.shared_banks
-    for b in range(banks):
-        s.bank_count[b] = 0
-    most = 0
-    for t in range(g.lanes):
-        if (part >> t) & 1:
-            for k in range(units):
-                word = (s.addr[t] >> 2) + k
-                b = word & (banks - 1)
-                n = s.bank_count[b]
-                i = n - 1
-                while i >= 0 and s.bank_words[b, i] != word:
-                    i -= 1
-                if i < 0:
-                    s.bank_words[b, n] = word
-                    s.bank_count[b] = n + 1
-                    most = max(most, n + 1)
-    return most
-
-
-@device
-def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
-    """A shared access: the port is taken for its passes; atomics on one address follow one another."""
-    k = shared_passes(g, s, mask, units)
-    s.stat[Stat.SHARED_ACCESSES] += 1
-    latency = g.shared_latency
-    if access == Access.ATOMIC:
-        k = max(k, most_equal(g, s, mask))
-        latency = g.shared_atomic_latency
-    s.stat[Stat.SHARED_PASSES] += k
-    s.stat[Stat.BANK_CONFLICT_CYCLES] += k - parts_in_use(mask, units)
-    s.passes += k
-    s.done_at = max(s.done_at, g.cycle + latency + k - 1)

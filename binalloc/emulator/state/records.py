@@ -124,7 +124,10 @@ class Gpu(MemoryRecord, Record):
     warp_limit: int
     shared_latency: int
     shared_atomic_latency: int
+    # banks; the powers of two of the words that follow one another in a bank, and in all banks' row
     shared_banks: int
+    shared_bank_shift: int
+    shared_row_shift: int
     l1_latency: int
     l1_sets: int
     l1_ways: int

@@ -143,10 +143,15 @@ assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle. Banks
-    are 4 bytes wide."""
+    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle.
+
+    bank_bytes: what a bank serves in a pass. mode_bytes: how many bytes that follow one another are in one bank, before
+    the next bank's turn; 4 with banks of 8 bytes is Kepler's 4-byte mode.
+    """
 
     banks: int = _figure("banks", 1, 32)
+    bank_bytes: int = _figure("bytes", 4, 8)
+    mode_bytes: int = _figure("bytes", 4, 8)
     latency: int = _cycles()
     atomic_latency: int = _cycles()
 

@@ -227,11 +227,13 @@ class _Reader:
         size = l2.slices * l2.sets * l2.ways * l2.line_bytes
         self.equal("l2.bytes", l2.bytes, "l2.slices * l2.sets * l2.ways * l2.line_bytes", size)
         for key, size in (
-            ("shared.banks", m.shared.banks), ("dram.interleave", dram.interleave), ("dram.row_bytes", dram.row_bytes),
-            ("dram.burst", dram.burst), ("dram.bus_bytes", dram.bus_bytes),
+            ("shared.banks", m.shared.banks), ("shared.bank_bytes", m.shared.bank_bytes),
+            ("shared.mode_bytes", m.shared.mode_bytes), ("dram.interleave", dram.interleave),
+            ("dram.row_bytes", dram.row_bytes), ("dram.burst", dram.burst), ("dram.bus_bytes", dram.bus_bytes),
         ):
             if size & (size - 1):
                 self.root.sub(key).fail("not a power of two", size, "a power of two")
+        self.at_most("shared.mode_bytes", m.shared.mode_bytes, "shared.bank_bytes", m.shared.bank_bytes)
         if l2.slices % dram.channels:
             self.root.sub("l2.slices").fail(
                 "not a whole number per channel", l2.slices, f"a multiple of dram.channels, {dram.channels}"

@@ -186,6 +186,11 @@ def test_the_digest_follows_values_and_not_sources(tmp_path: Path) -> None:
         (_swap("shared_per_block = { value = 49152", "shared_per_block = { value = 49000"),
          "sm.shared_per_block", "49000", "256"),
         (_swap("banks = { value = 32", "banks = { value = 31"), "shared.banks", "31", "power of two"),
+        (_swap("bank_bytes = { value = 8", "bank_bytes = { value = 6"), "shared.bank_bytes", "6", "power of two"),
+        (_swap("bank_bytes = { value = 8", "bank_bytes = { value = 16"), "shared.bank_bytes.value", "16", "4 to 8"),
+        (_swap("mode_bytes = { value = 4", "mode_bytes = { value = 2"), "shared.mode_bytes.value", "2", "4 to 8"),
+        (lambda text: text.replace("bank_bytes = { value = 8", "bank_bytes = { value = 4").replace(
+            "mode_bytes = { value = 4", "mode_bytes = { value = 8"), "shared.mode_bytes", "8", "at most 4"),
         (_swap("warp_size = { value = 32", "warp_size = { value = 64"), "chip.warp_size.value", "64", "32"),
         (_swap("caches_global = { value = false", "caches_global = { value = 0"),
          "l1.caches_global.value", "0", "true or false"),

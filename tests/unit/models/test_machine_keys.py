@@ -123,7 +123,7 @@ def test_every_key_is_read(seen: set[Place]) -> None:
 @pytest.mark.parametrize(
     ("section", "line", "key"),
     [
-        ("shared", 'bank_bytes = { value = 4, unit = "bytes", source = "guide" }', "shared.bank_bytes"),
+        ("shared", 'ports = { value = 1, unit = "ports", source = "guide" }', "shared.ports"),
         ("l1", 'mshrs = { value = 64, unit = "entries", source = "guide" }', "l1.mshrs"),
         ("clock", 'memory_mhz = { value = 1502, unit = "MHz", source = "guide" }', "clock.memory_mhz"),
         ("search", '[l2]\nlatency = { value = 190, unit = "cycles", source = "guide" }\n[search]', "l2"),
