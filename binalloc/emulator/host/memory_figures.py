@@ -1,12 +1,13 @@
 """The memory system of a machine for so many of its SMs, as numbers of the device record.
 
 Fewer SMs than the machine has get their share of what all of them share: channels, as far as whole ones can be taken
-away, and for the rest less bandwidth of each; sets of L2. Latencies, and what belongs to an SM, stay as they are.
+away, and for the rest less bandwidth of each, so that together they have neither less nor more; sets of L2. Latencies, and what belongs to an SM, stay as they are.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 
 from binalloc.emulator.state.memory_layout import DATA_FRACTION, LINE_BYTES
 from binalloc.models.machines.model import Machine
@@ -17,7 +18,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     """The figures of interconnect, L2 and DRAM by their names in the record."""
     dram, l2, net = m.dram, m.l2, m.interconnect
     share = Fraction(sms, m.chip.sms)
-    channels = max(1, int(dram.channels * share))
+    channels = ceil(dram.channels * share)
     slower = channels / (dram.channels * share)
     per_channel = l2.slices // dram.channels
     sets = max(1, round(l2.sets * l2.slices * share / (channels * per_channel)))
@@ -29,7 +30,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         "l2_bytes": l2.port_bytes, "l2_latency": l2_cycles(m), "l2_mshrs": l2.mshrs, "l2_merges": l2.merges,
         "l2_atomic": l2.atomic_cycles, "l2_data": int(l2.caches_data),
         "lane_group": m.coalescing.lanes, "segments": int(m.coalescing.segments),
-        "dram_latency": dram_cycles(m),
+        "dram_latency": dram_cycles(m, slower),
         "burst_bytes": dram.burst_bytes, "row_bytes": dram.row_bytes, "interleave": dram.interleave,
         "dram_channels": channels, "dram_banks": dram.banks, "dram_groups": dram.groups, "dram_depth": dram.queue,
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from binalloc.emulator.memory.l2 import sectors_of, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import Access
+from binalloc.emulator.state.layout import FULL, LANES, Access
 from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, LINE_WORDS, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits

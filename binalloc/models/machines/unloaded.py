@@ -7,10 +7,12 @@ follows from other figures; the rest is the latency of L2 itself, and what lies 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 
 from binalloc.models.machines.model import Machine
 
 SECTOR_BYTES = 32
+FULL_SPEED = Fraction(1)
 
 
 def fetched_bytes(m: Machine) -> int:
@@ -31,16 +33,17 @@ def ticks_per_cycle(m: Machine) -> Fraction:
     return Fraction(m.dram.command_mhz).limit_denominator(1000) / Fraction(m.clock.core_mhz).limit_denominator(1000)
 
 
-def closed_bank_ticks(m: Machine) -> int:
-    """Command cycles of an activation, the reads and their data."""
+def closed_bank_ticks(m: Machine, slower: Fraction = FULL_SPEED) -> int:
+    """Command cycles of an activation, the reads and their data; a burst takes the bus `slower` times as long as it
+    might."""
     bursts = -(-fetched_bytes(m) // m.dram.burst_bytes)
-    return m.dram.rcd + m.dram.cl + m.dram.burst_cycles + (bursts - 1) * max(m.dram.ccd, m.dram.ccdl)
+    apart = max(m.dram.ccdl, ceil(Fraction(m.dram.burst, m.dram.data_rate) * slower))
+    return m.dram.rcd + m.dram.cl + m.dram.burst_cycles + (bursts - 1) * apart
 
 
-def closed_bank_cycles(m: Machine) -> int:
+def closed_bank_cycles(m: Machine, slower: Fraction = FULL_SPEED) -> int:
     """`closed_bank_ticks` in core cycles, rounded up."""
-    rate = ticks_per_cycle(m)
-    return -(-closed_bank_ticks(m) * rate.denominator // rate.numerator)
+    return ceil(closed_bank_ticks(m, slower) / ticks_per_cycle(m))
 
 
 def l2_cycles(m: Machine) -> int:
@@ -48,6 +51,7 @@ def l2_cycles(m: Machine) -> int:
     return m.l2.latency - link_cycles(m)
 
 
-def dram_cycles(m: Machine) -> int:
-    """Core cycles between L2 and DRAM beside the commands'."""
-    return m.dram.latency - m.l2.latency - closed_bank_cycles(m)
+def dram_cycles(m: Machine, slower: Fraction = FULL_SPEED) -> int:
+    """Core cycles between L2 and DRAM beside the commands', at least one: so many that `dram.latency` is the same at
+    every speed of the bus that leaves room for it."""
+    return max(1, m.dram.latency - m.l2.latency - closed_bank_cycles(m, slower))
