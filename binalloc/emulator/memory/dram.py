@@ -192,7 +192,8 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
         g.channel_write[channel] = tick + g.t_rtw
         g.bank_precharge[b] = max(g.bank_precharge[b], tick + g.t_rtp)
         g.memory_stat[MemoryStat.DRAM_READS] += 1
-    g.channel_data[channel] = max(g.channel_data[channel], tick << DATA_FRACTION) + g.t_data
+    # what the command lost by waiting for a tick to begin is not lost for the bus, which may be shared in fractions
+    g.channel_data[channel] = max(g.channel_data[channel], (tick << DATA_FRACTION) - DATA_PART) + g.t_data
     g.bursts[r] -= 1
     if g.bursts[r] == 0:
         g.memory_stat[MemoryStat.DRAM_REQUESTS] += 1

@@ -21,6 +21,7 @@ from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy
 
 CYCLES_MAX = 100_000
+MOST_PORT_GROUPS = 16
 
 
 @dataclass(frozen=True, slots=True)

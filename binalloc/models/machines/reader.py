@@ -192,6 +192,8 @@ class _Reader:
         return value
 
     def port_groups(self, at: _At, table: object) -> tuple[PortGroup, ...]:
+        if len(at.table(table)) > model.MOST_PORT_GROUPS:
+            at.fail("too many port groups", len(at.table(table)), f"at most {model.MOST_PORT_GROUPS}")
         return tuple(
             PortGroup(name, self.figure(at.sub(name), entry, int, "warp instructions", 1, 64))
             for name, entry in sorted(at.table(table).items())

@@ -7,7 +7,7 @@ follows from other figures; the rest is the latency of L2 itself, and what lies 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 from binalloc.models.machines.model import Machine
 
@@ -37,8 +37,9 @@ def closed_bank_ticks(m: Machine, slower: Fraction = FULL_SPEED) -> int:
     """Command cycles of an activation, the reads and their data; a burst takes the bus `slower` times as long as it
     might."""
     bursts = -(-fetched_bytes(m) // m.dram.burst_bytes)
-    apart = max(m.dram.ccdl, ceil(Fraction(m.dram.burst, m.dram.data_rate) * slower))
-    return m.dram.rcd + m.dram.cl + m.dram.burst_cycles + (bursts - 1) * apart
+    on_bus = Fraction(m.dram.burst, m.dram.data_rate) * slower
+    last = max((bursts - 1) * m.dram.ccdl, floor((bursts - 1) * on_bus))
+    return m.dram.rcd + last + m.dram.cl + m.dram.burst_cycles
 
 
 def closed_bank_cycles(m: Machine, slower: Fraction = FULL_SPEED) -> int:
