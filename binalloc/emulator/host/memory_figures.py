@@ -1,7 +1,8 @@
 """The memory system of a machine for so many of its SMs, as numbers of the device record.
 
 Fewer SMs than the machine has get their share of what all of them share: channels, as far as whole ones can be taken
-away, and for the rest less bandwidth of each, so that together they have neither less nor more; sets of L2. Latencies, and what belongs to an SM, stay as they are.
+away, and for the rest less bandwidth of each, so that together they have neither less nor more; sets of L2.
+Latencies, and what belongs to an SM, stay as they are.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class MemoryRecord(DramRecord):
     response_latency: int
     header_bytes: int
     # L2: slices, sets and ways of each, bytes a cycle that one gives out, cycles from arrival to departure of a hit,
-    # lines that may be on their way to it at once, and loads that may wait for each; cycles per colliding atomic; whether
-    # it holds more than textures
+    # lines that may be on their way to it at once, and loads that may wait for each; cycles per colliding atomic;
+    # whether it holds more than textures
     slices: int
     slices_per_channel: int
     l2_sets: int

@@ -122,8 +122,6 @@ def test_what_is_asked_for_is_given_and_links_carry_no_more_than_they_can(name: 
     for sms in sorted({1, rng.randint(2, 5), min(m.chip.sms, rng.randint(6, 12))}):
         blocks = rng.randint(1, 2 * sms)
         x = np.arange(256 * blocks, dtype=np.uint32)
-        result = go(
-            module, grid=blocks, block=64, buffers={"x": x, "y": np.zeros_like(x)}, machine=m, sms=sms
-        )
+        result = go(module, grid=blocks, block=64, buffers={"x": x, "y": np.zeros_like(x)}, machine=m, sms=sms)
         assert np.array_equal(result.buffers["y"], x)
         conserved(m, result, sms)

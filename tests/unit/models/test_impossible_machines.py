@@ -36,13 +36,14 @@ def edited(tmp_path: Path, machine: str, values: dict[str, object]) -> Path:
 
 
 ZERO = [
-    "chip.sms", "schedulers.count", "schedulers.issue_width", "shared.banks", "shared.latency", "l1.latency", "l1.mshrs",
-    "l1.store_places", "l1.sets", "l1.ways", "interconnect.request_bytes", "interconnect.response_bytes",
-    "interconnect.latency", "interconnect.header_bytes", "l2.slices", "l2.sets", "l2.ways", "l2.port_bytes", "l2.latency",
-    "l2.mshrs", "l2.atomic_cycles", "dram.channels", "dram.banks", "dram.groups", "dram.bus_bytes", "dram.burst",
-    "dram.data_rate", "dram.command_mhz", "dram.row_bytes", "dram.interleave", "dram.queue", "dram.latency", "dram.rcd",
-    "dram.rp", "dram.ras", "dram.rc", "dram.cl", "dram.ccd", "dram.ccdl", "dram.rrd", "dram.wr", "dram.cdlr", "dram.rtp",
-    "constant.latency", "units.alu.ports", "units.alu.interval", "units.alu.latency", "coalescing.lanes",
+    "chip.sms", "schedulers.count", "schedulers.issue_width", "shared.banks", "shared.latency", "l1.latency",
+    "l1.mshrs", "l1.store_places", "l1.sets", "l1.ways", "interconnect.request_bytes", "interconnect.response_bytes",
+    "interconnect.latency", "interconnect.header_bytes", "l2.slices", "l2.sets", "l2.ways", "l2.port_bytes",
+    "l2.latency", "l2.mshrs", "l2.atomic_cycles", "dram.channels", "dram.banks", "dram.groups", "dram.bus_bytes",
+    "dram.burst", "dram.data_rate", "dram.command_mhz", "dram.row_bytes", "dram.interleave", "dram.queue",
+    "dram.latency", "dram.rcd", "dram.rp", "dram.ras", "dram.rc", "dram.cl", "dram.ccd", "dram.ccdl", "dram.rrd",
+    "dram.wr", "dram.cdlr", "dram.rtp", "constant.latency", "units.alu.ports", "units.alu.interval",
+    "units.alu.latency", "coalescing.lanes",
 ]  # fmt: skip
 
 

@@ -118,8 +118,8 @@ def test_the_peak_bandwidth_is_the_published_one(name: str) -> None:
 
 
 CORES = {
-    "a100": 64, "c2075": 32, "gem5gpu-batching": 32, "gpgpusim-sharing": 64, "gtx285": 8, "gtx480": 32, "gtx480-16k": 32,
-    "gtx680": 192, "gtx780ti": 192, "h100": 128, "rtx2060": 64, "rtx3070": 128, "v100": 64,
+    "a100": 64, "c2075": 32, "gem5gpu-batching": 32, "gpgpusim-sharing": 64, "gtx285": 8, "gtx480": 32,
+    "gtx480-16k": 32, "gtx680": 192, "gtx780ti": 192, "h100": 128, "rtx2060": 64, "rtx3070": 128, "v100": 64,
 }  # fmt: skip
 CORE_CLOCKS = {"c2075": 2, "gtx480": 2, "gtx480-16k": 2, "gem5gpu-batching": 2, "gtx285": 2}
 """Clocks of the cores in a cycle, where they run faster than the schedulers."""

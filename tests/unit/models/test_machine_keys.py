@@ -96,8 +96,19 @@ def records(machine: Machine) -> dict[str, str]:
     sections: dict[str, Any] = {
         name: getattr(machine, "occupancy_rule" if name == "occupancy" else name)
         for name in (
-            "chip", "clock", "schedulers", "sm", "occupancy", "shared", "coalescing", "l1", "interconnect", "l2", "dram",
-            "constant", "search",
+            "chip",
+            "clock",
+            "schedulers",
+            "sm",
+            "occupancy",
+            "shared",
+            "coalescing",
+            "l1",
+            "interconnect",
+            "l2",
+            "dram",
+            "constant",
+            "search",
         )
     }
     sections |= {f"units.{name}": machine.units[name] for name in model.UNIT_CLASSES}
@@ -154,5 +165,3 @@ def test_a_line_of_the_l1_cache_holds_a_word_per_lane(tmp_path: Path) -> None:
     path.write_text(text.replace("line_bytes = { value = 128", "line_bytes = { value = 64"))
     with pytest.raises(MalformedInput, match=r"l1.line_bytes.*128"):
         load_machine(path)
-
-

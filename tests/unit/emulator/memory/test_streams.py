@@ -31,7 +31,7 @@ def use_of_links(m: Machine, result: Result, sms: int) -> dict[str, float]:
 def test_a_stream_on_one_sm_reaches_three_quarters_of_its_share(name: str, stream: str) -> None:
     m = load_machine(name)
     used = use_of_links(m, measure(stream, name, "full", engine="numba"), 1)
-    assert 0.75 <= used["dram"]
+    assert used["dram"] >= 0.75
     assert max(used.values()) <= 1, used
 
 
@@ -46,5 +46,14 @@ def test_a_stream_on_the_whole_chip_reaches_three_quarters_of_the_peak(name: str
     """24 MB; the largest chips would need more to be busy for long, and hold it in L2."""
     m = load_machine(name)
     used = use_of_links(m, measure(stream, name, "chip", engine="numba", sms=m.chip.sms), m.chip.sms)
-    assert 0.75 <= used["dram"]
+    assert used["dram"] >= 0.75
     assert max(used.values()) <= 1, used
+
+
+@pytest.mark.parametrize("name", ["a100", "h100", "v100"])
+def test_a_share_of_a_channel_in_fractions_of_a_tick_is_used_whole(name: str) -> None:
+    """One of these SMs has a channel on which a burst takes 2.7, 3.3 or 2.5 ticks: rounded up, a tenth to a sixth of the
+    bandwidth would be lost."""
+    m = load_machine(name)
+    used = use_of_links(m, measure("stream_load", name, "full", engine="numba"), 1)
+    assert 0.95 <= used["dram"] <= 1
