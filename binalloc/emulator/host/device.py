@@ -15,7 +15,7 @@ from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
-from binalloc.emulator.state.memory_layout import MAX_CHANNELS, MAX_L1_LINES, NEVER
+from binalloc.emulator.state.memory_layout import IDLE, MAX_BANKS_OF_DRAM, MAX_CHANNELS, MAX_L1_LINES, NEVER
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
@@ -151,6 +151,7 @@ class Device:
         for name, value in values.items():
             self.put(name, int(value))
         self.put("channel_due", [NEVER] * MAX_CHANNELS)
+        self.put("bank_ready", [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM))
         self._check_shapes()
         groups = {group.name: i for i, group in enumerate(m.port_groups)}
         for field_name in ("ports", "interval", "latency"):

@@ -160,7 +160,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     def run(*args: object) -> int:
         if dispatcher.signatures:
             return int(dispatcher(*args))
-        with _only_entry_is_callable(dispatcher.__name__):
+        with _only_entry_is_callable(dispatcher.__name__), _indices_as_they_are():
             return int(dispatcher(*args))
 
     return run
@@ -192,6 +192,25 @@ def _only_entry_is_callable(entry: str) -> Iterator[None]:
         yield
     finally:
         context.get_executable = usual
+
+
+@contextmanager
+def _indices_as_they_are() -> Iterator[None]:
+    """While compiling, take indices as they stand: Numba counts negative ones from an array's end, device code has
+    none, and asking costs time at every access. `fix_integer_index` is Numba's own as well. The build that checks
+    indices finds a negative one."""
+    from numba.core import types
+    from numba.np import arrayobj
+
+    module: Any = arrayobj
+    usual = module.fix_integer_index
+    module.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
+        builder, index, kind, types.intp
+    )
+    try:
+        yield
+    finally:
+        module.fix_integer_index = usual
 
 
 def build(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.l2 import SECTOR_WORDS, sectors_of
-from binalloc.emulator.memory.places import slice_of
+from binalloc.emulator.memory.places import find_place
 from binalloc.emulator.memory.requests import make_request
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import Kind, MemoryStat, Stage
@@ -33,6 +33,7 @@ def data_bytes(words: int) -> int:
 def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
     """A request leaves an SM for the slice of its line."""
     r = make_request(g, kind, sm, line, words, link)
+    find_place(g, r)
     size = g.header_bytes
     if kind != Kind.LOAD:
         size += data_bytes(words)
@@ -47,7 +48,7 @@ def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
 def leave_slice(g: Gpu, r: int) -> None:
     """The answer to request r leaves its slice for the SM; a store's says only that it has arrived."""
     sm = g.source[r]
-    k = slice_of(g, g.line[r])
+    k = g.at_slice[r]
     size = g.header_bytes
     if g.kind[r] != Kind.STORE:
         size += data_bytes(g.words[r])

@@ -9,7 +9,8 @@ that is held, so that an access can be turned away at any of them. It is done wh
 from __future__ import annotations
 
 from binalloc.emulator.memory.interconnect import send
-from binalloc.emulator.memory.l2 import whole_sectors
+from binalloc.emulator.memory.l2 import BUSY, whole_sectors
+from binalloc.emulator.memory.places import mixed
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER
@@ -17,10 +18,16 @@ from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SH
 from binalloc.emulator.state.records import Gpu, Sm
 
 
-@device(inline=True)
-def find_way(g: Gpu, s: Sm, line: int) -> int:
-    """Index of the line in L1; -1 if it is not there."""
-    first = (line % g.l1_sets) * g.l1_ways
+@device
+def first_way(g: Gpu, line: int) -> int:
+    """Index of the first way of the line's set, which is hashed as L2's are."""
+    turn = line // g.l1_sets
+    return (line - turn * g.l1_sets + mixed(turn)) % g.l1_sets * g.l1_ways
+
+
+@device
+def find_way(g: Gpu, s: Sm, first: int, line: int) -> int:
+    """Index of the line in the set that begins at way `first`; -1 if it is not there."""
     for i in range(first, first + g.l1_ways):
         if s.l1_line[i] == line + 1:
             return i
@@ -28,17 +35,30 @@ def find_way(g: Gpu, s: Sm, line: int) -> int:
 
 
 @device
-def way_for(g: Gpu, s: Sm, line: int) -> int:
+def way_for(g: Gpu, s: Sm, first: int) -> int:
     """Index of the way that a new line takes: an empty one, else the least recently used that waits for nothing; -1 if
     there is none."""
-    first = (line % g.l1_sets) * g.l1_ways
-    best = -1
-    for i in range(first, first + g.l1_ways):
-        if s.l1_line[i] == 0:
-            return i
-        if s.l1_coming[i] == 0 and (best < 0 or s.l1_age[i] < s.l1_age[best]):
-            best = i
-    return best
+    best = first
+    least = s.l1_age[first]
+    for i in range(first + 1, first + g.l1_ways):
+        age = s.l1_age[i]
+        best = i if age < least else best
+        least = min(age, least)
+    return best if least < BUSY else -1
+
+
+@device
+def touch(s: Sm, i: int) -> None:
+    """Line i is the most recently used."""
+    s.stamp += 1
+    s.l1_age[i] = s.stamp | (BUSY if s.l1_coming[i] else 0)
+
+
+@device
+def drop_line(s: Sm, i: int) -> None:
+    """L1 forgets line i, of which nothing is on its way, as L2 has newer words."""
+    s.l1_line[i] = 0
+    s.l1_age[i] = 0
 
 
 @device
@@ -64,27 +84,26 @@ def load_line(g: Gpu, s: Sm, a: int, line: int, words: int, cached: int) -> int:
         s.missing[a] += 1
         send(g, Kind.LOAD, s.id, line, words, a)
         return 2
-    i = find_way(g, s, line)
+    first = first_way(g, line)
+    i = find_way(g, s, first, line)
     lacking = words if i < 0 else words & ~s.l1_valid[i]
     if lacking == 0:
-        s.stamp += 1
-        s.l1_age[i] = s.stamp
+        touch(s, i)
         return 1
     wanted = g.l1_fill_words if g.l1_fill_words else whole_sectors(lacking)
     wanted &= ~(0 if i < 0 else s.l1_coming[i] | s.l1_valid[i])
     if (wanted and s.loads_out >= g.l1_mshrs) or (s.free_waiter == 0 and s.waiters == MAX_WAITERS):
         return 0
     if i < 0:
-        i = way_for(g, s, line)
+        i = way_for(g, s, first)
         if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
             return 0
         take_way(g, s, i, line)
-    s.stamp += 1
-    s.l1_age[i] = s.stamp
     if wanted:
         s.l1_coming[i] |= wanted
         s.loads_out += 1
         send(g, Kind.LOAD, s.id, line, wanted, CACHED | i)
+    touch(s, i)
     join(s, a, i, lacking)
     return 2
 
@@ -116,34 +135,35 @@ def append_waiter(s: Sm, i: int, n: int) -> None:
 
 
 @device
-def store_line(g: Gpu, s: Sm, line: int, words: int, local: int) -> int:
-    """Store `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go to L2
+def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
+    """Warp w stores `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go to L2
     when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
     if local and g.l1_local:
-        i = find_way(g, s, line)
+        first = first_way(g, line)
+        i = find_way(g, s, first, line)
         if i < 0:
-            i = way_for(g, s, line)
+            i = way_for(g, s, first)
             if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
                 return 0
             take_way(g, s, i, line)
             s.stat[Stat.L1_LOCAL_MISSES] += 1
         else:
             s.stat[Stat.L1_LOCAL_HITS] += 1
-        s.stamp += 1
-        s.l1_age[i] = s.stamp
+        touch(s, i)
         s.l1_valid[i] |= words
         s.l1_dirty[i] |= words
         return 1
     if s.stores_out >= g.store_places:
         return 0
     if g.l1_global:
-        i = find_way(g, s, line)
+        i = find_way(g, s, first_way(g, line), line)
         if i >= 0 and g.l1_updates:
             s.l1_valid[i] |= words
         elif i >= 0 and s.l1_coming[i] == 0:
-            s.l1_line[i] = 0
+            drop_line(s, i)
     s.stores_out += 1
-    send(g, Kind.STORE, s.id, line, words, 0)
+    s.warp_stores[w] += 1
+    send(g, Kind.STORE, s.id, line, words, w + 1)
     return 1
 
 
@@ -154,11 +174,12 @@ def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> in
     if s.loads_out >= g.l1_mshrs:
         return 0
     if g.l1_global:
-        i = find_way(g, s, line)
+        i = find_way(g, s, first_way(g, line), line)
         if i >= 0 and s.l1_coming[i] == 0:
-            s.l1_line[i] = 0
+            drop_line(s, i)
     s.loads_out += 1
     s.missing[a] += 1
+    s.warp_stores[s.access_warp[a]] += 1
     send(g, Kind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)
     return 1
 
@@ -169,7 +190,7 @@ def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: 
     if policy == LinePolicy.ATOMIC:
         return atomic_line(g, s, a, line, words, serial)
     if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE:
-        return store_line(g, s, line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
+        return store_line(g, s, s.access_warp[a], line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
     found = load_line(g, s, a, line, words, 0 if policy == LinePolicy.LOAD_PAST else 1)
     if found:
         count_load(s, policy, found)
@@ -227,6 +248,15 @@ def make_access(g: Gpu, s: Sm, w: int) -> None:
     if s.missing[a] == 0:
         end_access(s, a)
         s.access = -1
+
+
+@device
+def wait_for_stores(g: Gpu, s: Sm, w: int) -> None:
+    """A fence of warp w, as an access that is done when the warp's stores and atomics have been answered."""
+    if s.warp_stores[w]:
+        s.access = begin_access(g, s, w)
+        s.next_access[s.access] = s.warp_fence[w]
+        s.warp_fence[w] = s.access + 1
 
 
 @device

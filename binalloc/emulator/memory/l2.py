@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.dram import enqueue, has_room
-from binalloc.emulator.memory.places import first_way, row_of, slice_of
+from binalloc.emulator.memory.places import row_of
 from binalloc.emulator.memory.requests import drop_request, make_request
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import CACHED, MAX_BANKS_OF_DRAM, Kind, MemoryStat, Stage
@@ -20,6 +20,7 @@ from binalloc.emulator.state.scan import count_bits
 SECTOR_WORDS = 8
 SECTORS = 4
 SECTOR = (1 << SECTOR_WORDS) - 1
+BUSY = 1 << 60  # in the age of a line that waits for words
 
 
 @device
@@ -58,10 +59,11 @@ def bursts_of(g: Gpu, words: int) -> int:
 @device
 def reach_slice(g: Gpu, r: int) -> None:
     """Request r has come over the interconnect."""
-    k = slice_of(g, g.line[r])
+    k = g.at_slice[r]
     if g.slice_first[k] == 0 and serve(g, r, k):
         return
     g.memory_stat[MemoryStat.L2_STALLED] += 1
+    g.turned_away += 1
     g.following[r] = -1
     if g.slice_first[k] == 0:
         g.slice_first[k] = r + 1
@@ -78,31 +80,32 @@ def go_on(g: Gpu, k: int) -> None:
         following = g.following[r]
         if serve(g, r, k) == 0:
             return
+        g.turned_away -= 1
         g.slice_first[k] = following + 1
 
 
 @device
-def find_line(g: Gpu, line: int) -> int:
-    """Index of the line in L2; -1 if it has none."""
-    first = first_way(g, line)
+def find_line(g: Gpu, r: int) -> int:
+    """Index of request r's line in L2; -1 if it has none."""
+    first = g.at_way[r]
+    tag = g.line[r] + 1
     for i in range(first, first + g.l2_ways):
-        if g.l2_line[i] == line + 1:
+        if g.l2_line[i] == tag:
             return i
     return -1
 
 
 @device
-def victim_of(g: Gpu, line: int) -> int:
-    """Index of the way that a new line takes: an empty one, else the least recently used of those that wait for
+def victim_of(g: Gpu, r: int) -> int:
+    """Index of the way that request r's line takes: an empty one, else the least recently used of those that wait for
     nothing; -1 if there is none."""
-    first = first_way(g, line)
-    best = -1
-    for i in range(first, first + g.l2_ways):
-        if g.l2_line[i] == 0:
-            return i
-        if g.l2_coming[i] == 0 and (best < 0 or g.l2_age[i] < g.l2_age[best]):
-            best = i
-    return best
+    best = g.at_way[r]
+    least = g.l2_age[best]
+    for i in range(best + 1, best + g.l2_ways):
+        age = g.l2_age[i]
+        best = i if age < least else best
+        least = min(age, least)
+    return best if least < BUSY else -1
 
 
 @device
@@ -129,8 +132,8 @@ def write_dram(g: Gpu, r: int, k: int) -> None:
 @device
 def to_dram(g: Gpu, r: int, k: int) -> None:
     """Request r of slice k waits at the slice's channel, which has room."""
-    row = row_of(g, g.line[r])
-    g.stage[r] = Stage.LEAVES_DRAM
+    row = row_of(g, k, g.line[r])
+    g.stage[r] = Stage.FILLS_LINE
     enqueue(
         g, r, k // g.slices_per_channel, row % MAX_BANKS_OF_DRAM, row // MAX_BANKS_OF_DRAM, bursts_of(g, g.words[r])
     )
@@ -144,7 +147,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
     kind = g.kind[r]
     line = g.line[r]
     words = g.words[r]
-    i = find_line(g, line)
+    i = find_line(g, r)
     lacking = 0
     if kind != Kind.STORE:
         lacking = words if i < 0 else words & ~g.l2_valid[i]
@@ -155,7 +158,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
             return 0
     room = 1 if fetch else 0
     if i < 0:
-        i = victim_of(g, line)
+        i = victim_of(g, r)
         if i < 0:
             return 0
         room += 1 if g.l2_dirty[i] else 0
@@ -164,9 +167,9 @@ def serve(g: Gpu, r: int, k: int) -> int:
     count(g, kind, lacking, fetch)
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
-    g.l2_age[i] = g.age[r]
     if fetch:
         ask_dram(g, k, i, fetch)
+    g.l2_age[i] = g.age[r] | (BUSY if g.l2_coming[i] else 0)
     if lacking:
         wait_for_line(g, r, i)
         take_turn(g, k, 1)
@@ -234,17 +237,14 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
 
 
 @device
-def leave_dram(g: Gpu, r: int) -> None:
-    """A channel has served request r of a slice."""
-    k = g.source[r]
-    if g.kind[r] == Kind.FILL:
-        g.stage[r] = Stage.FILLS_LINE
-        post(g, r, g.cycle + g.dram_latency)
-    else:
-        drop_request(g, r)
-    first = k - k % g.slices_per_channel
-    for other in range(first, first + g.slices_per_channel):
-        go_on(g, other)
+def let_in(g: Gpu) -> None:
+    """Channels have places again: requests that slices turned away go on."""
+    for channel in range(g.dram_channels):
+        if g.channel_served[channel]:
+            g.channel_served[channel] = 0
+            first = channel * g.slices_per_channel
+            for k in range(first, first + g.slices_per_channel):
+                go_on(g, k)
 
 
 @device
@@ -257,6 +257,8 @@ def fill_line(g: Gpu, r: int) -> None:
     i = g.link[r]
     g.l2_valid[i] |= g.words[r]
     g.l2_coming[i] &= ~g.words[r]
+    if g.l2_coming[i] == 0:
+        g.l2_age[i] &= BUSY - 1
     g.slice_pending[k] -= 1
     drop_request(g, r)
     waiting = g.l2_first[i]

@@ -20,32 +20,32 @@ def mixed(x: int) -> int:
 
 
 @device(inline=True)
-def slice_of(g: Gpu, line: int) -> int:
-    """The slice of L2 that a line belongs to."""
-    chunk = line // (g.interleave // LINE_BYTES)
-    return (chunk + mixed(chunk // g.slices)) % g.slices
+def lines_of(g: Gpu) -> int:
+    """Lines of a chunk."""
+    return g.interleave // LINE_BYTES
 
 
-@device(inline=True)
-def line_in_slice(g: Gpu, line: int) -> int:
-    """The line's number among those of its slice."""
-    lines = g.interleave // LINE_BYTES
-    return line // (lines * g.slices) * lines + line % lines
+@device
+def find_place(g: Gpu, r: int) -> None:
+    """Where request r's line belongs: `g.at_slice[r]`, and the index of the first way of its set in `g.at_way[r]`."""
+    lines = lines_of(g)
+    chunk = g.line[r] // lines
+    turn = chunk // g.slices
+    k = (chunk - turn * g.slices + mixed(turn)) % g.slices
+    inside = turn * lines + g.line[r] - chunk * lines
+    turn = inside // g.l2_sets
+    place = (inside - turn * g.l2_sets + mixed(turn)) % g.l2_sets
+    g.at_slice[r] = k
+    g.at_way[r] = (k * g.l2_sets + place) * g.l2_ways
 
 
-@device(inline=True)
-def first_way(g: Gpu, line: int) -> int:
-    """Index of the first way of the line's set in L2."""
-    inside = line_in_slice(g, line)
-    place = (inside + mixed(inside // g.l2_sets)) % g.l2_sets
-    return (slice_of(g, line) * g.l2_sets + place) * g.l2_ways
-
-
-@device(inline=True)
-def row_of(g: Gpu, line: int) -> int:
-    """Number of the DRAM row among all of its channel: row in the bank times banks, plus the bank."""
-    part = slice_of(g, line) % g.slices_per_channel
-    inside = line_in_slice(g, line) * g.slices_per_channel + part
+@device
+def row_of(g: Gpu, k: int, line: int) -> int:
+    """Number of the DRAM row among all of its channel of a line of slice k: row in the bank times MAX_BANKS_OF_DRAM,
+    plus the bank."""
+    lines = lines_of(g)
+    inside = line // (lines * g.slices) * lines + line % lines  # among those of the slice
+    inside = inside * g.slices_per_channel + k % g.slices_per_channel
     row = inside // (g.row_bytes // LINE_BYTES)
-    places = row // g.dram_banks
-    return places * MAX_BANKS_OF_DRAM + (row + mixed(places)) % g.dram_banks
+    turn = row // g.dram_banks
+    return turn * MAX_BANKS_OF_DRAM + (row + mixed(turn)) % g.dram_banks

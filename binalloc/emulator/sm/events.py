@@ -154,16 +154,6 @@ def hold_board(s: Sm, w: int, board: int) -> None:
 
 
 @device
-def board_done(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
-    """A result that `hold_board` counted has come."""
-    if board >= SCOREBOARDS:
-        return
-    s.board_open[w, board] -= 1
-    if g.reference == 0 and s.board_open[w, board] == 0 and s.board_time[w, board] <= g.cycle:
-        clear_board(g, s, program, w, board)
-
-
-@device
 def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
     """All results that the scoreboard counted are there."""
     s.busy[w] &= ~(1 << board)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from binalloc.emulator.memory.calendar import take
 from binalloc.emulator.memory.dram import serve_dram
 from binalloc.emulator.memory.interconnect import leave_slice
-from binalloc.emulator.memory.l2 import fill_line, leave_dram, reach_slice
+from binalloc.emulator.memory.l2 import fill_line, let_in, reach_slice
 from binalloc.emulator.sm.answers import reach_sm
-from binalloc.emulator.sm.issue import wake_sm
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import Stage
@@ -28,13 +27,11 @@ def serve_memory(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
         elif stage == Stage.LEAVES_SLICE:
             leave_slice(g, r)
         elif stage == Stage.REACHES_SM:
-            s = sms[g.source[r]]
-            wake_sm(g, s)
-            reach_sm(g, s, program, r)
-        elif stage == Stage.LEAVES_DRAM:
-            leave_dram(g, r)
+            reach_sm(g, sms[g.source[r]], program, r)
         else:
             fill_line(g, r)
         r = following
-    if g.dram_due <= g.cycle:
+    while g.dram_due <= g.cycle:
         serve_dram(g, log)
+        if g.turned_away:
+            let_in(g)

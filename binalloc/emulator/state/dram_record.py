@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
-from binalloc.emulator.state.memory_layout import FAW_ACTIVATES, MAX_BANKS_OF_DRAM, MAX_CHANNELS, MAX_REQUESTS
-
-_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
+from binalloc.emulator.state.memory_layout import (
+    BANK_ROWS,
+    FAW_ACTIVATES,
+    MAX_CHANNELS,
+    REQUEST_ROWS,
+)
 
 
 class DramRecord:
@@ -45,34 +48,42 @@ class DramRecord:
     # the core cycle at which the first of the channels can act
     dram_due: int
 
-    # channels: the core cycle at which it can act next; first free ticks of the command bus, of
-    # the data bus (in 2^-DATA_FRACTION), for reads, for writes, for
-    # activations; the last activations, oldest at `channel_oldest`; requests waiting; banks for which some do
+    # channels: the core cycle at which it can act next; first free ticks of the command bus, of the data bus (in
+    # 2^-DATA_FRACTION); the last activations, oldest at `channel_oldest`; requests waiting; banks for which some do
     channel_due: Annotated[Words, MAX_CHANNELS]
     channel_bus: Annotated[Words, MAX_CHANNELS]
     channel_data: Annotated[Words, MAX_CHANNELS]
-    channel_read: Annotated[Words, MAX_CHANNELS]
-    channel_write: Annotated[Words, MAX_CHANNELS]
-    channel_activate: Annotated[Words, MAX_CHANNELS]
     channel_activated: Annotated[Words, MAX_CHANNELS * FAW_ACTIVATES]
     channel_oldest: Annotated[Words, MAX_CHANNELS]
     channel_waiting: Annotated[Words, MAX_CHANNELS]
     channel_used: Annotated[Words, MAX_CHANNELS]
-    # first free tick for a column command of a bank group, which has the number of its first bank
-    group_column: Annotated[Words, _BANKS]
-    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; first ticks at which it may be
-    # activated, precharged, read or written
-    bank_row: Annotated[Words, _BANKS]
-    bank_first: Annotated[Words, _BANKS]
-    bank_last: Annotated[Words, _BANKS]
-    bank_next: Annotated[Words, _BANKS]
-    bank_activate: Annotated[Words, _BANKS]
-    bank_precharge: Annotated[Words, _BANKS]
-    bank_column: Annotated[Words, _BANKS]
+    # tick and bank of the command that comes next; whether a request has left since slices were told
+    channel_tick: Annotated[Words, MAX_CHANNELS]
+    channel_next: Annotated[Words, MAX_CHANNELS]
+    channel_served: Annotated[Words, MAX_CHANNELS]
+    # first ticks at which the channel takes reads, writes, activations; and a bank group, which has the number of its
+    # first bank, reads or writes
+    channel_read: Annotated[Words, MAX_CHANNELS]
+    channel_write: Annotated[Words, MAX_CHANNELS]
+    channel_activate: Annotated[Words, MAX_CHANNELS]
+    group_column: Annotated[Words, BANK_ROWS]
+    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; the command that it needs, its
+    # age, and the first tick at which bank and group can have it; first ticks at which the bank may be activated,
+    # precharged, read or written
+    bank_row: Annotated[Words, BANK_ROWS]
+    bank_first: Annotated[Words, BANK_ROWS]
+    bank_last: Annotated[Words, BANK_ROWS]
+    bank_next: Annotated[Words, BANK_ROWS]
+    bank_wants: Annotated[Words, BANK_ROWS]
+    bank_age: Annotated[Words, BANK_ROWS]
+    bank_ready: Annotated[Words, BANK_ROWS]
+    bank_activate: Annotated[Words, BANK_ROWS]
+    bank_precharge: Annotated[Words, BANK_ROWS]
+    bank_column: Annotated[Words, BANK_ROWS]
     # requests at a channel: bank, row, bursts still to go, whether the row had to be opened for it, neighbours
-    at_bank: Annotated[Words, MAX_REQUESTS]
-    at_row: Annotated[Words, MAX_REQUESTS]
-    bursts: Annotated[Words, MAX_REQUESTS]
-    opened: Annotated[Words, MAX_REQUESTS]
-    younger: Annotated[Words, MAX_REQUESTS]
-    older: Annotated[Words, MAX_REQUESTS]
+    at_bank: Annotated[Words, REQUEST_ROWS]
+    at_row: Annotated[Words, REQUEST_ROWS]
+    bursts: Annotated[Words, REQUEST_ROWS]
+    opened: Annotated[Words, REQUEST_ROWS]
+    younger: Annotated[Words, REQUEST_ROWS]
+    older: Annotated[Words, REQUEST_ROWS]

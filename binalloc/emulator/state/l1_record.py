@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
-from binalloc.emulator.state.memory_layout import MAX_ACCESSES, MAX_L1_LINES, MAX_LINES_OF_ACCESS, MAX_WAITERS
+from binalloc.emulator.state.layout import MAX_WARPS
+from binalloc.emulator.state.memory_layout import ACCESS_ROWS, L1_ROWS, MAX_LINES_OF_ACCESS, WAITER_ROWS
 
 
 class L1Record:
@@ -33,20 +34,24 @@ class L1Record:
     held_next: int
     held_access: int
     # accesses: lines still missing, warp and scoreboard that wait, cycle of the last line that was known from the start
-    missing: Annotated[Words, MAX_ACCESSES]
-    access_warp: Annotated[Words, MAX_ACCESSES]
-    access_board: Annotated[Words, MAX_ACCESSES]
-    access_time: Annotated[Words, MAX_ACCESSES]
-    next_access: Annotated[Words, MAX_ACCESSES]
+    missing: Annotated[Words, ACCESS_ROWS]
+    access_warp: Annotated[Words, ACCESS_ROWS]
+    access_board: Annotated[Words, ACCESS_ROWS]
+    access_time: Annotated[Words, ACCESS_ROWS]
+    next_access: Annotated[Words, ACCESS_ROWS]
     # waiters, in lists: the access, and the words of a line that it lacks
-    waiter_access: Annotated[Words, MAX_WAITERS]
-    waiter_words: Annotated[Words, MAX_WAITERS]
-    next_waiter: Annotated[Words, MAX_WAITERS]
+    waiter_access: Annotated[Words, WAITER_ROWS]
+    waiter_words: Annotated[Words, WAITER_ROWS]
+    next_waiter: Annotated[Words, WAITER_ROWS]
+    # warp slots: stores and atomics that have not been answered; the fence that waits for them + 1, further ones linked
+    # by `next_access`
+    warp_stores: Annotated[Words, MAX_WARPS]
+    warp_fence: Annotated[Words, MAX_WARPS]
     # lines of L1: line number + 1 (0: empty), age, words that are there, that L2 lacks, that are on their way; waiters
-    l1_line: Annotated[Words, MAX_L1_LINES]
-    l1_age: Annotated[Words, MAX_L1_LINES]
-    l1_valid: Annotated[Words, MAX_L1_LINES]
-    l1_dirty: Annotated[Words, MAX_L1_LINES]
-    l1_coming: Annotated[Words, MAX_L1_LINES]
-    l1_first: Annotated[Words, MAX_L1_LINES]
-    l1_last: Annotated[Words, MAX_L1_LINES]
+    l1_line: Annotated[Words, L1_ROWS]
+    l1_age: Annotated[Words, L1_ROWS]
+    l1_valid: Annotated[Words, L1_ROWS]
+    l1_dirty: Annotated[Words, L1_ROWS]
+    l1_coming: Annotated[Words, L1_ROWS]
+    l1_first: Annotated[Words, L1_ROWS]
+    l1_last: Annotated[Words, L1_ROWS]

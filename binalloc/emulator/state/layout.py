@@ -313,7 +313,7 @@ class Staged(Codes):
 
 
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes
-_STAGED_FIELDS = {"width", "spill", "cache", "scope", "tchan"}  # modifiers that staging turns into other columns
+_STAGED_FIELDS = {"width", "spill", "cache", "tchan"}  # modifiers that staging turns into other columns
 _PLAIN_FIELDS = (
     "shift", "lut", "lut_b", "lut2", "pmask", "nega", "negb", "negc", "barid", "diverges", "sreg", "cbank",
     "pd0", "pd1", "ps0", "ps1", "ps2",
@@ -345,6 +345,7 @@ class Column(Staged, numbers=FIELD_COLUMNS):
     PS0: int
     PS1: int
     PS2: int
+    SCOPE: int
     SHFL: int
     SREG: int
     SRW: int

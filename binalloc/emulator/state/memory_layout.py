@@ -5,9 +5,13 @@ from __future__ import annotations
 from binalloc.emulator.state.codes import Codes
 
 MAX_CHANNELS = 128
-MAX_BANKS_OF_DRAM = 32
+MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
 FAW_ACTIVATES = 4  # tFAW counts this many activations
 MAX_REQUESTS = 1 << 16
+APART = 8  # rows more than in use: or all that a record's arrays say of one row would share a set of the host's cache
+REQUEST_ROWS = MAX_REQUESTS + APART
+DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
+BANK_ROWS = DRAM_BANKS + APART
 MEMORY_CALENDAR = 4096
 
 DATA_FRACTION = 16  # bits of a tick in times of a channel's data bus
@@ -15,9 +19,12 @@ DATA_FRACTION = 16  # bits of a tick in times of a channel's data bus
 NEVER = 1 << 60
 """A time that does not come."""
 
+IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
+
+
 
 class Command(Codes):
-    """What a channel's command bus carries."""
+    """What a channel's command bus carries; first those that move data."""
 
     READ: int
     WRITE: int
@@ -28,6 +35,7 @@ class Command(Codes):
 MAX_SMS = 192
 MAX_SLICES = 256
 MAX_L2_LINES = 1 << 19
+L2_ROWS = MAX_L2_LINES + APART
 LINE_BYTES = 128
 LINE_SHIFT = 7
 LINE_WORDS = 32
@@ -50,7 +58,6 @@ class Stage(Codes):
     REACHES_SLICE: int
     LEAVES_SLICE: int
     REACHES_SM: int
-    LEAVES_DRAM: int
     FILLS_LINE: int
 
 
@@ -77,8 +84,11 @@ class MemoryStat(Codes):
 
 
 MAX_L1_LINES = 8192
+L1_ROWS = MAX_L1_LINES + APART
 MAX_ACCESSES = 1024
+ACCESS_ROWS = MAX_ACCESSES + APART
 MAX_WAITERS = 4096
+WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
 CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for
 SERIAL_SHIFT = 32  # above an atomic's access: how many of its lanes meet at one address

@@ -7,17 +7,17 @@ from typing import Annotated
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.dram_record import DramRecord
 from binalloc.emulator.state.memory_layout import (
-    MAX_L2_LINES,
-    MAX_REQUESTS,
+    L2_ROWS,
     MAX_SLICES,
     MAX_SMS,
     MEMORY_CALENDAR,
+    REQUEST_ROWS,
     MemoryStat,
 )
 
 
 class MemoryRecord(DramRecord):
-    """Times are core cycles here. A request is a row of the `Annotated[Words, MAX_REQUESTS]` arrays."""
+    """Times are core cycles here. A request is a row of the `Annotated[Words, REQUEST_ROWS]` arrays."""
 
     # lanes whose accesses are put together, and whether into segments
     lane_group: int
@@ -52,22 +52,25 @@ class MemoryRecord(DramRecord):
     free_request: int
     stamp: int
     events: int
-    # stores, write-backs and atomics of all SMs that have not arrived
+    # stores, write-backs and atomics of all SMs that have not arrived; requests that wait at slices
     unfinished: int
+    turned_away: int
     dram_log: int
     dram_logged: int
 
-    kind: Annotated[Words, MAX_REQUESTS]
-    stage: Annotated[Words, MAX_REQUESTS]
-    source: Annotated[Words, MAX_REQUESTS]
-    line: Annotated[Words, MAX_REQUESTS]
-    words: Annotated[Words, MAX_REQUESTS]
-    link: Annotated[Words, MAX_REQUESTS]
-    writes: Annotated[Words, MAX_REQUESTS]
-    age: Annotated[Words, MAX_REQUESTS]
+    kind: Annotated[Words, REQUEST_ROWS]
+    stage: Annotated[Words, REQUEST_ROWS]
+    source: Annotated[Words, REQUEST_ROWS]
+    line: Annotated[Words, REQUEST_ROWS]
+    words: Annotated[Words, REQUEST_ROWS]
+    link: Annotated[Words, REQUEST_ROWS]
+    at_slice: Annotated[Words, REQUEST_ROWS]
+    at_way: Annotated[Words, REQUEST_ROWS]
+    writes: Annotated[Words, REQUEST_ROWS]
+    age: Annotated[Words, REQUEST_ROWS]
     # the list that a request stands in: of a bucket of the calendar, of a slice, of a line's loads, or of the free ones
-    following: Annotated[Words, MAX_REQUESTS]
-    due: Annotated[Words, MAX_REQUESTS]
+    following: Annotated[Words, REQUEST_ROWS]
+    due: Annotated[Words, REQUEST_ROWS]
     event_first: Annotated[Words, MEMORY_CALENDAR]
     event_last: Annotated[Words, MEMORY_CALENDAR]
     event_used: Annotated[Words, MEMORY_CALENDAR // 32]
@@ -80,14 +83,14 @@ class MemoryRecord(DramRecord):
     slice_pending: Annotated[Words, MAX_SLICES]
     slice_first: Annotated[Words, MAX_SLICES]
     slice_last: Annotated[Words, MAX_SLICES]
-    # lines of L2: line number + 1 (0: empty), age, words that are there, that are newer than DRAM's, that are on their
-    # way; how many requests wait for them, the first and the last
-    l2_line: Annotated[Words, MAX_L2_LINES]
-    l2_age: Annotated[Words, MAX_L2_LINES]
-    l2_valid: Annotated[Words, MAX_L2_LINES]
-    l2_dirty: Annotated[Words, MAX_L2_LINES]
-    l2_coming: Annotated[Words, MAX_L2_LINES]
-    l2_waiting: Annotated[Words, MAX_L2_LINES]
-    l2_first: Annotated[Words, MAX_L2_LINES]
-    l2_last: Annotated[Words, MAX_L2_LINES]
+    # lines of L2: line number + 1 (0: empty), age (behind all others while words are on their way); words that are
+    # there, that are newer than DRAM's, that are on their way; how many requests wait for them, the first and the last
+    l2_line: Annotated[Words, L2_ROWS]
+    l2_age: Annotated[Words, L2_ROWS]
+    l2_valid: Annotated[Words, L2_ROWS]
+    l2_dirty: Annotated[Words, L2_ROWS]
+    l2_coming: Annotated[Words, L2_ROWS]
+    l2_waiting: Annotated[Words, L2_ROWS]
+    l2_first: Annotated[Words, L2_ROWS]
+    l2_last: Annotated[Words, L2_ROWS]
     memory_stat: Annotated[Words, len(MemoryStat.names)]

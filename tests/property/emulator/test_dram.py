@@ -10,7 +10,7 @@ import pytest
 from binalloc.emulator.memory.calendar import take
 from binalloc.emulator.memory.dram import enqueue, has_room, serve_dram
 from binalloc.emulator.memory.requests import make_request
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, NEVER, Command, Kind
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, Kind
 from binalloc.emulator.state.records import Gpu
 from tests.support.oracles.dram_log import Logged, violations
 
@@ -54,14 +54,13 @@ def run(seed: int) -> Case:
     g.tick_numerator, g.tick_denominator = rng.choice(((1, 1), (924, 700), (325, 800), (3, 1)))
     g.dram_due = NEVER
     g.channel_due = [NEVER] * len(g.channel_due)  # type: ignore[assignment, arg-type]
+    g.bank_ready = [IDLE] * len(g.bank_ready)  # type: ignore[assignment, arg-type]
     g.dram_log = 5 * 10 * REQUESTS
     log = [0] * g.dram_log
     rows, writes = rng.choice((1, 3, 50)), rng.choice((0.0, 0.3, 1.0))
-    left, done, bursts = REQUESTS, 0, 0
-    while done < REQUESTS:
-        r = take(g)
-        while r >= 0:
-            r, done = g.following[r], done + 1
+    left, bursts = REQUESTS, 0
+    while left or g.events or any(g.channel_waiting):  # type: ignore[call-overload]
+        take(g)
         while left and rng.random() < 0.3:
             channel = rng.randrange(CHANNELS)
             if has_room(g, channel, 1):
