@@ -111,6 +111,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                      ["machines", "--cc", "8.0", "--occupancy", "--carveout", "50"]],
         "demo": [["demo", "callchain", "--size", "test", "--engine", "python", "--samples", str(SAMPLES)],
                  ["demo", "nbody", "--size", "test", "--samples", str(SAMPLES)]],
+        "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
+                       "--plot", str(t / "plot.svg")]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run]],
     }  # fmt: skip

@@ -60,6 +60,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "decimals": {"transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,)},
     "width of a column": {"report/diff.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
+    "what a paper measured": {"report/smem_cost.py": (32,)},
     "figures of hardware, or their bounds": {
         "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (128, 256),
         "models/machines/occupancy.py": (7, 32),

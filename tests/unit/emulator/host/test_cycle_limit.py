@@ -47,7 +47,7 @@ def counting(tmp_path: Path) -> list[str]:
 def test_one_limit_stands_everywhere_where_none_is_given() -> None:
     assert inspect.signature(run).parameters["max_cycles"].default == DEFAULT_MAX_CYCLES
     assert Request("k", load_machine("gtx680")).max_cycles == DEFAULT_MAX_CYCLES
-    for command in ("run", "rewrite", "verify", "demo"):
+    for command in ("run", "rewrite", "verify", "demo", "smem-cost"):
         option = next(p for p in main.commands[command].params if p.name == "max_cycles")
         assert option.default == str(DEFAULT_MAX_CYCLES)
         assert "none: no limit" in " ".join(call(command, "--help").out.split())
