@@ -52,7 +52,7 @@ def test_a_stream_on_the_whole_chip_reaches_three_quarters_of_the_peak(name: str
 
 @pytest.mark.parametrize("name", ["a100", "h100", "v100"])
 def test_a_share_of_a_channel_in_fractions_of_a_tick_is_used_whole(name: str) -> None:
-    """One of these SMs has a channel on which a burst takes 2.7, 3.3 or 2.5 ticks: rounded up, a tenth to a sixth of the
+    """One of these SMs has a channel where a burst takes 2.7, 3.3 or 2.5 ticks: rounded up, a tenth to a sixth of the
     bandwidth would be lost."""
     m = load_machine(name)
     used = use_of_links(m, measure("stream_load", name, "full", engine="numba"), 1)
