@@ -9,13 +9,20 @@ import numpy as np
 
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
-from binalloc.emulator.host.memory_figures import memory_figures
+from binalloc.emulator.host.memory_figures import memory_figures, most_requests
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
-from binalloc.emulator.state.memory_layout import IDLE, MAX_BANKS_OF_DRAM, MAX_CHANNELS, MAX_L1_LINES, NEVER
+from binalloc.emulator.state.memory_layout import (
+    IDLE,
+    MAX_BANKS_OF_DRAM,
+    MAX_CHANNELS,
+    MAX_L1_LINES,
+    MAX_REQUESTS,
+    NEVER,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
@@ -169,6 +176,7 @@ class Device:
             ("warps per SM", warps, L.MAX_WARPS),
             ("warps per scheduler", -(-warps // m.schedulers.count), L.MAX_WARPS_OF_SCHEDULER),
             ("L1 lines", m.l1.sets * m.l1.ways, MAX_L1_LINES),
+            ("requests under way in the memory system", most_requests(m, self.sms_count), MAX_REQUESTS),
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
         )

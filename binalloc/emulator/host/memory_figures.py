@@ -44,3 +44,11 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         figures[f"t_{name}"] = getattr(dram, name)
     return figures
 
+
+def most_requests(m: Machine, sms: int) -> int:
+    """How many requests there can be at once: what SMs have under way, what slices fetch, and what waits at channels.
+    What goes past L2 has a second request at DRAM."""
+    figures = memory_figures(m, sms)
+    loads, stores = sms * m.l1.mshrs, sms * m.l1.store_places
+    past = 0 if m.l2.caches_data else loads
+    return loads + stores + past + figures["slices"] * m.l2.mshrs + figures["dram_channels"] * m.dram.queue

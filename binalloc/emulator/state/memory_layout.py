@@ -7,7 +7,7 @@ from binalloc.emulator.state.codes import Codes
 MAX_CHANNELS = 128
 MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
 FAW_ACTIVATES = 4  # tFAW counts this many activations
-MAX_REQUESTS = 1 << 16
+MAX_REQUESTS = 1 << 17
 APART = 8  # rows more than in use: or all that a record's arrays say of one row would share a set of the host's cache
 REQUEST_ROWS = MAX_REQUESTS + APART
 DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
@@ -85,9 +85,10 @@ class MemoryStat(Codes):
 
 MAX_L1_LINES = 8192
 L1_ROWS = MAX_L1_LINES + APART
-MAX_ACCESSES = 1024
-ACCESS_ROWS = MAX_ACCESSES + APART
+MAX_LOADS = 1024  # under way from an SM
 MAX_WAITERS = 4096
+MAX_ACCESSES = MAX_LOADS + MAX_WAITERS + 1  # each waits for a load of its own or for a line, but the one that is held
+ACCESS_ROWS = MAX_ACCESSES + APART
 WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
 CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for

@@ -184,7 +184,7 @@ class L1Cache:
     sets: int = _figure("sets", 1, 1 << 16)
     ways: int = _figure("ways", 1, 1 << 16)
     latency: int = _cycles()
-    mshrs: int = _figure("requests", 1, 4096)
+    mshrs: int = _figure("requests", 1, 1024)
     store_places: int = _figure("requests", 1, 4096)
     caches_local: bool = _figure("flag")
     caches_global: bool = _figure("flag")
