@@ -174,4 +174,4 @@ def fence(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) 
     has arrived at L2."""
     advance(s, w, pc)
     if mask and program[pc, Column.SCOPE] != CTA:
-        wait_for_stores(g, s, w)
+        wait_for_stores(g, s, w, program[pc, Column.WBAR])

@@ -194,7 +194,7 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
                     at += g.global_base
                     size = g.texture[s.b[t] - 1, TextureColumn.CHANNELS] * g.texture[s.b[t] - 1, TextureColumn.BYTES]
                     words = (1 << max(size >> 2, 1)) - 1
-                    add_words(s, 0, at >> LINE_SHIFT, words << ((at >> 2) & (LINE_WORDS - 1)), LinePolicy.LOAD)
+                    add_words(s, 0, at >> LINE_SHIFT, words << ((at >> 2) & (LINE_WORDS - 1)), LinePolicy.TEXTURE)
         lanes &= linear
     s.passes = max(s.lines, 1)
     if s.lines:

@@ -20,7 +20,11 @@ from binalloc.emulator.state.memory_layout import (
     MAX_BANKS_OF_DRAM,
     MAX_CHANNELS,
     MAX_L1_LINES,
+    MAX_L2_LINES,
+    MAX_MSHRS,
     MAX_REQUESTS,
+    MAX_SLICES,
+    MAX_SMS,
     NEVER,
 )
 from binalloc.emulator.state.records import Gpu, Sm
@@ -176,9 +180,13 @@ class Device:
             ("warps per SM", warps, L.MAX_WARPS),
             ("warps per scheduler", -(-warps // m.schedulers.count), L.MAX_WARPS_OF_SCHEDULER),
             ("L1 lines", m.l1.sets * m.l1.ways, MAX_L1_LINES),
-            ("requests under way in the memory system", most_requests(m, self.sms_count), MAX_REQUESTS),
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
+            ("MSHRs", m.l1.mshrs, MAX_MSHRS),
+            ("SMs", self.sms_count, MAX_SMS),
+            ("L2 slices", m.l2.slices, MAX_SLICES),
+            ("L2 lines", m.l2.slices * m.l2.sets * m.l2.ways, MAX_L2_LINES),
+            ("requests to memory", most_requests(m, self.sms_count), MAX_REQUESTS),
         )
         for what, found, most in bounds:
             if found > most:

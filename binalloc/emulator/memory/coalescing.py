@@ -139,7 +139,7 @@ def local_access(g: Gpu, s: Sm, w: int, mask: int, units: int, access: int) -> N
     """The lines of a local access: word k of a warp's 32 threads is one line, so a uniform address is one pass per
     word."""
     width = g.local_total >> 2
-    policy = LinePolicy.LOCAL_LOAD if g.l1_local else LinePolicy.LOAD_PAST
+    policy = LinePolicy.LOCAL_LOAD if g.l1_local else LinePolicy.LOCAL_LOAD_PAST
     if access == Access.STORE:
         policy = LinePolicy.LOCAL_STORE
     before = s.lines

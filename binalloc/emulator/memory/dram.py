@@ -229,10 +229,9 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
     g.memory_stat[MemoryStat.DRAM_ACTIVATIONS] += 1
     if g.t_faw:
         slot = channel * FAW_ACTIVATES + g.channel_oldest[channel]
-        g.channel_activated[slot] = tick
+        g.channel_activated[slot] = tick + g.t_faw
         g.channel_oldest[channel] = (g.channel_oldest[channel] + 1) % FAW_ACTIVATES
-        oldest = g.channel_activated[channel * FAW_ACTIVATES + g.channel_oldest[channel]]
-        next_one = max(next_one, oldest + g.t_faw)
+        next_one = max(next_one, g.channel_activated[channel * FAW_ACTIVATES + g.channel_oldest[channel]])
     g.channel_activate[channel] = next_one
 
 

@@ -50,8 +50,10 @@ def leave_slice(g: Gpu, r: int) -> None:
     sm = g.source[r]
     k = g.at_slice[r]
     size = g.header_bytes
+    g.memory_stat[MemoryStat.ANSWERS] += 1
     if g.kind[r] != Kind.STORE:
         size += data_bytes(g.words[r])
+        g.memory_stat[MemoryStat.ANSWER_SECTORS] += count_bits(sectors_of(g.words[r]))
     g.memory_stat[MemoryStat.RESPONSE_BYTES] += size
     start = max(g.slice_out[k], g.cycle)
     g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)

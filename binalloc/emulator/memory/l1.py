@@ -9,13 +9,14 @@ that is held, so that an access can be turned away at any of them. It is done wh
 from __future__ import annotations
 
 from binalloc.emulator.memory.interconnect import send
-from binalloc.emulator.memory.l2 import BUSY, whole_sectors
+from binalloc.emulator.memory.l2 import BUSY, sectors_of, whole_sectors
 from binalloc.emulator.memory.places import mixed
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER
 from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, Kind, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import count_bits
 
 
 @device
@@ -68,6 +69,7 @@ def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
         s.stat[Stat.L1_EVICTIONS] += 1
         if s.l1_dirty[i]:
             s.stores_out += 1
+            s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += count_bits(sectors_of(s.l1_dirty[i]))
             send(g, Kind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
     s.l1_line[i] = line + 1
     s.l1_valid[i] = 0
@@ -75,20 +77,39 @@ def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
 
 
 @device
-def load_line(g: Gpu, s: Sm, a: int, line: int, words: int, cached: int) -> int:
-    """Access a wants `words` of a line; 1 if it was there, 2 if it is on its way, 0 if there is no room to ask."""
-    if not cached:
-        if s.loads_out >= g.l1_mshrs:
-            return 0
-        s.loads_out += 1
-        s.missing[a] += 1
-        send(g, Kind.LOAD, s.id, line, words, a)
-        return 2
+def load_past(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
+    """Access a wants `words` of a line that L1 does not hold; 0 if there is no room to ask."""
+    if s.loads_out >= g.l1_mshrs:
+        return 0
+    s.missing[a] += 1
+    ask(g, s, policy, line, words, a)
+    return 1
+
+
+@device
+def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
+    """Have L2 send words of a line."""
+    s.loads_out += 1
+    kind = Stat.GLOBAL_FILL_SECTORS
+    if policy == LinePolicy.LOCAL_LOAD or policy == LinePolicy.LOCAL_LOAD_PAST:
+        kind = Stat.LOCAL_FILL_SECTORS
+    elif policy == LinePolicy.TEXTURE:
+        kind = Stat.TEXTURE_FILL_SECTORS
+    s.stat[kind] += count_bits(sectors_of(words))
+    send(g, Kind.LOAD, s.id, line, words, link)
+
+
+@device
+def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
+    """Access a wants `words` of a line through L1; 1 if it was there or is on its way, 0 if there is no room to
+    ask."""
     first = first_way(g, line)
     i = find_way(g, s, first, line)
     lacking = words if i < 0 else words & ~s.l1_valid[i]
     if lacking == 0:
         touch(s, i)
+        count_load(s, policy, 1)
+        s.access_time[a] = max(s.access_time[a], g.cycle + g.l1_latency)
         return 1
     wanted = g.l1_fill_words if g.l1_fill_words else whole_sectors(lacking)
     wanted &= ~(0 if i < 0 else s.l1_coming[i] | s.l1_valid[i])
@@ -99,13 +120,15 @@ def load_line(g: Gpu, s: Sm, a: int, line: int, words: int, cached: int) -> int:
         if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
             return 0
         take_way(g, s, i, line)
+    count_load(s, policy, 0)
     if wanted:
         s.l1_coming[i] |= wanted
-        s.loads_out += 1
-        send(g, Kind.LOAD, s.id, line, wanted, CACHED | i)
+        ask(g, s, policy, line, wanted, CACHED | i)
+    else:
+        s.stat[Stat.L1_MERGES] += 1
     touch(s, i)
     join(s, a, i, lacking)
-    return 2
+    return 1
 
 
 @device
@@ -136,8 +159,8 @@ def append_waiter(s: Sm, i: int, n: int) -> None:
 
 @device
 def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
-    """Warp w stores `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go to L2
-    when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
+    """Warp w stores `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go
+    to L2 when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
     if local and g.l1_local:
         first = first_way(g, line)
         i = find_way(g, s, first, line)
@@ -163,6 +186,8 @@ def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
             drop_line(s, i)
     s.stores_out += 1
     s.warp_stores[w] += 1
+    if local:
+        s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += count_bits(sectors_of(words))
     send(g, Kind.STORE, s.id, line, words, w + 1)
     return 1
 
@@ -191,24 +216,20 @@ def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: 
         return atomic_line(g, s, a, line, words, serial)
     if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE:
         return store_line(g, s, s.access_warp[a], line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
-    found = load_line(g, s, a, line, words, 0 if policy == LinePolicy.LOAD_PAST else 1)
-    if found:
-        count_load(s, policy, found)
-    if found == 1:
-        s.access_time[a] = max(s.access_time[a], g.cycle + g.l1_latency)
-    return found
+    if policy == LinePolicy.LOAD_PAST or policy == LinePolicy.LOCAL_LOAD_PAST:
+        return load_past(g, s, a, policy, line, words)
+    return load_line(g, s, a, policy, line, words)
 
 
 @device
-def count_load(s: Sm, policy: int, found: int) -> None:
+def count_load(s: Sm, policy: int, hit: int) -> None:
     """One line that a load has looked for in L1."""
-    if policy == LinePolicy.LOAD_PAST:
-        return
-    local = 1 if policy == LinePolicy.LOCAL_LOAD else 0
-    if found == 1:
-        s.stat[Stat.L1_LOCAL_HITS if local else Stat.L1_GLOBAL_HITS] += 1
+    if policy == LinePolicy.LOCAL_LOAD:
+        s.stat[Stat.L1_LOCAL_HITS if hit else Stat.L1_LOCAL_MISSES] += 1
+    elif policy == LinePolicy.TEXTURE:
+        s.stat[Stat.L1_TEXTURE_HITS if hit else Stat.L1_TEXTURE_MISSES] += 1
     else:
-        s.stat[Stat.L1_LOCAL_MISSES if local else Stat.L1_GLOBAL_MISSES] += 1
+        s.stat[Stat.L1_GLOBAL_HITS if hit else Stat.L1_GLOBAL_MISSES] += 1
 
 
 @device
@@ -251,12 +272,19 @@ def make_access(g: Gpu, s: Sm, w: int) -> None:
 
 
 @device
-def wait_for_stores(g: Gpu, s: Sm, w: int) -> None:
-    """A fence of warp w, as an access that is done when the warp's stores and atomics have been answered."""
-    if s.warp_stores[w]:
-        s.access = begin_access(g, s, w)
-        s.next_access[s.access] = s.warp_fence[w]
-        s.warp_fence[w] = s.access + 1
+def wait_for_stores(g: Gpu, s: Sm, w: int, board: int) -> None:
+    """A fence of warp w, as an access that is done when the warp's stores and atomics have been answered. It joins one
+    that waits already for the same scoreboard."""
+    if s.warp_stores[w] == 0:
+        return
+    a = s.warp_fence[w]
+    while a:
+        if s.access_board[a - 1] == board:
+            return
+        a = s.next_access[a - 1]
+    s.access = begin_access(g, s, w)
+    s.next_access[s.access] = s.warp_fence[w]
+    s.warp_fence[w] = s.access + 1
 
 
 @device

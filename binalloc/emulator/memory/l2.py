@@ -13,7 +13,14 @@ from binalloc.emulator.memory.dram import enqueue, has_room
 from binalloc.emulator.memory.places import row_of
 from binalloc.emulator.memory.requests import drop_request, make_request
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import CACHED, MAX_BANKS_OF_DRAM, Kind, MemoryStat, Stage
+from binalloc.emulator.state.memory_layout import (
+    CACHED,
+    FIRST_LOCAL_LINE,
+    MAX_BANKS_OF_DRAM,
+    Kind,
+    MemoryStat,
+    Stage,
+)
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import count_bits
 
@@ -125,6 +132,7 @@ def replace(g: Gpu, k: int, i: int, line: int) -> None:
 def write_dram(g: Gpu, r: int, k: int) -> None:
     """Request r of slice k takes its words to DRAM; nobody waits for it."""
     g.writes[r] = 1
+    g.memory_stat[MemoryStat.L2_WRITEBACKS] += 1
     g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += count_bits(sectors_of(g.words[r]))
     to_dram(g, r, k)
 
@@ -164,11 +172,12 @@ def serve(g: Gpu, r: int, k: int) -> int:
         room += 1 if g.l2_dirty[i] else 0
     if room and has_room(g, k // g.slices_per_channel, room) == 0:
         return 0
-    count(g, kind, lacking, fetch)
+    count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
     if fetch:
-        ask_dram(g, k, i, fetch)
+        g.l2_coming[i] |= fetch
+        ask_dram(g, make_request(g, Kind.FILL, k, line, fetch, i), k)
     g.l2_age[i] = g.age[r] | (BUSY if g.l2_coming[i] else 0)
     if lacking:
         wait_for_line(g, r, i)
@@ -182,12 +191,11 @@ def serve(g: Gpu, r: int, k: int) -> int:
 
 
 @device
-def ask_dram(g: Gpu, k: int, i: int, words: int) -> None:
-    """Have the sectors of `words` fetched into line i of slice k."""
-    fill = make_request(g, Kind.FILL, k, g.l2_line[i] - 1, words, i)
-    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(words))
+def ask_dram(g: Gpu, fill: int, k: int) -> None:
+    """Have the sectors fetched that request `fill` of slice k is for."""
+    g.memory_stat[MemoryStat.L2_FILLS] += 1
+    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(g.words[fill]))
     g.slice_pending[k] += 1
-    g.l2_coming[i] |= words
     to_dram(g, fill, k)
 
 
@@ -204,14 +212,22 @@ def wait_for_line(g: Gpu, r: int, i: int) -> None:
 
 
 @device
-def count(g: Gpu, kind: int, lacking: int, fetch: int) -> None:
-    """One request that a slice takes."""
+def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
+    """Request r, which a slice takes."""
+    kind = g.kind[r]
+    sectors = count_bits(sectors_of(g.words[r]))
     if kind == Kind.STORE:
         g.memory_stat[MemoryStat.L2_STORES] += 1
+        g.memory_stat[MemoryStat.L2_STORE_SECTORS] += sectors
         return
     if kind == Kind.ATOMIC:
         g.memory_stat[MemoryStat.L2_ATOMICS] += 1
+        g.memory_stat[MemoryStat.L2_ATOMIC_SECTORS] += sectors
+    else:
+        g.memory_stat[MemoryStat.L2_LOAD_SECTORS] += sectors
     g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
+    if g.line[r] >= FIRST_LOCAL_LINE:
+        g.memory_stat[MemoryStat.L2_LOCAL_MISSES if lacking else MemoryStat.L2_LOCAL_HITS] += 1
     if lacking and not fetch:
         g.memory_stat[MemoryStat.L2_MERGES] += 1
 
@@ -281,14 +297,12 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
     if has_room(g, k // g.slices_per_channel, 2 if kind == Kind.ATOMIC else 1) == 0:
         return 0
     if kind == Kind.STORE:
-        count(g, kind, 0, 0)
+        count(g, r, 0, 0)
         write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)
         answer(g, r, k, -1)
         return 1
-    count(g, kind, g.words[r], g.words[r])
-    fill = make_request(g, Kind.FILL, k, g.line[r], whole_sectors(g.words[r]), -1 - r)
-    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(g.words[r]))
-    to_dram(g, fill, k)
+    count(g, r, g.words[r], g.words[r])
+    ask_dram(g, make_request(g, Kind.FILL, k, g.line[r], whole_sectors(g.words[r]), -1 - r), k)
     take_turn(g, k, 1)
     return 1
 
@@ -299,6 +313,7 @@ def come_past(g: Gpu, fill: int) -> None:
     was a place for it, and it may take one more than the channel has."""
     k = g.source[fill]
     r = -1 - g.link[fill]
+    g.slice_pending[k] -= 1
     drop_request(g, fill)
     if g.kind[r] == Kind.ATOMIC:
         write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)

@@ -49,7 +49,8 @@ class DramRecord:
     dram_due: int
 
     # channels: the core cycle at which it can act next; first free ticks of the command bus, of the data bus (in
-    # 2^-DATA_FRACTION); the last activations, oldest at `channel_oldest`; requests waiting; banks for which some do
+    # 2^-DATA_FRACTION); ends of tFAW of the last activations, the oldest's at `channel_oldest`; requests waiting; banks
+    # for which some do
     channel_due: Annotated[Words, MAX_CHANNELS]
     channel_bus: Annotated[Words, MAX_CHANNELS]
     channel_data: Annotated[Words, MAX_CHANNELS]

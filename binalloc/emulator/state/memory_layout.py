@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binalloc.emulator.state.codes import Codes
+from binalloc.emulator.state.layout import BOARD_NUMBERS, MAX_WARPS
 
 MAX_CHANNELS = 128
 MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
@@ -67,12 +68,21 @@ class MemoryStat(Codes):
     L2_HITS: int
     L2_MISSES: int
     L2_MERGES: int
+    L2_LOCAL_HITS: int
+    L2_LOCAL_MISSES: int
     L2_STORES: int
     L2_ATOMICS: int
     L2_EVICTIONS: int
+    L2_FILLS: int
     L2_FILL_SECTORS: int
+    L2_WRITEBACKS: int
     L2_WRITEBACK_SECTORS: int
     L2_STALLED: int
+    L2_LOAD_SECTORS: int
+    L2_STORE_SECTORS: int
+    L2_ATOMIC_SECTORS: int
+    ANSWERS: int
+    ANSWER_SECTORS: int
     REQUEST_BYTES: int
     RESPONSE_BYTES: int
     DRAM_REQUESTS: int
@@ -85,9 +95,10 @@ class MemoryStat(Codes):
 
 MAX_L1_LINES = 8192
 L1_ROWS = MAX_L1_LINES + APART
-MAX_LOADS = 1024  # under way from an SM
+MAX_MSHRS = 1024
 MAX_WAITERS = 4096
-MAX_ACCESSES = MAX_LOADS + MAX_WAITERS + 1  # each waits for a load of its own or for a line, but the one that is held
+# each access has a load or an atomic under way, waits for a line, is held, or is a fence: one per warp and scoreboard
+MAX_ACCESSES = MAX_MSHRS + MAX_WAITERS + 1 + MAX_WARPS * BOARD_NUMBERS
 ACCESS_ROWS = MAX_ACCESSES + APART
 WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
@@ -104,6 +115,8 @@ class LinePolicy(Codes):
     LOAD: int
     LOAD_PAST: int
     LOCAL_LOAD: int
+    LOCAL_LOAD_PAST: int
+    TEXTURE: int
     STORE: int
     LOCAL_STORE: int
     ATOMIC: int

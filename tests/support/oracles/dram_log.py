@@ -33,7 +33,7 @@ def _channel(log: Sequence[Logged], channel: int, t: Mapping[str, int], groups: 
         while later.tick - commands[first].tick > longest:
             first += 1
         for earlier in commands[first:i]:
-            for name, distance in _rules(earlier, later, t, groups):
+            for name, distance in rules(earlier, later, t, groups):
                 if later.tick - earlier.tick < distance:
                     yield f"{later}: {name} after {earlier}"
     if t.get("faw"):
@@ -60,7 +60,7 @@ def _rows(commands: Sequence[Logged]) -> Iterator[str]:
             rows.pop(c.bank, None)
 
 
-def _rules(a: Logged, b: Logged, t: Mapping[str, int], groups: int) -> Iterator[tuple[str, int]]:
+def rules(a: Logged, b: Logged, t: Mapping[str, int], groups: int) -> Iterator[tuple[str, int]]:
     """The least distances from command `a` to a later command `b` of one channel."""
     columns = ("read", "write")
     if a.bank == b.bank:

@@ -128,7 +128,7 @@ LARGEST = [
     (SmLimits, "blocks_per_sm", layout.MAX_BLOCKS),
     (SharedMemory, "banks", layout.MAX_BANKS),
     (L1Cache, "bytes", memory_layout.MAX_L1_LINES * memory_layout.LINE_BYTES),
-    (L1Cache, "mshrs", memory_layout.MAX_LOADS),
+    (L1Cache, "mshrs", memory_layout.MAX_MSHRS),
     (L2Cache, "bytes", memory_layout.MAX_L2_LINES * memory_layout.LINE_BYTES),
     (L2Cache, "slices", memory_layout.MAX_SLICES),
     (Dram, "channels", memory_layout.MAX_CHANNELS),

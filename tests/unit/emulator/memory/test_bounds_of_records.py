@@ -59,6 +59,6 @@ def test_a_machine_that_may_have_more_under_way_is_refused() -> None:
     large = replace(m, l1=replace(m.l1, mshrs=1024))
     text = ".kernel k\nEXIT\n.end\n"
     module = schedule(assemble(text, "k"), m)
-    with pytest.raises(Refused, match="requests under way"):
+    with pytest.raises(Refused, match="requests to memory"):
         go(module, machine=large, sms=m.chip.sms)
     assert go(module, machine=large, sms=4).cycles > 0
