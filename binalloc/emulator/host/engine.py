@@ -31,7 +31,7 @@ from binalloc.emulator.host.cache import cache_folder, is_temporary
 from binalloc.emulator.sm import device_loop
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import GENERATED, INLINED, REGISTRY
-from binalloc.emulator.state.records import Record, dtype_of
+from binalloc.emulator.state.records import Record, Sparse, dtype_of
 from binalloc.errors import UsageError
 
 ENGINES = ("numba", "python")
@@ -69,7 +69,7 @@ class Engine:
         old = getattr(records[i], name)
         if isinstance(value, (int, np.integer)):
             setattr(records[i], name, int(value))
-        elif isinstance(old, list):
+        elif isinstance(old, (list, Sparse)):
             setattr(records[i], name, [int(v) for v in value] + [0] * (len(old) - len(value)))
         else:
             setattr(records[i], name, value)
@@ -81,7 +81,7 @@ class Engine:
     def get(self, records: Records, i: int, name: str) -> Any:
         """A field of record i: int or array."""
         value = records[name][i] if isinstance(records, np.ndarray) else getattr(records[i], name)
-        return np.array(value) if isinstance(value, (list, np.ndarray)) else int(value)
+        return np.array(value) if isinstance(value, (list, Sparse, np.ndarray)) else int(value)
 
 
 def engine(name: str, *, checking: bool = False) -> Engine:

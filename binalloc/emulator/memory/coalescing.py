@@ -6,13 +6,15 @@ the cycles that the load/store port is taken, `s.done_at` says when what is know
 
 from __future__ import annotations
 
-from binalloc.emulator.memory.l2 import sectors_of
+from binalloc.emulator.memory.l2 import sectors_of, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import Access
+from binalloc.emulator.state.layout import FULL, LANES, Access
 from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, LINE_WORDS, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits
+
+HALF_LINE = (1 << (LINE_WORDS // 2)) - 1
 
 
 @device(inline=True)
@@ -81,18 +83,53 @@ def collisions(g: Gpu, s: Sm, mask: int, first: int) -> None:
             s.line_serial[i] = max(s.line_serial[i], same)
 
 
+@device(inline=True)
+def group_of(g: Gpu, mask: int, q: int) -> int:
+    """The lanes of `mask` in the q-th group of those that are looked at together."""
+    return mask & (((1 << g.lane_group) - 1) << (q * g.lane_group))
+
+
+@device
+def segment(words: int) -> int:
+    """The words of the smallest 32, 64 or 128 bytes, aligned to their size, that hold some words of a line."""
+    sectors = sectors_of(words)
+    if sectors & (sectors - 1) == 0:
+        return whole_sectors(words)
+    if sectors & 3 == 0:
+        return FULL & ~HALF_LINE
+    return FULL if sectors >> 2 else HALF_LINE
+
+
+@device
+def to_segments(g: Gpu, s: Sm, first: int) -> None:
+    """The lines from `first` on are asked for in segments, on a machine that does so."""
+    if g.segments:
+        for i in range(first, s.lines):
+            s.line_words[i] = segment(s.line_words[i])
+
+
 @device
 def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
-    """The lines of a global access, one pass each."""
+    """The lines of a global access, one pass each; lanes of different groups share none."""
+    for q in range(LANES // g.lane_group):
+        if group_of(g, mask, q):
+            group_access(g, s, group_of(g, mask, q), units, access)
+
+
+@device
+def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
+    """The lines of the lanes that are looked at together."""
     if access == Access.ATOMIC:
         first = global_lines(g, s, mask, units, LinePolicy.ATOMIC)
         collisions(g, s, mask, first)
         s.stat[Stat.GLOBAL_ATOMIC_SECTORS] += sectors_from(s, first)
     elif access == Access.STORE:
         first = global_lines(g, s, mask, units, LinePolicy.STORE)
+        to_segments(g, s, first)
         s.stat[Stat.GLOBAL_STORE_SECTORS] += sectors_from(s, first)
     else:
         first = global_lines(g, s, mask, units, LinePolicy.LOAD if g.l1_global else LinePolicy.LOAD_PAST)
+        to_segments(g, s, first)
         s.stat[Stat.GLOBAL_LOAD_SECTORS] += sectors_from(s, first)
     s.passes += s.lines - first
 
@@ -107,9 +144,12 @@ def local_access(g: Gpu, s: Sm, w: int, mask: int, units: int, access: int) -> N
         policy = LinePolicy.LOCAL_STORE
     before = s.lines
     for k in range(units):
-        first = s.lines
-        for t in range(g.lanes):
-            if (mask >> t) & 1:
-                line = FIRST_LOCAL_LINE + (s.warp_base + w) * width + (s.addr[t] >> 2) + k
-                add_words(s, first, line, 1 << t, policy)
+        for q in range(LANES // g.lane_group):
+            first = s.lines
+            part = group_of(g, mask, q)
+            for t in range(g.lanes):
+                if (part >> t) & 1:
+                    line = FIRST_LOCAL_LINE + (s.warp_base + w) * width + (s.addr[t] >> 2) + k
+                    add_words(s, first, line, 1 << t, policy)
+            to_segments(g, s, first)
     s.passes += s.lines - before

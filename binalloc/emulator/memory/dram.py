@@ -248,7 +248,8 @@ def hold_group(g: Gpu, channel: int, b: int, tick: int) -> None:
 @device
 def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
     """One burst of request r, read or written."""
-    g.channel_data[channel] = max(g.channel_data[channel], tick << DATA_FRACTION) + g.t_data
+    # what the command lost by waiting for a tick to begin is not lost for the bus, which may be shared in fractions
+    g.channel_data[channel] = max(g.channel_data[channel], (tick << DATA_FRACTION) - DATA_PART) + g.t_data
     read = (g.channel_data[channel] + DATA_PART) >> DATA_FRACTION
     write = read
     if g.writes[r]:

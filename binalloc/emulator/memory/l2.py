@@ -14,6 +14,7 @@ from binalloc.emulator.memory.places import row_of
 from binalloc.emulator.memory.requests import drop_request, make_request
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import (
+    CACHED,
     FIRST_LOCAL_LINE,
     MAX_BANKS_OF_DRAM,
     SERIAL_SHIFT,
@@ -122,13 +123,19 @@ def replace(g: Gpu, k: int, i: int, line: int) -> None:
         g.memory_stat[MemoryStat.L2_EVICTIONS] += 1
         if g.l2_dirty[i]:
             r = make_request(g, Kind.EVICTION, k, g.l2_line[i] - 1, g.l2_dirty[i], i)
-            g.writes[r] = 1
-            g.memory_stat[MemoryStat.L2_WRITEBACKS] += 1
-            g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += count_bits(sectors_of(g.l2_dirty[i]))
-            to_dram(g, r, k)
+            write_dram(g, r, k)
     g.l2_line[i] = line + 1
     g.l2_valid[i] = 0
     g.l2_dirty[i] = 0
+
+
+@device
+def write_dram(g: Gpu, r: int, k: int) -> None:
+    """Request r of slice k takes its words to DRAM; nobody waits for it."""
+    g.writes[r] = 1
+    g.memory_stat[MemoryStat.L2_WRITEBACKS] += 1
+    g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += count_bits(sectors_of(g.words[r]))
+    to_dram(g, r, k)
 
 
 @device
@@ -144,6 +151,8 @@ def to_dram(g: Gpu, r: int, k: int) -> None:
 @device
 def serve(g: Gpu, r: int, k: int) -> int:
     """Slice k takes request r, or returns 0 if it cannot yet."""
+    if g.l2_data == 0 and (g.kind[r] != Kind.LOAD or g.link[r] & CACHED == 0):
+        return serve_past(g, r, k)
     kind = g.kind[r]
     line = g.line[r]
     words = g.words[r]
@@ -168,7 +177,8 @@ def serve(g: Gpu, r: int, k: int) -> int:
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
     if fetch:
-        ask_dram(g, k, i, fetch)
+        g.l2_coming[i] |= fetch
+        ask_dram(g, make_request(g, Kind.FILL, k, line, fetch, i), k)
     g.l2_age[i] = g.age[r] | (BUSY if g.l2_coming[i] else 0)
     if lacking:
         wait_for_line(g, r, i)
@@ -182,13 +192,11 @@ def serve(g: Gpu, r: int, k: int) -> int:
 
 
 @device
-def ask_dram(g: Gpu, k: int, i: int, words: int) -> None:
-    """Have the sectors of `words` fetched into line i of slice k."""
-    fill = make_request(g, Kind.FILL, k, g.l2_line[i] - 1, words, i)
+def ask_dram(g: Gpu, fill: int, k: int) -> None:
+    """Have the sectors fetched that request `fill` of slice k is for."""
     g.memory_stat[MemoryStat.L2_FILLS] += 1
-    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(words))
+    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(g.words[fill]))
     g.slice_pending[k] += 1
-    g.l2_coming[i] |= words
     to_dram(g, fill, k)
 
 
@@ -236,11 +244,12 @@ def take_turn(g: Gpu, k: int, cycles: int) -> int:
 
 @device
 def answer(g: Gpu, r: int, k: int, i: int) -> None:
-    """What request r wants is in line i: it leaves the slice when it has passed it."""
+    """What request r wants is in line i, or has come past all lines (-1): it leaves the slice when it has passed it."""
     cycles = 1
     if g.kind[r] == Kind.ATOMIC:
         cycles = max(g.l2_atomic * (g.link[r] >> SERIAL_SHIFT), 1)
-        g.l2_dirty[i] |= g.words[r]
+        if i >= 0:
+            g.l2_dirty[i] |= g.words[r]
     g.stage[r] = Stage.LEAVES_SLICE
     post(g, r, take_turn(g, k, cycles) + cycles - 1 + g.l2_latency)
 
@@ -259,6 +268,9 @@ def let_in(g: Gpu) -> None:
 @device
 def fill_line(g: Gpu, r: int) -> None:
     """The sectors that request r fetched are there: those that lack nothing any more go on, in their order."""
+    if g.link[r] < 0:
+        come_past(g, r)
+        return
     k = g.source[r]
     i = g.link[r]
     g.l2_valid[i] |= g.words[r]
@@ -277,4 +289,35 @@ def fill_line(g: Gpu, r: int) -> None:
         else:
             answer(g, waiting, k, i)
         waiting = following
+    go_on(g, k)
+
+
+@device
+def serve_past(g: Gpu, r: int, k: int) -> int:
+    """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place."""
+    kind = g.kind[r]
+    if has_room(g, k // g.slices_per_channel, 2 if kind == Kind.ATOMIC else 1) == 0:
+        return 0
+    if kind == Kind.STORE:
+        count(g, r, 0, 0)
+        write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)
+        answer(g, r, k, -1)
+        return 1
+    count(g, r, g.words[r], g.words[r])
+    ask_dram(g, make_request(g, Kind.FILL, k, g.line[r], whole_sectors(g.words[r]), -1 - r), k)
+    take_turn(g, k, 1)
+    return 1
+
+
+@device
+def come_past(g: Gpu, fill: int) -> None:
+    """What request `fill` brought goes on to the one that it was sent for. What an atomic has changed goes back: there
+    was a place for it, and it may take one more than the channel has."""
+    k = g.source[fill]
+    r = -1 - g.link[fill]
+    g.slice_pending[k] -= 1
+    drop_request(g, fill)
+    if g.kind[r] == Kind.ATOMIC:
+        write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)
+    answer(g, r, k, -1)
     go_on(g, k)

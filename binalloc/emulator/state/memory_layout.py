@@ -5,10 +5,10 @@ from __future__ import annotations
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.layout import BOARD_NUMBERS, MAX_WARPS
 
-MAX_CHANNELS = 64
+MAX_CHANNELS = 128
 MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
 FAW_ACTIVATES = 4  # tFAW counts this many activations
-MAX_REQUESTS = 1 << 16
+MAX_REQUESTS = 1 << 17
 APART = 8  # rows more than in use: or all that a record's arrays say of one row would share a set of the host's cache
 REQUEST_ROWS = MAX_REQUESTS + APART
 DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
@@ -34,7 +34,7 @@ class Command(Codes):
 
 
 MAX_SMS = 192
-MAX_SLICES = 128
+MAX_SLICES = 256
 MAX_L2_LINES = 1 << 19
 L2_ROWS = MAX_L2_LINES + APART
 LINE_BYTES = 128
@@ -96,7 +96,7 @@ class MemoryStat(Codes):
 
 MAX_L1_LINES = 8192
 L1_ROWS = MAX_L1_LINES + APART
-MAX_MSHRS = 4096
+MAX_MSHRS = 1024
 MAX_WAITERS = 4096
 # each access has a load or an atomic under way, waits for a line, is held, or is a fence: one per warp and scoreboard
 MAX_ACCESSES = MAX_MSHRS + MAX_WAITERS + 1 + MAX_WARPS * BOARD_NUMBERS

@@ -20,6 +20,9 @@ from binalloc.emulator.state.memory_layout import (
 class MemoryRecord(DramRecord):
     """Times are core cycles here. A request is a row of the `Annotated[Words, REQUEST_ROWS]` arrays."""
 
+    # lanes whose accesses are put together, and whether into segments
+    lane_group: int
+    segments: int
     # interconnect: bytes a cycle of one SM's link in each direction, cycles on the way, bytes that say what a packet is
     request_bytes: int
     request_latency: int
@@ -27,7 +30,8 @@ class MemoryRecord(DramRecord):
     response_latency: int
     header_bytes: int
     # L2: slices, sets and ways of each, bytes a cycle that one gives out, cycles from arrival to departure of a hit,
-    # lines that may be on their way to it at once, and loads that may wait for each; cycles per colliding atomic
+    # lines that may be on their way to it at once, and loads that may wait for each; cycles per colliding atomic;
+    # whether it holds more than textures
     slices: int
     slices_per_channel: int
     l2_sets: int
@@ -37,6 +41,7 @@ class MemoryRecord(DramRecord):
     l2_mshrs: int
     l2_merges: int
     l2_atomic: int
+    l2_data: int
     # DRAM as L2 sees it: cycles beside the commands' on the way back, bytes of a burst, of a row, of what one channel
     # has before the next one's turn comes
     dram_latency: int

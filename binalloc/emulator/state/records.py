@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Annotated, get_args, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import REASONS, STATS
@@ -57,13 +58,47 @@ class Record:
 
     def __init__(self) -> None:
         for name, shape in shapes(type(self)).items():
-            value = 0 if shape == () else [0] * shape[0] if len(shape) == 1 else np.zeros(shape, np.int64)
-            setattr(self, name, value)
+            setattr(self, name, 0 if shape == () else _array(shape))
+
+
+MANY = 4096  # entries of an array of which a run uses few
+
+
+class Sparse(dict[int, int]):
+    """An array of one dimension of which only what is not 0 is kept."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+    def __missing__(self, i: int) -> int:
+        return 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.int64]:
+        whole = np.zeros(self.length, np.int64)
+        whole[list(self.keys())] = list(self.values())
+        return whole
+
+
+def _array(shape: tuple[int, ...]) -> object:
+    """An array of zeros as the `python` engine has it."""
+    if len(shape) > 1:
+        return np.zeros(shape, np.int64)
+    return [0] * shape[0] if shape[0] < MANY else Sparse(shape[0])
+
+
+_SHAPES: dict[type[Record], dict[str, tuple[int, ...]]] = {}
 
 
 def shapes(kind: type[Record]) -> dict[str, tuple[int, ...]]:
     """The fields of a record and their shapes, () for an int."""
-    return {name: get_args(hint)[1:] for name, hint in get_type_hints(kind, include_extras=True).items()}
+    if kind not in _SHAPES:
+        hints = get_type_hints(kind, include_extras=True)
+        _SHAPES[kind] = {name: get_args(hint)[1:] for name, hint in hints.items()}
+    return _SHAPES[kind]
 
 
 def dtype_of(kind: type[Record]) -> np.dtype[np.void]:

@@ -9,6 +9,9 @@ from fractions import Fraction
 
 from tests.support.oracles.dram_log import Logged, rules
 
+LESS_THAN_A_TICK = 1 - Fraction(1, 1 << 16)
+"""What a command may have waited for its tick to begin is not lost for the bus; fractions of it are 2^-16 ticks."""
+
 
 @dataclass
 class Wanted:
@@ -46,7 +49,7 @@ def commands(
             _, age, command, r = min(found)[:4]
             log.append(command)
             if command.what in ("read", "write"):
-                bus = max(bus, Fraction(tick)) + data
+                bus = max(bus, tick - LESS_THAN_A_TICK) + data
                 left[age] -= 1
                 if left[age] == 0:
                     waiting.remove(r)
