@@ -202,15 +202,14 @@ def _indices_as_they_are() -> Iterator[None]:
     from numba.core import types
     from numba.np import arrayobj
 
-    module: Any = arrayobj
-    usual = module.fix_integer_index
-    module.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
+    usual = arrayobj.fix_integer_index
+    arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
         builder, index, kind, types.intp
     )
     try:
         yield
     finally:
-        module.fix_integer_index = usual
+        arrayobj.fix_integer_index = usual
 
 
 def build(

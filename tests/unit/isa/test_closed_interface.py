@@ -30,6 +30,7 @@ SAME_WORD = {
     "guard": "Instr.guard, View.guard",
     "target": "Function.target; an edge's or a move's target",
     "spill": "Memory.spill",
+    "rc": "DRAM's row cycle",
     **dict.fromkeys(("stall", "wait", "wbar", "rbar"), "the control code, which is part of the neutral record"),
     "width": "bits of a set in the hazard check",
     "shift": "slots that a call moves the pointer by",

@@ -9,7 +9,7 @@ from tests.support.paths import ROOT
 ALLOWED = {
     "arithmetic/bits_numba.py": 22,  # Numba's typing contexts and LLVM's builders have no types
     "state/scan_numba.py": 5,
-    "host/engine.py": 9,  # Numba's dispatchers and options, and a record's field that is an int or an array
+    "host/engine.py": 8,  # Numba's dispatchers and options, and a record's field that is an int or an array
     "host/stats.py": 2,  # numbers and tables of numbers by name, as JSON has them
     "state/memories.py": 2,  # arrays of any type that a launch brings
 }
