@@ -1,14 +1,16 @@
-"""What holds for every test: nobody changes an instruction; long tests come first. And what the property tests counted,
-at the end of the run: works with and without xdist, through test properties."""
+"""What holds for every test: nobody changes an instruction; every run conserves what it must; long tests come first.
+And what the property tests counted, at the end of the run: works with and without xdist, through test properties."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
+from tests.support.kits.conservation import watch_runs
 from tests.support.kits.frozen import freeze_instructions
 
 freeze_instructions()
+watch_runs()
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"

@@ -41,20 +41,22 @@ def write_output(output: str, data: bytes) -> None:
         write_atomically(output, data)
 
 
-def check_output(output: str | None, as_json: bool) -> None:
-    """What can be known before the work is done: stdout holds one thing, and the file's folder is there."""
+def check_output(output: str | None, as_json: bool, option: str = "-o") -> None:
+    """What can be known before the work is done: stdout holds one thing, and the file's folder is there. option: the
+    one that names the output."""
     if output == "-" and as_json:
-        raise UsageError("--json and -o - both want standard output", remedy="Give -o FILE.")
+        raise UsageError(f"--json and {option} - both want standard output", remedy=f"Give {option} FILE.")
     if output == "" or (output is not None and os.path.isdir(output)):
-        raise UsageError("the output is no file's name", file=output or "''", remedy="Give -o FILE.")
+        raise UsageError("the output is no file's name", file=output or "''", remedy=f"Give {option} FILE.")
     folder = os.path.dirname(output or "") or "."
     if output not in (None, "-") and not os.path.isdir(folder):
         raise UsageError("the output's folder does not exist", file=output, found=folder)
 
 
-def not_over(output: str | None, *inputs: str) -> None:
+def not_over(output: str | None, *inputs: str, option: str = "-o") -> None:
     """UsageError where the output would overwrite an input."""
     for file in inputs:
         both = output not in (None, "-") and file != "-" and os.path.exists(file) and os.path.exists(output or "")
         if both and os.path.samefile(output or "", file):
-            raise UsageError("the output would overwrite its own input", file=output, remedy="Give another -o FILE.")
+            remedy = f"Give another {option} FILE."
+            raise UsageError("the output would overwrite its own input", file=output, remedy=remedy)

@@ -38,6 +38,7 @@ SPELLINGS: dict[str, str] = {
     "schedule": "`binalloc schedule`",
     "slots": "--slots",
     "sms": "--sms",
+    "warps": "--warps",
 }
 """How the command line spells the library's parameters and functions that errors name (`errors.Hint`)."""
 

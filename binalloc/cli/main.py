@@ -12,6 +12,7 @@ from binalloc.cli.commands.machines import machines
 from binalloc.cli.commands.rewrite import rewrite
 from binalloc.cli.commands.run import run
 from binalloc.cli.commands.schedule import schedule
+from binalloc.cli.commands.smem_cost import smem_cost
 from binalloc.cli.commands.verify import verify
 from binalloc.cli.group import Group
 from binalloc.version import VERSION
@@ -30,5 +31,5 @@ def main() -> None:
     """
 
 
-for _command in (asm, demo, diff, disasm, import_ptx, inspect, machines, rewrite, run, schedule, verify):
+for _command in (asm, demo, diff, disasm, import_ptx, inspect, machines, rewrite, run, schedule, smem_cost, verify):
     main.add_command(_command)

@@ -85,6 +85,7 @@ class Outcome:
             "machine": self.request.machine.name,
             "allocator": self.request.allocator,
             "policy": None if _explicit(self.request) else self.request.policy,
+            "scheduler": self.request.scheduler if self.original.cycles is not None else None,
             "verified": self.verified,
             "checked": self.checked,
             "same_results": self.same_results,

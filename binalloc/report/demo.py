@@ -22,6 +22,7 @@ def run_demo(
     names: list[str],
     machine: Machine,
     engine: str,
+    scheduler: str,
     size: str | None,
     progress: Callable[[str], None],
     max_cycles: int | None,
@@ -30,8 +31,8 @@ def run_demo(
     stems = choose_samples(Path(samples), names)
     workers = min(len(stems), os.cpu_count() or 1)
     if workers == 1:
-        return [_row(stem, machine, engine, size, max_cycles, progress) for stem in stems]
-    return _in_parallel(stems, workers, machine, engine, size, max_cycles, progress)
+        return [_row(stem, machine, engine, scheduler, size, max_cycles, progress) for stem in stems]
+    return _in_parallel(stems, workers, machine, engine, scheduler, size, max_cycles, progress)
 
 
 def _in_parallel(
@@ -39,6 +40,7 @@ def _in_parallel(
     workers: int,
     machine: Machine,
     engine: str,
+    scheduler: str,
     size: str | None,
     max_cycles: int | None,
     progress: Callable[[str], None],
@@ -52,7 +54,7 @@ def _in_parallel(
     progress("compiling the emulator (first run only)" if engine == "numba" else "starting")
     warm_up(engine)
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        jobs = [pool.submit(_row, stem, machine, engine, size, max_cycles) for stem in stems]
+        jobs = [pool.submit(_row, stem, machine, engine, scheduler, size, max_cycles) for stem in stems]
         names = {job: stem.name for job, stem in zip(jobs, stems, strict=True)}
         waiting = sorted(names.values())
         progress(f"running {', '.join(waiting)}")
@@ -70,6 +72,7 @@ def _row(
     stem: Path,
     machine: Machine,
     engine: str,
+    scheduler: str,
     size: str | None,
     max_cycles: int | None,
     progress: Callable[[str], None] = _silent,
@@ -80,7 +83,9 @@ def _row(
     module = _module(stem, machine)
     launch = load_launch(beside(stem, ".toml"), size)
     name = find_kernel(module, launch.kernel).name
-    request = Request(name, machine, launch, engine=engine, max_cycles=max_cycles, progress=progress)
+    request = Request(
+        name, machine, launch, engine=engine, scheduler=scheduler, max_cycles=max_cycles, progress=progress
+    )
     outcome = rewrite_kernel(module, request)
     versions = _versions(request, outcome)
     return {
@@ -170,9 +175,10 @@ def _unified_choice(module: Any, request: Request, outcome: Outcome) -> dict[str
     }
 
 
-def render_demo(rows: list[dict[str, Any]], machine: str) -> str:
+def render_demo(rows: list[dict[str, Any]], machine: str, scheduler: str) -> str:
     """The table `make demo` prints, and how to read it."""
-    lines = [f"Samples on {machine}; cycles are emulated on one SM with its share of the bandwidth.\n\n"]
+    lines = [f"Samples on {machine}; cycles are emulated on one SM with its share of the bandwidth"]
+    lines.append(f", warp scheduler {scheduler}.\n\n")
     header = ["sample", "version", "registers", "slots", "local B", "blocks", "instructions", "cycles", "speedup"]
     body: list[list[object]] = []
     for row in rows:

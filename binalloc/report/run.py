@@ -126,12 +126,21 @@ _STALLS = {
     "barrier": "every warp waits at a barrier",
     "block_drain": "every warp has exited, its block has not",
     "no_pair": "one instruction issued, none could go with it",
+    "pending": "a warp is ready, the scheduler's policy lets none but others issue",
 }
+
+
+def _scheduler(name: str) -> str:
+    """The warp scheduler, where it is not the usual one."""
+    from binalloc.emulator.schedulers.table import DEFAULT
+
+    return "" if name == DEFAULT else f", scheduler {name}"
 
 
 def render_run(found: dict[str, Any]) -> str:
     """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean."""
-    title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles (emulated, {found['sms']} SM), "
+    title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles "
+    title += f"(emulated, {found['sms']} SM{_scheduler(found['scheduler'])}), "
     title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
     lines = [title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
     stats = found["stats"]

@@ -7,6 +7,9 @@ from pathlib import Path
 from binalloc.errors import BinallocError, Hint, UsageError
 from binalloc.toml_file import read_toml
 
+INSTRUMENTS = "micro"
+"""The folder of samples that measure a machine: there is nothing in them to allocate."""
+
 
 def beside(sample: Path, ending: str) -> Path:
     """One of a sample's files; a name may have dots."""
@@ -31,10 +34,11 @@ def find_samples(folder: Path) -> dict[str, Path]:
 
 
 def choose_samples(folder: Path, names: list[str]) -> list[Path]:
-    """The samples called so, all of them for no names. A sample answers to its kernel's name, too: the papers' short
-    one."""
+    """The samples called so; for no names all but those that only measure a machine. A sample answers to its kernel's
+    name, too: the papers' short one."""
     found = find_samples(folder)
-    return [found[name] if name in found else _by_kernel(folder, found, name) for name in names or found]
+    programs = [name for name, path in found.items() if path.parent.name != INSTRUMENTS]
+    return [found[name] if name in found else _by_kernel(folder, found, name) for name in names or programs]
 
 
 def _by_kernel(folder: Path, found: dict[str, Path], name: str) -> Path:

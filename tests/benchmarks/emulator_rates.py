@@ -60,9 +60,10 @@ def prologue() -> list[object]:
 
 
 def conflicts() -> Module:
-    start = [op("S2R", rd=0, sreg=12, wbar=0), op("IMAD", rd=0, ra=0, form=1, imm=128, rc=255, wait=1)]
+    # words 64 apart: the banks are 8 bytes wide, words 32 apart share a row
+    start = [op("S2R", rd=0, sreg=12, wbar=0), op("IMAD", rd=0, ra=0, form=1, imm=256, rc=255, wait=1)]
     body = [op("LDS", stall=2, rd=6, ra=0, width=4, wbar=1, wait=2), op("NOP", stall=1)]
-    return module(loop(body, 200, start), shared_bytes=4096, registers=32)
+    return module(loop(body, 200, start), shared_bytes=8192, registers=32)
 
 
 def gather() -> Module:
@@ -79,10 +80,10 @@ def gather() -> Module:
     return module(loop(body, 60, start), params={"x": 8}, registers=32)
 
 
-def rate(name: str, code: Module, grid: int, words: int = 0) -> None:
+def rate(name: str, code: Module, grid: int, words: int = 0, block: int = 256) -> None:
     x = {"x": np.zeros(words, np.int32)} if words else {}
     start = time.process_time()
-    result = go(code, grid=grid, block=256, buffers=x, engine="numba")
+    result = go(code, grid=grid, block=block, buffers=x, engine="numba")
     seconds = time.process_time() - start
     n = result.stats["warp_instructions"]
     print(
@@ -109,7 +110,7 @@ def main() -> None:
     go(module([op("EXIT")]), engine="numba")
     rate("arithmetic", arithmetic(), 8)
     rate("streaming", streaming(), 256, 256 * 256)
-    rate("conflicts", conflicts(), 32)
+    rate("conflicts", conflicts(), 16, block=512)
     rate("gather", gather(), 16, 1 << 20)
     print(f"peak memory  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
 

@@ -172,6 +172,14 @@ def _demo(m: Making) -> list[str]:
     return ["demo", "--samples", m.rng.choice(("samples", ".", "nowhere")), "--size", "test", *m.machine(0.2)]
 
 
+def _smem_cost(m: Making) -> list[str]:
+    """A run or two at most, where the options are good."""
+    out = ["smem-cost", *m.machine(0.7), "--max-cycles", RUN_CYCLES]
+    for name in ("--warps", "--loads", "--congestion"):
+        out += [name, m.rng.choice(("1", "2", "1", "1-2", m.integer(), *STRINGS[:3]))]
+    return out + m.maybe(0.3, "--plot", m.rng.choice(OUTPUTS))
+
+
 def _wild(m: Making) -> list[str]:
     """A command line of words put together at random."""
     words = ["asm", "run", "rewrite", "x.loom", "--json", "-o", "--launch", "--help", "-V", *STRINGS, *INTEGERS]
@@ -181,11 +189,12 @@ def _wild(m: Making) -> list[str]:
 COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "asm": (14, _asm), "disasm": (14, _disasm), "inspect": (14, _inspect), "schedule": (8, _schedule),
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
-    "machines": (8, _machines), "import-ptx": (8, _import_ptx), "anything": (3, _wild),
+    "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
+    "anything": (3, _wild),
 }  # fmt: skip
 
 
-RUNNERS = {"run", "rewrite", "verify", "demo"}
+RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost"}
 """The commands that may run the emulator."""
 
 

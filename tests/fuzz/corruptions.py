@@ -48,7 +48,7 @@ SMALL_FILE = 3000  # bytes: callchain, which is quickly rewritten
 def smash_code(rng: random.Random, data: bytes) -> bytes:
     """`data` with bits flipped in code words alone, so that most of it still reads and the passes get to see it."""
     out = bytearray(data)
-    words = range(64, min(len(data), 64 + 16 * 20), 16)
+    words = range(64, min(len(data) - 15, 64 + 16 * 20), 16)
     for _ in range(rng.choice((1, 1, 2, 4))):
         bit = rng.randrange(105)
         out[rng.choice(words) + bit // 8] ^= 1 << bit % 8

@@ -219,7 +219,7 @@ def _smashed(rng: random.Random, file: File) -> bytes:
     """Bits flipped in code words alone."""
     data = file.data
     out = bytearray(data)
-    words = range(64, min(len(data), 64 + 16 * 60), 16)
+    words = range(64, min(len(data) - 15, 64 + 16 * 60), 16)
     for _ in range(rng.choice((1, 1, 2, 4))):
         bit = rng.randrange(126)
         out[rng.choice(words) + bit // 8] ^= 1 << bit % 8

@@ -17,6 +17,11 @@ from binalloc.launch.file import Launch, check_against, load_launch, reference_o
 from tests.support.paths import SAMPLES, sample_file
 
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
+MICRO = (
+    "chase_constant", "chase_global", "chase_local", "chase_shared", "chase_texture",
+    "stream_copy", "stream_load", "stream_store",
+)  # fmt: skip
+ASSEMBLY = (*NAMES, *MICRO)
 REGISTER_ALIGNMENT = 8  # GTX680 reserves 256 registers at a time for a warp
 
 
@@ -30,13 +35,13 @@ def build_module() -> ModuleType:
 
 
 def test_every_source_has_its_launch_file_reference_and_binary() -> None:
-    assert tuple(p.stem for p in build_module().sources()) == NAMES
-    for name in NAMES:
+    assert tuple(p.stem for p in build_module().sources()) == tuple(sorted(ASSEMBLY))
+    for name in ASSEMBLY:
         for suffix in (".toml", "_ref.py", ".loom"):
             assert sample_file(f"{name}{suffix}").is_file(), name + suffix
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ASSEMBLY)
 def test_committed_binary_is_what_its_source_builds(name: str) -> None:
     built = build_module().build(sample_file(f"{name}.lasm"))
     assert sample_file(f"{name}.loom").read_bytes() == built, "run: python samples/build.py"
@@ -51,6 +56,18 @@ def test_launch_files_fit_the_binaries_and_run_thousands_of_warps(name: str) -> 
         assert all(a.compare.mode == "exact" for a in launch.buffers)
     assert full.blocks * full.threads_per_block >= 2048 * 32
     assert 2 <= small.blocks <= 8
+
+
+@pytest.mark.parametrize("name", MICRO)
+def test_launch_files_of_measuring_kernels_fit_and_compare_all_but_times(name: str) -> None:
+    module = load(sample_file(f"{name}.loom"))
+    full, small = load_launch(sample_file(f"{name}.toml")), load_launch(sample_file(f"{name}.toml"), "test")
+    for launch in (full, small):
+        check_against(launch, module.function(launch.kernel).info)
+        loose = {a.name for a in launch.buffers if a.compare.mode != "exact"}
+        assert loose <= {"cycles", "warm"}
+    assert small.blocks <= 2
+    assert full.blocks == (1 if name.startswith("chase") else 96)
 
 
 def max_live(program: ProgramAnalysis, name: str) -> int:
@@ -96,9 +113,10 @@ def test_readme_has_a_line_and_a_reason_for_every_sample() -> None:
             assert next(text for column, text in row.items() if column.startswith("why it is here"))
 
 
-def test_readme_table_states_what_the_binaries_record() -> None:
-    rows = readme_rows("loom")
-    assert tuple(r["sample"] for r in rows) == NAMES
+@pytest.mark.parametrize(("folder", "names"), [("loom", NAMES), ("micro", MICRO)])
+def test_readme_table_states_what_the_binaries_record(folder: str, names: tuple[str, ...]) -> None:
+    rows = readme_rows(folder)
+    assert tuple(r["sample"] for r in rows) == names
     for row in rows:
         name, _, _, block, *numbers = row.values()
         info = load(sample_file(f"{name}.loom")).function(name).info

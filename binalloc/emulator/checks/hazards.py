@@ -17,9 +17,10 @@ together are joined (union of scoreboards), and late readers are the warp's: who
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import ASIDE, ASIDE_COLUMNS, FIRST_DEF, FIRST_USE, Aside, Column, Fault, Hazard
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device

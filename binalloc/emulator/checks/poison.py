@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -29,7 +30,7 @@ from binalloc.emulator.state.layout import (
     Space,
     Taint,
 )
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 

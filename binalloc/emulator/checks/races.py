@@ -9,10 +9,11 @@ are private."""
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import MAX_BLOCK_WARPS, RZ, SHARED_WINDOW, WINDOW_SIZE, Access, Column, Fault, Space
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 class History(Codes):

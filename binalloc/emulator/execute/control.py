@@ -15,11 +15,16 @@ from __future__ import annotations
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.warp import warpsync
+from binalloc.emulator.memory.l1 import wait_for_stores
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import STACK_DEPTH, CodeWord, Column, Entry, EntryKind, Fault
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
+from binalloc.isa.table.opcodes import MODIFIERS
+
+CTA = MODIFIERS["scope"].values.index("CTA")
 
 
 @device(inline=True)
@@ -165,5 +170,8 @@ def converge(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: in
 
 @device
 def fence(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """MEMBAR: memory is in order anyway."""
+    """MEMBAR. Data is in order anyway; with a scope wider than the block its result comes when what the warp has stored
+    has arrived at L2."""
     advance(s, w, pc)
+    if mask and program[pc, Column.SCOPE] != CTA:
+        wait_for_stores(g, s, w, program[pc, Column.WBAR])

@@ -1,4 +1,5 @@
-"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory/coalescing.py`.
+"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory/coalescing.py`
+and `memory/banks.py`.
 
 Data moves at issue (execution and timing are one), results are used only after their scoreboard: the hazard rules see
 to that. Lanes act in ascending order, so the highest lane wins a conflicting store.
@@ -9,7 +10,10 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_back
-from binalloc.emulator.memory.coalescing import global_time, local_time, shared_time
+from binalloc.emulator.memory.banks import shared_time
+from binalloc.emulator.memory.coalescing import global_access, local_access
+from binalloc.emulator.memory.l1 import make_access
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import S_BYTES_FROM_COUNT, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -25,7 +29,7 @@ from binalloc.emulator.state.layout import (
     Fault,
     Space,
 )
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 
@@ -259,7 +263,7 @@ def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, 
     if g.fault:
         return
     count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, program[pc, Column.SIZE])
-    global_time(g, s, mask, access)
+    global_access(g, s, mask, max(program[pc, Column.SIZE] >> 2, 1), access)
     for t in range(g.lanes):
         s.addr[t] -= g.global_base
     flat(g, s, program, regs, global_, w, pc, mask)
@@ -292,7 +296,7 @@ def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: 
     if g.fault:
         return
     count_access(s, (Stat.SPILL_LOCAL_LOADS if spill else Stat.USER_LOCAL_LOADS) + access, mask, size)
-    local_time(g, s, w, mask, max(size >> 2, 1), access)
+    local_access(g, s, w, mask, max(size >> 2, 1), access)
     access_local(g, s, program, regs, local, w, pc, mask)
 
 
@@ -370,6 +374,7 @@ def exec_mem(
         return
     s.passes = 0
     s.done_at = 0
+    s.lines = 0
     addresses(g, s, program, pc)
     aligned(g, s, w, pc, mask, program[pc, Column.SIZE])
     if g.fault:
@@ -384,5 +389,7 @@ def exec_mem(
         in_const(g, s, program, regs, const, w, pc, mask)
     else:
         in_generic(g, s, program, regs, global_, shared, local, w, pc, mask)
+    if s.lines and g.fault == 0:
+        make_access(g, s, w)
     if access == Access.ATOMIC and g.fault == 0:
         write_back(g, s, program, regs, w, pc, mask)

@@ -7,9 +7,10 @@ the mask."""
 from __future__ import annotations
 
 from binalloc.emulator.arithmetic.integer import bool_op
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, PT, RZ, Column
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device(inline=True)

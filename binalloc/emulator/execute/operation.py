@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.arrays import Cube, Grid
+from binalloc.emulator.state.records import Gpu, Sm
 
 Executor = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
 """A device function that executes instructions of a group or a kind: (g, s, program, regs, w, pc, mask)."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.integer import plop3
 from binalloc.emulator.execute.operands import write_predicate
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import PT, Column
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device

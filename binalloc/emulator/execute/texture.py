@@ -11,11 +11,14 @@ import math
 
 from binalloc.emulator.arithmetic.bits import bits_from_f32, f32_from_bits, f64_from_i64, i64_from_f64
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.memory.coalescing import cache_find, cache_load, gather_lines
+from binalloc.emulator.memory.coalescing import add_words
+from binalloc.emulator.memory.l1 import make_access
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, Column, Fault, Outside, TextureColumn
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
+from binalloc.emulator.state.memory_layout import LINE_SHIFT, LINE_WORDS, LinePolicy
+from binalloc.emulator.state.records import Gpu, Sm
 
 FARTHEST = 2.0**40
 FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers
@@ -123,17 +126,6 @@ def corner(g: Gpu, s: Sm, global_: Words, t: int, k: int, units: int, linear: in
 
 
 @device
-def through_cache(g: Gpu, s: Sm, touched: int, before: int) -> None:
-    """The lines of `touched`, those that this fetch has not asked for yet (since stamp `before`), through L1."""
-    lines = gather_lines(g, s, touched)
-    for i in range(lines):
-        found = cache_find(g, s, s.seen[i] << 1)
-        if found < 0 or s.l1_age[found] <= before:
-            s.passes += 1
-            s.done_at = max(s.done_at, cache_load(g, s, s.seen[i] << 1, FULL, 0))
-
-
-@device
 def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
     """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter."""
     dimensions = program[pc, Column.TDIM] + 1
@@ -189,22 +181,24 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
     for n in range(units):
         for t in range(g.lanes):
             s.bank_words[n, t] = 0
-    before = s.stamp
+    s.lines = 0
     s.stat[Stat.TEXTURE_FETCHES] += 1
     s.passes = 0
     s.done_at = g.cycle + g.l1_latency
     lanes = mask
     for k in range(1 << (program[pc, Column.TDIM] + 1)):
-        touched = 0
         for t in range(g.lanes):
             if (lanes >> t) & 1:
                 at = corner(g, s, global_, t, k, units, (linear >> t) & 1)
                 if at >= 0:
-                    s.addr[t] = g.global_base + at
-                    touched |= 1 << t
-        through_cache(g, s, touched, before)
+                    at += g.global_base
+                    size = g.texture[s.b[t] - 1, TextureColumn.CHANNELS] * g.texture[s.b[t] - 1, TextureColumn.BYTES]
+                    words = (1 << max(size >> 2, 1)) - 1
+                    add_words(s, 0, at >> LINE_SHIFT, words << ((at >> 2) & (LINE_WORDS - 1)), LinePolicy.TEXTURE)
         lanes &= linear
-    s.passes = max(s.passes, 1)
+    s.passes = max(s.lines, 1)
+    if s.lines:
+        make_access(g, s, w)
     rd = program[pc, Column.RD]
     if rd == RZ:
         return

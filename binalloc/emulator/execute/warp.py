@@ -5,10 +5,11 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.integer import shfl_source
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.operands import write_predicate
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, LANES, LOCAL_WINDOW, SHARED_WINDOW, WORD, Column, Fault
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 

@@ -9,11 +9,24 @@ import numpy as np
 
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
+from binalloc.emulator.host.memory_figures import memory_figures, most_requests
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
+from binalloc.emulator.state.memory_layout import (
+    IDLE,
+    MAX_BANKS_OF_DRAM,
+    MAX_CHANNELS,
+    MAX_L1_LINES,
+    MAX_L2_LINES,
+    MAX_MSHRS,
+    MAX_REQUESTS,
+    MAX_SLICES,
+    MAX_SMS,
+    NEVER,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
@@ -136,22 +149,20 @@ class Device:
 
     def _put_machine(self) -> None:
         m = self.machine
-        share = m.bytes_per_cycle_per_sm * self.sms_count
-        line = m.l1.line_bytes
         values = {
             "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count, "schedulers": m.schedulers.count,
             "issue_width": m.schedulers.issue_width, "shared_latency": m.shared.latency,
             "shared_atomic_latency": m.shared.atomic_latency, "shared_banks": m.shared.banks,
+            "shared_bank_shift": (m.shared.mode_bytes // L.WORD).bit_length() - 1,
+            "shared_row_shift": (m.shared.banks * m.shared.bank_bytes // L.WORD).bit_length() - 1,
             "l1_latency": m.l1.latency, "l1_sets": m.l1.sets, "l1_ways": m.l1.ways, "l1_local": m.l1.caches_local,
-            "l1_global": m.l1.caches_global, "memory_latency": m.memory.latency,
-            "memory_atomic_latency": m.memory.atomic_latency, "const_latency": m.constant.latency,
-            "sector_bytes": m.memory.sector_bytes, "line_bytes": line,
-            "sector_cost": max(1, round(m.memory.sector_bytes / share * (1 << L.FRACTION))),
-            "sector_shift": m.memory.sector_bytes.bit_length() - 1, "line_shift": line.bit_length() - 1,
-            "line_sectors": line // m.memory.sector_bytes,
+            "l1_global": m.l1.caches_global, "const_latency": m.constant.latency, "dram_due": NEVER,
+            **memory_figures(m, self.sms_count),
         }  # fmt: skip
         for name, value in values.items():
             self.put(name, int(value))
+        self.put("channel_due", [NEVER] * MAX_CHANNELS)
+        self.put("bank_ready", [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM))
         self._check_shapes()
         groups = {group.name: i for i, group in enumerate(m.port_groups)}
         for field_name in ("ports", "interval", "latency"):
@@ -168,9 +179,14 @@ class Device:
             ("threads per block", self.need.use.threads, L.LANES * L.MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
             ("warps per scheduler", -(-warps // m.schedulers.count), L.MAX_WARPS_OF_SCHEDULER),
-            ("L1 lines", m.l1.sets * m.l1.ways, L.MAX_CACHE_LINES),
+            ("L1 lines", m.l1.sets * m.l1.ways, MAX_L1_LINES),
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
+            ("MSHRs", m.l1.mshrs, MAX_MSHRS),
+            ("SMs", self.sms_count, MAX_SMS),
+            ("L2 slices", m.l2.slices, MAX_SLICES),
+            ("L2 lines", m.l2.slices * m.l2.sets * m.l2.ways, MAX_L2_LINES),
+            ("requests to memory", most_requests(m, self.sms_count), MAX_REQUESTS),
         )
         for what, found, most in bounds:
             if found > most:

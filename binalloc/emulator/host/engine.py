@@ -31,7 +31,7 @@ from binalloc.emulator.host.cache import cache_folder, is_temporary
 from binalloc.emulator.sm import device_loop
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import GENERATED, INLINED, REGISTRY
-from binalloc.emulator.state.records import Record, dtype_of
+from binalloc.emulator.state.records import Record, Sparse, dtype_of
 from binalloc.errors import UsageError
 
 ENGINES = ("numba", "python")
@@ -69,7 +69,7 @@ class Engine:
         old = getattr(records[i], name)
         if isinstance(value, (int, np.integer)):
             setattr(records[i], name, int(value))
-        elif isinstance(old, list):
+        elif isinstance(old, (list, Sparse)):
             setattr(records[i], name, [int(v) for v in value] + [0] * (len(old) - len(value)))
         else:
             setattr(records[i], name, value)
@@ -81,7 +81,7 @@ class Engine:
     def get(self, records: Records, i: int, name: str) -> Any:
         """A field of record i: int or array."""
         value = records[name][i] if isinstance(records, np.ndarray) else getattr(records[i], name)
-        return np.array(value) if isinstance(value, (list, np.ndarray)) else int(value)
+        return np.array(value) if isinstance(value, (list, Sparse, np.ndarray)) else int(value)
 
 
 def engine(name: str, *, checking: bool = False) -> Engine:
@@ -113,7 +113,8 @@ def source_hash() -> str:
     import numba
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
-    state = ("codes", "counters", "layout", "memories", "modes", "records")
+    state = ["codes", "counters", "layout", "memories", "memory_layout", "modes", "records"]
+    state += ["dram_record", "l1_record", "memory_record", "scheduler_record"]
     names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
     constants = ("table.fields", "table.opcodes", "instruction", "interface.places", "timing")  # layout takes them
     names |= {f"binalloc.isa.{name}" for name in constants}
@@ -159,7 +160,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     def run(*args: object) -> int:
         if dispatcher.signatures:
             return int(dispatcher(*args))
-        with _only_entry_is_callable(dispatcher.__name__):
+        with _only_entry_is_callable(dispatcher.__name__), _indices_as_they_are():
             return int(dispatcher(*args))
 
     return run
@@ -191,6 +192,24 @@ def _only_entry_is_callable(entry: str) -> Iterator[None]:
         yield
     finally:
         context.get_executable = usual
+
+
+@contextmanager
+def _indices_as_they_are() -> Iterator[None]:
+    """While compiling, take indices as they stand: Numba counts negative ones from an array's end, device code has
+    none, and asking costs time at every access. `fix_integer_index` is Numba's own as well. The build that checks
+    indices finds a negative one."""
+    from numba.core import types
+    from numba.np import arrayobj
+
+    usual = arrayobj.fix_integer_index
+    arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
+        builder, index, kind, types.intp
+    )
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = usual
 
 
 def build(

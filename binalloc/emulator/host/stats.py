@@ -7,6 +7,7 @@ from typing import Any
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.counters import Stall, Stat
+from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat
 from binalloc.models.machines.model import Machine
 
 Stats = dict[str, Any]
@@ -34,8 +35,10 @@ def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats
     out["spill_bytes"] = sum(out[name + "_bytes"] for name in spills)
     out["local_bytes_moved"] = (
         out["local_fill_sectors"] + out["local_writeback_sectors"]
-    ) * machine.memory.sector_bytes
-    out["dram_bytes"] = engine.get(g, 0, "memory_sectors") * machine.memory.sector_bytes
+    ) * SECTOR_BYTES
+    shared = engine.get(g, 0, "memory_stat")
+    out |= {name: int(shared[i]) for i, name in enumerate(MemoryStat.names)}
+    out["dram_bytes"] = (out["dram_reads"] + out["dram_writes"]) * machine.dram.burst_bytes
     out["ipc"] = out["warp_instructions"] / max(cycles, 1) / n
     out["achieved_occupancy"] = out["warp_cycles"] / max(cycles, 1) / n / machine.sm.warps_per_sm
     return out

@@ -9,13 +9,15 @@ from __future__ import annotations
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
 from binalloc.emulator.execute.control import advance
-from binalloc.emulator.sm.events import guard_until, set_state, wake_at
+from binalloc.emulator.schedulers.table import arrived, opened
+from binalloc.emulator.sm.events import board_done, guard_until, hold_board, set_state, wake_at
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, RZ, SCOREBOARDS, Column, Fault, Warp
+from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, RZ, Column, Fault, Warp
 from binalloc.emulator.state.modes import CHECKING
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 from binalloc.isa.table.opcodes import BAR_MODES
 
@@ -122,8 +124,8 @@ def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
         s.bar_pc[w] = pc
         s.bar_lanes[w] = mask
         set_state(g, s, w, Warp.BARRIER)
-        if program[pc, Column.WBAR] < SCOREBOARDS:
-            s.busy[w] |= 1 << program[pc, Column.WBAR]  # until the barrier opens; its node is armed then
+        arrived(g, s, w)
+        hold_board(s, w, program[pc, Column.WBAR])
     open_if_complete(g, s, program, regs, slot, b)
     return 1 if mode != Mode.ARV else 0
 
@@ -144,6 +146,8 @@ def open_if_complete(g: Gpu, s: Sm, program: Grid, regs: Cube, slot: int, b: int
             time = g.cycle + g.unit_latency[program[pc, Column.UNIT]]
             write_reduction(s, program, regs, w, pc, slot, b)
             guard_until(g, s, w, program[pc, Column.WBAR], time)
+            board_done(g, s, program, w, program[pc, Column.WBAR])
+            opened(g, s, w)
             wake_at(g, s, w, time, Warp.BARRIER)
     if CHECKING and g.race:
         race_reset(s, slot, b)

@@ -17,6 +17,7 @@ from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
+from binalloc.emulator.memory.calendar import next_memory_event
 from binalloc.emulator.sm.control import exec_control
 from binalloc.emulator.sm.issue import (
     account,
@@ -27,25 +28,30 @@ from binalloc.emulator.sm.issue import (
     select,
     skip,
 )
+from binalloc.emulator.sm.memory_events import serve_memory
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import Column, Entry, ExecGroup, Fault
 from binalloc.emulator.state.memories import Arguments
+from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device
 def next_cycle(g: Gpu, sms: Sequence[Sm]) -> int:
     """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else
     0."""
-    if g.retired == g.blocks:
+    if g.retired == g.blocks and g.unfinished == 0:
         for i in range(g.sms):
             s = sms[i]
             skip(g, s, g.cycle - s.last_time)
             s.last_time = g.cycle
         g.cycle += 1
         return 1
-    best = -1
+    best = next_memory_event(g)
+    if g.dram_due < NEVER and (best < 0 or g.dram_due < best):
+        best = max(g.dram_due, g.cycle + 1)
     for i in range(g.sms):
         s = sms[i]
         if s.next_time >= 0 and (best < 0 or s.next_time < best):
@@ -72,10 +78,11 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
     """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
     would be `limit`, else 0. `gpus` (one) and `sms` are arrays of records."""
     g = gpus[0]
-    program, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races = arrays
+    program, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
     for _ in range(steps):
         if g.cycle >= limit:
             return 3
+        serve_memory(g, sms, program, log)
         for i in range(g.sms):
             s = sms[i]
             if s.next_time != g.cycle:
@@ -83,7 +90,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
             for sch in range(g.schedulers):
                 w = select(g, s, program, sch)
-                issued = 0
+                issued, why = 0, ~w
                 while w >= 0:
                     pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
@@ -127,7 +134,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:
                         w = -1
-                account(g, s, sch, issued)
+                account(g, s, issued, why)
             end_cycle(g, s)
         status = next_cycle(g, sms)
         if status:

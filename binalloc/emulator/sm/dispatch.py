@@ -6,11 +6,13 @@ k of an SM owns warp slots k*warps_per_block and following, so a warp's schedule
 from __future__ import annotations
 
 from binalloc.emulator.checks.hazards import forget
+from binalloc.emulator.schedulers.table import started
 from binalloc.emulator.sm.events import make_ready
+from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, Entry, EntryKind
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device(inline=True)
@@ -50,6 +52,7 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
         s.bar_arrived[slot, b] = 0
     for i in range(g.warps_per_block):
         start_warp(g, s, regs, hazard, local, slot, i)
+        started(g, s, slot * g.warps_per_block + i)
         make_ready(g, s, program, slot * g.warps_per_block + i)
     return slot
 
@@ -76,3 +79,5 @@ def start_warp(g: Gpu, s: Sm, regs: Cube, hazard: Cube, local: Cube, slot: int, 
     s.gone[w] = 0
     s.block_of[w] = slot
     s.in_block[w] = i
+    s.age[w] = s.warps_started
+    s.warps_started += 1

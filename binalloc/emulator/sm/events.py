@@ -8,6 +8,8 @@ scoreboard."""
 
 from __future__ import annotations
 
+from binalloc.emulator.schedulers.table import completed, resumed, waits
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -22,7 +24,7 @@ from binalloc.emulator.state.layout import (
     Entry,
     Warp,
 )
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
@@ -66,8 +68,10 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp may issue its next instruction now, or waits for scoreboards."""
     pc = s.stack[w, s.sp[w], Entry.PC]
-    if s.busy[w] & program[pc, Column.WAIT]:
+    boards = s.busy[w] & program[pc, Column.WAIT]
+    if boards:
         set_state(g, s, w, Warp.SCOREBOARD)
+        waits(g, s, w, boards)
         return
     set_state(g, s, w, Warp.READY)
     sch = w % g.schedulers
@@ -140,10 +144,37 @@ def release(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
     if s.board_time[w, board] > g.cycle:
         arm(g, s, w * NODES_PER_WARP + board, s.board_time[w, board])
         return
+    if s.board_open[w, board] == 0 and s.busy[w] >> board & 1:  # memory may have answered in this very cycle
+        clear_board(g, s, program, w, board)
+
+
+@device(inline=True)
+def hold_board(s: Sm, w: int, board: int) -> None:
+    """Scoreboard `board` of the warp counts one more result, which comes when nobody knows yet."""
+    if board < SCOREBOARDS:
+        s.busy[w] |= 1 << board
+        s.board_open[w, board] += 1
+
+
+@device
+def board_done(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
+    """A result that `hold_board` counted has come."""
+    if board >= SCOREBOARDS:
+        return
+    s.board_open[w, board] -= 1
+    if g.reference == 0 and s.board_open[w, board] == 0 and s.board_time[w, board] <= g.cycle:
+        clear_board(g, s, program, w, board)
+
+
+@device
+def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
+    """All results that the scoreboard counted are there."""
     s.busy[w] &= ~(1 << board)
+    completed(g, s, w, board)
     if s.state[w] == Warp.DONE and s.busy[w] == 0:
         retire_warp(g, s, w)
     if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
+        resumed(g, s, w)
         make_ready(g, s, program, w)
 
 

@@ -1,9 +1,11 @@
 """One SM, one cycle: events, dispatch, and every scheduler's issue slots.
 
 Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
-applies: a warp could issue but its unit's ports are busy; a warp waits out its stall count; a branch or barrier
-latency; a scoreboard; a barrier; all its warps have ended and wait for their blocks; it has no warp. Ports are taken
-for the unit's interval, or as many cycles more as a memory access needs passes.
+applies: warps could issue but its policy chooses none, and says why; a warp could but its unit's ports are busy; a
+warp waits out its stall count; a branch's latency; a scoreboard; a barrier or its latency; all its warps have ended and
+wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many cycles more as a memory
+access needs passes. A policy is asked in the same cycles, about the same warps, by this form and by the per-cycle form
+of a cycle's bookkeeping: a cycle in which a warp could issue is never skipped.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
 slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
@@ -15,12 +17,13 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.hazards import check_and_mark, waited
 from binalloc.emulator.checks.poison import poison_all
 from binalloc.emulator.checks.races import race_start
-from binalloc.emulator.schedulers.table import pick
+from binalloc.emulator.schedulers.table import ended, missed, pick
 from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch
-from binalloc.emulator.sm.events import fire, guard_until, next_event, retire_warp, set_state, wake_at
-from binalloc.emulator.sm.ports import port_free, take_port
+from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
+from binalloc.emulator.sm.ports import close_path, port_free, take_port
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
@@ -34,8 +37,9 @@ from binalloc.emulator.state.layout import (
     Fault,
     Warp,
 )
+from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
-from binalloc.emulator.state.records import Cube, Gpu, Grid, Sm, Words
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 
@@ -80,6 +84,7 @@ def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: in
     s.passes = 1
     s.waits = 0
     s.done_at = g.cycle + g.unit_latency[unit]
+    s.access = -1
     return mask
 
 
@@ -92,8 +97,16 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     unit = program[pc, Column.UNIT]
     cycles = g.unit_interval[unit] + s.passes - 1
     take_port(g, s, unit, cycles)
+    if s.held:
+        close_path(s)
     if s.waits == 0 and program[pc, Column.WBAR] != NO_BARRIER:
-        guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
+        if s.done_at > g.cycle:
+            guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
+        if s.access >= 0:
+            s.access_board[s.access] = program[pc, Column.WBAR]
+            hold_board(s, w, program[pc, Column.WBAR])
+    if s.access >= 0:
+        missed(g, s, w)
     if program[pc, Column.RBAR] != NO_BARRIER:
         guard_until(g, s, w, program[pc, Column.RBAR], g.cycle + cycles)
     if s.sp[w] < 0:
@@ -114,6 +127,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
 def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
     """The warp's stack is empty."""
     set_state(g, s, w, Warp.DONE)
+    ended(g, s, w)
     reconsider(g, s, program, regs, w)
     if s.busy[w] == 0:
         retire_warp(g, s, w)
@@ -172,11 +186,13 @@ def begin_cycle(
 
 @device
 def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
-    """The warp slot that the scheduler issues from, taken out of the ready masks; -1 if none can."""
+    """The warp slot that the scheduler issues from, taken out of the ready masks; ~reason, a `Stall`, if from none."""
     eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
     if eligible == 0:
-        return -1
+        return ~(reason(g, s, sch) if g.reference else idle_reason(g, s, sch))
     i = pick(g, s, sch, eligible)
+    if i < 0:
+        return i
     s.last[sch] = i
     w = i * g.schedulers + sch
     unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
@@ -187,11 +203,11 @@ def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 
 
 @device
-def account(g: Gpu, s: Sm, sch: int, issued: int) -> None:
-    """Every slot of the scheduler in this cycle: used, or lost for a reason."""
+def account(g: Gpu, s: Sm, issued: int, why: int) -> None:
+    """Every slot of a scheduler in this cycle: used, or lost for a reason, which is `why` if none was used."""
     s.stat[Stat.ISSUE_SLOTS] += issued
     if issued == 0:
-        s.stall[reason(g, s, sch) if g.reference else idle_reason(g, s, sch)] += g.issue_width
+        s.stall[why] += g.issue_width
         return
     if issued > 1:
         s.stat[Stat.DUAL_ISSUES] += 1
@@ -221,9 +237,17 @@ def next_time(g: Gpu, s: Sm) -> int:
         u = lowest_bit(units)
         units &= units - 1
         time = max(port_free(g, s, u), soon)
-        if best < 0 or time < best:
+        if time < NEVER and (best < 0 or time < best):
             best = time
     return best
+
+
+@device
+def wake_sm(g: Gpu, s: Sm) -> None:
+    """Something comes to the SM in this cycle: account for the cycles before it as the SM was then."""
+    skip(g, s, g.cycle - s.last_time - 1)
+    s.last_time = g.cycle - 1
+    s.next_time = g.cycle
 
 
 @device

@@ -6,7 +6,8 @@ many cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import UNITS
+from binalloc.emulator.state.layout import UNIT_LSU, UNIT_TEX, UNITS
+from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -37,6 +38,20 @@ def take_port(g: Gpu, s: Sm, unit: int, cycles: int) -> None:
         s.port_count[group] = 1 + (s.port_count[group] if s.port_cycle[group] == now else 0)
         s.port_cycle[group] = now
     s.port_free[group] = next_free(s, group, ports, now)
+
+
+@device
+def close_path(s: Sm) -> None:
+    """No unit that goes to memory starts an instruction until `open_path`."""
+    s.port_free[UNIT_LSU] = NEVER
+    s.port_free[UNIT_TEX] = NEVER
+
+
+@device
+def open_path(g: Gpu, s: Sm) -> None:
+    """Units that go to memory start instructions again, as soon as their ports let them."""
+    s.port_free[UNIT_LSU] = next_free(s, UNIT_LSU, g.unit_ports[UNIT_LSU], g.cycle)
+    s.port_free[UNIT_TEX] = next_free(s, UNIT_TEX, g.unit_ports[UNIT_TEX], g.cycle)
 
 
 @device

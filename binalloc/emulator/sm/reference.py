@@ -6,33 +6,46 @@ and the stall reasons are found; both must agree on every counter."""
 
 from __future__ import annotations
 
+from binalloc.emulator.schedulers.table import completed, resumed, waits
 from binalloc.emulator.sm.events import retire_warp, set_state
 from binalloc.emulator.sm.ports import port_free
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
-from binalloc.emulator.state.records import Gpu, Grid, Sm
+from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device
 def refresh(g: Gpu, s: Sm, program: Grid) -> None:
     """Bring scoreboards and warp states up to now."""
     for w in range(g.warp_limit):
-        if s.state[w] != Warp.NONE and not (s.state[w] == Warp.BARRIER and s.bar_id[w] >= 0):
+        if s.state[w] != Warp.NONE:
             for b in range(SCOREBOARDS):
-                if (s.busy[w] >> b) & 1 and s.board_time[w, b] <= g.cycle:
+                if (s.busy[w] >> b) & 1 and s.board_open[w, b] == 0 and s.board_time[w, b] <= g.cycle:
                     s.busy[w] &= ~(1 << b)
+                    completed(g, s, w, b)
     for w in range(g.warp_limit):
         state = s.state[w]
         if state == Warp.DONE and s.busy[w] == 0 and s.gone[w] == 0:
             retire_warp(g, s, w)
+        elif state == Warp.SCOREBOARD:
+            if not waited_for(s, program, w):
+                resumed(g, s, w)
+                set_state(g, s, w, Warp.READY)
         elif (
             state == Warp.STALL or state == Warp.BRANCH or (state == Warp.BARRIER and s.bar_id[w] < 0)
         ) and s.ready_at[w] == g.cycle:
-            set_state(g, s, w, Warp.SCOREBOARD)
-    for w in range(g.warp_limit):
-        if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
-            set_state(g, s, w, Warp.READY)
+            boards = waited_for(s, program, w)
+            set_state(g, s, w, Warp.SCOREBOARD if boards else Warp.READY)
+            if boards:
+                waits(g, s, w, boards)
+
+
+@device
+def waited_for(s: Sm, program: Grid, w: int) -> int:
+    """The busy scoreboards that the warp's next instruction waits for, as bits."""
+    return s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]
 
 
 @device
@@ -85,7 +98,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 @device
 def can_go_on(g: Gpu, s: Sm) -> int:
     """1 if any warp of the SM can ever issue again by itself, or a block can still come."""
-    if g.next_block < g.blocks and s.resident < g.resident_limit:
+    if (g.next_block < g.blocks and s.resident < g.resident_limit) or s.loads_out or s.stores_out:
         return 1
     for w in range(g.warp_limit):
         state = s.state[w]

@@ -16,6 +16,7 @@ class Stall(Codes):
     BARRIER: int
     BLOCK_DRAIN: int
     NO_PAIR: int
+    PENDING: int
 
 
 REASONS = len(Stall.names)
@@ -60,6 +61,7 @@ class Stat(Codes):
     LOCAL_FILL_SECTORS: int
     LOCAL_WRITEBACK_SECTORS: int
     GLOBAL_FILL_SECTORS: int
+    TEXTURE_FILL_SECTORS: int
     SHARED_PASSES: int
     SHARED_ACCESSES: int
     BANK_CONFLICT_CYCLES: int
@@ -67,6 +69,8 @@ class Stat(Codes):
     L1_LOCAL_MISSES: int
     L1_GLOBAL_HITS: int
     L1_GLOBAL_MISSES: int
+    L1_TEXTURE_HITS: int
+    L1_TEXTURE_MISSES: int
     L1_MERGES: int
     L1_EVICTIONS: int
     BRANCHES: int

@@ -33,6 +33,7 @@ MAX_WARPS_OF_SCHEDULER = 61  # bits of a mask that may be shifted by two
 UNIT_NAMES = timing.UNIT_CLASSES
 UNITS = len(UNIT_NAMES)
 UNIT_LSU = UNIT_NAMES.index("lsu")
+UNIT_TEX = UNIT_NAMES.index("tex")
 MAX_GROUPS = 16
 MAX_PORTS = 64
 STACK_DEPTH = STACK_ENTRIES
@@ -46,8 +47,6 @@ USED_SHIFT = 5
 USED_BITS = 1 << USED_SHIFT  # buckets of the calendar that a word of its used bits tells of
 NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh for a late wake-up
 WAKE_NODE = 7
-MAX_CACHE_SETS = 1024
-MAX_CACHE_LINES = 8192
 MAX_BUFFERS = 4096
 MAX_BANKS = 32
 
@@ -126,9 +125,7 @@ class Outside(Codes):
     MIRROR: int
 
 
-# -- fixed-point fraction of the bandwidth model, in bits; the last time of its bus; the last cycle of the clock
-FRACTION = 16
-BUS_END = 1 << 61
+# -- the last cycle of the clock
 CLOCK_END = 1 << 44
 
 
@@ -316,7 +313,7 @@ class Staged(Codes):
 
 
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes
-_STAGED_FIELDS = {"width", "spill", "cache", "scope", "tchan"}  # modifiers that staging turns into other columns
+_STAGED_FIELDS = {"width", "spill", "cache", "tchan"}  # modifiers that staging turns into other columns
 _PLAIN_FIELDS = (
     "shift", "lut", "lut_b", "lut2", "pmask", "nega", "negb", "negc", "barid", "diverges", "sreg", "cbank",
     "pd0", "pd1", "ps0", "ps1", "ps2",
@@ -348,6 +345,7 @@ class Column(Staged, numbers=FIELD_COLUMNS):
     PS0: int
     PS1: int
     PS2: int
+    SCOPE: int
     SHFL: int
     SREG: int
     SRW: int

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.layout import HAZARD_COLUMNS, LANES, REGISTERS, ROWS
-from binalloc.emulator.state.records import Cube, Grid, Words
 
 Array = NDArray[Any]
 """Of whatever type: buffers of a launch, what became of them."""
@@ -29,6 +29,7 @@ class Arguments(NamedTuple):
     shadow: Grid
     shadow_local: Grid
     races: Cube
+    dram_log: Words
 
 
 class Memories:
@@ -53,10 +54,11 @@ class Memories:
         self.shadow: NDArray[np.int64] = np.zeros((1, 1), np.int64)
         self.shadow_local: NDArray[np.int64] = np.zeros((1, 1), np.int64)
         self.races: NDArray[np.int64] = np.zeros((1, 1, 1), np.int64)
+        self.dram_log: NDArray[np.int64] = np.zeros(1, np.int64)
 
     def arguments(self) -> Arguments:
         """As device code takes them."""
         return Arguments(
             self.program, self.regs, self.hazard, self.global_, self.shared, self.local, self.const, self.counts,
-            self.shadow, self.shadow_local, self.races,
+            self.shadow, self.shadow_local, self.races, self.dram_log,
         )  # fmt: skip

@@ -12,11 +12,14 @@ All fields are 64-bit signed; times are in core cycles.
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol, get_args, get_type_hints, overload
+from typing import Annotated, get_args, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import REASONS, STATS
+from binalloc.emulator.state.l1_record import L1Record
 from binalloc.emulator.state.layout import (
     ASIDE,
     ASIDE_COLUMNS,
@@ -30,8 +33,6 @@ from binalloc.emulator.state.layout import (
     MAX_BLOCK_WARPS,
     MAX_BLOCKS,
     MAX_BUFFERS,
-    MAX_CACHE_LINES,
-    MAX_CACHE_SETS,
     MAX_GROUPS,
     MAX_PORTS,
     MAX_SCHEDULERS,
@@ -48,44 +49,8 @@ from binalloc.emulator.state.layout import (
     WARP_STATES,
     WHEEL,
 )
-
-
-class Words(Protocol):
-    """An array of one dimension."""
-
-    def __getitem__(self, i: int, /) -> int: ...
-
-    def __setitem__(self, i: int, value: int, /) -> None: ...
-
-
-class Grid(Protocol):
-    """An array of two dimensions; a row of it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    @overload
-    def __getitem__(self, at: int, /) -> Words: ...
-
-    @overload
-    def __getitem__(self, at: tuple[int, int], /) -> int: ...
-
-    def __setitem__(self, at: tuple[int, int | slice], value: int, /) -> None: ...
-
-
-class Cube(Protocol):
-    """An array of three dimensions; a row of it."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    @overload
-    def __getitem__(self, at: tuple[int, int], /) -> Words: ...
-
-    @overload
-    def __getitem__(self, at: tuple[int, int, int], /) -> int: ...
-
-    def __setitem__(self, at: tuple[int, int | slice, int | slice], value: int, /) -> None: ...
+from binalloc.emulator.state.memory_record import MemoryRecord
+from binalloc.emulator.state.scheduler_record import SchedulerRecord
 
 
 class Record:
@@ -93,13 +58,47 @@ class Record:
 
     def __init__(self) -> None:
         for name, shape in shapes(type(self)).items():
-            value = 0 if shape == () else [0] * shape[0] if len(shape) == 1 else np.zeros(shape, np.int64)
-            setattr(self, name, value)
+            setattr(self, name, 0 if shape == () else _array(shape))
+
+
+MANY = 4096  # entries of an array of which a run uses few
+
+
+class Sparse(dict[int, int]):
+    """An array of one dimension of which only what is not 0 is kept."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+    def __missing__(self, i: int) -> int:
+        return 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NDArray[np.int64]:
+        whole = np.zeros(self.length, np.int64)
+        whole[list(self.keys())] = list(self.values())
+        return whole
+
+
+def _array(shape: tuple[int, ...]) -> object:
+    """An array of zeros as the `python` engine has it."""
+    if len(shape) > 1:
+        return np.zeros(shape, np.int64)
+    return [0] * shape[0] if shape[0] < MANY else Sparse(shape[0])
+
+
+_SHAPES: dict[type[Record], dict[str, tuple[int, ...]]] = {}
 
 
 def shapes(kind: type[Record]) -> dict[str, tuple[int, ...]]:
     """The fields of a record and their shapes, () for an int."""
-    return {name: get_args(hint)[1:] for name, hint in get_type_hints(kind, include_extras=True).items()}
+    if kind not in _SHAPES:
+        hints = get_type_hints(kind, include_extras=True)
+        _SHAPES[kind] = {name: get_args(hint)[1:] for name, hint in hints.items()}
+    return _SHAPES[kind]
 
 
 def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
@@ -107,7 +106,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(Record):
+class Gpu(MemoryRecord, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -161,24 +160,22 @@ class Gpu(Record):
     warp_limit: int
     shared_latency: int
     shared_atomic_latency: int
+    # banks; the powers of two of the words that follow one another in a bank, and in all banks' row
     shared_banks: int
+    shared_bank_shift: int
+    shared_row_shift: int
     l1_latency: int
     l1_sets: int
     l1_ways: int
     l1_local: int
     l1_global: int
-    memory_latency: int
-    memory_atomic_latency: int
+    # words that a miss fetches beside those it wants, 0 for none; whether stores change what L1 holds; loads and stores
+    # that may be under way
+    l1_fill_words: int
+    l1_updates: int
+    l1_mshrs: int
+    store_places: int
     const_latency: int
-    sector_bytes: int
-    sector_cost: int
-    line_bytes: int
-    sector_shift: int
-    line_shift: int
-    line_sectors: int
-    # bandwidth model: next free time of the memory bus, in 2^-FRACTION cycles
-    memory_free: int
-    memory_sectors: int
     buffers: int
     # address of the first word of the array that holds global memory
     global_base: int
@@ -197,7 +194,7 @@ class Gpu(Record):
     clear_read: Annotated[Words, BOARD_SETS]
 
 
-class Sm(Record):
+class Sm(L1Record, SchedulerRecord, Record):
     """One SM."""
 
     id: int
@@ -228,7 +225,6 @@ class Sm(Record):
     dh: Annotated[Words, LANES]
     addr: Annotated[Words, LANES]
     seen: Annotated[Words, LANES]
-    seen_count: Annotated[Words, LANES]
     bank_count: Annotated[Words, MAX_BANKS]
     bank_words: Annotated[Grid, MAX_BANKS, LANES]
     # warps; `at` is the word of the instruction that the warp issued last
@@ -250,6 +246,7 @@ class Sm(Record):
     # scoreboards: busy bits, and when the last of the counted results arrives
     busy: Annotated[Words, MAX_WARPS]
     board_time: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
+    board_open: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
     # pending lists of the hazard table
     var_count: Annotated[Words, MAX_WARPS]
     var_list: Annotated[Grid, MAX_WARPS, ROWS]
@@ -277,7 +274,6 @@ class Sm(Record):
     ready: Annotated[Grid, MAX_SCHEDULERS, UNITS]
     ready_units: Annotated[Words, MAX_SCHEDULERS]
     census: Annotated[Grid, MAX_SCHEDULERS, WARP_STATES]
-    last: Annotated[Words, MAX_SCHEDULERS]
     wheel: Annotated[Grid, WHEEL, MAX_SCHEDULERS]
     # ports of units, then of groups: free from, ends of long occupations and their latest, starts this cycle
     port_free: Annotated[Words, UNITS + MAX_GROUPS]
@@ -291,16 +287,7 @@ class Sm(Record):
     node_next: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
     node_time: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
     node_armed: Annotated[Words, MAX_WARPS * NODES_PER_WARP]
-    # L1: tag (line number + 1, 0 = empty), age, dirty, valid words, time the line arrives
-    l1_tag: Annotated[Words, MAX_CACHE_LINES]
-    l1_age: Annotated[Words, MAX_CACHE_LINES]
-    l1_dirty: Annotated[Words, MAX_CACHE_LINES]
-    l1_valid: Annotated[Words, MAX_CACHE_LINES]
-    l1_arrives: Annotated[Words, MAX_CACHE_LINES]
     # statistics
     stat: Annotated[Words, STATS]
     stall: Annotated[Words, REASONS]
     unit_issued: Annotated[Words, UNITS]
-
-
-assert MAX_CACHE_SETS <= MAX_CACHE_LINES

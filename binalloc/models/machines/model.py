@@ -21,6 +21,7 @@ from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy
 
 CYCLES_MAX = 100_000
+MOST_PORT_GROUPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Chip:
     """The device as a whole. `cores_per_sm` is what the unified paper's concurrency search multiplies by."""
 
     cc: str = _figure("compute capability")
-    sms: int = _figure("SMs", 1, 1024)
+    sms: int = _figure("SMs", 1, 192)
     warp_size: int = _figure("threads", LANES, LANES)
     cores_per_sm: int = _figure("lanes", 1, 4096)
 
@@ -77,8 +78,8 @@ class SmLimits:
     """What one SM holds at most."""
 
     threads_per_sm: int = _figure("threads", LANES, 8192)
-    warps_per_sm: int = _figure("warps", 1, 256)
-    blocks_per_sm: int = _figure("blocks", 1, 256)
+    warps_per_sm: int = _figure("warps", 1, 128)
+    blocks_per_sm: int = _figure("blocks", 1, 128)
     threads_per_block: int = _figure("threads", 1, 1024)
     registers_per_sm: int = _figure("registers", 1, 1 << 20)
     registers_per_block: int = _figure("registers", 1, 1 << 20)
@@ -143,35 +144,133 @@ assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle. Banks
-    are 4 bytes wide."""
+    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle.
 
-    banks: int = _figure("banks", 1, 64)
+    bank_bytes: what a bank serves in a pass. mode_bytes: how many bytes that follow one another are in one bank, before
+    the next bank's turn; 4 with banks of 8 bytes is Kepler's 4-byte mode.
+    """
+
+    banks: int = _figure("banks", 1, 32)
+    bank_bytes: int = _figure("bytes", 4, 8)
+    mode_bytes: int = _figure("bytes", 4, 8)
     latency: int = _cycles()
     atomic_latency: int = _cycles()
+
+
+@dataclass(frozen=True, slots=True)
+class Coalescing:
+    """How the lanes of an access off-chip become requests for lines.
+
+    lanes: so many are looked at together; others make requests of their own, be they for the same line. segments: a
+    request is for the smallest aligned 32, 64 or 128 bytes that hold what is wanted of its line, else for the sectors.
+    """
+
+    lanes: int = _figure("threads", LANES // 2, LANES)
+    segments: bool = _figure("flag")
 
 
 @dataclass(frozen=True, slots=True)
 class L1Cache:
-    """Data cache of one SM; `latency` is that of a hit. A line holds one local word of each lane of a warp."""
+    """Data cache of one SM; `latency` is that of a hit. A line holds one local word of each lane of a warp. It caches
+    texture fetches always: where it has neither flag below, it is a machine's texture cache.
 
-    bytes: int = _figure("bytes", 1, 1 << 24)
+    mshrs: loads that may be under way to L2, cached or not; store_places: stores and write-backs. fills_lines: a miss
+    fetches the whole line, else the sectors it needs. updates: a global store changes the line that L1 holds, else it
+    drops it.
+    """
+
+    bytes: int = _figure("bytes", 1, 1 << 20)
     line_bytes: int = _figure("bytes", 128, 128)
     sets: int = _figure("sets", 1, 1 << 16)
     ways: int = _figure("ways", 1, 1 << 16)
     latency: int = _cycles()
+    mshrs: int = _figure("requests", 1, 1024)
+    store_places: int = _figure("requests", 1, 4096)
     caches_local: bool = _figure("flag")
     caches_global: bool = _figure("flag")
+    fills_lines: bool = _figure("flag")
+    updates: bool = _figure("flag")
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Off-chip memory of the whole device; `bandwidth` in 10^9 bytes a second."""
+class Interconnect:
+    """Links between each SM and L2: bytes a core cycle of each, cycles one way, bytes of a packet beside its data."""
 
-    sector_bytes: int = _figure("bytes", 16, 256)
+    request_bytes: int = _figure("bytes/cycle", 1, 1024)
+    response_bytes: int = _figure("bytes/cycle", 1, 1024)
     latency: int = _cycles()
-    atomic_latency: int = _cycles()
-    bandwidth: float = _figure("GB/s", 0.1, 100_000)
+    header_bytes: int = _figure("bytes", 1, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class L2Cache:
+    """Second-level cache of the whole device, in slices; `latency` is an SM's from issue to use of an unloaded hit.
+
+    mshrs: sectors' fetches that a slice may have under way, merges: requests that may wait for one line beside its
+    first. atomic_cycles: cycles that a slice is taken by each of the lanes that meet at one address. caches_data: it
+    holds all memory, else texture fetches alone, and all other requests go past it to DRAM.
+    """
+
+    bytes: int = _figure("bytes", 1, 1 << 26)
+    slices: int = _figure("slices", 1, 256)
+    line_bytes: int = _figure("bytes", 128, 128)
+    sets: int = _figure("sets", 1, 1 << 16)
+    ways: int = _figure("ways", 1, 64)
+    port_bytes: int = _figure("bytes/cycle", 1, 1024)
+    latency: int = _cycles()
+    mshrs: int = _figure("requests", 1, 4096)
+    merges: int = _figure("requests", 0, 4096)
+    atomic_cycles: int = _cycles()
+    caches_data: bool = _figure("flag")
+
+
+@dataclass(frozen=True, slots=True)
+class Dram:
+    """Off-chip memory of the whole device. Timing parameters are in cycles of the command clock; `latency` is an SM's,
+    in core cycles, from issue to use of an unloaded load whose bank is closed.
+
+    bus_bytes: of one channel; data_rate: transfers on it per command cycle; burst: transfers of one read or write.
+    """
+
+    channels: int = _figure("channels", 1, 128)
+    banks: int = _figure("banks", 1, 32)
+    groups: int = _figure("bank groups", 1, 32)
+    bus_bytes: int = _figure("bytes", 1, 256)
+    burst: int = _figure("transfers", 1, 64)
+    data_rate: int = _figure("transfers/cycle", 1, 16)
+    command_mhz: float = _figure("MHz", 1, 100_000)
+    row_bytes: int = _figure("bytes", 256, 1 << 16)
+    interleave: int = _figure("bytes", 128, 1 << 16)
+    queue: int = _figure("requests", 2, 4096)
+    latency: int = _cycles()
+    rcd: int = _figure("command cycles", 1, 1000)
+    rp: int = _figure("command cycles", 1, 1000)
+    ras: int = _figure("command cycles", 1, 1000)
+    rc: int = _figure("command cycles", 1, 1000)
+    cl: int = _figure("command cycles", 1, 1000)
+    wl: int = _figure("command cycles", 0, 1000)
+    ccd: int = _figure("command cycles", 1, 1000)
+    ccdl: int = _figure("command cycles", 1, 1000)
+    rrd: int = _figure("command cycles", 1, 1000)
+    wr: int = _figure("command cycles", 1, 1000)
+    cdlr: int = _figure("command cycles", 1, 1000)
+    rtp: int = _figure("command cycles", 1, 1000)
+    faw: int = _figure("command cycles", 0, 1000)
+
+    @property
+    def bandwidth(self) -> float:
+        """Peak of all channels, in 10^9 bytes a second."""
+        return self.channels * self.bus_bytes * self.data_rate * self.command_mhz / 1000
+
+    @property
+    def burst_bytes(self) -> int:
+        """What one read or write moves."""
+        return self.bus_bytes * self.burst
+
+    @property
+    def burst_cycles(self) -> int:
+        """Command cycles that one read or write takes on the bus."""
+        return -(-self.burst // self.data_rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +309,11 @@ class Machine:
     units: Units
     port_groups: tuple[PortGroup, ...]
     shared: SharedMemory
+    coalescing: Coalescing
     l1: L1Cache
-    memory: Memory
+    interconnect: Interconnect
+    l2: L2Cache
+    dram: Dram
     constant: ConstantCache
     search: Search
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
@@ -243,7 +345,7 @@ class Machine:
     @property
     def bytes_per_cycle_per_sm(self) -> float:
         """One SM's share of the off-chip bandwidth, in bytes a core cycle."""
-        return self.memory.bandwidth * 1000 / self.clock.core_mhz / self.chip.sms
+        return self.dram.bandwidth * 1000 / self.clock.core_mhz / self.chip.sms
 
     @property
     def unit_latencies(self) -> UnitLatencies:

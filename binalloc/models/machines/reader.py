@@ -22,11 +22,13 @@ from binalloc.models.machines.files import list_machines, machine_file
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.model import Figure, Machine, PortGroup, Unit, Units
 from binalloc.models.machines.occupancy import Rule
+from binalloc.models.machines.unloaded import MOST_TICKS, closed_bank_cycles, link_cycles
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
 from binalloc.toml_values import Place
 
 SCHEMA_VERSION = 1
+WORD = 4  # bytes
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("chip", "chip", model.Chip),
@@ -35,8 +37,11 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("sm", "sm", model.SmLimits),
     ("occupancy", "occupancy_rule", model.OccupancyRule),
     ("shared", "shared", model.SharedMemory),
+    ("coalescing", "coalescing", model.Coalescing),
     ("l1", "l1", model.L1Cache),
-    ("memory", "memory", model.Memory),
+    ("interconnect", "interconnect", model.Interconnect),
+    ("l2", "l2", model.L2Cache),
+    ("dram", "dram", model.Dram),
     ("constant", "constant", model.ConstantCache),
     ("search", "search", model.Search),
 )
@@ -187,6 +192,8 @@ class _Reader:
         return value
 
     def port_groups(self, at: _At, table: object) -> tuple[PortGroup, ...]:
+        if len(at.table(table)) > model.MOST_PORT_GROUPS:
+            at.fail("too many port groups", len(at.table(table)), f"at most {model.MOST_PORT_GROUPS}")
         return tuple(
             PortGroup(name, self.figure(at.sub(name), entry, int, "warp instructions", 1, 64))
             for name, entry in sorted(at.table(table).items())
@@ -203,12 +210,7 @@ class _Reader:
         self.at_most("sm.registers_per_block", sm.registers_per_block, "sm.registers_per_sm", sm.registers_per_sm)
         self.at_most("sm.shared_per_block", sm.shared_per_block, "sm.shared_per_sm", sm.shared_per_sm)
         self.at_most("schedulers.count", m.schedulers.count, "sm.warps_per_sm", sm.warps_per_sm)
-        self.at_most("memory.sector_bytes", m.memory.sector_bytes, "l1.line_bytes", l1.line_bytes)
-        for key, size in (
-            ("shared.banks", m.shared.banks), ("memory.sector_bytes", m.memory.sector_bytes),
-        ):
-            if size & (size - 1):
-                self.root.sub(key).fail("not a power of two", size, "a power of two")
+        self.consistent_memory(m)
         unit = LIMITS[m.cc].shared_unit
         if m.occupancy_rule.rule == Rule.NVIDIA and sm.shared_per_block % unit:
             self.root.sub("sm.shared_per_block").fail(
@@ -221,6 +223,62 @@ class _Reader:
                 f"not a split capability {m.cc} has", sm.shared_per_sm, "one of " + ", ".join(map(str, steps))
             )
         self.consistent_ports(m)
+
+    def consistent_memory(self, m: Machine) -> None:
+        l2, dram = m.l2, m.dram
+        size = l2.slices * l2.sets * l2.ways * l2.line_bytes
+        self.equal("l2.bytes", l2.bytes, "l2.slices * l2.sets * l2.ways * l2.line_bytes", size)
+        for key, size in (
+            ("shared.banks", m.shared.banks), ("shared.bank_bytes", m.shared.bank_bytes),
+            ("shared.mode_bytes", m.shared.mode_bytes), ("dram.interleave", dram.interleave),
+            ("dram.row_bytes", dram.row_bytes), ("dram.burst", dram.burst), ("dram.bus_bytes", dram.bus_bytes),
+        ):
+            if size & (size - 1):
+                self.root.sub(key).fail("not a power of two", size, "a power of two")
+        self.at_most("shared.mode_bytes", m.shared.mode_bytes, "shared.bank_bytes", m.shared.bank_bytes)
+        if l2.slices % dram.channels:
+            self.root.sub("l2.slices").fail(
+                "not a whole number per channel", l2.slices, f"a multiple of dram.channels, {dram.channels}"
+            )
+        self.at_most("dram.groups", dram.groups, "dram.banks", dram.banks)
+        self.at_most("dram.interleave", dram.interleave, "dram.row_bytes", dram.row_bytes)
+        self.at_most("dram.ccd", dram.ccd, "dram.ccdl", dram.ccdl)
+        self.at_most("dram.rcd", dram.rcd, "dram.ras", dram.ras)
+        self.at_most("dram.wl", dram.wl, "dram.cl", dram.cl)
+        self.consistent_dram(m)
+        self.at_most("l1.latency", m.l1.latency, "l2.latency", l2.latency)
+        self.at_least("l2.latency", l2.latency, "both ways on the interconnect, and a cycle in L2", link_cycles(m) + 1)
+        self.at_least(
+            "dram.latency", dram.latency, "l2.latency, the commands of a closed bank, and a cycle between them",
+            l2.latency + closed_bank_cycles(m) + 1,
+        )  # fmt: skip
+        if not l2.caches_data and (m.l1.caches_local or m.l1.caches_global):
+            key = "l1.caches_local" if m.l1.caches_local else "l1.caches_global"
+            self.root.sub(key).fail("L1 caches what goes past L2, see l2.caches_data", True, "false")
+        if m.coalescing.segments and l2.caches_data:
+            self.root.sub("coalescing.segments").fail("L2 caches sectors, see l2.caches_data", True, "false")
+        if m.coalescing.lanes not in (m.chip.warp_size // 2, m.chip.warp_size):
+            self.root.sub("coalescing.lanes").fail("neither half a warp nor a warp", m.coalescing.lanes, "16 or 32")
+
+    def consistent_dram(self, m: Machine) -> None:
+        """Timing parameters of which one makes another impossible."""
+        dram = m.dram
+        self.at_least("dram.rc", dram.rc, "dram.ras + dram.rp", dram.ras + dram.rp)
+        if dram.command_mhz > MOST_TICKS * m.clock.core_mhz:
+            self.root.sub("dram.command_mhz").fail(
+                f"is more than {MOST_TICKS} times clock.core_mhz", dram.command_mhz,
+                f"at most {MOST_TICKS * m.clock.core_mhz}",
+            )  # fmt: skip
+        if dram.burst_cycles > dram.ccd:
+            self.root.sub("dram.burst").fail(
+                "its transfers take longer than dram.ccd", f"{dram.burst_cycles} command cycles", f"at most {dram.ccd}"
+            )
+        if dram.burst_bytes < WORD:
+            self.root.sub("dram.burst").fail(
+                "dram.bus_bytes * dram.burst is less than a word", f"{dram.burst_bytes} bytes", f"at least {WORD}"
+            )
+        if dram.faw:
+            self.at_least("dram.faw", dram.faw, "four times dram.rrd", 4 * dram.rrd)
 
     def consistent_ports(self, m: Machine) -> None:
         ports = {group.name: group.ports for group in m.port_groups}
@@ -239,6 +297,10 @@ class _Reader:
     def equal(self, key: str, value: int, other: str, expected: int) -> None:
         if value != expected:
             self.root.sub(key).fail(f"contradicts {other}", value, expected)
+
+    def at_least(self, key: str, value: int, other: str, bound: int) -> None:
+        if value < bound:
+            self.root.sub(key).fail(f"is less than {other}", value, f"at least {bound}")
 
     def at_most(self, key: str, value: int, other: str, bound: int) -> None:
         if value > bound:

@@ -110,7 +110,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "machines": [["machines"], ["machines", "gtx680", "c2075"], ["machines", "--cc", "12.0", "--occupancy"],
                      ["machines", "--cc", "8.0", "--occupancy", "--carveout", "50"]],
         "demo": [["demo", "callchain", "--size", "test", "--engine", "python", "--samples", str(SAMPLES)],
-                 ["demo", "nbody", "--size", "test", "--samples", str(SAMPLES)]],
+                 ["demo", "nbody", "matmul", "--size", "test", "--samples", str(SAMPLES)]],
+        "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
+                       "--plot", str(t / "plot.svg")]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run]],
     }  # fmt: skip

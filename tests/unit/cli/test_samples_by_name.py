@@ -23,7 +23,10 @@ def put(folder: Path, name: str, kernel: str = "k") -> Path:
 
 def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     found = find_samples(SAMPLES)
-    assert len(found) == 23
+    assert len(found) == 31
+    programs = choose_samples(SAMPLES, [])
+    assert len(programs) == 23
+    assert {path.parent.name for path in found.values() if path not in programs} == {"micro"}
     assert list(found) == sorted(found)
     for name, path in found.items():
         kernel = load_launch(beside(path, ".toml")).kernel

@@ -30,6 +30,7 @@ SAME_WORD = {
     "guard": "Instr.guard, View.guard",
     "target": "Function.target; an edge's or a move's target",
     "spill": "Memory.spill",
+    "rc": "DRAM's row cycle",
     **dict.fromkeys(("stall", "wait", "wbar", "rbar"), "the control code, which is part of the neutral record"),
     "width": "bits of a set in the hazard check",
     "shift": "slots that a call moves the pointer by",
@@ -60,9 +61,10 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "decimals": {"transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,)},
     "width of a column": {"report/diff.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
+    "what a paper measured": {"report/smem_cost.py": (32,)},
     "figures of hardware, or their bounds": {
-        "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (128, 256),
-        "models/machines/occupancy.py": (7, 32),
+        "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (32, 128, 256),
+        "models/machines/occupancy.py": (7, 32), "models/machines/unloaded.py": (32,),
     },
 }  # fmt: skip
 SAME_NUMBER = {(file, n): reason for reason, files in _OTHERS.items() for file, ns in files.items() for n in ns}

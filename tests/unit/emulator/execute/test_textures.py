@@ -267,18 +267,18 @@ def test_lanes_that_share_lines_share_passes_and_what_is_cached_is_fetched_once(
     points[0] = np.arange(THREADS) % 32
     stats = fetch(image, points + 0.5).stats
     assert stats["texture_fetches"] == 3
-    assert (stats["l1_global_hits"], stats["l1_global_misses"], stats["l1_merges"]) == (0, 3, 2)
-    assert stats["global_fill_sectors"] == 4
+    assert (stats["l1_texture_hits"], stats["l1_texture_misses"], stats["l1_merges"]) == (0, 3, 2)
+    assert stats["texture_fill_sectors"] == 4
     smooth = fetch(image, points + 1, filter="linear").stats
-    assert smooth["global_fill_sectors"] == 4 * 4  # two rows, and the 33rd column lies on another line
-    assert smooth["l1_global_misses"] == smooth["global_fill_sectors"] // 4 + smooth["l1_merges"]
+    assert smooth["texture_fill_sectors"] == 4 * 4  # two rows, and the 33rd column lies on another line
+    assert smooth["l1_texture_misses"] == smooth["texture_fill_sectors"] // 4 + smooth["l1_merges"]
 
 
 def test_a_fetch_that_hits_is_faster_than_one_that_misses() -> None:
     image = np.zeros(32, np.float32)
     near = fetch(image, [np.zeros(THREADS)]).cycles
     far = fetch(np.zeros(32 * THREADS, np.float32), [32.0 * np.arange(THREADS)])
-    assert far.stats["l1_global_misses"] == THREADS
+    assert far.stats["l1_texture_misses"] == THREADS
     assert far.cycles > near + 20
 
 

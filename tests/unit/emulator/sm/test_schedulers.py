@@ -1,4 +1,5 @@
-"""Warp schedulers: the table, and that a row more is all the compiled choice needs (command line: test_extending)."""
+"""The table of warp schedulers, and that a row more is all the compiled choice needs (command line: test_extending).
+What each policy does is in `test_policies`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,18 @@ import pytest
 
 from binalloc.emulator.host.engine import source_hash
 from binalloc.emulator.schedulers.loose_round_robin import LRR
-from binalloc.emulator.schedulers.table import DEFAULT, SCHEDULERS, pick, pick_text, policy_number
+from binalloc.emulator.schedulers.oldest import OLDEST
+from binalloc.emulator.schedulers.scheduler import EVENTS, WarpScheduler
+from binalloc.emulator.schedulers.table import (
+    DEFAULT,
+    SCHEDULERS,
+    event_text,
+    listeners,
+    pick,
+    pick_text,
+    policy_number,
+)
+from binalloc.emulator.schedulers.two_level import TWO_LEVEL
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import UsageError
 from tests.support.kits.extended import Extended
@@ -47,7 +59,7 @@ def test_the_table_names_what_exists() -> None:
     assert DEFAULT == "lrr"
     assert [policy_number(name) for name in SCHEDULERS] == list(range(len(SCHEDULERS)))
     assert all(name == scheduler.name for name, scheduler in SCHEDULERS.items())
-    with pytest.raises(UsageError, match=r"no such warp scheduler.*expected lrr"):
+    with pytest.raises(UsageError, match=r"no such warp scheduler.*'nosuch'.*expected lrr, gto, two_level or oldest"):
         policy_number("nosuch")
 
 
@@ -56,6 +68,23 @@ def test_the_choice_follows_from_the_rows() -> None:
     assert pick_text([LRR, LRR, LRR]).splitlines()[3:] == [
         "    if g.policy == 1:", "        return _pick1(g, s, sch, eligible)", "    return _pick2(g, s, sch, eligible)",
     ]  # fmt: skip
+
+
+def test_who_listens_is_told_and_nobody_else() -> None:
+    """An event that no row hears of costs nothing: its function does nothing and is compiled into its callers."""
+    rows = [LRR, TWO_LEVEL, OLDEST, TWO_LEVEL]
+    assert event_text("waits", rows).splitlines() == [
+        "def waits(g, s, w, boards):",
+        "    if g.policy == 1:", "        _waits1(g, s, w, boards)",
+        "    if g.policy == 3:", "        _waits3(g, s, w, boards)",
+        "    return",
+    ]  # fmt: skip
+    assert listeners("waits", rows) == {"_waits1": TWO_LEVEL.hears["waits"], "_waits3": TWO_LEVEL.hears["waits"]}
+    for event in EVENTS:
+        assert event_text(event, [LRR, OLDEST]).splitlines()[1:] == ["    return"]
+        assert listeners(event, [LRR, OLDEST]) == {}
+    with pytest.raises(AssertionError, match="hears of what nobody tells"):
+        WarpScheduler("odd", "", LRR.pick, {"nosuch": TWO_LEVEL.hears["ended"]})
 
 
 def test_round_robin_goes_on_behind_the_last_and_begins_again() -> None:

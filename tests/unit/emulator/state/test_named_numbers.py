@@ -18,6 +18,9 @@ NUMBERS = frozenset((6, 32, 127, 128, 254, 255, 256, 264))
 ALLOWED = {
     ("state/layout.py", 32): "the wheel, a block's warps and banks, where they get their names",
     ("state/layout.py", 128): "warps and blocks of an SM, results set aside, where they get their names",
+    ("state/memory_layout.py", 32): "banks of a DRAM channel, words of a line, bytes of a sector, where they get names",
+    ("state/memory_layout.py", 128): "slices of L2, bytes of a line, where they get their names",
+    ("state/memory_layout.py", 256): "lines of an access, where they get their name",
     ("execute/memory.py", 32): "bits of a word: the high half of an address",
     ("execute/operands.py", 32): "bits of a word: the carry of a sum",
     ("execute/warp.py", 32): "bits of a word: the high half of the clock",

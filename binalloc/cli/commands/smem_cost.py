@@ -1,0 +1,86 @@
+"""`binalloc smem-cost`: the smem-cost paper's experiment on the emulator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.inputs import machine_model
+from binalloc.cli.options import F, engine_option, json_option, max_cycles_option, options
+from binalloc.cli.tables import scheduler_option
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.errors import UsageError
+
+_PIECE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+
+
+class Numbers(click.types.StringParamType):
+    """Numbers from 1 to the paper's 32 as `1,8,16-20`: ascending, each once."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from binalloc.emulator.experiments.shared_cost import MOST
+
+        if isinstance(value, tuple):
+            return value  # click converts what it has converted
+        found: set[int] = set()
+        for piece in str(value).split(","):
+            match = _PIECE.fullmatch(piece)
+            low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+            if not 1 <= low <= high <= MOST:
+                self.fail(f"{value!r} is not a list of numbers or ranges from 1 to {MOST}, as 1,8,16-20.", param, ctx)
+            found |= set(range(low, high + 1))
+        return tuple(sorted(found))
+
+
+def _numbers(flag: str, what: str) -> Callable[[F], F]:
+    return click.option(flag, type=Numbers(), default="1,8,16,32", show_default=True, metavar="LIST", help=what)
+
+
+@click.command("smem-cost")
+@click.option("--machine", default="gtx780ti", show_default=True, metavar="NAME|FILE", help="Machine model.")
+@_numbers("--warps", "w: warps of the block.")
+@_numbers("--loads", "l: shared loads of each warp.")
+@_numbers("--congestion", "k: most rows of one bank that a load wants.")
+@options(engine_option, max_cycles_option, json_option)
+@scheduler_option
+@click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Write the figure there, as SVG.")
+def smem_cost(
+    machine: str,
+    warps: tuple[int, ...],
+    loads: tuple[int, ...],
+    congestion: tuple[int, ...],
+    engine: str,
+    max_cycles: int | None,
+    as_json: bool,
+    scheduler: str,
+    plot: str | None,
+) -> None:
+    """What l shared loads of congestion k by w warps cost, and the line E = w*l*k*c1 + c2 through all of a sweep.
+
+    The experiment of Okamoto et al. on the emulator, counted their way: one block, a barrier, the clock before and
+    behind the loads, each as wide as a bank; latest end minus earliest start, minus what the clock costs. A LIST is
+    numbers and ranges, as 1,8,16-20; 1-32 three times over is the paper's own sweep, 32,768 runs.
+    """
+    from binalloc.pipeline.smem_cost import Sweep
+    from binalloc.report.smem_cost import render_smem_cost, smem_cost_to_dict
+    from binalloc.report.smem_cost_plot import smem_cost_svg
+
+    if plot == "-":
+        raise UsageError("standard output takes the report", place="--plot", found=plot, remedy="Give --plot FILE.")
+    check_output(plot, as_json, "--plot")
+    not_over(plot, machine, option="--plot")
+    sweep = Sweep(machine_model(machine), warps, loads, congestion, engine, scheduler, max_cycles)
+    with progress(as_json) as show:
+        found = smem_cost_to_dict(sweep, show)
+    if plot is not None:
+        write_output(plot, smem_cost_svg(found).encode())
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found, "plot": plot})
+    else:
+        say(render_smem_cost(found))

@@ -1,0 +1,54 @@
+"""The memory system of a machine for so many of its SMs, as numbers of the device record.
+
+Fewer SMs than the machine has get their share of what all of them share: channels, as far as whole ones can be taken
+away, and for the rest less bandwidth of each, so that together they have neither less nor more; sets of L2.
+Latencies, and what belongs to an SM, stay as they are.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, LINE_BYTES
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.unloaded import dram_cycles, l2_cycles, ticks_per_cycle
+
+
+def memory_figures(m: Machine, sms: int) -> dict[str, int]:
+    """The figures of interconnect, L2 and DRAM by their names in the record."""
+    dram, l2, net = m.dram, m.l2, m.interconnect
+    share = Fraction(sms, m.chip.sms)
+    channels = ceil(dram.channels * share)
+    slower = channels / (dram.channels * share)
+    per_channel = l2.slices // dram.channels
+    sets = max(1, round(l2.sets * l2.slices * share / (channels * per_channel)))
+    rate = ticks_per_cycle(m)
+    return {
+        "request_bytes": net.request_bytes, "request_latency": net.latency, "response_bytes": net.response_bytes,
+        "response_latency": net.latency, "header_bytes": net.header_bytes,
+        "slices": channels * per_channel, "slices_per_channel": per_channel, "l2_sets": sets, "l2_ways": l2.ways,
+        "l2_bytes": l2.port_bytes, "l2_latency": l2_cycles(m), "l2_mshrs": l2.mshrs, "l2_merges": l2.merges,
+        "l2_atomic": l2.atomic_cycles, "l2_data": int(l2.caches_data),
+        "lane_group": m.coalescing.lanes, "segments": int(m.coalescing.segments),
+        "dram_latency": dram_cycles(m, slower),
+        "burst_bytes": dram.burst_bytes, "row_bytes": dram.row_bytes, "interleave": dram.interleave,
+        "dram_channels": channels, "dram_banks": dram.banks, "dram_groups": dram.groups, "dram_depth": dram.queue,
+        "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
+        "t_rcd": dram.rcd, "t_rp": dram.rp, "t_ras": dram.ras, "t_rc": dram.rc, "t_cl": dram.cl, "t_wl": dram.wl,
+        "t_ccd": dram.ccd, "t_ccdl": dram.ccdl, "t_rrd": dram.rrd, "t_wr": dram.wr, "t_cdlr": dram.cdlr,
+        "t_rtp": dram.rtp, "t_faw": dram.faw, "t_burst": dram.burst_cycles,
+        "t_rtw": dram.cl + dram.burst_cycles + 2 - dram.wl,
+        "t_data": round(Fraction(dram.burst, dram.data_rate) * slower * (1 << DATA_FRACTION)),
+        "l1_mshrs": m.l1.mshrs, "store_places": m.l1.store_places, "l1_updates": int(m.l1.updates),
+        "l1_fill_words": (1 << LINE_BYTES // 4) - 1 if m.l1.fills_lines else 0,
+    }  # fmt: skip
+
+
+def most_requests(m: Machine, sms: int) -> int:
+    """How many requests there can be at once: what SMs have under way, what slices fetch, and what waits at channels.
+    What goes past L2 has a second request at DRAM."""
+    figures = memory_figures(m, sms)
+    loads, stores = sms * m.l1.mshrs, sms * m.l1.store_places
+    past = 0 if m.l2.caches_data else loads
+    return loads + stores + past + figures["slices"] * m.l2.mshrs + figures["dram_channels"] * m.dram.queue

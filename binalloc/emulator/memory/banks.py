@@ -1,0 +1,143 @@
+"""Shared memory: how many passes through its banks an access needs, and the time that they take.
+
+Words of 4 bytes go round the banks one by one, or, in the 8-byte mode of banks of 8 bytes, two by two. Once round all
+banks is a row; in a pass each bank serves one row of its own, to any number of lanes. Banks of 8 bytes in 4-byte mode
+have two words of a row each: the two that stand as far apart as there are banks.
+
+A warp's access is served in groups of lanes, as many as a row has room for: 32 lanes of 32 bits in 32 banks of 4 bytes,
+halves of 64 bits, quarters of 128; with banks of 8 bytes 32 lanes of 64 bits, halves of 128. A group needs as many
+passes as the most rows that its lanes want of one bank (CUDA C Programming Guide, shared memory of capabilities 2.x,
+3.x and 5.x; NVIDIA, GPU Performance Analysis and Optimization, GTC 2012, for the 4-byte mode)."""
+
+from __future__ import annotations
+
+from binalloc.emulator.memory.coalescing import most_equal
+from binalloc.emulator.state.counters import Stat
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import FULL, LANES, Access
+from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device(inline=True)
+def group_lanes(g: Gpu, units: int) -> int:
+    """Lanes of `units` words (1, 2 or 4) that are served together: a power of two."""
+    return max(min((1 << g.shared_row_shift) >> (units >> 1), LANES), 1)
+
+
+@device
+def groups_in_use(g: Gpu, mask: int, units: int) -> int:
+    """How many of the groups of an access have a lane in `mask`: the passes that no layout can save."""
+    group = group_lanes(g, units)
+    if group == LANES:
+        return 1
+    used = 0
+    for q in range(LANES // group):
+        if (mask >> (q * group)) & ((1 << group) - 1):
+            used += 1
+    return used
+
+
+@device
+def congestion(g: Gpu, s: Sm, part: int, units: int) -> int:
+    """Most rows that the lanes of `part`, all of one group, want of one bank."""
+    for b in range(g.shared_banks):
+        s.bank_count[b] = 0
+    most = 0
+    for t in range(g.lanes):
+        if (part >> t) & 1:
+            for k in range(units):
+                word = (s.addr[t] >> 2) + k
+                row = word >> g.shared_row_shift
+                b = (word >> g.shared_bank_shift) & (g.shared_banks - 1)
+                n = s.bank_count[b]
+                i = n - 1
+                while i >= 0 and s.bank_words[b, i] != row:
+                    i -= 1
+                if i < 0:
+                    s.bank_words[b, n] = row
+                    s.bank_count[b] = n + 1
+                    most = max(most, n + 1)
+    return most
+
+
+@device
+def grouped(g: Gpu, s: Sm, mask: int, units: int) -> int:
+    """Passes of the access at `s.addr`, group by group."""
+    group = group_lanes(g, units)
+    total = 0
+    for q in range(LANES // group):
+        part = mask & (((1 << group) - 1) << (q * group))
+        if part:
+            total += congestion(g, s, part, units)
+    return total
+
+
+@device
+def strided(g: Gpu, s: Sm, units: int) -> int:
+    """Passes of a full warp's access whose addresses stand at a constant stride, with 32 banks; -1 if they do not."""
+    shift = 2 + (units >> 1)
+    for t in range(g.lanes):
+        s.seen[t] = s.addr[t] >> shift
+    step = s.seen[1] - s.seen[0]
+    equal = 0
+    for t in range(g.lanes - 1):
+        equal += 1 if s.seen[t + 1] - s.seen[t] == step else 0
+    if equal != g.lanes - 1:
+        return -1
+    group = group_lanes(g, units)
+    if step == 0:
+        return LANES // group
+    if units == 1 and g.shared_bank_shift:
+        if step & 1:
+            return odd_stride(step, s.seen[0])
+        step >>= 1
+        units = 2
+    step = abs(step)
+    columns = (LANES << g.shared_bank_shift) >> (units >> 1)  # an element takes as many banks as make one column
+    factor = min(step & -step, columns)  # the power of two in the stride: so many elements of each in a column
+    most = factor * group // columns
+    if most == 1 or step != factor or 1 << g.shared_row_shift == LANES << g.shared_bank_shift:
+        return most * (LANES // group)
+    # Rows hold two elements of a column, and those of neighbours in it are neighbours: they pair up in the row's
+    # middle, or, where the lower one is in an upper half, leave one over at each end.
+    total = 0
+    for q in range(LANES // group):
+        low = min(s.seen[q * group], s.seen[q * group + group - 1])
+        total += (most >> 1) + (0 if low & (2 * columns - 1) < factor else 1)
+    return total
+
+
+@device(inline=True)
+def odd_stride(step: int, first: int) -> int:
+    """Passes of 32 words of 4 bytes from word `first` on at an odd stride, in 32 banks of 8 bytes in 8-byte mode.
+
+    Even and odd lanes each go to 16 banks, all different; the two meet in one unless those are the other 16.
+    """
+    if step == 1 or step == -1:
+        return 1
+    return 1 if step & 63 == (31 if first & 1 else 33) else 2
+
+
+@device
+def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
+    """Passes of the access of the lanes in `mask` to `units` words each at `s.addr`."""
+    if mask == FULL and g.shared_banks == LANES:
+        passes = strided(g, s, units)
+        if passes > 0:
+            return passes
+    return grouped(g, s, mask, units)
+
+
+@device
+def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
+    """A shared access: the port is taken for its passes; atomics on one address follow one another."""
+    k = shared_passes(g, s, mask, units)
+    s.stat[Stat.SHARED_ACCESSES] += 1
+    latency = g.shared_latency
+    if access == Access.ATOMIC:
+        k = max(k, most_equal(g, s, mask))
+        latency = g.shared_atomic_latency
+    s.stat[Stat.SHARED_PASSES] += k
+    s.stat[Stat.BANK_CONFLICT_CYCLES] += k - groups_in_use(g, mask, units)
+    s.passes += k
+    s.done_at = max(s.done_at, g.cycle + latency + k - 1)

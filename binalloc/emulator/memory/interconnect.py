@@ -1,0 +1,62 @@
+"""The way between SMs and slices of L2: a link per SM and direction, which carries packets in the order they come.
+
+A packet takes its link for as many cycles as its bytes need, header included, and is on its way for a fixed time then.
+A slice gives out so many bytes a cycle, too. Links never turn a packet away: what an SM may have under way is bounded
+where it is sent (`l1`).
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.memory.calendar import post
+from binalloc.emulator.memory.l2 import SECTOR_WORDS, sectors_of
+from binalloc.emulator.memory.places import find_place
+from binalloc.emulator.memory.requests import make_request
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.memory_layout import Kind, MemoryStat, Stage
+from binalloc.emulator.state.records import Gpu
+from binalloc.emulator.state.scan import count_bits
+
+
+@device(inline=True)
+def packet_cycles(size: int, width: int) -> int:
+    """The cycles that a packet of `size` bytes takes on a link of `width` bytes a cycle."""
+    return (size + width - 1) // width
+
+
+@device
+def data_bytes(words: int) -> int:
+    """What a packet with these words of a line carries beside its header: whole sectors."""
+    return count_bits(sectors_of(words)) * SECTOR_WORDS * 4
+
+
+@device
+def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
+    """A request leaves an SM for the slice of its line."""
+    r = make_request(g, kind, sm, line, words, link)
+    find_place(g, r)
+    size = g.header_bytes
+    if kind != Kind.LOAD:
+        size += data_bytes(words)
+        g.unfinished += 1
+    g.memory_stat[MemoryStat.REQUEST_BYTES] += size
+    g.request_free[sm] = max(g.request_free[sm], g.cycle) + packet_cycles(size, g.request_bytes)
+    g.stage[r] = Stage.REACHES_SLICE
+    post(g, r, g.request_free[sm] + g.request_latency)
+
+
+@device
+def leave_slice(g: Gpu, r: int) -> None:
+    """The answer to request r leaves its slice for the SM; a store's says only that it has arrived."""
+    sm = g.source[r]
+    k = g.at_slice[r]
+    size = g.header_bytes
+    g.memory_stat[MemoryStat.ANSWERS] += 1
+    if g.kind[r] != Kind.STORE:
+        size += data_bytes(g.words[r])
+        g.memory_stat[MemoryStat.ANSWER_SECTORS] += count_bits(sectors_of(g.words[r]))
+    g.memory_stat[MemoryStat.RESPONSE_BYTES] += size
+    start = max(g.slice_out[k], g.cycle)
+    g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)
+    g.response_free[sm] = max(g.response_free[sm], start) + packet_cycles(size, g.response_bytes)
+    g.stage[r] = Stage.REACHES_SM
+    post(g, r, g.response_free[sm] + g.response_latency)

@@ -1,0 +1,294 @@
+"""L1 and what an SM has under way: lines of an access go through it, to it, or past it, one after the other.
+
+An access is made at issue: each of its lines is found in L1, joins a line on its way, or is sent for. Where a line
+finds no room (no load or store may be sent, no way of its set is free, no waiter), it is *held* with those behind it,
+and the SM takes no other access to memory until they have gone on in a later cycle. Nothing has happened for a line
+that is held, so that an access can be turned away at any of them. It is done when its last line has come.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.memory.interconnect import send
+from binalloc.emulator.memory.l2 import BUSY, sectors_of, whole_sectors
+from binalloc.emulator.memory.places import mixed
+from binalloc.emulator.state.counters import Stat
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import NO_BARRIER
+from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, Kind, LinePolicy
+from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import count_bits
+
+
+@device
+def first_way(g: Gpu, line: int) -> int:
+    """Index of the first way of the line's set, which is hashed as L2's are."""
+    turn = line // g.l1_sets
+    return (line - turn * g.l1_sets + mixed(turn)) % g.l1_sets * g.l1_ways
+
+
+@device
+def find_way(g: Gpu, s: Sm, first: int, line: int) -> int:
+    """Index of the line in the set that begins at way `first`; -1 if it is not there."""
+    for i in range(first, first + g.l1_ways):
+        if s.l1_line[i] == line + 1:
+            return i
+    return -1
+
+
+@device
+def way_for(g: Gpu, s: Sm, first: int) -> int:
+    """Index of the way that a new line takes: an empty one, else the least recently used that waits for nothing; -1 if
+    there is none."""
+    best = first
+    least = s.l1_age[first]
+    for i in range(first + 1, first + g.l1_ways):
+        age = s.l1_age[i]
+        best = i if age < least else best
+        least = min(age, least)
+    return best if least < BUSY else -1
+
+
+@device
+def touch(s: Sm, i: int) -> None:
+    """Line i is the most recently used."""
+    s.stamp += 1
+    s.l1_age[i] = s.stamp | (BUSY if s.l1_coming[i] else 0)
+
+
+@device
+def drop_line(s: Sm, i: int) -> None:
+    """L1 forgets line i, of which nothing is on its way, as L2 has newer words."""
+    s.l1_line[i] = 0
+    s.l1_age[i] = 0
+
+
+@device
+def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
+    """Way i holds `line` from now on; words of the old one that L2 lacks are sent there."""
+    if s.l1_line[i]:
+        s.stat[Stat.L1_EVICTIONS] += 1
+        if s.l1_dirty[i]:
+            s.stores_out += 1
+            s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += count_bits(sectors_of(s.l1_dirty[i]))
+            send(g, Kind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
+    s.l1_line[i] = line + 1
+    s.l1_valid[i] = 0
+    s.l1_dirty[i] = 0
+
+
+@device
+def load_past(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
+    """Access a wants `words` of a line that L1 does not hold; 0 if there is no room to ask."""
+    if s.loads_out >= g.l1_mshrs:
+        return 0
+    s.missing[a] += 1
+    ask(g, s, policy, line, words, a)
+    return 1
+
+
+@device
+def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
+    """Have L2 send words of a line."""
+    s.loads_out += 1
+    kind = Stat.GLOBAL_FILL_SECTORS
+    if policy == LinePolicy.LOCAL_LOAD or policy == LinePolicy.LOCAL_LOAD_PAST:
+        kind = Stat.LOCAL_FILL_SECTORS
+    elif policy == LinePolicy.TEXTURE:
+        kind = Stat.TEXTURE_FILL_SECTORS
+    s.stat[kind] += count_bits(sectors_of(words))
+    send(g, Kind.LOAD, s.id, line, words, link)
+
+
+@device
+def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
+    """Access a wants `words` of a line through L1; 1 if it was there or is on its way, 0 if there is no room to
+    ask."""
+    first = first_way(g, line)
+    i = find_way(g, s, first, line)
+    lacking = words if i < 0 else words & ~s.l1_valid[i]
+    if lacking == 0:
+        touch(s, i)
+        count_load(s, policy, 1)
+        s.access_time[a] = max(s.access_time[a], g.cycle + g.l1_latency)
+        return 1
+    wanted = g.l1_fill_words if g.l1_fill_words else whole_sectors(lacking)
+    wanted &= ~(0 if i < 0 else s.l1_coming[i] | s.l1_valid[i])
+    if (wanted and s.loads_out >= g.l1_mshrs) or (s.free_waiter == 0 and s.waiters == MAX_WAITERS):
+        return 0
+    if i < 0:
+        i = way_for(g, s, first)
+        if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
+            return 0
+        take_way(g, s, i, line)
+    count_load(s, policy, 0)
+    if wanted:
+        s.l1_coming[i] |= wanted
+        ask(g, s, policy, line, wanted, CACHED | i)
+    else:
+        s.stat[Stat.L1_MERGES] += 1
+    touch(s, i)
+    join(s, a, i, lacking)
+    return 1
+
+
+@device
+def join(s: Sm, a: int, i: int, lacking: int) -> None:
+    """Access a waits for words of line i."""
+    n = s.free_waiter - 1
+    if n >= 0:
+        s.free_waiter = s.next_waiter[n]
+    else:
+        n = s.waiters
+        s.waiters += 1
+    s.waiter_access[n] = a
+    s.waiter_words[n] = lacking
+    s.missing[a] += 1
+    append_waiter(s, i, n + 1)
+
+
+@device
+def append_waiter(s: Sm, i: int, n: int) -> None:
+    """Waiter n - 1 is the last of line i's."""
+    s.next_waiter[n - 1] = 0
+    if s.l1_first[i]:
+        s.next_waiter[s.l1_last[i] - 1] = n
+    else:
+        s.l1_first[i] = n
+    s.l1_last[i] = n
+
+
+@device
+def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
+    """Warp w stores `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go
+    to L2 when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
+    if local and g.l1_local:
+        first = first_way(g, line)
+        i = find_way(g, s, first, line)
+        if i < 0:
+            i = way_for(g, s, first)
+            if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
+                return 0
+            take_way(g, s, i, line)
+            s.stat[Stat.L1_LOCAL_MISSES] += 1
+        else:
+            s.stat[Stat.L1_LOCAL_HITS] += 1
+        touch(s, i)
+        s.l1_valid[i] |= words
+        s.l1_dirty[i] |= words
+        return 1
+    if s.stores_out >= g.store_places:
+        return 0
+    if g.l1_global:
+        i = find_way(g, s, first_way(g, line), line)
+        if i >= 0 and g.l1_updates:
+            s.l1_valid[i] |= words
+        elif i >= 0 and s.l1_coming[i] == 0:
+            drop_line(s, i)
+    s.stores_out += 1
+    s.warp_stores[w] += 1
+    if local:
+        s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += count_bits(sectors_of(words))
+    send(g, Kind.STORE, s.id, line, words, w + 1)
+    return 1
+
+
+@device
+def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> int:
+    """Have L2 do access a's atomic operations on a line, of which `serial` lanes meet at one address; 0 if there is no
+    room."""
+    if s.loads_out >= g.l1_mshrs:
+        return 0
+    if g.l1_global:
+        i = find_way(g, s, first_way(g, line), line)
+        if i >= 0 and s.l1_coming[i] == 0:
+            drop_line(s, i)
+    s.loads_out += 1
+    s.missing[a] += 1
+    s.warp_stores[s.access_warp[a]] += 1
+    send(g, Kind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)
+    return 1
+
+
+@device
+def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: int) -> int:
+    """One line of access a as its policy says; 0 if it must be held."""
+    if policy == LinePolicy.ATOMIC:
+        return atomic_line(g, s, a, line, words, serial)
+    if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE:
+        return store_line(g, s, s.access_warp[a], line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
+    if policy == LinePolicy.LOAD_PAST or policy == LinePolicy.LOCAL_LOAD_PAST:
+        return load_past(g, s, a, policy, line, words)
+    return load_line(g, s, a, policy, line, words)
+
+
+@device
+def count_load(s: Sm, policy: int, hit: int) -> None:
+    """One line that a load has looked for in L1."""
+    if policy == LinePolicy.LOCAL_LOAD:
+        s.stat[Stat.L1_LOCAL_HITS if hit else Stat.L1_LOCAL_MISSES] += 1
+    elif policy == LinePolicy.TEXTURE:
+        s.stat[Stat.L1_TEXTURE_HITS if hit else Stat.L1_TEXTURE_MISSES] += 1
+    else:
+        s.stat[Stat.L1_GLOBAL_HITS if hit else Stat.L1_GLOBAL_MISSES] += 1
+
+
+@device
+def begin_access(g: Gpu, s: Sm, w: int) -> int:
+    """A new access of warp w, without lines; it holds itself open until `end_lines`."""
+    a = s.free_access - 1
+    if a >= 0:
+        s.free_access = s.next_access[a]
+    else:
+        a = s.accesses
+        s.accesses += 1
+    s.missing[a] = 1
+    s.access_warp[a] = w
+    s.access_board[a] = NO_BARRIER
+    s.access_time[a] = 0
+    return a
+
+
+@device
+def make_access(g: Gpu, s: Sm, w: int) -> None:
+    """The running instruction of warp w accesses lines: `s.line`, `s.line_words`, and so on. Leaves in
+    `s.access` the access if lines of it are still missing, else -1, and in `s.done_at` when those that are there can be
+    used."""
+    a = begin_access(g, s, w)
+    n = 0
+    while n < s.lines and one_line(g, s, a, s.line_policy[n], s.line[n], s.line_words[n], s.line_serial[n]):
+        n += 1
+    s.done_at = max(s.done_at, s.access_time[a])
+    if n < s.lines:
+        s.held = s.lines
+        s.held_next = n
+        s.held_access = a
+        s.access = a
+        return
+    s.missing[a] -= 1
+    s.access = a
+    if s.missing[a] == 0:
+        end_access(s, a)
+        s.access = -1
+
+
+@device
+def wait_for_stores(g: Gpu, s: Sm, w: int, board: int) -> None:
+    """A fence of warp w, as an access that is done when the warp's stores and atomics have been answered. It joins one
+    that waits already for the same scoreboard."""
+    if s.warp_stores[w] == 0:
+        return
+    a = s.warp_fence[w]
+    while a:
+        if s.access_board[a - 1] == board:
+            return
+        a = s.next_access[a - 1]
+    s.access = begin_access(g, s, w)
+    s.next_access[s.access] = s.warp_fence[w]
+    s.warp_fence[w] = s.access + 1
+
+
+@device
+def end_access(s: Sm, a: int) -> None:
+    """The access is done."""
+    s.next_access[a] = s.free_access
+    s.free_access = a + 1

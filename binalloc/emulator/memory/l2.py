@@ -1,0 +1,323 @@
+"""L2: slices by address, each a set-associative write-back cache with loads that wait for lines on their way (MSHRs).
+
+A slice takes one request a cycle, in the order in which they arrive; it looks at its lines when the request arrives. A
+request that finds no way to go on (every way of its set waits for its line, no MSHR, none of the line's places to wait,
+no room at the channel) stays first in line, and all behind it wait as well, until something has ended at the slice or
+its channel. What is there is known word by word: stores need no fill, a load fetches the sectors it lacks.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.memory.calendar import post
+from binalloc.emulator.memory.dram import enqueue, has_room
+from binalloc.emulator.memory.places import row_of
+from binalloc.emulator.memory.requests import drop_request, make_request
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.memory_layout import (
+    CACHED,
+    FIRST_LOCAL_LINE,
+    MAX_BANKS_OF_DRAM,
+    SERIAL_SHIFT,
+    Kind,
+    MemoryStat,
+    Stage,
+)
+from binalloc.emulator.state.records import Gpu
+from binalloc.emulator.state.scan import count_bits
+
+SECTOR_WORDS = 8
+SECTORS = 4
+SECTOR = (1 << SECTOR_WORDS) - 1
+BUSY = 1 << 60  # in the age of a line that waits for words
+
+
+@device
+def sectors_of(words: int) -> int:
+    """The sectors that hold some of the words, a bit each."""
+    found = 0
+    for k in range(SECTORS):
+        if (words >> (k * SECTOR_WORDS)) & SECTOR:
+            found |= 1 << k
+    return found
+
+
+@device
+def whole_sectors(words: int) -> int:
+    """The words of all sectors that hold some of `words`."""
+    found = 0
+    for k in range(SECTORS):
+        if (words >> (k * SECTOR_WORDS)) & SECTOR:
+            found |= SECTOR << (k * SECTOR_WORDS)
+    return found
+
+
+@device
+def bursts_of(g: Gpu, words: int) -> int:
+    """The bursts of a channel that carry the words."""
+    size = g.burst_bytes >> 2
+    if size >= SECTORS * SECTOR_WORDS:
+        return 1
+    n = 0
+    for k in range(SECTORS * SECTOR_WORDS // size):
+        if (words >> (k * size)) & ((1 << size) - 1):
+            n += 1
+    return n
+
+
+@device
+def reach_slice(g: Gpu, r: int) -> None:
+    """Request r has come over the interconnect."""
+    k = g.at_slice[r]
+    if g.slice_first[k] == 0 and serve(g, r, k):
+        return
+    g.memory_stat[MemoryStat.L2_STALLED] += 1
+    g.turned_away += 1
+    g.following[r] = -1
+    if g.slice_first[k] == 0:
+        g.slice_first[k] = r + 1
+    else:
+        g.following[g.slice_last[k]] = r
+    g.slice_last[k] = r
+
+
+@device
+def go_on(g: Gpu, k: int) -> None:
+    """Something has ended that requests waiting at slice k may need."""
+    while g.slice_first[k]:
+        r = g.slice_first[k] - 1
+        following = g.following[r]
+        if serve(g, r, k) == 0:
+            return
+        g.turned_away -= 1
+        g.slice_first[k] = following + 1
+
+
+@device
+def find_line(g: Gpu, r: int) -> int:
+    """Index of request r's line in L2; -1 if it has none."""
+    first = g.at_way[r]
+    tag = g.line[r] + 1
+    for i in range(first, first + g.l2_ways):
+        if g.l2_line[i] == tag:
+            return i
+    return -1
+
+
+@device
+def victim_of(g: Gpu, r: int) -> int:
+    """Index of the way that request r's line takes: an empty one, else the least recently used of those that wait for
+    nothing; -1 if there is none."""
+    best = g.at_way[r]
+    least = g.l2_age[best]
+    for i in range(best + 1, best + g.l2_ways):
+        age = g.l2_age[i]
+        best = i if age < least else best
+        least = min(age, least)
+    return best if least < BUSY else -1
+
+
+@device
+def replace(g: Gpu, k: int, i: int, line: int) -> None:
+    """Way i holds `line` from now on; what DRAM lacks of the old one is sent there."""
+    if g.l2_line[i]:
+        g.memory_stat[MemoryStat.L2_EVICTIONS] += 1
+        if g.l2_dirty[i]:
+            r = make_request(g, Kind.EVICTION, k, g.l2_line[i] - 1, g.l2_dirty[i], i)
+            write_dram(g, r, k)
+    g.l2_line[i] = line + 1
+    g.l2_valid[i] = 0
+    g.l2_dirty[i] = 0
+
+
+@device
+def write_dram(g: Gpu, r: int, k: int) -> None:
+    """Request r of slice k takes its words to DRAM; nobody waits for it."""
+    g.writes[r] = 1
+    g.memory_stat[MemoryStat.L2_WRITEBACKS] += 1
+    g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += count_bits(sectors_of(g.words[r]))
+    to_dram(g, r, k)
+
+
+@device
+def to_dram(g: Gpu, r: int, k: int) -> None:
+    """Request r of slice k waits at the slice's channel, which has room."""
+    row = row_of(g, k, g.line[r])
+    g.stage[r] = Stage.FILLS_LINE
+    enqueue(
+        g, r, k // g.slices_per_channel, row % MAX_BANKS_OF_DRAM, row // MAX_BANKS_OF_DRAM, bursts_of(g, g.words[r])
+    )
+
+
+@device
+def serve(g: Gpu, r: int, k: int) -> int:
+    """Slice k takes request r, or returns 0 if it cannot yet."""
+    if g.l2_data == 0 and (g.kind[r] != Kind.LOAD or g.link[r] & CACHED == 0):
+        return serve_past(g, r, k)
+    kind = g.kind[r]
+    line = g.line[r]
+    words = g.words[r]
+    i = find_line(g, r)
+    lacking = 0
+    if kind != Kind.STORE:
+        lacking = words if i < 0 else words & ~g.l2_valid[i]
+    fetch = 0
+    if lacking:
+        fetch = whole_sectors(lacking) & ~(0 if i < 0 else g.l2_coming[i])
+        if (i >= 0 and g.l2_waiting[i] > g.l2_merges) or (fetch and g.slice_pending[k] >= g.l2_mshrs):
+            return 0
+    room = 1 if fetch else 0
+    if i < 0:
+        i = victim_of(g, r)
+        if i < 0:
+            return 0
+        room += 1 if g.l2_dirty[i] else 0
+    if room and has_room(g, k // g.slices_per_channel, room) == 0:
+        return 0
+    count(g, r, lacking, fetch)
+    if g.l2_line[i] != line + 1:
+        replace(g, k, i, line)
+    if fetch:
+        g.l2_coming[i] |= fetch
+        ask_dram(g, make_request(g, Kind.FILL, k, line, fetch, i), k)
+    g.l2_age[i] = g.age[r] | (BUSY if g.l2_coming[i] else 0)
+    if lacking:
+        wait_for_line(g, r, i)
+        take_turn(g, k, 1)
+        return 1
+    if kind == Kind.STORE:
+        g.l2_valid[i] |= words
+        g.l2_dirty[i] |= words
+    answer(g, r, k, i)
+    return 1
+
+
+@device
+def ask_dram(g: Gpu, fill: int, k: int) -> None:
+    """Have the sectors fetched that request `fill` of slice k is for."""
+    g.memory_stat[MemoryStat.L2_FILLS] += 1
+    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(g.words[fill]))
+    g.slice_pending[k] += 1
+    to_dram(g, fill, k)
+
+
+@device
+def wait_for_line(g: Gpu, r: int, i: int) -> None:
+    """Request r is the last of those that wait for words of line i."""
+    g.following[r] = -1
+    g.stage[r] = Stage.WAITS_FOR_LINE
+    if g.l2_waiting[i]:
+        g.following[g.l2_last[i]] = r
+    else:
+        g.l2_first[i] = r
+    g.l2_last[i] = r
+    g.l2_waiting[i] += 1
+
+
+@device
+def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
+    """Request r, which a slice takes."""
+    kind = g.kind[r]
+    sectors = count_bits(sectors_of(g.words[r]))
+    if kind == Kind.STORE:
+        g.memory_stat[MemoryStat.L2_STORES] += 1
+        g.memory_stat[MemoryStat.L2_STORE_SECTORS] += sectors
+        return
+    if kind == Kind.ATOMIC:
+        g.memory_stat[MemoryStat.L2_ATOMICS] += 1
+        g.memory_stat[MemoryStat.L2_ATOMIC_SECTORS] += sectors
+    else:
+        g.memory_stat[MemoryStat.L2_LOAD_SECTORS] += sectors
+    g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
+    if g.line[r] >= FIRST_LOCAL_LINE:
+        g.memory_stat[MemoryStat.L2_LOCAL_MISSES if lacking else MemoryStat.L2_LOCAL_HITS] += 1
+    if lacking and not fetch:
+        g.memory_stat[MemoryStat.L2_MERGES] += 1
+
+
+@device
+def take_turn(g: Gpu, k: int, cycles: int) -> int:
+    """The slice is taken for so many cycles from the first free one on, which is returned."""
+    start = max(g.slice_free[k], g.cycle)
+    g.slice_free[k] = start + cycles
+    return start
+
+
+@device
+def answer(g: Gpu, r: int, k: int, i: int) -> None:
+    """What request r wants is in line i, or has come past all lines (-1): it leaves the slice when it has passed it."""
+    cycles = 1
+    if g.kind[r] == Kind.ATOMIC:
+        cycles = max(g.l2_atomic * (g.link[r] >> SERIAL_SHIFT), 1)
+        if i >= 0:
+            g.l2_dirty[i] |= g.words[r]
+    g.stage[r] = Stage.LEAVES_SLICE
+    post(g, r, take_turn(g, k, cycles) + cycles - 1 + g.l2_latency)
+
+
+@device
+def let_in(g: Gpu) -> None:
+    """Channels have places again: requests that slices turned away go on."""
+    for channel in range(g.dram_channels):
+        if g.channel_served[channel]:
+            g.channel_served[channel] = 0
+            first = channel * g.slices_per_channel
+            for k in range(first, first + g.slices_per_channel):
+                go_on(g, k)
+
+
+@device
+def fill_line(g: Gpu, r: int) -> None:
+    """The sectors that request r fetched are there: those that lack nothing any more go on, in their order."""
+    if g.link[r] < 0:
+        come_past(g, r)
+        return
+    k = g.source[r]
+    i = g.link[r]
+    g.l2_valid[i] |= g.words[r]
+    g.l2_coming[i] &= ~g.words[r]
+    if g.l2_coming[i] == 0:
+        g.l2_age[i] &= BUSY - 1
+    g.slice_pending[k] -= 1
+    drop_request(g, r)
+    waiting = g.l2_first[i]
+    count_left = g.l2_waiting[i]
+    g.l2_waiting[i] = 0
+    for _ in range(count_left):
+        following = g.following[waiting]
+        if g.words[waiting] & ~g.l2_valid[i]:
+            wait_for_line(g, waiting, i)
+        else:
+            answer(g, waiting, k, i)
+        waiting = following
+    go_on(g, k)
+
+
+@device
+def serve_past(g: Gpu, r: int, k: int) -> int:
+    """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place."""
+    kind = g.kind[r]
+    if has_room(g, k // g.slices_per_channel, 2 if kind == Kind.ATOMIC else 1) == 0:
+        return 0
+    if kind == Kind.STORE:
+        count(g, r, 0, 0)
+        write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)
+        answer(g, r, k, -1)
+        return 1
+    count(g, r, g.words[r], g.words[r])
+    ask_dram(g, make_request(g, Kind.FILL, k, g.line[r], whole_sectors(g.words[r]), -1 - r), k)
+    take_turn(g, k, 1)
+    return 1
+
+
+@device
+def come_past(g: Gpu, fill: int) -> None:
+    """What request `fill` brought goes on to the one that it was sent for. What an atomic has changed goes back: there
+    was a place for it, and it may take one more than the channel has."""
+    k = g.source[fill]
+    r = -1 - g.link[fill]
+    g.slice_pending[k] -= 1
+    drop_request(g, fill)
+    if g.kind[r] == Kind.ATOMIC:
+        write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)
+    answer(g, r, k, -1)
+    go_on(g, k)

@@ -1,0 +1,51 @@
+"""Where a line of memory lives: its slice of L2, its set there, its bank and row of DRAM.
+
+Chunks of `interleave` bytes go round the slices; from one round to the next the first slice is moved by a hash of the
+round's number, so that strides do not all meet in one slice. Banks of a channel take rows in the same way.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.memory_layout import LINE_BYTES, MAX_BANKS_OF_DRAM
+from binalloc.emulator.state.records import Gpu
+
+
+@device(inline=True)
+def mixed(x: int) -> int:
+    """A number in which all bits of `x` >= 0 have a say."""
+    x ^= x >> 15
+    x ^= x >> 7
+    return x ^ (x >> 3)
+
+
+@device(inline=True)
+def lines_of(g: Gpu) -> int:
+    """Lines of a chunk."""
+    return g.interleave // LINE_BYTES
+
+
+@device
+def find_place(g: Gpu, r: int) -> None:
+    """Where request r's line belongs: `g.at_slice[r]`, and the index of the first way of its set in `g.at_way[r]`."""
+    lines = lines_of(g)
+    chunk = g.line[r] // lines
+    turn = chunk // g.slices
+    k = (chunk - turn * g.slices + mixed(turn)) % g.slices
+    inside = turn * lines + g.line[r] - chunk * lines
+    turn = inside // g.l2_sets
+    place = (inside - turn * g.l2_sets + mixed(turn)) % g.l2_sets
+    g.at_slice[r] = k
+    g.at_way[r] = (k * g.l2_sets + place) * g.l2_ways
+
+
+@device
+def row_of(g: Gpu, k: int, line: int) -> int:
+    """Number of the DRAM row among all of its channel of a line of slice k: row in the bank times MAX_BANKS_OF_DRAM,
+    plus the bank."""
+    lines = lines_of(g)
+    inside = line // (lines * g.slices) * lines + line % lines  # among those of the slice
+    inside = inside * g.slices_per_channel + k % g.slices_per_channel
+    row = inside // (g.row_bytes // LINE_BYTES)
+    turn = row // g.dram_banks
+    return turn * MAX_BANKS_OF_DRAM + (row + mixed(turn)) % g.dram_banks

@@ -1,0 +1,34 @@
+"""Requests to the shared part of the memory system: rows that are made, handed from stage to stage, and given back."""
+
+from __future__ import annotations
+
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.records import Gpu
+
+
+@device
+def make_request(g: Gpu, kind: int, source: int, line: int, words: int, link: int) -> int:
+    """A new request for `words` (a bit each) of a line. source: the SM, or the slice, that hears of its end; link: what
+    that one knows it by."""
+    r = g.free_request - 1
+    if r >= 0:
+        g.free_request = g.following[r]
+    else:
+        r = g.requests
+        g.requests += 1
+    g.stamp += 1
+    g.kind[r] = kind
+    g.source[r] = source
+    g.line[r] = line
+    g.words[r] = words
+    g.link[r] = link
+    g.writes[r] = 0
+    g.age[r] = g.stamp
+    return r
+
+
+@device
+def drop_request(g: Gpu, r: int) -> None:
+    """The request has ended."""
+    g.following[r] = g.free_request
+    g.free_request = r + 1

@@ -1,0 +1,37 @@
+"""Greedy, then oldest: a warp goes on as long as it can, then the oldest takes over.
+
+As in Rogers, O'Connor and Aamodt, "Cache-Conscious Wavefront Scheduling" (MICRO
+2012), where it is GTO."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.schedulers.oldest import oldest
+from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.state.device import device
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def greedy_then_oldest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
+    """The warp that issued last if it is eligible, else the oldest that is."""
+    i = s.greedy[sch] - 1
+    if i < 0 or not (eligible >> i) & 1:
+        i = oldest(g, s, sch, eligible)
+        s.greedy[sch] = i + 1
+    return i
+
+
+@device
+def leave_ended(g: Gpu, s: Sm, w: int) -> None:
+    """The warp has ended: a later one in its slot is not the one that issued last."""
+    if s.greedy[w % g.schedulers] == w // g.schedulers + 1:
+        s.greedy[w % g.schedulers] = 0
+
+
+GTO = WarpScheduler(
+    "gto", "the warp that issued last as long as it can, then the oldest", greedy_then_oldest, {"ended": leave_ended}
+)

@@ -1,0 +1,87 @@
+"""Two levels: a few active warps take turns; those that wait for memory or at a barrier make room for pending ones.
+
+As in Gebhart et al., "Energy-efficient Mechanisms for Managing Thread Context in Throughput Processors" (ISCA 2011): an
+active set that a warp leaves at a dependence on a result of long latency, and that a pending warp enters once it is
+ready. Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp Scheduling" (MICRO 2011), have
+fixed groups of warps in place of the set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.schedulers.loose_round_robin import loose_round_robin
+from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.state.counters import Stall
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import SCOREBOARDS
+from binalloc.emulator.state.scan import count_bits, lowest_bit
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
+
+ACTIVE_WARPS = 8
+"""Of a scheduler. Gebhart et al. find that a quarter of a scheduler's warps is enough; theirs has 32."""
+
+
+@device
+def longest_pending(g: Gpu, s: Sm, sch: int, pending: int) -> int:
+    """Of the pending warps in the mask, that which has been pending longest; of those the oldest."""
+    best = lowest_bit(pending)
+    rest = pending & (pending - 1)
+    while rest:
+        i = lowest_bit(rest)
+        rest &= rest - 1
+        w = i * g.schedulers + sch
+        b = best * g.schedulers + sch
+        since = s.pending_since[w] - s.pending_since[b]
+        if since < 0 or (since == 0 and s.age[w] < s.age[b]):
+            best = i
+    return best
+
+
+@device
+def two_level(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
+    """Eligible warps that are pending become active while there is room; of the active ones it is the next's turn."""
+    active = s.active[sch]
+    pending = eligible & ~active
+    room = ACTIVE_WARPS - count_bits(active)
+    while room > 0 and pending:
+        bit = 1 << longest_pending(g, s, sch, pending)
+        pending &= ~bit
+        active |= bit
+        room -= 1
+    s.active[sch] = active
+    if eligible & active == 0:
+        return ~Stall.PENDING
+    return loose_round_robin(g, s, sch, eligible & active)
+
+
+@device
+def begin_pending(g: Gpu, s: Sm, w: int) -> None:
+    """The warp starts."""
+    s.pending_since[w] = g.cycle
+
+
+@device
+def leave(g: Gpu, s: Sm, w: int) -> None:
+    """The warp is active no more, if it was."""
+    sch = w % g.schedulers
+    bit = 1 << (w // g.schedulers)
+    if s.active[sch] & bit:
+        s.active[sch] &= ~bit
+        s.pending_since[w] = g.cycle
+
+
+@device
+def leave_for_memory(g: Gpu, s: Sm, w: int, boards: int) -> None:
+    """The warp waits for scoreboards: if for a result whose time nobody knows, others may go on in its place."""
+    for board in range(SCOREBOARDS):
+        if (boards >> board) & 1 and s.board_open[w, board]:
+            leave(g, s, w)
+
+
+TWO_LEVEL = WarpScheduler(
+    "two_level", f"{ACTIVE_WARPS} active warps take turns, others replace those that wait for memory or at a barrier",
+    two_level,
+    {"started": begin_pending, "ended": leave, "waits": leave_for_memory, "arrived": leave},
+)  # fmt: skip

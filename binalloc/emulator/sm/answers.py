@@ -1,0 +1,106 @@
+"""Answers from the memory system: lines of L1 are filled, accesses end, scoreboards are released, held lines go on."""
+
+from __future__ import annotations
+
+from binalloc.emulator.memory.l1 import append_waiter, end_access, one_line
+from binalloc.emulator.memory.l2 import BUSY
+from binalloc.emulator.memory.requests import drop_request
+from binalloc.emulator.sm.events import board_done, guard_until
+from binalloc.emulator.sm.issue import wake_sm
+from binalloc.emulator.sm.ports import open_path
+from binalloc.emulator.state.arrays import Grid
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
+from binalloc.emulator.state.memory_layout import CACHED, Kind
+from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
+    """Something has been answered: the lines that are held, as far as there is room now."""
+    if s.held == 0:
+        return
+    a = s.held_access
+    n = s.held_next
+    while n < s.held and one_line(g, s, a, s.line_policy[n], s.line[n], s.line_words[n], s.line_serial[n]):
+        n += 1
+    s.held_next = n
+    if n == s.held:
+        s.held = 0
+        wake_sm(g, s)
+        if s.access_board[a] != NO_BARRIER and s.access_time[a] > g.cycle:
+            guard_until(g, s, s.access_warp[a], s.access_board[a], s.access_time[a])
+        open_path(g, s)
+        line_came(g, s, program, a)
+
+
+@device
+def line_came(g: Gpu, s: Sm, program: Grid, a: int) -> None:
+    """One of what access a misses has come."""
+    s.missing[a] -= 1
+    if s.missing[a] == 0:
+        w, board = s.access_warp[a], s.access_board[a]
+        if board < SCOREBOARDS and s.board_open[w, board] == 1:
+            wake_sm(g, s)
+        board_done(g, s, program, w, board)
+        end_access(s, a)
+
+
+@device
+def store_came(g: Gpu, s: Sm, program: Grid, w: int) -> None:
+    """A store or an atomic of warp w has arrived: if it was the last, fences that waited for it are done."""
+    s.warp_stores[w] -= 1
+    a = s.warp_fence[w]
+    if s.warp_stores[w] or a == 0:
+        return
+    s.warp_fence[w] = 0
+    while a:
+        following = s.next_access[a - 1]
+        line_came(g, s, program, a - 1)
+        a = following
+
+
+@device
+def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
+    """The answer to request r is there."""
+    kind = g.kind[r]
+    link = g.link[r]
+    if kind == Kind.STORE:
+        s.stores_out -= 1
+        if link:
+            store_came(g, s, program, link - 1)
+    else:
+        s.loads_out -= 1
+        a = link & (CACHED - 1)
+        if kind == Kind.ATOMIC:
+            store_came(g, s, program, s.access_warp[a])
+            line_came(g, s, program, a)
+        elif link & CACHED:
+            fill_way(g, s, program, a, g.words[r])
+        else:
+            line_came(g, s, program, a)
+    if kind != Kind.LOAD:
+        g.unfinished -= 1
+    drop_request(g, r)
+    go_on_with_held(g, s, program)
+
+
+@device
+def fill_way(g: Gpu, s: Sm, program: Grid, i: int, words: int) -> None:
+    """Words of line i have come: those who lack nothing of it any more go on, in their order."""
+    s.l1_valid[i] |= words
+    s.l1_coming[i] &= ~words
+    if s.l1_coming[i] == 0:
+        s.l1_age[i] &= BUSY - 1
+    n = s.l1_first[i]
+    s.l1_first[i] = 0
+    while n:
+        following = s.next_waiter[n - 1]
+        if s.waiter_words[n - 1] & ~s.l1_valid[i]:
+            append_waiter(s, i, n)
+        else:
+            a = s.waiter_access[n - 1]
+            s.next_waiter[n - 1] = s.free_waiter
+            s.free_waiter = n
+            line_came(g, s, program, a)
+        n = following

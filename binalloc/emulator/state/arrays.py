@@ -1,0 +1,43 @@
+"""What device code takes for an array, whichever engine holds it."""
+
+from __future__ import annotations
+
+from typing import Protocol, overload
+
+
+class Words(Protocol):
+    """An array of one dimension."""
+
+    def __getitem__(self, i: int, /) -> int: ...
+
+    def __setitem__(self, i: int, value: int, /) -> None: ...
+
+
+class Grid(Protocol):
+    """An array of two dimensions; a row of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @overload
+    def __getitem__(self, at: int, /) -> Words: ...
+
+    @overload
+    def __getitem__(self, at: tuple[int, int], /) -> int: ...
+
+    def __setitem__(self, at: tuple[int, int | slice], value: int, /) -> None: ...
+
+
+class Cube(Protocol):
+    """An array of three dimensions; a row of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @overload
+    def __getitem__(self, at: tuple[int, int], /) -> Words: ...
+
+    @overload
+    def __getitem__(self, at: tuple[int, int, int], /) -> int: ...
+
+    def __setitem__(self, at: tuple[int, int | slice, int | slice], value: int, /) -> None: ...

@@ -1,0 +1,90 @@
+"""The part of the device record that is DRAM: channels of banks with row buffers, and their timing figures."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from binalloc.emulator.state.arrays import Words
+from binalloc.emulator.state.memory_layout import (
+    BANK_ROWS,
+    FAW_ACTIVATES,
+    MAX_CHANNELS,
+    REQUEST_ROWS,
+)
+
+
+class DramRecord:
+    """Times are ticks of the command clock where nothing else is said, counted from the start of the run.
+
+    A bank's number is channel * MAX_BANKS_OF_DRAM + its place in the channel. A request's number is its row in the
+    `request_*` arrays, which `memory_record` has.
+    """
+
+    # figures: shape; ticks per core cycle as a fraction; timing constraints as JEDEC names them, `t_burst` the ticks
+    # that one burst takes on the data bus, `t_rtw` from a read command to a write command
+    dram_channels: int
+    dram_banks: int
+    dram_groups: int
+    dram_depth: int
+    tick_numerator: int
+    tick_denominator: int
+    t_rcd: int
+    t_rp: int
+    t_ras: int
+    t_rc: int
+    t_cl: int
+    t_wl: int
+    t_ccd: int
+    t_ccdl: int
+    t_rrd: int
+    t_wr: int
+    t_cdlr: int
+    t_rtp: int
+    t_rtw: int
+    t_faw: int
+    t_burst: int
+    # what a burst takes of the data bus, with less bandwidth than the channel has; in 2^-DATA_FRACTION ticks
+    t_data: int
+    # the core cycle at which the first of the channels can act
+    dram_due: int
+
+    # channels: the core cycle at which it can act next; first free ticks of the command bus, of the data bus (in
+    # 2^-DATA_FRACTION); ends of tFAW of the last activations, the oldest's at `channel_oldest`; requests waiting; banks
+    # for which some do
+    channel_due: Annotated[Words, MAX_CHANNELS]
+    channel_bus: Annotated[Words, MAX_CHANNELS]
+    channel_data: Annotated[Words, MAX_CHANNELS]
+    channel_activated: Annotated[Words, MAX_CHANNELS * FAW_ACTIVATES]
+    channel_oldest: Annotated[Words, MAX_CHANNELS]
+    channel_waiting: Annotated[Words, MAX_CHANNELS]
+    channel_used: Annotated[Words, MAX_CHANNELS]
+    # tick and bank of the command that comes next; whether a request has left since slices were told
+    channel_tick: Annotated[Words, MAX_CHANNELS]
+    channel_next: Annotated[Words, MAX_CHANNELS]
+    channel_served: Annotated[Words, MAX_CHANNELS]
+    # first ticks at which the channel takes reads, writes, activations; and a bank group, which has the number of its
+    # first bank, reads or writes
+    channel_read: Annotated[Words, MAX_CHANNELS]
+    channel_write: Annotated[Words, MAX_CHANNELS]
+    channel_activate: Annotated[Words, MAX_CHANNELS]
+    group_column: Annotated[Words, BANK_ROWS]
+    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; the command that it needs, its
+    # age, and the first tick at which bank and group can have it; first ticks at which the bank may be activated,
+    # precharged, read or written
+    bank_row: Annotated[Words, BANK_ROWS]
+    bank_first: Annotated[Words, BANK_ROWS]
+    bank_last: Annotated[Words, BANK_ROWS]
+    bank_next: Annotated[Words, BANK_ROWS]
+    bank_wants: Annotated[Words, BANK_ROWS]
+    bank_age: Annotated[Words, BANK_ROWS]
+    bank_ready: Annotated[Words, BANK_ROWS]
+    bank_activate: Annotated[Words, BANK_ROWS]
+    bank_precharge: Annotated[Words, BANK_ROWS]
+    bank_column: Annotated[Words, BANK_ROWS]
+    # requests at a channel: bank, row, bursts still to go, whether the row had to be opened for it, neighbours
+    at_bank: Annotated[Words, REQUEST_ROWS]
+    at_row: Annotated[Words, REQUEST_ROWS]
+    bursts: Annotated[Words, REQUEST_ROWS]
+    opened: Annotated[Words, REQUEST_ROWS]
+    younger: Annotated[Words, REQUEST_ROWS]
+    older: Annotated[Words, REQUEST_ROWS]

@@ -1,0 +1,123 @@
+"""Shapes of the memory system's records, and the codes that its parts share."""
+
+from __future__ import annotations
+
+from binalloc.emulator.state.codes import Codes
+from binalloc.emulator.state.layout import BOARD_NUMBERS, MAX_WARPS
+
+MAX_CHANNELS = 128
+MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
+FAW_ACTIVATES = 4  # tFAW counts this many activations
+MAX_REQUESTS = 1 << 17
+APART = 8  # rows more than in use: or all that a record's arrays say of one row would share a set of the host's cache
+REQUEST_ROWS = MAX_REQUESTS + APART
+DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
+BANK_ROWS = DRAM_BANKS + APART
+MEMORY_CALENDAR = 4096
+
+DATA_FRACTION = 16  # bits of a tick in times of a channel's data bus
+
+NEVER = 1 << 60
+"""A time that does not come."""
+
+IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
+
+
+
+class Command(Codes):
+    """What a channel's command bus carries; first those that move data."""
+
+    READ: int
+    WRITE: int
+    ACTIVATE: int
+    PRECHARGE: int
+
+
+MAX_SMS = 192
+MAX_SLICES = 256
+MAX_L2_LINES = 1 << 19
+L2_ROWS = MAX_L2_LINES + APART
+LINE_BYTES = 128
+LINE_SHIFT = 7
+LINE_WORDS = 32
+SECTOR_BYTES = 32
+
+
+class Kind(Codes):
+    """What a request asks for. Loads, stores and atomics come from an SM; a slice of L2 makes the others."""
+
+    LOAD: int
+    STORE: int
+    ATOMIC: int
+    FILL: int
+    EVICTION: int
+
+
+class Stage(Codes):
+    """What happens to a request at its next event, or what it waits for."""
+
+    REACHES_SLICE: int
+    WAITS_FOR_LINE: int
+    LEAVES_SLICE: int
+    REACHES_SM: int
+    FILLS_LINE: int
+
+
+class MemoryStat(Codes):
+    """Counters of what all SMs share; `names` is what results call them."""
+
+    L2_HITS: int
+    L2_MISSES: int
+    L2_MERGES: int
+    L2_LOCAL_HITS: int
+    L2_LOCAL_MISSES: int
+    L2_STORES: int
+    L2_ATOMICS: int
+    L2_EVICTIONS: int
+    L2_FILLS: int
+    L2_FILL_SECTORS: int
+    L2_WRITEBACKS: int
+    L2_WRITEBACK_SECTORS: int
+    L2_STALLED: int
+    L2_LOAD_SECTORS: int
+    L2_STORE_SECTORS: int
+    L2_ATOMIC_SECTORS: int
+    ANSWERS: int
+    ANSWER_SECTORS: int
+    REQUEST_BYTES: int
+    RESPONSE_BYTES: int
+    DRAM_REQUESTS: int
+    DRAM_ROW_HITS: int
+    DRAM_READS: int
+    DRAM_WRITES: int
+    DRAM_ACTIVATIONS: int
+    DRAM_PRECHARGES: int
+
+
+MAX_L1_LINES = 8192
+L1_ROWS = MAX_L1_LINES + APART
+MAX_MSHRS = 1024
+MAX_WAITERS = 4096
+# each access has a load or an atomic under way, waits for a line, is held, or is a fence: one per warp and scoreboard
+MAX_ACCESSES = MAX_MSHRS + MAX_WAITERS + 1 + MAX_WARPS * BOARD_NUMBERS
+ACCESS_ROWS = MAX_ACCESSES + APART
+WAITER_ROWS = MAX_WAITERS + APART
+MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
+CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for
+SERIAL_SHIFT = 32  # above an atomic's access: how many of its lanes meet at one address
+
+FIRST_LOCAL_LINE = 1 << 40
+"""Number of the first line of local memory, behind all that addresses reach."""
+
+
+class LinePolicy(Codes):
+    """What happens to the lines of an access."""
+
+    LOAD: int
+    LOAD_PAST: int
+    LOCAL_LOAD: int
+    LOCAL_LOAD_PAST: int
+    TEXTURE: int
+    STORE: int
+    LOCAL_STORE: int
+    ATOMIC: int

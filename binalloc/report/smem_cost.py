@@ -1,0 +1,95 @@
+"""`binalloc smem-cost`: the smem-cost paper's sweep, its regression, and what the fixed cost consists of."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from binalloc.pipeline.smem_cost import Sweep
+
+PAPER = {"machine": "GTX780Ti", "c1": 1.047, "c2": 337.7, "w": 32, "l": 32, "k": 8, "cycles": 8524.46}
+"""What the paper prints: abstract, section III. The mean of 100 runs."""
+_PARTS = {
+    "passes": "the banks serve loads",
+    "launch_skew": "the banks wait for the last warp to begin",
+    "gaps": "the banks wait later on: warps that are done store their clocks, by the loads' port",
+    "latency": "from the last pass to its value",
+    "drain": "from the last value to the latest read of the clock",
+}
+
+
+def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Run the sweep and describe it. Errors as those of `pipeline.smem_cost.costs`."""
+    from binalloc.pipeline.smem_cost import PARTS, costs
+
+    found = costs(sweep, progress)
+    shared, line = sweep.machine.shared, found.fit
+    names = ("w", "l", "k", "cycles", *PARTS, "arrivals", "barrier")
+    return {
+        "machine": sweep.machine.name,
+        "engine": sweep.engine,
+        "scheduler": sweep.scheduler,
+        "banks": shared.banks,
+        "bank_bytes": shared.bank_bytes,
+        "mode_bytes": shared.mode_bytes,
+        "clock_cycles": found.clock,
+        "c1": line.c1,
+        "c2": line.c2,
+        "r2": line.r2,
+        "parts": {name: {"c1": part.c1, "c2": part.c2} for name, part in found.parts.items()},
+        "rows": [{name: getattr(row, name) for name in names} for row in found.rows],
+        "paper": PAPER,
+    }
+
+
+def render_smem_cost(found: dict[str, Any]) -> str:
+    """The cycles of every run, a column for each k; the line; what the last run and the line consist of."""
+    rows = found["rows"]
+    title = f"smem-cost on {found['machine']}: {len(rows)} runs of one block; loads of {8 * found['bank_bytes']} bits, "
+    title += f"{found['banks']} banks of {found['bank_bytes']} bytes, {found['mode_bytes']}-byte mode\n"
+    lines = [title, f"Cycles: latest end minus earliest start, minus {found['clock_cycles']} for the clock.\n\n"]
+    points = [
+        (w, loads, *(row["cycles"] for row in group))
+        for (w, loads), group in groupby(rows, lambda row: (row["w"], row["l"]))
+    ]
+    columns = [f"k {k}" for k in dict.fromkeys(row["k"] for row in rows)]
+    lines.append(table(["w", "l", *columns], points, left=0))
+    if found["c1"] is None:
+        lines.append("\nA line needs runs with different w * l * k.\n")
+    else:
+        r2 = "" if found["r2"] is None else f", R2 = {found['r2']:.6f}"
+        lines.append(f"\nE = w * l * k * c1 + c2: c1 = {found['c1']:.4f}, c2 = {found['c2']:.1f}{r2}\n")
+    last = rows[-1]
+    parts = [(k, *map(_figure, found["parts"][k].values()), last[k], text) for k, text in _PARTS.items()]
+    at = f"w {last['w']}, l {last['l']}, k {last['k']}"
+    header = ["part", "c1", "c2", at, "in these cycles"]
+    lines.append("\n" + _left_last(table(header, parts)))
+    total = sum(last[k] for k in _PARTS)
+    lines.append(f"Parts of c1 and c2 add up to them, those of the run to its {total:,} cycles. In none: ")
+    lines.append(f"{last['arrivals']:,} cycles from the first warp\nat the barrier to the last, ")
+    lines.append(f"{last['barrier']:,} from then to the earliest read of the clock.\n")
+    lines.append(_paper(found["paper"]))
+    return "".join(lines)
+
+
+def _figure(value: float | None) -> float | None:
+    """As the table shows it, without a sign before what it shows as zero."""
+    return None if value is None else round(value, 3) + 0.0
+
+
+def _left_last(text: str) -> str:
+    """The table with its last column, of sentences, aligned left."""
+    head, rule, *body = text.splitlines()
+    at = rule.rindex(" ") + 1
+    moved = [head[:at] + head[at:].strip(), rule, *(line[:at] + line[at:].strip() for line in body)]
+    return "\n".join(moved) + "\n"
+
+
+def _paper(p: dict[str, Any]) -> str:
+    text = f"The paper, on a {p['machine']}: c1 = {p['c1']}, c2 = {p['c2']}; "
+    return text + f"{p['cycles']:,} cycles at w {p['w']}, l {p['l']}, k {p['k']}.\n"

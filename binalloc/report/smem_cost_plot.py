@@ -1,0 +1,65 @@
+"""The figure of `binalloc smem-cost` as SVG: cycles over w * l * k, and the line through them (the paper's fig. 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.sax.saxutils import escape
+
+WIDTH, HEIGHT = 720, 480
+LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 60
+_TICKS = 4
+_FONT = 'font-family="sans-serif" font-size="12"'
+
+
+def smem_cost_svg(found: dict[str, Any]) -> str:
+    """The figure of what `smem_cost_to_dict` gave, as the text of an SVG file."""
+    points = [(row["w"] * row["l"] * row["k"], row["cycles"]) for row in found["rows"]]
+    right, top = _round_up(max(x for x, _ in points)), _round_up(max(y for _, y in points))
+
+    def x_of(value: float) -> float:
+        return LEFT + value / right * (WIDTH - LEFT - RIGHT)
+
+    def y_of(value: float) -> float:
+        return HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
+
+    size = f'width="{WIDTH}" height="{HEIGHT}"'
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {WIDTH} {HEIGHT}" {_FONT}>',
+        f'<rect {size} fill="white"/>',
+        _text(WIDTH / 2, TOP / 2, _title(found), "middle"),
+        _text(WIDTH / 2, HEIGHT - 15, "w * l * k", "middle"),
+        f'<g transform="rotate(-90 18 {HEIGHT / 2})">{_text(18, HEIGHT / 2, "cycles", "middle")}</g>',
+    ]
+    for n in range(_TICKS + 1):
+        x, y = right * n / _TICKS, top * n / _TICKS
+        colour = "#ddd" if n else "black"
+        out += [
+            _line(x_of(x), y_of(0), x_of(x), y_of(top), colour),
+            _line(x_of(0), y_of(y), x_of(right), y_of(y), colour),
+            _text(x_of(x), HEIGHT - BOTTOM + 18, f"{x:,.0f}", "middle"),
+            _text(LEFT - 8, y_of(y) + 4, f"{y:,.0f}", "end"),
+        ]
+    if found["c1"] is not None:
+        last = max(x for x, _ in points)
+        out.append(_line(x_of(0), y_of(found["c2"]), x_of(last), y_of(found["c1"] * last + found["c2"]), "#c33"))
+    out += [f'<circle cx="{x_of(x):.1f}" cy="{y_of(y):.1f}" r="3" fill="#36c" fill-opacity="0.6"/>' for x, y in points]
+    return "\n".join([*out, "</svg>\n"])
+
+
+def _title(found: dict[str, Any]) -> str:
+    text = f"{found['machine']}, {len(found['rows'])} runs"
+    return text if found["c1"] is None else f"{text}: E = w * l * k * {found['c1']:.4f} + {found['c2']:.1f}"
+
+
+def _round_up(value: int) -> int:
+    """The next number up that axes end at."""
+    unit = 10 ** (len(str(value)) - 1)
+    return next(int(unit * m) for m in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 8, 10) if unit * m >= value or m == 10)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -1,0 +1,65 @@
+"""Random programs whose warps wait for all there is to wait for: stall counts, branches, slow units, memory, barriers,
+ports, each other's ends. Control codes are random too, so runs of them leave the hazard check out."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from binalloc.isa.instruction import Instr, Module
+from tests.support.kits.emulator import address, module, op
+
+WORDS = 8192
+"""Of the buffer `x`, the only parameter."""
+_LOOPS = 3
+
+
+def waiting_program(seed: int, machine: str) -> Module:
+    """A loop that the warps of a block run through different numbers of times, over 8 to 30 random instructions."""
+    rng = random.Random(f"waits {seed}")
+    body = [instr for _ in range(rng.randrange(8, 30)) for instr in _some(rng)]
+    head = [
+        *address(), op("S2R", rd=1, sreg=6), op("SHF", rd=12, ra=255, form=1, imm=5, rc=0, dir=1),
+        op("IADD3", rd=12, ra=12, rb=1, rc=255), op("LOP3", rd=12, ra=12, form=1, imm=_LOOPS, rc=255, lut=0xC0),
+        op("IMAD", rd=14, ra=0, form=1, imm=rng.choice((0, 4, 8)), rc=255),
+    ]  # fmt: skip
+    tail = [
+        op("IADD3", rd=12, ra=12, form=1, imm=0xFFFFFFFF, rc=255),
+        op("ISETP", pd0=3, ra=12, form=1, imm=0x80000000, icmp=1, u32cmp=1),
+        op("BRA", stall=rng.randrange(1, 16), guard=(3, False), target=-(len(body) + 3), diverges=1, reconv=0),
+        op("EXIT"),
+    ]
+    return module(
+        [*head, *body, *tail], params={"x": 8}, machine=machine, shared_bytes=3200, local_bytes=64,
+        registers=rng.choice((16, 24, 40)),
+    )  # fmt: skip
+
+
+def _some(rng: random.Random) -> list[Instr]:
+    """One instruction, or a few that belong together."""
+    code: dict[str, Any] = {
+        "stall": rng.choice((0, 1, 1, 1, 2, 4, 9, 15)),
+        "wait": rng.choice((0, 0, 0, 1 << rng.randrange(6), rng.randrange(64))),
+    }
+    result = code | {"rd": rng.randrange(6, 12), "wbar": rng.choice((rng.randrange(6), rng.randrange(6), 7))}
+    source = code | {"rb": rng.randrange(6, 12), "rbar": rng.choice((rng.randrange(6), 7))}
+    far = 128 * rng.randrange(200)
+    kind = rng.randrange(13)
+    if kind < 3:
+        return [op(rng.choice(("IADD3", "FFMA", "IMAD")), ra=6, rb=7, rc=8, **code, rd=9) for _ in range(1 + kind)]
+    if kind < 6:
+        return [op("LDG", ra=4, width=4, moff=far, **result)]
+    if kind == 6:
+        return [op("STG", ra=4, width=4, moff=far, **source)]
+    if kind == 7:
+        return [op("RED", ra=4, moff=far, aop=0, **source)]
+    if kind == 8:
+        local = {"ra": 255, "width": 4, "moff": 4 * rng.randrange(16)}
+        return [op("LDL", **local, **result) if rng.randrange(2) else op("STL", **local, **source)]
+    if kind == 9:
+        return [op("LDS", ra=14, width=4, **result) if rng.randrange(2) else op("STS", ra=14, width=4, **source)]
+    if kind == 10:
+        return [op("MUFU", rb=6, func=0, **result)]
+    if kind == 11:
+        return [op("BAR", form=1, imm=0, **code)]
+    return [op("BRA", stall=1, guard=(3, True), target=1, diverges=1, reconv=1), op("DADD", rd=6, ra=8, rb=10)]

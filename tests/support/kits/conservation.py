@@ -1,0 +1,94 @@
+"""What no run may gain or lose on its way: issue slots, requests, sectors, bytes, rows. `watch_runs` has every run of
+the test suite checked when its grid has ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.host import run as emulator
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.stats import collect
+from binalloc.emulator.state.layout import LANES
+from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, Stage
+
+SECTOR_WORDS = SECTOR_BYTES // 4
+
+
+def sectors(words: int) -> int:
+    return sum(1 for k in range(0, LANES, SECTOR_WORDS) if words >> k & 0xFF)
+
+
+def under_way(device: Device) -> list[dict[str, int]]:
+    """The requests that have been made and not given back."""
+    engine, g = device.engine, device.g
+    made, free = device.get("requests"), device.get("free_request")
+    if not made:
+        return []
+    columns = {name: engine.view(g, 0, name) for name in ("kind", "stage", "words", "source", "following")}
+    alive = set(range(made))
+    while free:
+        alive.remove(free - 1)
+        free = int(columns["following"][free - 1])
+    return [{name: int(column[r]) for name, column in columns.items()} for r in sorted(alive)]
+
+
+def violations(device: Device) -> list[str]:
+    """The laws that a run which has come to its end breaks."""
+    machine, engine = device.machine, device.engine
+    stats: dict[str, Any] = collect(engine, device.g, device.sms, machine)
+    waiting = under_way(device)
+    loads = [r for r in waiting if r["kind"] == Kind.LOAD]
+    answered = [r for r in loads if r["stage"] == Stage.REACHES_SM]
+    fills = [r for r in waiting if r["kind"] == Kind.FILL]
+    evictions = [r for r in waiting if r["kind"] == Kind.EVICTION]
+    cycles, sms = stats["cycles"], device.sms_count
+    packets = stats["l2_hits"] + stats["l2_misses"] + stats["l2_stores"]
+    net, header = machine.interconnect, machine.interconnect.header_bytes
+    sms_sum = {name: sum(engine.get(device.sms, i, name) for i in range(sms)) for name in ("loads_out", "stores_out")}
+    requested = stats["global_fill_sectors"] + stats["local_fill_sectors"] + stats["texture_fill_sectors"]
+    on_way = [r for r in waiting if r["kind"] <= Kind.ATOMIC and r["stage"] == Stage.REACHES_SLICE]
+    slots = cycles * sms * machine.schedulers.count * machine.schedulers.issue_width
+    laws = (
+        ("issue slots", stats["issue_slots"] + sum(stats["stalls"].values()), slots),
+        ("stores, write-backs and atomics under way at the end", len(waiting) - len(loads + fills + evictions), 0),
+        ("places of stores taken at the end", sms_sum["stores_out"], 0),
+        ("MSHRs of the SMs taken at the end", sms_sum["loads_out"], len(loads)),
+        ("MSHRs of L2 taken at the end", int(engine.get(device.g, 0, "slice_pending").sum()), len(fills)),
+        ("places of DRAM taken at the end",
+         int(engine.get(device.g, 0, "channel_waiting").sum()) + stats["dram_requests"],
+         stats["l2_writebacks"] + stats["l2_fills"]),
+        ("sectors that loads ask of L2",
+         stats["l2_load_sectors"] + sum(sectors(r["words"]) for r in on_way), requested),
+        ("sectors that stores bring to L2", stats["l2_store_sectors"],
+         stats["global_store_sectors"] + stats["local_writeback_sectors"]),
+        ("sectors of atomics", stats["l2_atomic_sectors"], stats["global_atomic_sectors"]),
+        ("answers", stats["answers"], packets - len([r for r in loads if r not in answered and r not in on_way])),
+        ("bytes of requests", stats["request_bytes"],
+         header * (packets + len(on_way)) + SECTOR_BYTES * (stats["l2_store_sectors"] + stats["l2_atomic_sectors"])),
+        ("bytes of answers", stats["response_bytes"],
+         header * stats["answers"] + SECTOR_BYTES * stats["answer_sectors"]),
+        ("rows of DRAM opened and not closed", stats["dram_activations"] - stats["dram_precharges"],
+         int((engine.get(device.g, 0, "bank_row") > 0).sum())),
+        ("blocks", stats["blocks_dispatched"], stats["blocks_retired"]),
+    )  # fmt: skip
+    broken = [f"{what}: {found}, not {right}" for what, found, right in laws if found != right]
+    links = (
+        ("requests", stats["request_bytes"], net.request_bytes * sms),
+        ("answers", stats["response_bytes"], net.response_bytes * sms),
+        ("DRAM", stats["dram_bytes"], machine.bytes_per_cycle_per_sm * sms),
+    )
+    broken += [f"{what}: {moved} bytes in {cycles} cycles, at most {peak:.2f} a cycle" for what, moved, peak in links
+               if moved > peak * cycles]  # fmt: skip
+    return broken
+
+
+def watch_runs() -> None:
+    """Every run from here on ends with a look at what it conserved."""
+    usual = emulator._result
+
+    def result(device: Device, resident: int) -> emulator.Result:
+        broken = violations(device)
+        assert not broken, f"{device.kernel.name} on {device.machine.name}: " + "; ".join(broken)
+        return usual(device, resident)
+
+    emulator._result = result

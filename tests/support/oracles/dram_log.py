@@ -1,0 +1,89 @@
+"""An independent reader of a DRAM command log: every pair of commands against the timing parameters, one rule at a
+time, from the log alone. Shares nothing with the emulator but the names of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Logged(NamedTuple):
+    """One command of a log: `what` is "read", "write", "activate" or "precharge"."""
+
+    channel: int
+    tick: int
+    what: str
+    bank: int
+    row: int
+
+
+def violations(log: Sequence[Logged], t: Mapping[str, int], groups: int) -> list[str]:
+    """What in the log breaks a rule; t: parameters by JEDEC's names in small letters without the t."""
+    return [text for channel in sorted({c.channel for c in log}) for text in _channel(log, channel, t, groups)]
+
+
+def _channel(log: Sequence[Logged], channel: int, t: Mapping[str, int], groups: int) -> Iterator[str]:
+    commands = [c for c in log if c.channel == channel]
+    yield from (f"{b}: out of order" for a, b in pairwise(commands) if b.tick <= a.tick)
+    yield from _rows(commands)
+    longest = 2 * max(t.values()) + sum(t[name] for name in ("wl", "cl", "burst"))  # beyond which no rule reaches
+    first = 0
+    for i, later in enumerate(commands):
+        while later.tick - commands[first].tick > longest:
+            first += 1
+        for earlier in commands[first:i]:
+            for name, distance in rules(earlier, later, t, groups):
+                if later.tick - earlier.tick < distance:
+                    yield f"{later}: {name} after {earlier}"
+    if t.get("faw"):
+        activations = [c for c in commands if c.what == "activate"]
+        for fifth, first in zip(activations[4:], activations, strict=False):
+            if fifth.tick - first.tick < t["faw"]:
+                yield f"{fifth}: tFAW after {first}"
+
+
+def _rows(commands: Sequence[Logged]) -> Iterator[str]:
+    """Banks are closed before they are activated, and open at the row that is read or written."""
+    rows: dict[int, int] = {}
+    for c in commands:
+        found = rows.get(c.bank)
+        if c.what == "activate":
+            if found is not None:
+                yield f"{c}: the bank is open"
+            rows[c.bank] = c.row
+        elif found is None:
+            yield f"{c}: the bank is closed"
+        elif found != c.row:
+            yield f"{c}: row {found} is open"
+        if c.what == "precharge":
+            rows.pop(c.bank, None)
+
+
+def rules(a: Logged, b: Logged, t: Mapping[str, int], groups: int) -> Iterator[tuple[str, int]]:
+    """The least distances from command `a` to a later command `b` of one channel."""
+    columns = ("read", "write")
+    if a.bank == b.bank:
+        match a.what, b.what:
+            case "activate", ("read" | "write"):
+                yield "tRCD", t["rcd"]
+            case "activate", "precharge":
+                yield "tRAS", t["ras"]
+            case "activate", "activate":
+                yield "tRC", t["rc"]
+            case "precharge", "activate":
+                yield "tRP", t["rp"]
+            case "read", "precharge":
+                yield "tRTP", t["rtp"]
+            case "write", "precharge":
+                yield "tWR", t["wl"] + t["burst"] + t["wr"]
+    elif a.what == b.what == "activate":
+        yield "tRRD", t["rrd"]
+    if a.what in columns and b.what in columns:
+        yield "tCCD", t["ccd"]
+        if a.bank % groups == b.bank % groups:
+            yield "tCCDL", t["ccdl"]
+        if a.what == "write" and b.what == "read":
+            yield "tCDLR", t["wl"] + t["burst"] + t["cdlr"]
+        if a.what == "read" and b.what == "write":  # the data bus turns round
+            yield "bus", t["cl"] + t["burst"] - t["wl"]

@@ -1,0 +1,59 @@
+"""Streams of loads, stores and copies: how much of each link's peak they reach, on every machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.emulator.host.memory_figures import memory_figures
+from binalloc.emulator.host.run import Result
+from binalloc.models.machines.files import list_machines
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
+from tests.support.kits.micro import measure
+
+STREAMS = ("stream_load", "stream_store", "stream_copy")
+
+
+def use_of_links(m: Machine, result: Result, sms: int) -> dict[str, float]:
+    """What each link carried, over what it could in the cycles of the run."""
+    stats, cycles = result.stats, result.cycles
+    slices = memory_figures(m, sms)["slices"]
+    return {
+        "dram": stats["dram_bytes"] / (m.bytes_per_cycle_per_sm * sms * cycles),
+        "requests": stats["request_bytes"] / (m.interconnect.request_bytes * sms * cycles),
+        "responses": stats["response_bytes"] / (m.interconnect.response_bytes * sms * cycles),
+        "slices": stats["response_bytes"] / (m.l2.port_bytes * slices * cycles),
+    }
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("name", list_machines())
+def test_a_stream_on_one_sm_reaches_three_quarters_of_its_share(name: str, stream: str) -> None:
+    m = load_machine(name)
+    used = use_of_links(m, measure(stream, name, "full", engine="numba"), 1)
+    assert used["dram"] >= 0.75
+    assert max(used.values()) <= 1, used
+
+
+QUICK = ("gem5gpu-batching", "gtx285", "gtx680")
+CHIPS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in list_machines()
+         if load_machine(name).chip.sms <= 46]  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("name", CHIPS)
+def test_a_stream_on_the_whole_chip_reaches_three_quarters_of_the_peak(name: str, stream: str) -> None:
+    """24 MB; the largest chips would need more to be busy for long, and hold it in L2."""
+    m = load_machine(name)
+    used = use_of_links(m, measure(stream, name, "chip", engine="numba", sms=m.chip.sms), m.chip.sms)
+    assert used["dram"] >= 0.75
+    assert max(used.values()) <= 1, used
+
+
+@pytest.mark.parametrize("name", ["a100", "h100", "v100"])
+def test_a_share_of_a_channel_in_fractions_of_a_tick_is_used_whole(name: str) -> None:
+    """One of these SMs has a channel where a burst takes 2.7, 3.3 or 2.5 ticks: rounded up, a tenth to a sixth of the
+    bandwidth would be lost."""
+    m = load_machine(name)
+    used = use_of_links(m, measure("stream_load", name, "full", engine="numba"), 1)
+    assert 0.95 <= used["dram"] <= 1
