@@ -155,7 +155,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     if folder is None or not any(folder.rglob("*.nbi")):
         forever = folder is not None and not is_temporary(folder)
         kept = f"kept in {folder}" if forever else "for this run alone, as no folder is safe to keep it in"
-        _LOG.info("compiling the emulator, about a minute; %s", kept)
+        _LOG.info("compiling the emulator, one or two minutes; %s", kept)
 
     def run(*args: object) -> int:
         if dispatcher.signatures:
