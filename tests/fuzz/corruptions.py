@@ -30,7 +30,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.report.inspect import inspect_module, render_inspection
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import MACHINES, sample_file, sample_files
-from tests.support.programs.words import corrupt
+from tests.support.programs.words import corrupt, smash_words
 
 LAUNCH = load_launch(sample_file("callchain.toml"))
 SMALL = {p.stem: load_launch(p, "test") for p in sample_files(".toml")}
@@ -46,13 +46,8 @@ SMALL_FILE = 3000  # bytes: callchain, which is quickly rewritten
 
 
 def smash_code(rng: random.Random, data: bytes) -> bytes:
-    """`data` with bits flipped in code words alone, so that most of it still reads and the passes get to see it."""
-    out = bytearray(data)
-    words = range(64, min(len(data) - 15, 64 + 16 * 20), 16)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        bit = rng.randrange(105)
-        out[rng.choice(words) + bit // 8] ^= 1 << bit % 8
-    return bytes(out)
+    """Bits flipped in the first code words alone, but not in the upper part of their control codes."""
+    return smash_words(rng, data, words=20, bits=105)
 
 
 def binary_case(rng: random.Random, files: list[bytes], machine: Machine, seen: Counter[str]) -> None:

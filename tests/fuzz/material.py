@@ -25,7 +25,7 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, build_version
 from tests.support.paths import ROOT, sample_file, sample_files
-from tests.support.programs.words import corrupt, random_control, random_instr, shapes
+from tests.support.programs.words import corrupt, random_control, random_instr, shapes, smash_words
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]
 MACHINES = ROOT / "binalloc/models/machines"
@@ -217,13 +217,7 @@ def _corrupt(rng: random.Random, file: File) -> bytes:
 
 def _smashed(rng: random.Random, file: File) -> bytes:
     """Bits flipped in code words alone."""
-    data = file.data
-    out = bytearray(data)
-    words = range(64, min(len(data) - 15, 64 + 16 * 60), 16)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        bit = rng.randrange(126)
-        out[rng.choice(words) + bit // 8] ^= 1 << bit % 8
-    return bytes(out)
+    return smash_words(rng, file.data, words=60, bits=126)
 
 
 def hostile(rng: random.Random, file: File) -> bytes:

@@ -6,13 +6,12 @@ the cycles that the load/store port is taken, `s.done_at` says when what is know
 
 from __future__ import annotations
 
-from binalloc.emulator.memory.l2 import sectors_of, whole_sectors
+from binalloc.emulator.memory.sectors import sector_count, sectors_of, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, LANES, Access
 from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, LINE_WORDS, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
-from binalloc.emulator.state.scan import count_bits
 
 HALF_LINE = (1 << (LINE_WORDS // 2)) - 1
 
@@ -50,8 +49,18 @@ def sectors_from(s: Sm, first: int) -> int:
     """The sectors of the lines from `first` on."""
     sectors = 0
     for i in range(first, s.lines):
-        sectors += count_bits(sectors_of(s.line_words[i]))
+        sectors += sector_count(s.line_words[i])
     return sectors
+
+
+@device
+def lanes_at(g: Gpu, s: Sm, mask: int, address: int) -> int:
+    """How many lanes in `mask` have the address."""
+    same = 0
+    for t in range(g.lanes):
+        if (mask >> t) & 1 and s.addr[t] == address:
+            same += 1
+    return same
 
 
 @device
@@ -60,11 +69,7 @@ def most_equal(g: Gpu, s: Sm, mask: int) -> int:
     most = 0
     for t in range(g.lanes):
         if (mask >> t) & 1:
-            same = 0
-            for k in range(g.lanes):
-                if (mask >> k) & 1 and s.addr[k] == s.addr[t]:
-                    same += 1
-            most = max(most, same)
+            most = max(most, lanes_at(g, s, mask, s.addr[t]))
     return most
 
 
@@ -73,14 +78,10 @@ def collisions(g: Gpu, s: Sm, mask: int, first: int) -> None:
     """`s.line_serial` of an atomic access's lines: the most of its lanes that have one address there."""
     for t in range(g.lanes):
         if (mask >> t) & 1:
-            same = 0
-            for k in range(g.lanes):
-                if (mask >> k) & 1 and s.addr[k] == s.addr[t]:
-                    same += 1
             i = first
             while s.line[i] != s.addr[t] >> LINE_SHIFT:
                 i += 1
-            s.line_serial[i] = max(s.line_serial[i], same)
+            s.line_serial[i] = max(s.line_serial[i], lanes_at(g, s, mask, s.addr[t]))
 
 
 @device(inline=True)

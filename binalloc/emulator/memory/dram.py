@@ -151,6 +151,14 @@ def key_of(g: Gpu, b: int, floor: int, read: int, write: int, activate: int) -> 
     return ((2 * wait + rank) << AGE_BITS | g.bank_age[b]) << BANK_BITS | b & (MAX_BANKS_OF_DRAM - 1)
 
 
+@device(inline=True)
+def keep_next(g: Gpu, channel: int, floor: int, key: int) -> None:
+    """The channel's next command is the one that `key_of` gives this key."""
+    g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + key % MAX_BANKS_OF_DRAM
+    g.channel_tick[channel] = floor + (key >> WAIT_SHIFT)
+    g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
+
+
 @device
 def find_next(g: Gpu, channel: int, first: int) -> None:
     """The channel's next command, `first` being the first tick of this cycle: kept until it is issued, or until a new
@@ -166,9 +174,7 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
     best = NEVER
     for b in range(base, base + g.dram_banks):
         best = min(best, key_of(g, b, floor, read, write, activate))
-    g.channel_next[channel] = base + best % MAX_BANKS_OF_DRAM
-    g.channel_tick[channel] = floor + (best >> WAIT_SHIFT)
-    g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
+    keep_next(g, channel, floor, best)
 
 
 @device
@@ -180,9 +186,7 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
     activate = max(g.channel_activate[channel] - floor, 0)
     key = key_of(g, b, floor, read, write, activate)
     if g.channel_due[channel] == NEVER or key < key_of(g, g.channel_next[channel], floor, read, write, activate):
-        g.channel_next[channel] = b
-        g.channel_tick[channel] = floor + (key >> WAIT_SHIFT)
-        g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
+        keep_next(g, channel, floor, key)
 
 
 @device

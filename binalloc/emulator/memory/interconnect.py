@@ -8,13 +8,12 @@ where it is sent (`l1`).
 from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
-from binalloc.emulator.memory.l2 import SECTOR_WORDS, sectors_of
 from binalloc.emulator.memory.places import find_place
 from binalloc.emulator.memory.requests import make_request
+from binalloc.emulator.memory.sectors import sector_count
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import Kind, MemoryStat, Stage
+from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, MemoryStat, Stage
 from binalloc.emulator.state.records import Gpu
-from binalloc.emulator.state.scan import count_bits
 
 
 @device(inline=True)
@@ -26,7 +25,7 @@ def packet_cycles(size: int, width: int) -> int:
 @device
 def data_bytes(words: int) -> int:
     """What a packet with these words of a line carries beside its header: whole sectors."""
-    return count_bits(sectors_of(words)) * SECTOR_WORDS * 4
+    return sector_count(words) * SECTOR_BYTES
 
 
 @device
@@ -53,7 +52,7 @@ def leave_slice(g: Gpu, r: int) -> None:
     g.memory_stat[MemoryStat.ANSWERS] += 1
     if g.kind[r] != Kind.STORE:
         size += data_bytes(g.words[r])
-        g.memory_stat[MemoryStat.ANSWER_SECTORS] += count_bits(sectors_of(g.words[r]))
+        g.memory_stat[MemoryStat.ANSWER_SECTORS] += sector_count(g.words[r])
     g.memory_stat[MemoryStat.RESPONSE_BYTES] += size
     start = max(g.slice_out[k], g.cycle)
     g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)

@@ -9,21 +9,20 @@ that is held, so that an access can be turned away at any of them. It is done wh
 from __future__ import annotations
 
 from binalloc.emulator.memory.interconnect import send
-from binalloc.emulator.memory.l2 import BUSY, sectors_of, whole_sectors
-from binalloc.emulator.memory.places import mixed
+from binalloc.emulator.memory.places import spread
+from binalloc.emulator.memory.replacement import BUSY, least_used
+from binalloc.emulator.memory.sectors import sector_count, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER
 from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, Kind, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
-from binalloc.emulator.state.scan import count_bits
 
 
 @device
 def first_way(g: Gpu, line: int) -> int:
     """Index of the first way of the line's set, which is hashed as L2's are."""
-    turn = line // g.l1_sets
-    return (line - turn * g.l1_sets + mixed(turn)) % g.l1_sets * g.l1_ways
+    return spread(line, g.l1_sets) * g.l1_ways
 
 
 @device
@@ -33,19 +32,6 @@ def find_way(g: Gpu, s: Sm, first: int, line: int) -> int:
         if s.l1_line[i] == line + 1:
             return i
     return -1
-
-
-@device
-def way_for(g: Gpu, s: Sm, first: int) -> int:
-    """Index of the way that a new line takes: an empty one, else the least recently used that waits for nothing; -1 if
-    there is none."""
-    best = first
-    least = s.l1_age[first]
-    for i in range(first + 1, first + g.l1_ways):
-        age = s.l1_age[i]
-        best = i if age < least else best
-        least = min(age, least)
-    return best if least < BUSY else -1
 
 
 @device
@@ -69,7 +55,7 @@ def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
         s.stat[Stat.L1_EVICTIONS] += 1
         if s.l1_dirty[i]:
             s.stores_out += 1
-            s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += count_bits(sectors_of(s.l1_dirty[i]))
+            s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(s.l1_dirty[i])
             send(g, Kind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
     s.l1_line[i] = line + 1
     s.l1_valid[i] = 0
@@ -95,7 +81,7 @@ def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
         kind = Stat.LOCAL_FILL_SECTORS
     elif policy == LinePolicy.TEXTURE:
         kind = Stat.TEXTURE_FILL_SECTORS
-    s.stat[kind] += count_bits(sectors_of(words))
+    s.stat[kind] += sector_count(words)
     send(g, Kind.LOAD, s.id, line, words, link)
 
 
@@ -116,7 +102,7 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
     if (wanted and s.loads_out >= g.l1_mshrs) or (s.free_waiter == 0 and s.waiters == MAX_WAITERS):
         return 0
     if i < 0:
-        i = way_for(g, s, first)
+        i = least_used(s.l1_age, first, g.l1_ways)
         if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
             return 0
         take_way(g, s, i, line)
@@ -165,7 +151,7 @@ def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
         first = first_way(g, line)
         i = find_way(g, s, first, line)
         if i < 0:
-            i = way_for(g, s, first)
+            i = least_used(s.l1_age, first, g.l1_ways)
             if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
                 return 0
             take_way(g, s, i, line)
@@ -187,7 +173,7 @@ def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
     s.stores_out += 1
     s.warp_stores[w] += 1
     if local:
-        s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += count_bits(sectors_of(words))
+        s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(words)
     send(g, Kind.STORE, s.id, line, words, w + 1)
     return 1
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.dram import enqueue, has_room
 from binalloc.emulator.memory.places import row_of
+from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.requests import drop_request, make_request
+from binalloc.emulator.memory.sectors import SECTOR_WORDS, SECTORS, sector_count, whole_sectors
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import (
     CACHED,
@@ -23,32 +25,6 @@ from binalloc.emulator.state.memory_layout import (
     Stage,
 )
 from binalloc.emulator.state.records import Gpu
-from binalloc.emulator.state.scan import count_bits
-
-SECTOR_WORDS = 8
-SECTORS = 4
-SECTOR = (1 << SECTOR_WORDS) - 1
-BUSY = 1 << 60  # in the age of a line that waits for words
-
-
-@device
-def sectors_of(words: int) -> int:
-    """The sectors that hold some of the words, a bit each."""
-    found = 0
-    for k in range(SECTORS):
-        if (words >> (k * SECTOR_WORDS)) & SECTOR:
-            found |= 1 << k
-    return found
-
-
-@device
-def whole_sectors(words: int) -> int:
-    """The words of all sectors that hold some of `words`."""
-    found = 0
-    for k in range(SECTORS):
-        if (words >> (k * SECTOR_WORDS)) & SECTOR:
-            found |= SECTOR << (k * SECTOR_WORDS)
-    return found
 
 
 @device
@@ -104,19 +80,6 @@ def find_line(g: Gpu, r: int) -> int:
 
 
 @device
-def victim_of(g: Gpu, r: int) -> int:
-    """Index of the way that request r's line takes: an empty one, else the least recently used of those that wait for
-    nothing; -1 if there is none."""
-    best = g.at_way[r]
-    least = g.l2_age[best]
-    for i in range(best + 1, best + g.l2_ways):
-        age = g.l2_age[i]
-        best = i if age < least else best
-        least = min(age, least)
-    return best if least < BUSY else -1
-
-
-@device
 def replace(g: Gpu, k: int, i: int, line: int) -> None:
     """Way i holds `line` from now on; what DRAM lacks of the old one is sent there."""
     if g.l2_line[i]:
@@ -134,7 +97,7 @@ def write_dram(g: Gpu, r: int, k: int) -> None:
     """Request r of slice k takes its words to DRAM; nobody waits for it."""
     g.writes[r] = 1
     g.memory_stat[MemoryStat.L2_WRITEBACKS] += 1
-    g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += count_bits(sectors_of(g.words[r]))
+    g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += sector_count(g.words[r])
     to_dram(g, r, k)
 
 
@@ -167,7 +130,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
             return 0
     room = 1 if fetch else 0
     if i < 0:
-        i = victim_of(g, r)
+        i = least_used(g.l2_age, g.at_way[r], g.l2_ways)
         if i < 0:
             return 0
         room += 1 if g.l2_dirty[i] else 0
@@ -195,7 +158,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
 def ask_dram(g: Gpu, fill: int, k: int) -> None:
     """Have the sectors fetched that request `fill` of slice k is for."""
     g.memory_stat[MemoryStat.L2_FILLS] += 1
-    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += count_bits(sectors_of(g.words[fill]))
+    g.memory_stat[MemoryStat.L2_FILL_SECTORS] += sector_count(g.words[fill])
     g.slice_pending[k] += 1
     to_dram(g, fill, k)
 
@@ -217,7 +180,7 @@ def wait_for_line(g: Gpu, r: int, i: int) -> None:
 def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
     """Request r, which a slice takes."""
     kind = g.kind[r]
-    sectors = count_bits(sectors_of(g.words[r]))
+    sectors = sector_count(g.words[r])
     if kind == Kind.STORE:
         g.memory_stat[MemoryStat.L2_STORES] += 1
         g.memory_stat[MemoryStat.L2_STORE_SECTORS] += sectors

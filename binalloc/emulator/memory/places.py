@@ -20,6 +20,12 @@ def mixed(x: int) -> int:
 
 
 @device(inline=True)
+def spread(i: int, places: int) -> int:
+    """The place of the i-th thing of many that go round so many places, each round from another one on."""
+    return (i + mixed(i // places)) % places
+
+
+@device(inline=True)
 def lines_of(g: Gpu) -> int:
     """Lines of a chunk."""
     return g.interleave // LINE_BYTES
@@ -30,13 +36,10 @@ def find_place(g: Gpu, r: int) -> None:
     """Where request r's line belongs: `g.at_slice[r]`, and the index of the first way of its set in `g.at_way[r]`."""
     lines = lines_of(g)
     chunk = g.line[r] // lines
-    turn = chunk // g.slices
-    k = (chunk - turn * g.slices + mixed(turn)) % g.slices
-    inside = turn * lines + g.line[r] - chunk * lines
-    turn = inside // g.l2_sets
-    place = (inside - turn * g.l2_sets + mixed(turn)) % g.l2_sets
+    k = spread(chunk, g.slices)
+    inside = chunk // g.slices * lines + g.line[r] - chunk * lines
     g.at_slice[r] = k
-    g.at_way[r] = (k * g.l2_sets + place) * g.l2_ways
+    g.at_way[r] = (k * g.l2_sets + spread(inside, g.l2_sets)) * g.l2_ways
 
 
 @device
@@ -47,5 +50,4 @@ def row_of(g: Gpu, k: int, line: int) -> int:
     inside = line // (lines * g.slices) * lines + line % lines  # among those of the slice
     inside = inside * g.slices_per_channel + k % g.slices_per_channel
     row = inside // (g.row_bytes // LINE_BYTES)
-    turn = row // g.dram_banks
-    return turn * MAX_BANKS_OF_DRAM + (row + mixed(turn)) % g.dram_banks
+    return row // g.dram_banks * MAX_BANKS_OF_DRAM + spread(row, g.dram_banks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binalloc.emulator.memory.l1 import append_waiter, end_access, one_line
-from binalloc.emulator.memory.l2 import BUSY
+from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.sm.events import board_done, guard_until
 from binalloc.emulator.sm.issue import wake_sm

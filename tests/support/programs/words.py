@@ -180,6 +180,17 @@ def fuzz_container(files: list[bytes], count: int, seed: int) -> int:
     return refused
 
 
+def smash_words(rng: random.Random, data: bytes, words: int, bits: int) -> bytes:
+    """`data` with bits flipped in its first code words alone, among the lowest `bits` of each, so that most of it still
+    reads and the passes get to see it."""
+    out = bytearray(data)
+    starts = range(64, min(len(data) - 15, 64 + 16 * words), 16)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        bit = rng.randrange(bits)
+        out[rng.choice(starts) + bit // 8] ^= 1 << bit % 8
+    return bytes(out)
+
+
 def corrupt(rng: random.Random, data: bytes) -> bytes:
     """`data` truncated, with bits flipped, bytes replaced by telling values, or a stretch moved, doubled or zeroed."""
     out = bytearray(data)

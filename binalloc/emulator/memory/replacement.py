@@ -1,0 +1,23 @@
+"""Which way of a cache's set a new line takes, in L1 and L2: an empty one, else the least recently used.
+
+An empty way has age 0; that of a line some of whose words are on their way carries BUSY, and is not taken.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.state.arrays import Words
+from binalloc.emulator.state.device import device
+
+BUSY = 1 << 60
+
+
+@device
+def least_used(ages: Words, first: int, ways: int) -> int:
+    """Index of the way to take among `ways` from `first` on, the lowest where several are empty; -1 if all are busy."""
+    best = first
+    least = ages[first]
+    for i in range(first + 1, first + ways):
+        age = ages[i]
+        best = i if age < least else best
+        least = min(age, least)
+    return best if least < BUSY else -1
