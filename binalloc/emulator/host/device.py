@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
+LOG_FULL = 4  # what `run_quantum` returns
 LOCAL_LIMIT = 512 << 20
 """Bytes of local memory of all resident threads together that the emulator holds."""
 
@@ -56,6 +57,7 @@ class Device:
     ) -> None:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
+        self.drain: Callable[[], None] | None = None
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(
@@ -229,8 +231,12 @@ class Device:
             mem.races = np.zeros((mem.shared.shape[0], places, HISTORY_COLUMNS), np.int64)
 
     def step(self, steps: int, limit: int) -> int:
-        """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
-        return self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, limit)
+        """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says, but 0 where a log is full:
+        it is drained."""
+        status = self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, limit)
+        if self.drain is not None:
+            self.drain()
+        return 0 if status == LOG_FULL else status
 
     def get(self, name: str) -> int:
         """An integer field of the device record."""

@@ -15,6 +15,7 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.faults import Context, kernel_fault
+from binalloc.emulator.host.issue_log import IssueLog
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
@@ -82,6 +83,7 @@ def run(
     textures: Mapping[str, Array] | None = None,
     progress: Watcher | None = None,
     observer: Observer | None = None,
+    log: IssueLog | None = None,
 ) -> Result:
     """Run `kernel` of `module` as `launch` says on `machine`.
 
@@ -98,6 +100,7 @@ def run(
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
         buffers: contents in place of `launch.make_buffers()`; not changed. textures: likewise.
         progress: called now and then during a long run. observer: called after each cycle with events.
+        log: receives all that the SMs do, see `issue_log`.
 
     Raises:
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
@@ -120,6 +123,8 @@ def run(
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)
+    if log is not None:
+        log.begin(device)
     drive(device, max_cycles, progress, observer)
     return _result(device, resident)
 

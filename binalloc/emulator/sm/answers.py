@@ -7,10 +7,12 @@ from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.sm.events import board_done, guard_until
 from binalloc.emulator.sm.issue import wake_sm
+from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import open_path
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
+from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.memory_layout import CACHED, Kind
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -31,6 +33,8 @@ def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
         if s.access_board[a] != NO_BARRIER and s.access_time[a] > g.cycle:
             guard_until(g, s, s.access_warp[a], s.access_board[a], s.access_time[a])
         open_path(g, s)
+        if g.logging:
+            log_event(g, s, LogKind.GO_ON, s.access_warp[a], -1, 0)
         line_came(g, s, program, a)
 
 

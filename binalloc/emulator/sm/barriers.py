@@ -11,11 +11,13 @@ from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
 from binalloc.emulator.execute.control import advance
 from binalloc.emulator.schedulers.table import arrived, opened
 from binalloc.emulator.sm.events import board_done, guard_until, hold_board, set_state, wake_at
+from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, RZ, Column, Fault, Warp
+from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
@@ -125,6 +127,8 @@ def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
         s.bar_lanes[w] = mask
         set_state(g, s, w, Warp.BARRIER)
         arrived(g, s, w)
+        if g.logging:
+            log_event(g, s, LogKind.BARRIER, w, pc, b)
         hold_board(s, w, program[pc, Column.WBAR])
     open_if_complete(g, s, program, regs, slot, b)
     return 1 if mode != Mode.ARV else 0
@@ -148,6 +152,8 @@ def open_if_complete(g: Gpu, s: Sm, program: Grid, regs: Cube, slot: int, b: int
             guard_until(g, s, w, program[pc, Column.WBAR], time)
             board_done(g, s, program, w, program[pc, Column.WBAR])
             opened(g, s, w)
+            if g.logging:
+                log_event(g, s, LogKind.OPEN, w, pc, time)
             wake_at(g, s, w, time, Warp.BARRIER)
     if CHECKING and g.race:
         race_reset(s, slot, b)

@@ -28,6 +28,7 @@ from binalloc.emulator.sm.issue import (
     select,
     skip,
 )
+from binalloc.emulator.sm.log import log_issue
 from binalloc.emulator.sm.memory_events import serve_memory
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
@@ -76,12 +77,14 @@ def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
 @device
 def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps: int, limit: int) -> int:
     """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
-    would be `limit`, else 0. `gpus` (one) and `sms` are arrays of records."""
+    would be `limit`, 4 when the log is to be drained, else 0. `gpus` (one) and `sms` are arrays of records."""
     g = gpus[0]
     program, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
     for _ in range(steps):
         if g.cycle >= limit:
             return 3
+        if g.log_stop:
+            return 4
         serve_memory(g, sms, program, log)
         for i in range(g.sms):
             s = sms[i]
@@ -94,6 +97,8 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                 while w >= 0:
                     pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
+                    if g.logging:
+                        log_issue(g, s, program, regs, w, pc, mask)
                     if CHECKING and g.check and g.fault == 0:
                         poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
                     if g.fault != 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from binalloc.emulator.checks.hazards import forget
 from binalloc.emulator.schedulers.table import started
 from binalloc.emulator.sm.events import make_ready
+from binalloc.emulator.sm.log import log_block
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
@@ -54,6 +55,8 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
         start_warp(g, s, regs, hazard, local, slot, i)
         started(g, s, slot * g.warps_per_block + i)
         make_ready(g, s, program, slot * g.warps_per_block + i)
+    if g.logging:
+        log_block(g, s, slot)
     return slot
 
 

@@ -9,6 +9,7 @@ scoreboard."""
 from __future__ import annotations
 
 from binalloc.emulator.schedulers.table import completed, resumed, waits
+from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
@@ -24,6 +25,7 @@ from binalloc.emulator.state.layout import (
     Entry,
     Warp,
 )
+from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
@@ -72,6 +74,8 @@ def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     if boards:
         set_state(g, s, w, Warp.SCOREBOARD)
         waits(g, s, w, boards)
+        if g.logging:
+            log_wait(g, s, w, boards)
         return
     set_state(g, s, w, Warp.READY)
     sch = w % g.schedulers
@@ -175,6 +179,8 @@ def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
         retire_warp(g, s, w)
     if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
         resumed(g, s, w)
+        if g.logging:
+            log_event(g, s, LogKind.RESUME, w, -1, 0)
         make_ready(g, s, program, w)
 
 
@@ -194,6 +200,8 @@ def retire_warp(g: Gpu, s: Sm, w: int) -> None:
     s.block_warps[block] -= 1
     if s.block_warps[block] > 0:
         return
+    if g.logging:
+        log_event(g, s, LogKind.BLOCK_END, block * g.warps_per_block, -1, block)
     first = block * g.warps_per_block
     for i in range(first, first + g.warps_per_block):
         clear_warp(g, s, i)

@@ -21,6 +21,7 @@ from binalloc.emulator.schedulers.table import ended, missed, pick
 from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch
 from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
+from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import close_path, port_free, take_port
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
 from binalloc.emulator.state.arrays import Cube, Grid, Words
@@ -37,6 +38,7 @@ from binalloc.emulator.state.layout import (
     Fault,
     Warp,
 )
+from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
@@ -99,6 +101,8 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     take_port(g, s, unit, cycles)
     if s.held:
         close_path(s)
+        if g.logging:
+            log_event(g, s, LogKind.HOLD, w, pc, 0)
     if s.waits == 0 and program[pc, Column.WBAR] != NO_BARRIER:
         if s.done_at > g.cycle:
             guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
@@ -128,6 +132,8 @@ def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
     """The warp's stack is empty."""
     set_state(g, s, w, Warp.DONE)
     ended(g, s, w)
+    if g.logging:
+        log_event(g, s, LogKind.WARP_END, w, -1, 0)
     reconsider(g, s, program, regs, w)
     if s.busy[w] == 0:
         retire_warp(g, s, w)

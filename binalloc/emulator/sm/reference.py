@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from binalloc.emulator.schedulers.table import completed, resumed, waits
 from binalloc.emulator.sm.events import retire_warp, set_state
+from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
+from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -32,6 +34,8 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
         elif state == Warp.SCOREBOARD:
             if not waited_for(s, program, w):
                 resumed(g, s, w)
+                if g.logging:
+                    log_event(g, s, LogKind.RESUME, w, -1, 0)
                 set_state(g, s, w, Warp.READY)
         elif (
             state == Warp.STALL or state == Warp.BRANCH or (state == Warp.BARRIER and s.bar_id[w] < 0)
@@ -40,6 +44,8 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
             set_state(g, s, w, Warp.SCOREBOARD if boards else Warp.READY)
             if boards:
                 waits(g, s, w, boards)
+                if g.logging:
+                    log_wait(g, s, w, boards)
 
 
 @device

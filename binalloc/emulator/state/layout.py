@@ -195,6 +195,7 @@ class Fault(Codes):
     TEXTURE: int
     LOCAL_ATOMIC: int
     ATOMIC: int
+    BREAK: int
 
 
 # -- memory accesses, as the table of opcodes names them
@@ -310,6 +311,7 @@ class Staged(Codes):
     TARGET: int
     RECONV: int
     TAINT: int
+    BREAK: int
 
 
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes

@@ -49,6 +49,7 @@ from binalloc.emulator.state.layout import (
     WARP_STATES,
     WHEEL,
 )
+from binalloc.emulator.state.log_record import LogRecord
 from binalloc.emulator.state.memory_record import MemoryRecord
 from binalloc.emulator.state.scheduler_record import SchedulerRecord
 
@@ -106,7 +107,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, Record):
+class Gpu(MemoryRecord, LogRecord, Record):
     """What the whole device shares."""
 
     # clock and end of run
