@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from binalloc.emulator.host.context import Context
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
-from binalloc.emulator.host.faults import Context, kernel_fault
+from binalloc.emulator.host.faults import kernel_fault
 from binalloc.emulator.host.issue_log import IssueLog
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
@@ -165,7 +166,7 @@ def drive(
             status = find_spin(device, limit)
             checked = 4 * device.get("cycle")
     if status == 2:
-        fault = kernel_fault(Context(device.engine, device.g, device.sms, device.program))
+        fault = kernel_fault(Context(device))
         raise fault.at(device.module.path) if device.module.path else fault
     if status == 3:
         raise LimitHit(
