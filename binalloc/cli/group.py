@@ -22,6 +22,7 @@ SPELLINGS: dict[str, str] = {
     "None": "none",
     "allocator": "--allocator",
     "block_dim": "--block-dim",
+    "break": "--break",
     "blocks": "--blocks",
     "carveout": "--carveout",
     "cc": "--cc",
@@ -39,6 +40,7 @@ SPELLINGS: dict[str, str] = {
     "slots": "--slots",
     "sms": "--sms",
     "warps": "--warps",
+    "watch": "--watch",
 }
 """How the command line spells the library's parameters and functions that errors name (`errors.Hint`)."""
 

@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import UsageError
 from binalloc.printable import quoted
+from binalloc.report.observed import Wanted, observed
+from binalloc.report.stopped import render_stopped
 from binalloc.report.table import table
+from binalloc.report.touched import watch_lines
 
 if TYPE_CHECKING:
+    from binalloc.emulator.host.issue_log import IssueLog
+    from binalloc.emulator.host.run import Result
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
     from binalloc.models.machines.model import Machine
@@ -27,8 +32,10 @@ def run_to_dict(
     reference: bool,
     save: str | None,
     progress: Callable[[str], None],
+    wanted: Wanted | None = None,
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError."""
+    """Run `kernel` (default: the launch's) and describe it; wanted: what else is to be seen. Of a run that stopped at a
+    break there are no counters and no buffers. Raises KernelFault, LimitHit, UsageError."""
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
@@ -36,19 +43,22 @@ def run_to_dict(
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
-    result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), **options)
-    found: dict[str, Any] = {
-        "kernel": fn.name,
-        "machine": machine.name,
-        "engine": options["engine"],
-        "scheduler": options["scheduler"],
-        "sms": options["sms"],
+
+    def start(log: IssueLog | None) -> Result:
+        return run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), log=log, **options)
+
+    result, seen = observed(start, wanted or Wanted())
+    ran = {name: options[name] for name in ("engine", "scheduler", "sms")}
+    found: dict[str, Any] = {"kernel": fn.name, "machine": machine.name} | ran
+    if result is None:
+        return found | seen
+    found |= {
         "cycles": result.cycles,
         "blocks_per_sm": result.blocks_per_sm,
         "occupancy": result.blocks_per_sm * kernel_use(fn, launch).warps / machine.sm.warps_per_sm,
         "achieved_occupancy": result.occupancy,
         "stats": _plain(result.stats),
-    }
+    } | seen
     if reference:
         found |= _reference(launch, result.buffers)
     if save is not None:
@@ -138,7 +148,10 @@ def _scheduler(name: str) -> str:
 
 
 def render_run(found: dict[str, Any]) -> str:
-    """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean."""
+    """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean; of a run
+    that stopped at a break the warp."""
+    if found.get("break") is not None:
+        return f"{found['kernel']} on {found['machine']}: {render_stopped(found['break'])}{_seen(found)}"
     title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles "
     title += f"(emulated, {found['sms']} SM{_scheduler(found['scheduler'])}), "
     title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
@@ -158,4 +171,17 @@ def render_run(found: dict[str, Any]) -> str:
     if "reference" in found:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]
-    return "".join(lines)
+    return "".join([*lines, _seen(found)])
+
+
+def _seen(found: dict[str, Any]) -> str:
+    """What was watched, and written of the run."""
+    lines = []
+    if "break" in found and found["break"] is None:
+        lines.append("no break was reached")
+    if "watch" in found:
+        lines += watch_lines(found["watch"])
+    if "trace" in found:
+        trace = found["trace"]
+        lines.append(f"trace {trace['file']}: {trace['events']:,} events, {trace['bytes']:,} bytes")
+    return "".join(f"{line}\n" for line in lines)

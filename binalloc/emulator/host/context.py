@@ -25,13 +25,20 @@ class Context:
 
     def where(self, word: int) -> str:
         """Function, index and text of the instruction at a code word, and its source line where one is known."""
-        place = self.program.place(word)
-        if place is None:
+        if self.program.place(word) is None:
             return f"word {word}"
+        function, index, text, source = self.parts(word)
+        where = f"{function}+{index} `{text}`"
+        return where if source is None else f"{where} ({source})"
+
+    def parts(self, word: int) -> tuple[str, int, str, str | None]:
+        """Function, index, text, and file and line where they are known, of the instruction at a code word."""
+        place = self.program.place(word)
+        assert place is not None, word
         fn, index = place
-        text = f"{fn.name}+{index} `{format_instr(fn.instrs[index])}`"
-        source = fn.source_line(index)
-        return text if source is None else f"{text} ({source[0]}:{source[1]})"
+        line = fn.source_line(index)
+        text = format_instr(fn.instrs[index], fn, index, self.device.module)
+        return fn.name, index, text, None if line is None else f"{line[0]}:{line[1]}"
 
     def thread(self, sm: int, w: int, lane: int) -> str:
         """SM, block and warp of a warp slot, and of a lane of it (-1: none) its thread."""

@@ -37,7 +37,6 @@ _NAMES = {
     L.Fault.POISON: "uninitialised value used",
     L.Fault.RACE: "shared-memory race",
     L.Fault.CALL_TARGET: "call of no function",
-    L.Fault.BREAK: "stopped at a break",
 }
 _SINKS = {
     Sink.GUARD: "its guard",

@@ -21,6 +21,7 @@ from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
+from binalloc.emulator.host.stopped import Stopped
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.schedulers.table import policy_number
 from binalloc.emulator.state import layout as L
@@ -105,7 +106,8 @@ def run(
 
     Raises:
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
-        machine, or no block fits on an SM. UsageError: launch and kernel contradict each other.
+        machine, or no block fits on an SM. UsageError: launch and kernel contradict each other. Stopped: a listener of
+        the log asked for it.
     """
     policy = policy_number(scheduler)
     fn = _kernel(module, kernel)
@@ -165,6 +167,8 @@ def drive(
         if status == 0 and device.get("cycle") > checked:
             status = find_spin(device, limit)
             checked = 4 * device.get("cycle")
+    if status == 2 and device.get("fault") == L.Fault.BREAK:
+        raise Stopped(device)
     if status == 2:
         fault = kernel_fault(Context(device))
         raise fault.at(device.module.path) if device.module.path else fault
