@@ -2,6 +2,7 @@
 
 Exit codes (the command line's contract): 0 done; 1 the answer is no (verification failed, infeasible, refused);
 2 usage; 3 malformed input; 4 a limit was hit, partial result kept; 5 the emulated kernel faulted.
+6, an emulated run that stopped at a break, is no error.
 """
 
 from __future__ import annotations

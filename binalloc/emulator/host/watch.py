@@ -108,7 +108,7 @@ class Watch:
     def _receive(self, batch: Batch) -> None:
         device = self._require()
         table = device.program.table
-        rows = batch.of(LogKind.ISSUE).rows
+        rows = self._executed(batch.of(LogKind.ISSUE).rows)
         rows = rows[rows[:, LogColumn.LANES] >= 0]
         rows = rows[np.isin(table[rows[:, LogColumn.PC], L.Column.SPACE], _SPACES)]
         addresses = batch.addresses[rows[:, LogColumn.LANES]]
@@ -117,6 +117,14 @@ class Watch:
             near |= ((addresses < known.high) & (addresses > known.low - _WIDEST)).any(axis=1)
         for row, lanes in zip(rows[near], addresses[near], strict=True):
             self._access(row, lanes, batch.data[row[LogColumn.LANES]])
+
+    def _executed(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Without the instruction that faulted: it is logged as it issues, and has changed nothing."""
+        device = self._require()
+        if device.get("fault") in (L.Fault.NONE, L.Fault.BREAK, L.Fault.DEADLOCK) or not len(rows):
+            return rows
+        last = [int(rows[-1, c]) for c in (LogColumn.SM, LogColumn.WARP, LogColumn.PC)]
+        return rows[:-1] if last == [device.get(f"fault_{name}") for name in ("sm", "warp", "pc")] else rows
 
     def _access(self, row: NDArray[np.int64], addresses: NDArray[np.int64], data: NDArray[np.int64]) -> None:
         """One instruction, lane by lane as it executes."""
