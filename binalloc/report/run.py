@@ -12,6 +12,7 @@ from binalloc.printable import quoted
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
+    from binalloc.emulator.host.run import Result
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
     from binalloc.models.machines.model import Machine
@@ -32,28 +33,45 @@ def run_to_dict(
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
-    from binalloc.pipeline.steps import kernel_use, run_progress
+    from binalloc.pipeline.steps import run_progress
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
     result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), **options)
-    found: dict[str, Any] = {
-        "kernel": fn.name,
-        "machine": machine.name,
-        "engine": options["engine"],
-        "scheduler": options["scheduler"],
-        "sms": options["sms"],
-        "cycles": result.cycles,
-        "blocks_per_sm": result.blocks_per_sm,
-        "occupancy": result.blocks_per_sm * kernel_use(fn, launch).warps / machine.sm.warps_per_sm,
-        "achieved_occupancy": result.occupancy,
-        "stats": _plain(result.stats),
-    }
+    found = result_to_dict(result)
     if reference:
         found |= _reference(launch, result.buffers)
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
     return found
+
+
+def result_to_dict(result: Result) -> dict[str, Any]:
+    """What an emulated run did, be it one that was stopped."""
+    found: dict[str, Any] = {
+        "kernel": result.kernel,
+        "machine": result.machine,
+        "engine": result.engine,
+        "scheduler": result.scheduler,
+        "sms": result.sms,
+        "partial": result.partial,
+        "cycles": result.cycles,
+        "blocks": result.blocks,
+        "blocks_ended": result.blocks_ended,
+        "blocks_per_sm": result.blocks_per_sm,
+        "occupancy": result.resident_occupancy,
+        "achieved_occupancy": result.occupancy,
+        "stats": _plain(result.stats),
+    }
+    return found
+
+
+def stopped_to_dict(error: BaseException) -> dict[str, Any] | None:
+    """The emulated run that the error stopped, as `result_to_dict` has it; None where it stopped none."""
+    from binalloc.emulator.host.run import Result
+
+    partial = getattr(error, "partial", None)
+    return result_to_dict(partial) if isinstance(partial, Result) else None
 
 
 def _reference(launch: Launch, buffers: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +157,10 @@ def _scheduler(name: str) -> str:
 
 def render_run(found: dict[str, Any]) -> str:
     """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean."""
-    title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles "
+    title = f"{found['kernel']} on {found['machine']}: "
+    if found["partial"]:
+        title = f"PARTIAL, {found['blocks_ended']:,} of {found['blocks']:,} blocks ended: {title}"
+    title += f"{found['cycles']:,} cycles "
     title += f"(emulated, {found['sms']} SM{_scheduler(found['scheduler'])}), "
     title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
     lines = [title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]

@@ -22,6 +22,7 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.errors import Interrupted, LimitHit
 
 
 @click.command()
@@ -57,25 +58,28 @@ def run(
     reference: bool,
     save: str | None,
 ) -> None:
-    """Run a kernel on the SM emulator. Writes no file but the buffers of --save. PTX is imported in memory first."""
-    from binalloc.report.run import render_run, run_to_dict
+    """Run a kernel on the SM emulator. Writes no file but the buffers of --save. PTX is imported in memory first.
+
+    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial; it saves nothing.
+    """
+    from binalloc.report.run import render_run, run_to_dict, stopped_to_dict
 
     loaded = required_launch(launch, size)
     module, _ = load_or_import(file, machine, kernel or loaded.kernel)
-    with progress(as_json) as show:
-        found = run_to_dict(
-            module,
-            kernel,
-            loaded,
-            machine_of(module, kernel or loaded.kernel, machine, runs=True),
-            {
-                "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check,
-                "race": race,
-            },
-            reference=reference,
-            save=save,
-            progress=show,
-        )
+    model = machine_of(module, kernel or loaded.kernel, machine, runs=True)
+    settings = {
+        "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race,
+    }  # fmt: skip
+    try:
+        with progress(as_json) as show:
+            found = run_to_dict(
+                module, kernel, loaded, model, settings, reference=reference, save=save, progress=show
+            )  # fmt: skip
+    except (LimitHit, Interrupted) as stopped:
+        partial = stopped_to_dict(stopped)
+        if partial is not None and not as_json:
+            say(render_run(partial))
+        raise
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
+from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
@@ -230,7 +231,8 @@ class Device:
 
     def step(self, steps: int, limit: int) -> int:
         """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says."""
-        return self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, limit)
+        with whole_cycles(self.engine.name):
+            return self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, limit)
 
     def get(self, name: str) -> int:
         """An integer field of the device record."""

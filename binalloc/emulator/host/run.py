@@ -1,13 +1,14 @@
 """Run one launch of a kernel: stage it, place its buffers, drive the device loop, collect the result.
 
-The driver calls device code in bounded quanta, so Ctrl-C and limits work; faults come back as codes and are raised
+The driver calls device code in bounded quanta, so Ctrl-C and limits work: a run that is stopped between two of them
+leaves what is known by then; faults come back as codes and are raised
 here."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,15 +17,16 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.faults import kernel_fault
+from binalloc.emulator.host.partial import settle
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
-from binalloc.emulator.schedulers.table import policy_number
+from binalloc.emulator.schedulers.table import SCHEDULERS, policy_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
-from binalloc.errors import Hint, LimitHit, UsageError
+from binalloc.errors import Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import check_against
@@ -48,7 +50,9 @@ class Result:
     plain numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident
     warps over the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all:
     one SM stood for the whole device, with its share of the bandwidth. globals: the module's global variables after
-    the grid ended, as u32 where size and alignment allow it, else as u8."""
+    the grid ended, as u32 where size and alignment allow it, else as u8. resident_occupancy: of an SM that has all the
+    blocks that it may. partial: the run was stopped before its end, all of this is what was so by then, and
+    `blocks_ended` of its `blocks` had ended."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -61,6 +65,12 @@ class Result:
     machine: str = ""
     engine: str = ""
     globals: dict[str, Array] = field(default_factory=dict)
+    kernel: str = ""
+    scheduler: str = ""
+    resident_occupancy: float = 0.0
+    blocks: int = 0
+    blocks_ended: int = 0
+    partial: bool = False
 
 
 def run(
@@ -101,7 +111,8 @@ def run(
         progress: called now and then during a long run. observer: called after each cycle with events.
 
     Raises:
-        KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
+        KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Interrupted: Ctrl-C; both hold the
+        partial Result. Refused: not scheduled for this
         machine, or no block fits on an SM. UsageError: launch and kernel contradict each other.
     """
     policy = policy_number(scheduler)
@@ -121,7 +132,16 @@ def run(
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)
-    drive(device, max_cycles, progress, observer)
+    try:
+        drive(device, max_cycles, progress, observer)
+    except LimitHit as stopped:
+        stopped.partial = _partial(device, resident, max_cycles)
+        raise
+    except KeyboardInterrupt as stopped:
+        if device.get("cycle") == 0:
+            raise
+        code = getattr(stopped, "exit_code", 130)
+        raise Interrupted(_partial(device, resident, max_cycles), code) from None
     return _result(device, resident)
 
 
@@ -142,11 +162,16 @@ def _kernel(module: Module, name: str) -> Function:
     raise UsageError("no such kernel", file=module.path or None, found=name, expected=names or "a kernel")
 
 
+def last_cycle(max_cycles: int | None) -> int:
+    """The cycle that a run does not reach."""
+    return L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
+
+
 def drive(
     device: Device, max_cycles: int | None, progress: Watcher | None = None, observer: Observer | None = None
 ) -> None:
     """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`: no run goes on beyond it."""
-    limit = L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
+    limit = last_cycle(max_cycles)
     blocks = math.prod(device.launch.grid)
     status, checked, quanta = 0, SPIN_CYCLES, 0
     while status == 0:
@@ -173,7 +198,18 @@ def drive(
         )
 
 
+def _partial(device: Device, resident: int, max_cycles: int | None) -> Result:
+    """What a launch did that has not ended."""
+    settle(device, last_cycle(max_cycles))
+    return replace(_so_far(device, resident), partial=True)
+
+
 def _result(device: Device, resident: int) -> Result:
+    """Collect what a launch did that has ended."""
+    return _so_far(device, resident)
+
+
+def _so_far(device: Device, resident: int) -> Result:
     """Collect what the launch did."""
     buffers, variables = device.contents()
     machine = device.machine
@@ -185,4 +221,7 @@ def _result(device: Device, resident: int) -> Result:
     return Result(
         stats["cycles"], buffers, stats, resident, stats["achieved_occupancy"], counts, device.sms_count,
         device.sms_count == 1 and machine.chip.sms > 1, machine.name, device.engine.name, variables,
+        device.kernel.name, list(SCHEDULERS)[device.get("policy")],
+        resident * device.need.use.warps / machine.sm.warps_per_sm,
+        math.prod(device.launch.grid), device.get("retired"),
     )  # fmt: skip

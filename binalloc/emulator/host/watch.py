@@ -15,6 +15,8 @@ from binalloc.emulator.host.engine import engine as find_engine
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.run import QUANTUM, drive
 from binalloc.emulator.host.staging import check_registers
+from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.schedulers.table import policy_number
 from binalloc.emulator.state import layout as L
 from binalloc.errors import KernelFault, LimitHit
 from binalloc.isa.instruction import Module
@@ -44,11 +46,12 @@ class Store:
 
 
 def first_store(
-    module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str
-) -> Store | None:
+    module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str,
+    scheduler: str = DEFAULT_SCHEDULER,
+) -> Store | None:  # fmt: skip
     """The first store to bytes offset to offset+size-1 of `buffer` (for a variable, its `variable_name`); where a load
     comes before it, the first store that changes them. None where there is none."""
-    watched = _Watched(module, kernel, launch, machine, buffer, offset, size, engine)
+    watched = _Watched(module, kernel, launch, machine, buffer, offset, size, engine, policy_number(scheduler))
     stopped, store = watched.stopped(watched.device())
     if store is not None or not stopped:
         return store
@@ -67,6 +70,7 @@ class _Watched:
     offset: int
     size: int
     engine: str
+    policy: int
 
     def device(self) -> Device:
         """The launch, not yet begun."""
@@ -78,6 +82,7 @@ class _Watched:
         buffers, engine = self.launch.make_buffers(), find_engine(self.engine)
         device = Device(engine, self.module, fn, self.launch, self.machine, need, resident, 1, buffers)
         device.put("hazards", 1)
+        device.put("policy", self.policy)
         return device
 
     def stopped(self, device: Device) -> tuple[bool, Store | None]:
