@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from binalloc.emulator.host.skew import cycles_range, cycles_text, skewed_cycles
 from binalloc.errors import UsageError
 from binalloc.printable import quoted
 from binalloc.report.table import table
@@ -25,11 +26,13 @@ def run_to_dict(
     machine: Machine,
     options: dict[str, Any],
     *,
+    skews: int = 0,
     reference: bool,
     save: str | None,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError."""
+    """Run `kernel` (default: the launch's) and describe it; `skews` times more with blocks that start a little later.
+    Raises KernelFault, LimitHit, UsageError."""
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
@@ -37,8 +40,13 @@ def run_to_dict(
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
-    result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), **options)
+    tell = run_progress(fn.name, progress)
+    result = run(module, fn.name, launch, machine, progress=tell, **options)
     found = result_to_dict(result)
+    skewed = skewed_cycles(
+        lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **options).cycles, skews
+    )
+    found["cycles_range"] = cycles_range(result.cycles, skewed)
     if reference:
         found |= _reference(launch, result.buffers)
     if save is not None:
@@ -56,6 +64,7 @@ def result_to_dict(result: Result) -> dict[str, Any]:
         "sms": result.sms,
         "partial": result.partial,
         "cycles": result.cycles,
+        "cycles_range": None,
         "blocks": result.blocks,
         "blocks_ended": result.blocks_ended,
         "blocks_per_sm": result.blocks_per_sm,
@@ -160,7 +169,7 @@ def render_run(found: dict[str, Any]) -> str:
     title = f"{found['kernel']} on {found['machine']}: "
     if found["partial"]:
         title = f"PARTIAL, {found['blocks_ended']:,} of {found['blocks']:,} blocks ended: {title}"
-    title += f"{found['cycles']:,} cycles "
+    title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycles "
     title += f"(emulated, {found['sms']} SM{_scheduler(found['scheduler'])}), "
     title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
     lines = [title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]

@@ -19,6 +19,7 @@ from binalloc.cli.options import (
     options,
     own_machine_option,
     size_option,
+    skews_option,
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
@@ -37,6 +38,7 @@ from binalloc.errors import Interrupted, LimitHit
     json_option,
 )
 @scheduler_option
+@skews_option
 @click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
@@ -52,6 +54,7 @@ def run(
     max_cycles: int | None,
     as_json: bool,
     scheduler: str,
+    skews: int,
     sms: int,
     check: bool,
     race: bool,
@@ -73,7 +76,8 @@ def run(
     try:
         with progress(as_json) as show:
             found = run_to_dict(
-                module, kernel, loaded, model, settings, reference=reference, save=save, progress=show
+                module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save,
+                progress=show,
             )  # fmt: skip
     except (LimitHit, Interrupted) as stopped:
         partial = stopped_to_dict(stopped)

@@ -91,6 +91,7 @@ def run(
     hazards: bool = True,
     buffers: Mapping[str, Array] | None = None,
     textures: Mapping[str, Array] | None = None,
+    skew: int | None = None,
     progress: Watcher | None = None,
     observer: Observer | None = None,
 ) -> Result:
@@ -108,6 +109,7 @@ def run(
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
         buffers: contents in place of `launch.make_buffers()`; not changed. textures: likewise.
+        skew: seed of small delays with which blocks start, a hash of their numbers; None: none is delayed.
         progress: called now and then during a long run. observer: called after each cycle with events.
 
     Raises:
@@ -131,6 +133,7 @@ def run(
     device.put("policy", policy)
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
+    device.put("skew", _skew(skew))
     device.watch(check, race)
     try:
         drive(device, max_cycles, progress, observer)
@@ -143,6 +146,15 @@ def run(
         code = getattr(stopped, "exit_code", 130)
         raise Interrupted(_partial(device, resident, max_cycles), code) from None
     return _result(device, resident)
+
+
+def _skew(seed: int | None) -> int:
+    """What the record says for a seed."""
+    if seed is None:
+        return 0
+    if not 0 <= seed < L.MOST_SEED:
+        raise UsageError("seed out of range", place=Hint("{skew}"), found=seed, expected=f"0 to {L.MOST_SEED - 1}")
+    return seed + 1
 
 
 def _engine(name: str, checking: bool) -> Engine:
