@@ -20,9 +20,11 @@ from binalloc.cli.options import (
     options,
     own_machine_option,
     size_option,
+    skews_option,
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.errors import Interrupted, LimitHit
 
 
 @click.command()
@@ -37,6 +39,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
     json_option,
 )
 @scheduler_option
+@skews_option
 @click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
@@ -54,6 +57,7 @@ def run(
     max_cycles: int | None,
     as_json: bool,
     scheduler: str,
+    skews: int,
     sms: int,
     check: bool,
     race: bool,
@@ -69,28 +73,31 @@ def run(
     breaks: tuple[str, ...],
 ) -> None:
     """Run a kernel on the SM emulator. Writes no file but the buffers of --save and the trace of --trace. PTX is
-    imported in memory first."""
-    from binalloc.report.run import render_run, run_to_dict
+    imported in memory first.
+
+    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial; it saves nothing.
+    """
+    from binalloc.report.run import render_run, run_to_dict, stopped_to_dict
 
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)
     module, _ = load_or_import(file, machine, kernel or loaded.kernel)
-    with progress(as_json) as show:
-        found = run_to_dict(
-            module,
-            kernel,
-            loaded,
-            machine_of(module, kernel or loaded.kernel, machine, runs=True),
-            {
-                "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check,
-                "race": race,
-            },
-            reference=reference,
-            save=save,
-            progress=show,
-            wanted=wanted,
-        )
+    model = machine_of(module, kernel or loaded.kernel, machine, runs=True)
+    settings = {
+        "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race,
+    }  # fmt: skip
+    try:
+        with progress(as_json) as show:
+            found = run_to_dict(
+                module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save,
+                progress=show, wanted=wanted,
+            )  # fmt: skip
+    except (LimitHit, Interrupted) as stopped:
+        partial = stopped_to_dict(stopped)
+        if partial is not None and not as_json:
+            say(render_run(partial))
+        raise
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

@@ -18,6 +18,7 @@ from binalloc.emulator.arithmetic.atomic import atomic32, atomic64
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.host.run import run
+from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.log_record import ATOM_BYTES, DATA_WORDS, MAX_WATCHES, LogColumn, LogKind
 from binalloc.errors import KernelFault, LimitHit, UsageError
@@ -220,8 +221,9 @@ class _Found(Exception):
 
 
 def first_store(
-    module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str
-) -> Store | None:
+    module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str,
+    scheduler: str = DEFAULT_SCHEDULER,
+) -> Store | None:  # fmt: skip
     """The first store to bytes offset to offset+size-1 of `buffer` (for a variable, its `variable_name`); where a load
     comes before it, the first store that changes them. None where there is none."""
     touches: list[Touch] = []
@@ -239,7 +241,7 @@ def first_store(
     watch = Watch(find, tell)
     log = IssueLog([watch.listener()], everything=False)
     with suppress(_Found, KernelFault, LimitHit):
-        run(module, kernel, launch, machine, engine=engine, max_cycles=None, log=log)
+        run(module, kernel, launch, machine, engine=engine, scheduler=scheduler, max_cycles=None, log=log)
     if not touches or touches[-1].access == L.Access.LOAD:
         return None
     last = touches[-1]
