@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from binalloc.emulator.memory.l1 import append_waiter, end_access, one_line
+from binalloc.emulator.memory.interconnect import response_size
+from binalloc.emulator.memory.l1 import append_waiter, end_access, load_answered, one_line, store_answered
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.sm.events import board_done, guard_until
@@ -11,7 +12,7 @@ from binalloc.emulator.sm.ports import open_path
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
-from binalloc.emulator.state.memory_layout import CACHED, Kind
+from binalloc.emulator.state.memory_layout import CACHED, Kind, MemoryStat
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -63,14 +64,15 @@ def store_came(g: Gpu, s: Sm, program: Grid, w: int) -> None:
 @device
 def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
     """The answer to request r is there."""
+    g.memory_stat[MemoryStat.RESPONSE_BYTES] += response_size(g, r)
     kind = g.kind[r]
     link = g.link[r]
     if kind == Kind.STORE:
-        s.stores_out -= 1
+        store_answered(g, s)
         if link:
             store_came(g, s, program, link - 1)
     else:
-        s.loads_out -= 1
+        load_answered(g, s)
         a = link & (CACHED - 1)
         if kind == Kind.ATOMIC:
             store_came(g, s, program, s.access_warp[a])

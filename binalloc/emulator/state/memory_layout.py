@@ -92,6 +92,18 @@ class MemoryStat(Codes):
     DRAM_WRITES: int
     DRAM_ACTIVATIONS: int
     DRAM_PRECHARGES: int
+    DRAM_BUSY_TICKS: int
+    DRAM_BANK_TICKS: int
+
+
+class Queue(Codes):
+    """What holds requests and can be full: loads and atomics under way from an SM; stores under way from it; fetches
+    under way to a slice of L2; requests that wait at a channel of DRAM. `names` is what results call them."""
+
+    L1_MSHRS: int
+    STORE_PLACES: int
+    L2_MSHRS: int
+    DRAM_QUEUE: int
 
 
 MAX_L1_LINES = 8192

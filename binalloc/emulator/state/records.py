@@ -50,6 +50,7 @@ from binalloc.emulator.state.layout import (
     WHEEL,
 )
 from binalloc.emulator.state.memory_record import MemoryRecord
+from binalloc.emulator.state.queue_record import QueueRecord
 from binalloc.emulator.state.scheduler_record import SchedulerRecord
 
 
@@ -106,7 +107,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, Record):
+class Gpu(MemoryRecord, QueueRecord, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -194,7 +195,7 @@ class Gpu(MemoryRecord, Record):
     clear_read: Annotated[Words, BOARD_SETS]
 
 
-class Sm(L1Record, SchedulerRecord, Record):
+class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     """One SM."""
 
     id: int

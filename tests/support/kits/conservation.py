@@ -63,10 +63,12 @@ def violations(device: Device) -> list[str]:
          stats["global_store_sectors"] + stats["local_writeback_sectors"]),
         ("sectors of atomics", stats["l2_atomic_sectors"], stats["global_atomic_sectors"]),
         ("answers", stats["answers"], packets - len([r for r in loads if r not in answered and r not in on_way])),
-        ("bytes of requests", stats["request_bytes"],
-         header * (packets + len(on_way)) + SECTOR_BYTES * (stats["l2_store_sectors"] + stats["l2_atomic_sectors"])),
-        ("bytes of answers", stats["response_bytes"],
-         header * stats["answers"] + SECTOR_BYTES * stats["answer_sectors"]),
+        ("bytes of requests that have come", stats["request_bytes"],
+         header * (packets + device.get("turned_away"))
+         + SECTOR_BYTES * (stats["l2_store_sectors"] + stats["l2_atomic_sectors"])),
+        ("bytes of answers that have come", stats["response_bytes"],
+         header * (stats["answers"] - len(answered))
+         + SECTOR_BYTES * (stats["answer_sectors"] - sum(sectors(r["words"]) for r in answered))),
         ("rows of DRAM opened and not closed", stats["dram_activations"] - stats["dram_precharges"],
          int((engine.get(device.g, 0, "bank_row") > 0).sum())),
         ("blocks", stats["blocks_dispatched"], stats["blocks_retired"]),
@@ -79,6 +81,24 @@ def violations(device: Device) -> list[str]:
     )
     broken += [f"{what}: {moved} bytes in {cycles} cycles, at most {peak:.2f} a cycle" for what, moved, peak in links
                if moved > peak * cycles]  # fmt: skip
+    return broken + queue_violations(device, stats)
+
+
+def queue_violations(device: Device, stats: dict[str, Any]) -> list[str]:
+    """What queues and banks cannot have held."""
+    machine, cycles = device.machine, stats["cycles"]
+    broken = []
+    for name, queue in stats["queues"].items():
+        beyond = name.startswith(("l2", "dram")) and not machine.l2.caches_data  # what goes past L2 is bounded elsewhere
+        if queue["most"] > queue["places"] and not beyond:
+            broken.append(f"{name}: {queue['most']} entries in {queue['places']} places")
+        if not 0 <= queue["entry_cycles"] <= queue["most"] * queue["queues"] * cycles:
+            broken.append(f"{name}: {queue['entry_cycles']} entry cycles, never more than {queue['most']} entries")
+        if not 0 <= queue["full_cycles"] * queue["places"] <= queue["entry_cycles"]:
+            broken.append(f"{name}: full for {queue['full_cycles']} cycles, {queue['entry_cycles']} entry cycles")
+    banks, busy = stats["dram_bank_ticks"], stats["dram_busy_ticks"]
+    if not busy <= banks <= busy * device.get("dram_banks"):
+        broken.append(f"DRAM: banks busy for {banks} ticks, {busy} ticks with one busy")
     return broken
 
 
