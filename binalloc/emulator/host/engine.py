@@ -113,7 +113,7 @@ def source_hash() -> str:
     import numba
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
-    state = ["codes", "counters", "layout", "memories", "memory_layout", "modes", "records"]
+    state = ["codes", "counters", "layout", "memories", "memory_layout", "modes", "profile_columns", "records"]
     state += ["dram_record", "l1_record", "memory_record", "queue_record", "scheduler_record"]
     names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
     constants = ("table.fields", "table.opcodes", "instruction", "interface.places", "timing")  # layout takes them

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.state.memory_layout import Queue
 
@@ -18,11 +20,11 @@ def queue_figures(engine: Engine, g: Records, sms: Records, cycle: int) -> dict[
     n = engine.get(g, 0, "sms")
     shared = {name: engine.get(g, 0, name) for name in ("slices", "l2_mshrs", "dram_channels", "dram_depth")}
     owned = {name: [engine.get(sms, i, name) for i in range(n)] for name in ("loads_out", "stores_out")}
-    held = {
+    held: dict[int, tuple[int, Sequence[int]]] = {
         Queue.L1_MSHRS: (engine.get(g, 0, "l1_mshrs"), owned["loads_out"]),
         Queue.STORE_PLACES: (engine.get(g, 0, "store_places"), owned["stores_out"]),
-        Queue.L2_MSHRS: (shared["l2_mshrs"], engine.view(g, 0, "slice_pending")[: shared["slices"]]),
-        Queue.DRAM_QUEUE: (shared["dram_depth"], engine.view(g, 0, "channel_waiting")[: shared["dram_channels"]]),
+        Queue.L2_MSHRS: (shared["l2_mshrs"], engine.get(g, 0, "slice_pending")[: shared["slices"]]),
+        Queue.DRAM_QUEUE: (shared["dram_depth"], engine.get(g, 0, "channel_waiting")[: shared["dram_channels"]]),
     }
     records = [(sms, i) for i in range(n)] + [(g, 0)]
     out = {}

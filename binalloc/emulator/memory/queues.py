@@ -1,7 +1,7 @@
-"""How full what holds requests has been: in how many cycles, summed, something was in it, and for how long it was full.
+"""How full what holds requests has been: in how many cycles, summed, something was in it, and how long it was full.
 
-What stands in a queue at the end of cycle c counts for cycle c. So something that comes in cycle a and leaves in cycle b
-counts b - a, and the sum over all that has left is that of the b less that of the a: nothing need be known of single
+What stands in a queue at the end of cycle c counts for cycle c. So something that comes in cycle a and leaves in cycle
+b counts b - a, and the sum over all that has left is that of the b less that of the a: nothing need be known of single
 ones. `host.queue_figures` adds what is in the queue still.
 """
 

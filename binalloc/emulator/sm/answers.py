@@ -9,10 +9,12 @@ from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.sm.events import board_done, guard_until
 from binalloc.emulator.sm.issue import wake_sm
 from binalloc.emulator.sm.ports import open_path
+from binalloc.emulator.sm.profile import profile_access, settle
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
 from binalloc.emulator.state.memory_layout import CACHED, Kind, MemoryStat
+from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -25,10 +27,12 @@ def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
     n = s.held_next
     while n < s.held and one_line(g, s, a, s.line_policy[n], s.line[n], s.line_words[n], s.line_serial[n]):
         n += 1
+    if CHECKING and g.profile:
+        settle(s, program, s.access_word[a])
     s.held_next = n
     if n == s.held:
         s.held = 0
-        wake_sm(g, s)
+        wake_sm(g, s, program)
         if s.access_board[a] != NO_BARRIER and s.access_time[a] > g.cycle:
             guard_until(g, s, s.access_warp[a], s.access_board[a], s.access_time[a])
         open_path(g, s)
@@ -40,9 +44,11 @@ def line_came(g: Gpu, s: Sm, program: Grid, a: int) -> None:
     """One of what access a misses has come."""
     s.missing[a] -= 1
     if s.missing[a] == 0:
+        if CHECKING and g.profile:
+            profile_access(g, s, program, a)
         w, board = s.access_warp[a], s.access_board[a]
         if board < SCOREBOARDS and s.board_open[w, board] == 1:
-            wake_sm(g, s)
+            wake_sm(g, s, program)
         board_done(g, s, program, w, board)
         end_access(s, a)
 

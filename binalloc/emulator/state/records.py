@@ -127,6 +127,7 @@ class Gpu(MemoryRecord, QueueRecord, Record):
     check: int
     race: int
     race_shift: int
+    profile: int
     # launch
     ntid_x: int
     ntid_y: int
@@ -292,3 +293,5 @@ class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     stat: Annotated[Words, STATS]
     stall: Annotated[Words, REASONS]
     unit_issued: Annotated[Words, UNITS]
+    # of `stat` what has been entered at instructions, in profiled runs
+    settled: Annotated[Words, STATS]
