@@ -237,12 +237,12 @@ def _blank(value: float | None) -> str:
 
 
 def _legend(found: Row) -> str:
-    text = (
-        "\n* hottest: most slots, issued and lost. S spill code, + inserted by a rewrite. lost slots: issue slots lost "
-        "that are held against the instruction; share: of all the run's. passes: of shared memory, per access. "
-        "latency: cycles from issue to data, on average and at most.\n"
-    )
-    lines = [text]
+    lines = [
+        "\n* hottest: most slots, issued and lost. S: spill code. +: inserted by a rewrite.\n",
+        "lost slots: issue slots lost that are held against the instruction. share: of all slots of the run.\n",
+        "sectors/req: of an access to global memory. passes: of an access to shared memory.\n",
+        "latency, most: cycles from issue until all data is there, on average and at most.\n",
+    ]
     if found["unattributed_slots"]:
         lines.append(f"{found['unattributed_slots']:,} slots were lost with no warp there: nobody's.\n")
     missing = [source["file"] for source in found["sources"] if source["path"] is None]

@@ -7,7 +7,7 @@ does so when they wake: an interval has what happened in its cycles, whichever f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.host.stats import Stats, count, ratios
 from binalloc.emulator.sm.issue import skip
 from binalloc.emulator.state.memories import Memories
+from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit
 from binalloc.models.machines.model import Machine
 
+R = TypeVar("R", Gpu, Sm)
 MOST_INTERVALS = 100_000
 STANDING = ("queues", "places", "most")
 """Of `queues` what does not grow from cycle to cycle."""
@@ -61,11 +63,11 @@ class Series:
 
     def _account(self, cycle: int) -> None:
         """Bring the SMs' counters up to the cycle before this one, as nothing happens in them before it."""
-        g = _fields(self._g, 0)
-        for i in range(int(g.sms)):
-            s = _fields(self._sms, i)
+        g = _fields(self._g, 0, Gpu)
+        for i in range(g.sms):
+            s = _fields(self._sms, i, Sm)
             if s.last_time < cycle - 1:
-                skip(g, s, self._memories.program, cycle - 1 - int(s.last_time))
+                skip(g, s, self._memories.program, cycle - 1 - s.last_time)
                 s.last_time = cycle - 1
 
     def _now(self, cycle: int) -> Stats:
@@ -89,6 +91,6 @@ def _difference(before: Stats, after: Stats) -> Stats:
     }  # fmt: skip
 
 
-def _fields(records: Records, i: int) -> Any:
-    """Record i with its fields as attributes, as device code has it: a view, not a copy."""
-    return records.view(np.recarray)[i] if isinstance(records, np.ndarray) else records[i]
+def _fields(records: Records, i: int, kind: type[R]) -> R:
+    """Record i, of that kind, with its fields as attributes, as device code has it: a view, not a copy."""
+    return cast(R, records.view(np.recarray)[i] if isinstance(records, np.ndarray) else records[i])

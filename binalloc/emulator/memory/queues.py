@@ -2,7 +2,7 @@
 
 What stands in a queue at the end of cycle c counts for cycle c. So something that comes in cycle a and leaves in cycle
 b counts b - a, and the sum over all that has left is that of the b less that of the a: nothing need be known of single
-ones. `host.queue_figures` adds what is in the queue still.
+ones. `host.stats` adds what is in the queue still.
 """
 
 from __future__ import annotations
