@@ -20,7 +20,7 @@ from binalloc.errors import Hint, LimitHit
 from binalloc.models.machines.model import Machine
 
 R = TypeVar("R", Gpu, Sm)
-MOST_INTERVALS = 100_000
+MOST_INTERVALS = 10_000
 STANDING = ("queues", "places", "most")
 """Of `queues` what does not grow from cycle to cycle."""
 

@@ -16,7 +16,7 @@ from binalloc.emulator.memory.sectors import sector_count, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER
-from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, Kind, LinePolicy, Queue
+from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, TEXEL, Kind, LinePolicy, Queue
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -110,6 +110,7 @@ def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
         kind = Stat.LOCAL_FILL_SECTORS
     elif policy == LinePolicy.TEXTURE:
         kind = Stat.TEXTURE_FILL_SECTORS
+        link |= TEXEL
     s.stat[kind] += sector_count(words)
     send(g, Kind.LOAD, s.id, line, words, link)
 

@@ -22,6 +22,7 @@ from binalloc.emulator.state.memory_layout import (
     FIRST_LOCAL_LINE,
     MAX_BANKS_OF_DRAM,
     SERIAL_SHIFT,
+    TEXEL,
     Kind,
     MemoryStat,
     Queue,
@@ -205,6 +206,8 @@ def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
     g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
     if g.line[r] >= FIRST_LOCAL_LINE:
         g.memory_stat[MemoryStat.L2_LOCAL_MISSES if lacking else MemoryStat.L2_LOCAL_HITS] += 1
+    elif kind == Kind.LOAD and g.link[r] & TEXEL:
+        g.memory_stat[MemoryStat.L2_TEXTURE_MISSES if lacking else MemoryStat.L2_TEXTURE_HITS] += 1
     if lacking and not fetch:
         g.memory_stat[MemoryStat.L2_MERGES] += 1
 

@@ -11,6 +11,7 @@ import pytest
 from binalloc.emulator.host.profile import Profile
 from binalloc.emulator.host.run import Result
 from binalloc.isa.instruction import Instr
+from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.emulator import address, go, module, op
 
@@ -61,14 +62,45 @@ def test_a_scoreboard_is_held_against_the_instruction_that_waits_for_it(referenc
 
 
 def test_the_oldest_of_the_warps_that_wait_stands_for_a_slot(reference: bool) -> None:
-    """Warps 0 and 4 share a scheduler. They issue the load in cycles 0 and 1 (one port would not do for both), each has
-    its data a latency later, and until then both wait: warp 0 is the oldest of them until it goes on."""
-    code = [op("LDS", stall=1, rd=6, ra=255, width=4, wbar=0), op("MOV", stall=1, rd=7, rb=6, wait=1), op("EXIT")]
+    """Warps 0 and 4 share a scheduler and wait for a load each, warp 4, which comes later, at another instruction. As
+    long as both wait warp 0 stands for the slots, and when it goes on warp 4's data comes, too."""
+    code = [
+        op("S2R", rd=0, sreg=0, wbar=0),
+        op("ISETP", stall=15, pd0=0, ra=0, form=1, imm=128, icmp=6, wait=1),
+        op("BRA", stall=1, guard=(0, False), target=3),
+        op("LDS", stall=1, rd=6, ra=255, width=4, wbar=1),
+        op("MOV", stall=1, rd=7, rb=6, wait=2),
+        op("EXIT"),
+        op("LDS", stall=1, rd=6, ra=255, width=4, wbar=1),
+        op("MOV", stall=1, rd=7, rb=6, wait=2),
+        op("EXIT"),
+    ]
     result, p = profiled(code, reference, block=160)
-    lost = result.stats["stalls"]
-    assert p.stalls["scoreboard"][1] == lost["scoreboard"] > 0
-    assert p.stalls["port_busy"][0] == lost["port_busy"] > 0
-    assert p.stalls["block_drain"][2] == lost["block_drain"] > 0
+    assert p.counters["warp_instructions"].tolist() == [5, 5, 5, 4, 4, 4, 1, 1, 1]
+    assert p.stalls["scoreboard"][7] == 0
+    assert p.stalls["scoreboard"][4] > 2 * 4 * (GTX680.shared.latency - 2)  # four schedulers wait for nearly all of it
+    assert p.stalls["scoreboard"].sum() == result.stats["stalls"]["scoreboard"]
+
+
+def test_the_oldest_is_not_the_first(reference: bool) -> None:
+    """Block 0 ends at once, block 2 takes its place, before that of block 1 in number, but younger: while block 1 waits
+    for DRAM, what block 2 waits for is not what slots are lost for."""
+    of_block_1 = [op("LDG", stall=1, rd=6, ra=4, width=4, wbar=1), op("MOV", rd=7, rb=6, wait=2), op("EXIT")]
+    of_block_2 = [op("LDS", stall=1, rd=6, ra=255, width=4, wbar=1), op("MOV", rd=7, rb=6, wait=2), op("EXIT")]
+    code = [
+        *address(),
+        op("S2R", rd=8, sreg=SPECIAL_REGISTERS.index("SR_CTAID.X"), wbar=0),
+        op("ISETP", stall=15, pd0=0, ra=8, form=1, imm=0, icmp=2, wait=1),
+        op("ISETP", stall=15, pd0=1, ra=8, form=1, imm=2, icmp=2),
+        op("EXIT", guard=(0, False)),
+        op("BRA", stall=1, guard=(1, False), target=3),
+        *of_block_1,
+        *of_block_2,
+    ]
+    _, p = profiled(code, reference, block=128, grid=3, blocks_per_sm=2)
+    assert p.counters["warp_instructions"].tolist()[7:] == [12, 8, 4, 4, 4, 4, 4, 4]
+    assert p.stalls["scoreboard"][10] > 2 * 4 * 100
+    assert p.stalls["scoreboard"][13] == 0
 
 
 def test_the_barrier_is_held_against_the_one_who_waits_and_not_the_one_who_comes(reference: bool) -> None:
@@ -102,21 +134,39 @@ def test_bank_conflicts(stride: int, reference: bool) -> None:
     assert p.latency_max[2] == GTX680.shared.latency + passes - 1
 
 
-def test_sectors_and_latency_of_a_load_from_dram_and_of_the_next_one_from_l2(reference: bool) -> None:
+@pytest.mark.parametrize("lanes", ["one sector", "32 sectors"])
+def test_latency_is_what_the_program_s_own_clock_says(lanes: str, reference: bool) -> None:
+    """A clock is read, in the next cycle the load issues, and as soon as its data is there the clock is read again: for
+    a load from DRAM, and for one from L2."""
+    clock = SPECIAL_REGISTERS.index("SR_CLOCKLO")
+    apart = 128 if lanes == "32 sectors" else 0
     code = [
         *address(),
-        op("LDG", rd=6, ra=4, width=4, wbar=1),
-        op("LDG", rd=7, ra=4, width=4, wbar=1, wait=2),
-        op("EXIT", wait=2),
+        op("IMAD.WIDE", rd=4, ra=0, form=1, imm=apart, rc=2),
+        *(
+            instr
+            for first in (8, 10)
+            for instr in (
+                op("CS2R", stall=1, rd=first, sreg=clock),
+                op("LDG", stall=1, rd=6, ra=4, width=4, wbar=1),
+                op("CS2R", rd=first + 1, sreg=clock, wait=2),
+            )
+        ),
+        op("IADD3", rd=8, ra=9, rb=8, negb=1, rc=255),
+        op("IADD3", rd=9, ra=11, rb=10, negb=1, rc=255),
+        op("STG", ra=2, rb=8, width=4, rbar=5),
+        op("STG", ra=2, rb=9, width=4, moff=4, rbar=5),
+        op("EXIT", wait=32),
     ]
-    _, p = profiled(code, reference)
-    first, second = 4, 5
-    assert p.counters["global_load_sectors"].tolist() == [0, 0, 0, 0, 4, 4, 0]
-    assert p.latencies.tolist() == [0, 0, 0, 0, 1, 1, 0]
-    share = -(-32 // GTX680.l2.port_bytes)  # of a sector's time at the slice: four follow one another
-    assert GTX680.dram.latency - 4 < p.latency_max[first] < GTX680.dram.latency + 40
-    assert GTX680.l2.latency <= p.latency_max[second] <= GTX680.l2.latency + 4 * share
+    result, p = profiled(code, reference)
+    loads = [6, 9]
+    assert result.buffers["x"][:2].tolist() == [latency + 1 for latency in p.latency_max[loads]]
     assert (p.latency_sum == p.latency_max).all()
+    assert p.latencies.nonzero()[0].tolist() == loads
+    assert p.counters["global_load_sectors"][loads].tolist() == ([32, 32] if apart else [1, 1])
+    if not apart:
+        assert GTX680.dram.latency - 4 < p.latency_max[6] <= GTX680.dram.latency
+        assert p.latency_max[9] == GTX680.l2.latency
 
 
 def test_lanes_and_local_memory(reference: bool) -> None:
