@@ -35,7 +35,8 @@ def annotation(module: Module, kernel: Function, result: Result, most: int | Non
     total = result.stats["issue_slots"] + sum(result.stats["stalls"].values())
     functions: list[Row] = []
     for fn in module.reached(kernel):
-        rows = [_instruction(fn, i, module, result.profile[fn.name], total) for i in range(len(fn))]
+        profile = result.profile[fn.name]
+        rows = [_instruction(fn, i, place, module, profile, total) for i, place in enumerate(_places(fn))]
         functions.append({"function": fn.name, "instructions": rows})
     _mark([row for function in functions for row in function["instructions"]], HOTTEST if most is None else most)
     names = sorted({file for fn in module.reached(kernel) for file, _ in fn.lines.values()})
@@ -52,8 +53,8 @@ def annotation(module: Module, kernel: Function, result: Result, most: int | Non
     }
 
 
-def _instruction(fn: Function, i: int, module: Module, profile: Profile, total: int) -> Row:
-    """What was counted of the instruction at word i."""
+def _instruction(fn: Function, i: int, place: Row, module: Module, profile: Profile, total: int) -> Row:
+    """What was counted of the instruction at word i, which comes from that place."""
     from binalloc.isa.sets.table import set_of
 
     counted = {name: int(values[i]) for name, values in profile.counters.items()}
@@ -69,7 +70,7 @@ def _instruction(fn: Function, i: int, module: Module, profile: Profile, total: 
         "text": isa.text(instr, fn, i, module),
         "spill": memory is not None and memory.spill,
         "original": _original(fn, i),
-        **_place(fn, i),
+        **place,
         **_slots(counted["warp_instructions"], counted["thread_instructions"], stalls, total),
         "requests": requests,
         "sectors": sectors,
@@ -92,11 +93,15 @@ def _original(fn: Function, i: int) -> int | None:
     return fn.origin.index[i] if fn.origin.index[i] >= 0 else None
 
 
-def _place(fn: Function, i: int) -> Row:
-    """File and line that the instruction comes from, None where the binary says nothing."""
-    before = [word for word in fn.lines if word <= i]
-    file, line = fn.lines[max(before)] if before else (None, None)
-    return {"file": file, "line": line}
+def _places(fn: Function) -> list[Row]:
+    """File and line that each instruction comes from, None where the binary says nothing."""
+    place: Row = {"file": None, "line": None}
+    out = []
+    for i in range(len(fn)):
+        if i in fn.lines:
+            place = dict(zip(("file", "line"), fn.lines[i], strict=True))
+        out.append(place)
+    return out
 
 
 def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> Row:

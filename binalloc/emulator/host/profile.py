@@ -21,8 +21,8 @@ class Profile:
 
     stalls: lost issue slots held against the instruction, by reason; over all instructions of a module they add up to
     the run's, but for `no_warp`, which is nobody's. counters: what the instruction added to each counter of the run,
-    likewise. latencies: its accesses whose data came; latency_sum: cycles from issue to data, over them; latency_max:
-    the most.
+    likewise. latencies: its accesses of which is known when all their data was there; latency_sum: cycles from issue
+    until then, over them; latency_max: the most.
     """
 
     stalls: dict[str, Array]
