@@ -57,18 +57,9 @@ class Series:
                 expected=f"at most {MOST_INTERVALS:,}",
                 remedy=Hint("Sample less often ({every} N)."),
             )
-        self._account(cycle)
+        account_until(self._engine, self._g, self._sms, self._memories, cycle)
         self._counted.append(self._now(cycle))
         self.due = cycle + self.every
-
-    def _account(self, cycle: int) -> None:
-        """Bring the SMs' counters up to the cycle before this one, as nothing happens in them before it."""
-        g = _fields(self._g, 0, Gpu)
-        for i in range(g.sms):
-            s = _fields(self._sms, i, Sm)
-            if s.last_time < cycle - 1:
-                skip(g, s, self._memories.program, cycle - 1 - s.last_time)
-                s.last_time = cycle - 1
 
     def _now(self, cycle: int) -> Stats:
         return count(self._engine, self._g, self._sms, self._machine, cycle)
@@ -81,6 +72,17 @@ class Series:
             gained: Stats = _difference(before, after)
             out.append({"start": before["cycles"], **gained, **ratios(gained, self._machine, sms)})
         return out
+
+
+def account_until(engine: Engine, g: Records, sms: Records, memories: Memories, cycle: int) -> None:
+    """Bring the counters of SMs up to the cycle before this one. Needs a device that has been stopped before it, so
+    that nothing happens in them until then."""
+    device = _fields(g, 0, Gpu)
+    for i in range(engine.get(g, 0, "sms")):
+        s = _fields(sms, i, Sm)
+        if s.last_time < cycle - 1:
+            skip(device, s, memories.program, cycle - 1 - s.last_time)
+            s.last_time = cycle - 1
 
 
 def _difference(before: Stats, after: Stats) -> Stats:
