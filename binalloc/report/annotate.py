@@ -253,5 +253,5 @@ def _legend(found: Row) -> str:
     missing = [source["file"] for source in found["sources"] if source["path"] is None]
     if missing:
         names = one_line(", ".join(missing))
-        lines.append(f"Source not found, line numbers alone: {names}. --source DIR says where it is.\n")
+        lines.append(f"Source not found, line numbers alone: {names}.\n")
     return "".join(lines)

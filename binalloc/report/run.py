@@ -184,6 +184,8 @@ def render_run(found: dict[str, Any]) -> str:
         lines += [f"  {d}\n" for d in found["differences"]]
     if "annotation" in found:
         lines.append(render_annotation(found["annotation"]))
+        if any(source["path"] is None for source in found["annotation"]["sources"]):
+            lines.append("--source DIR says in which folder to look.\n")
     if "series" in found:
         series = found["series"]
         count, every = series["intervals"], series["every"]

@@ -65,7 +65,7 @@ def test_source_lines_are_shown_as_they_stand_in_the_file(reduction: tuple[Any, 
     assert sources["staged.cuh"] == str(sample_file("reduction.ptx").parent / "staged.cuh")
     missing = sorted(name for name, path in sources.items() if path is None)
     assert missing
-    assert f"Source not found, line numbers alone: {', '.join(missing)}. --source DIR" in text
+    assert f"Source not found, line numbers alone: {', '.join(missing)}.\n--source DIR" in text
 
 
 def test_without_the_source_there_are_numbers_alone_and_the_text_says_so() -> None:
