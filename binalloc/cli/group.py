@@ -42,6 +42,7 @@ SPELLINGS: dict[str, str] = {
     "registers": "--registers",
     "samples": "--samples",
     "schedule": "`binalloc schedule`",
+    "skew": "--skews",
     "slots": "--slots",
     "sms": "--sms",
     "warps": "--warps",
