@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,13 @@ def run_to_dict(
     *,
     reference: bool,
     save: str | None,
+    accelsim: tuple[str, int] | None = None,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError."""
+    """Run `kernel` (default: the launch's) and describe it. accelsim: the folder that the run is written to as a trace
+    for that simulator, and the most bytes of it. Raises KernelFault, LimitHit, Refused, UsageError."""
+    from binalloc.emulator.accelsim.trace import AccelsimTrace
+    from binalloc.emulator.host.issue_log import IssueLog
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
@@ -36,7 +41,12 @@ def run_to_dict(
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
-    result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), **options)
+    with ExitStack() as stack:
+        trace = None if accelsim is None else stack.enter_context(AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]))
+        log = None if trace is None else IssueLog([trace.listener])
+        result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), log=log, **options)
+        if trace is not None:
+            trace.keep()
     found: dict[str, Any] = {
         "kernel": fn.name,
         "machine": machine.name,
@@ -51,6 +61,8 @@ def run_to_dict(
     }
     if reference:
         found |= _reference(launch, result.buffers)
+    if accelsim is not None:
+        found["accelsim_trace"] = accelsim[0]
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
     return found

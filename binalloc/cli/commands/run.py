@@ -22,6 +22,7 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
 
 
 @click.command()
@@ -40,6 +41,17 @@ from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
 @click.option("--reference", is_flag=True, help="Compare the buffers with the launch file's reference.")
+@click.option(
+    "--accelsim-trace", type=click.Path(file_okay=False), metavar="DIR", help="Folder for the run as a trace for Accel-Sim."
+)
+@click.option(
+    "--accelsim-limit",
+    type=integer(1),
+    default=DEFAULT_LIMIT >> 20,
+    show_default=True,
+    metavar="MIB",
+    help="Size of the longest trace written; a longer one ends the run with exit code 4.",
+)
 @click.option("--save", type=click.Path(file_okay=False), help="Folder for the final buffers as .npy files.")
 def run(
     file: str,
@@ -55,9 +67,11 @@ def run(
     check: bool,
     race: bool,
     reference: bool,
+    accelsim_trace: str | None,
+    accelsim_limit: int,
     save: str | None,
 ) -> None:
-    """Run a kernel on the SM emulator. Writes no file but the buffers of --save. PTX is imported in memory first."""
+    """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first."""
     from binalloc.report.run import render_run, run_to_dict
 
     loaded = required_launch(launch, size)
@@ -74,6 +88,7 @@ def run(
             },
             reference=reference,
             save=save,
+            accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
             progress=show,
         )
     if as_json:
