@@ -78,7 +78,7 @@ def _addresses(masks: Array, addresses: Array) -> list[str]:
     base, stride = addresses[rows, first], steps[rows, np.minimum(first, LANES - 2)]
     even = ~(pairs & (steps != stride[:, None])).any(axis=1)
     without_gap = pairs.sum(axis=1) == lanes.sum(axis=1) - 1
-    plain = even & without_gap & (pairs.any(axis=1)) & (np.abs(stride) < 1 << 31)
+    plain = even & without_gap & pairs.any(axis=1) & (stride < 1 << 31) & (stride > -(1 << 31))
     out = []
     for i in rows.tolist():
         if plain[i]:
