@@ -42,8 +42,10 @@ def run_to_dict(
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
     with ExitStack() as stack:
-        trace = None if accelsim is None else stack.enter_context(AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]))
-        log = None if trace is None else IssueLog([trace.listener])
+        trace, log = None, None
+        if accelsim is not None:
+            trace = stack.enter_context(AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]))
+            log = IssueLog([trace.listener])
         result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), log=log, **options)
         if trace is not None:
             trace.keep()
@@ -167,6 +169,8 @@ def render_run(found: dict[str, Any]) -> str:
     units = [(k, v) for k, v in stats["units"].items() if v]
     lines.append("\n" + table(["warp instructions by unit", "value"], units))
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
+    if "accelsim_trace" in found:
+        lines.append(f"Trace for Accel-Sim: {found['accelsim_trace']}.\n")
     if "reference" in found:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]

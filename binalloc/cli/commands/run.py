@@ -42,7 +42,10 @@ from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
 @click.option("--reference", is_flag=True, help="Compare the buffers with the launch file's reference.")
 @click.option(
-    "--accelsim-trace", type=click.Path(file_okay=False), metavar="DIR", help="Folder for the run as a trace for Accel-Sim."
+    "--accelsim-trace",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Folder for the run as a trace that the simulator Accel-Sim reads.",
 )
 @click.option(
     "--accelsim-limit",
@@ -83,7 +86,11 @@ def run(
             loaded,
             machine_of(module, kernel or loaded.kernel, machine, runs=True),
             {
-                "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check,
+                "engine": engine,
+                "scheduler": scheduler,
+                "max_cycles": max_cycles,
+                "sms": sms,
+                "check": check,
                 "race": race,
             },
             reference=reference,

@@ -98,5 +98,3 @@ class Scratch:
     def close(self) -> None:
         """The bytes are gone."""
         self._file.close()
-
-

@@ -25,6 +25,8 @@ TRACER_VERSION = 4
 _FORMAT = "#traces format = PC mask destinations opcode sources bytes [addresses] immediate"
 _STRIDE, _DISTANCES = 1, 2
 """How addresses are written: numbers of the format."""
+NO_LANE = f" {_STRIDE} 0x0 0"
+"""The addresses of an access that no lane executes."""
 _BITS = np.arange(LANES, dtype=np.int64)
 
 
@@ -59,36 +61,32 @@ def lines(
     whatever warp; its second argument is the mask.
     """
     entries = [entry_of(word, mask) for word, mask in zip(words.tolist(), masks.tolist(), strict=True)]
-    accesses = np.array([i for i, e in enumerate(entries) if e.memory], np.int64)
-    texts = _addresses(masks[accesses], addresses[places[accesses]]) if len(accesses) else []
-    of_access = dict(zip(accesses.tolist(), texts, strict=True))
+    at = np.flatnonzero([e.memory and mask != 0 for e, mask in zip(entries, masks.tolist(), strict=True)])
+    written = dict(zip(at.tolist(), _addresses(masks[at], addresses[places[at]]), strict=True)) if len(at) else {}
     return [
-        f"{word * WORD_BYTES:04x} {mask:08x} {e.text}{of_access.get(i, '')} 0\n".encode("ascii")
+        f"{word * WORD_BYTES:04x} {mask:08x} {e.text}{written.get(i, NO_LANE) if e.memory else ''} 0\n".encode("ascii")
         for i, (word, mask, e) in enumerate(zip(words.tolist(), masks.tolist(), entries, strict=True))
     ]
 
 
 def _addresses(masks: Array, addresses: Array) -> list[str]:
-    """The addresses of each access as text, a blank in front."""
+    """The addresses of accesses as text, a blank in front. masks: none is 0."""
     lanes = (masks[:, None] >> _BITS) & 1 == 1
     steps = np.diff(addresses, axis=1)
     pairs = lanes[:, 1:] & lanes[:, :-1]
-    first = lanes.argmax(axis=1)
-    rows = np.arange(len(masks))
+    first, rows = lanes.argmax(axis=1), np.arange(len(masks))
     base, stride = addresses[rows, first], steps[rows, np.minimum(first, LANES - 2)]
     even = ~(pairs & (steps != stride[:, None])).any(axis=1)
     without_gap = pairs.sum(axis=1) == lanes.sum(axis=1) - 1
     plain = even & without_gap & pairs.any(axis=1) & (stride < 1 << 31) & (stride > -(1 << 31))
     out = []
     for i in rows.tolist():
+        start = _hex(int(base[i]))
         if plain[i]:
-            out.append(f" {_STRIDE} {_hex(int(base[i]))} {stride[i]}")
-        elif masks[i] == 0:
-            out.append(f" {_STRIDE} 0x0 0")
+            out.append(f" {_STRIDE} {start} {stride[i]}")
         else:
-            taken = addresses[i][lanes[i]]
-            distances = "".join(f" {d}" for d in np.diff(taken).tolist())
-            out.append(f" {_DISTANCES} {_hex(int(base[i]))}{distances}")
+            distances = "".join(f" {d}" for d in np.diff(addresses[i][lanes[i]]).tolist())
+            out.append(f" {_DISTANCES} {start}{distances}")
     return out
 
 

@@ -135,10 +135,11 @@ class AccelsimTrace:
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > self._limit:
+            blocks = math.prod(self._launch.grid)
             raise LimitHit(
                 "the trace is too long",
                 file=str(self._folder.target),
-                found=f"more than {self._limit:,} bytes when {self._next} of {math.prod(self._launch.grid)} blocks ended",
+                found=f"more than {self._limit:,} bytes when {self._next} of {blocks} blocks are written",
                 expected=f"at most {self._limit:,} bytes",
                 remedy=Hint("Trace a smaller launch, or raise the limit ({accelsim_limit})."),
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from pathlib import Path
 from typing import Any
@@ -51,17 +50,17 @@ def instructions(trace: Trace) -> dict[tuple[int, int], list[Line]]:
     across, down, deep = (int(n) for n in trace.head["grid dim"].strip("()").split(","))
     order = [(x, y, z) for z in range(deep) for y in range(down) for x in range(across)]
     assert list(trace.blocks) == order
-    return {(b, w): lines for b, warps in enumerate(trace.blocks.values()) for w, lines in enumerate(warps)}
+    return {(b, w): said for b, warps in enumerate(trace.blocks.values()) for w, said in enumerate(warps)}
 
 
 def check(trace: Trace, rows: list[Row], grid: int, warps: int) -> None:
     """The trace says what the log says, warp by warp."""
     found = instructions(trace)
     assert set(found) == {(b, w) for b in range(grid) for w in range(warps)}
-    for key, lines in found.items():
+    for key, said in found.items():
         mine = [row for row in rows if row.kind == "issue" and (row.block, row.in_block) == key]
-        assert [(line.pc, line.mask) for line in lines] == [(16 * row.pc, row.mask) for row in mine]
-        for line, row in zip(lines, mine, strict=True):
+        assert [(line.pc, line.mask) for line in said] == [(16 * row.pc, row.mask) for row in mine]
+        for line, row in zip(said, mine, strict=True):
             if line.width and line.mask:
                 assert line.addresses == row.addresses
 
@@ -95,9 +94,8 @@ def test_the_engines_write_the_same_bytes(tmp_path: Path) -> None:
         for engine in ("python", "numba"):
             folder = tmp_path / f"{engine} {seed}"
             program = waiting_program(seed, "c2075")
-            traced(
-                program, folder, grid=(5, 1, 1), block=96, buffers=x, hazards=False, sms=3, machine="c2075", engine=engine
-            )
+            shape: dict[str, Any] = {"grid": (5, 1, 1), "block": 96, "sms": 3, "machine": "c2075"}
+            traced(program, folder, buffers=x, hazards=False, engine=engine, **shape)
             written.add((folder / "kernel-1.traceg").read_bytes())
         assert len(written) == 1
 
@@ -148,7 +146,8 @@ def test_strides_are_written_short_and_only_where_they_hold(tmp_path: Path) -> N
     rows += [[rng.randrange(1 << 40) for _ in range(32)] for _ in range(3)]
     every = [(m, i) for m in masks for i in range(len(rows))]
     words, mask_column = np.zeros(len(every), np.int64), np.array([m for m, _ in every])
-    made = lines(words, mask_column, np.array([i for _, i in every]), np.array(rows), lambda *_: Entry("0 LDG 0 4", True))
+    load = Entry("0 LDG 0 4", True)
+    made = lines(words, mask_column, np.array([i for _, i in every]), np.array(rows), lambda *_: load)
     for (mask, i), line in zip(every, made, strict=True):
         found = read_line(line.decode().removesuffix("\n"))
         want = {t: rows[i][t] % (1 << 64) for t in range(32) if mask >> t & 1}
@@ -223,8 +222,9 @@ def test_an_interruption_leaves_nothing_and_an_earlier_trace_stands(tmp_path: Pa
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
+    longer = module([*address(), *stores(2), *store(0)], params={"x": 8})
     with pytest.raises(KeyboardInterrupt):
-        traced(module([*address(), *stores(2), *store(0)], params={"x": 8}), tmp_path / "t", buffers=x, observer=interrupt)
+        traced(longer, tmp_path / "t", buffers=x, observer=interrupt)
     assert left(tmp_path) == ["t"]
     assert (tmp_path / "t" / "kernel-1.traceg").read_bytes() == before
 
@@ -253,11 +253,9 @@ def test_a_trace_beyond_its_limit_is_given_up(tmp_path: Path) -> None:
     m = module([*address(), *stores(50), *store(0)], params={"x": 8})
     x = {"x": np.zeros(32, np.uint32)}
     _, trace, _ = traced(m, tmp_path / "t", grid=(4, 1, 1), buffers=x)
-    size = sum(len(line) + 1 for line in (tmp_path / "t" / "kernel-1.traceg").read_text().split("\n") if " 0" in line)
     assert len(trace.lines) == 4 * 56
-    with pytest.raises(LimitHit, match=r"too long; found more than 3,000 bytes when 0 of 4 blocks ended"):
+    with pytest.raises(LimitHit, match=r"too long; found more than 3,000 bytes when 0 of 4 blocks are written"):
         traced(m, tmp_path / "u", grid=(4, 1, 1), buffers=x, limit=3000, drain_at=1)
-    assert size > 3000
     assert left(tmp_path) == ["t"]
 
 
@@ -291,7 +289,7 @@ def test_a_warp_that_passes_a_barrier_by_does_not_come_to_it(tmp_path: Path) -> 
         op("EXIT"),
     ]
     result, trace, _ = traced(module(code), tmp_path / "t", block=64)
-    assert math.prod(result.stats[k] for k in ("barriers",)) == 1
+    assert result.stats["barriers"] == 1
     (first, second) = trace.blocks[0, 0, 0]
     assert [line.opcode for line in first] == ["S2R", "ISETP.LT.AND", "BAR.SYNC", "EXIT"]
     assert [line.opcode for line in second] == ["S2R", "ISETP.LT.AND", "NOP", "EXIT"]
