@@ -103,7 +103,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["inspect", str(t / "rd.loom"), *views],
             ["inspect", loom("nbody"), *views],
         ],
-        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved")]],
+        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved"), "--accelsim-trace", str(t / "trace")]],
         "verify": [["verify", sample, str(t / "bad.loom"), *run], ["verify", rewritten, sample],
                    ["verify", sample, str(t / "hasty.loom")]],
         "diff": [["diff", sample, rewritten]],
