@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from binalloc.errors import UsageError
@@ -26,27 +28,51 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
     Raises UsageError where it cannot be written.
     """
+    with written_whole(path) as write:
+        write(data)
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Callable[[bytes], object]]:
+    """A file written piece by piece: what the body writes replaces `path` when the body has ended; where it ends with
+    an exception the old file stands and no temporary file stays behind. A device or pipe cannot be replaced: it is
+    written as it comes.
+
+    Raises UsageError where it cannot be written.
+    """
     target = Path(path)
+    temporary = target.parent / f".binalloc-{os.urandom(8).hex()}.tmp"
+    with _writing(path):
+        direct = target.exists() and not target.is_file()
+        flags = os.O_WRONLY if direct else os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        file = open(os.open(target if direct else temporary, flags, 0o666), "wb")  # noqa: SIM115
+
+    def write(data: bytes) -> object:
+        with _writing(path):
+            return file.write(data)
+
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)  # a device or pipe cannot be replaced
-            return
-        _replace(target, data)
+        yield write
+        with _writing(path):
+            file.flush()
+            if not direct:
+                os.fsync(file.fileno())
+            file.close()
+            if not direct:
+                os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            file.close()
+        if not direct:
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _writing(path: str | Path) -> Iterator[None]:
+    """What goes wrong within is that the file cannot be written."""
+    try:
+        yield
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         found = getattr(error, "strerror", None) or error
         raise UsageError("cannot write the file", file=str(path), found=found) from error
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """By way of a new file beside it, which nobody else can have made."""
-    temporary = target.parent / f".binalloc-{os.urandom(8).hex()}.tmp"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

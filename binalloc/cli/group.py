@@ -23,6 +23,7 @@ SPELLINGS: dict[str, str] = {
     "accelsim_limit": "--accelsim-limit",
     "allocator": "--allocator",
     "block_dim": "--block-dim",
+    "break": "--break",
     "blocks": "--blocks",
     "carveout": "--carveout",
     "cc": "--cc",
@@ -40,6 +41,7 @@ SPELLINGS: dict[str, str] = {
     "slots": "--slots",
     "sms": "--sms",
     "warps": "--warps",
+    "watch": "--watch",
 }
 """How the command line spells the library's parameters and functions that errors name (`errors.Hint`)."""
 

@@ -278,6 +278,11 @@ class Function:
         by_address = Flow.CALL_INDIRECT
         return any(instr.control == by_address for instr in self.instrs)
 
+    def source_line(self, index: int) -> tuple[str, int] | None:
+        """File and line of the instruction at `index`, None where the line table does not reach it."""
+        start = max((word for word in self.lines if word <= index), default=None)
+        return None if start is None else self.lines[start]
+
     def target(self, index: int) -> int:
         """Word index that the branch or direct call at `index` goes to, counted from the function's first word (the
         container refuses a branch outside)."""

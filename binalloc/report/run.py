@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import UsageError
 from binalloc.printable import quoted
+from binalloc.report.observed import Wanted, observed
+from binalloc.report.stopped import render_stopped
 from binalloc.report.table import table
+from binalloc.report.touched import watch_lines
 
 if TYPE_CHECKING:
+    from binalloc.emulator.host.issue_log import IssueLog
+    from binalloc.emulator.host.run import Result
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
     from binalloc.models.machines.model import Machine
@@ -29,11 +34,12 @@ def run_to_dict(
     save: str | None,
     accelsim: tuple[str, int] | None = None,
     progress: Callable[[str], None],
+    wanted: Wanted | None = None,
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it. accelsim: the folder that the run is written to as a trace
-    for that simulator, and the most bytes of it. Raises KernelFault, LimitHit, Refused, UsageError."""
+    """Run `kernel` (default: the launch's) and describe it; wanted: what else is to be seen. accelsim: the folder that
+    the run is written to as a trace for that simulator, and the most bytes of it. Of a run that stopped at a break
+    there are no counters, no buffers and no such folder. Raises KernelFault, LimitHit, Refused, UsageError."""
     from binalloc.emulator.accelsim.trace import AccelsimTrace
-    from binalloc.emulator.host.issue_log import IssueLog
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
@@ -41,26 +47,25 @@ def run_to_dict(
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
-    with ExitStack() as stack:
-        trace, log = None, None
-        if accelsim is not None:
-            trace = stack.enter_context(AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]))
-            log = IssueLog([trace.listener])
-        result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), log=log, **options)
-        if trace is not None:
-            trace.keep()
-    found: dict[str, Any] = {
-        "kernel": fn.name,
-        "machine": machine.name,
-        "engine": options["engine"],
-        "scheduler": options["scheduler"],
-        "sms": options["sms"],
+
+    def start(log: IssueLog | None) -> Result:
+        return run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), log=log, **options)
+
+    with nullcontext() if accelsim is None else AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]) as folder:
+        result, seen = observed(start, wanted or Wanted(), folder)
+        if folder is not None and result is not None:
+            folder.keep()
+    ran = {name: options[name] for name in ("engine", "scheduler", "sms")}
+    found: dict[str, Any] = {"kernel": fn.name, "machine": machine.name} | ran
+    if result is None:
+        return found | seen
+    found |= {
         "cycles": result.cycles,
         "blocks_per_sm": result.blocks_per_sm,
         "occupancy": result.blocks_per_sm * kernel_use(fn, launch).warps / machine.sm.warps_per_sm,
         "achieved_occupancy": result.occupancy,
         "stats": _plain(result.stats),
-    }
+    } | seen
     if reference:
         found |= _reference(launch, result.buffers)
     if accelsim is not None:
@@ -152,7 +157,10 @@ def _scheduler(name: str) -> str:
 
 
 def render_run(found: dict[str, Any]) -> str:
-    """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean."""
+    """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean; of a run
+    that stopped at a break the warp."""
+    if found.get("break") is not None:
+        return f"{found['kernel']} on {found['machine']}: {render_stopped(found['break'])}{_seen(found)}"
     title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles "
     title += f"(emulated, {found['sms']} SM{_scheduler(found['scheduler'])}), "
     title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
@@ -174,4 +182,17 @@ def render_run(found: dict[str, Any]) -> str:
     if "reference" in found:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]
-    return "".join(lines)
+    return "".join([*lines, _seen(found)])
+
+
+def _seen(found: dict[str, Any]) -> str:
+    """What was watched, and written of the run."""
+    lines = []
+    if "break" in found and found["break"] is None:
+        lines.append("no break was reached")
+    if "watch" in found:
+        lines += watch_lines(found["watch"])
+    if "trace" in found:
+        trace = found["trace"]
+        lines.append(f"trace {trace['file']}: {trace['events']:,} events, {trace['bytes']:,} bytes")
+    return "".join(f"{line}\n" for line in lines)

@@ -8,6 +8,7 @@ import click
 
 from binalloc.cli.inputs import machine_of, required_launch
 from binalloc.cli.load import load_or_import
+from binalloc.cli.observe import EXIT_STOPPED, trace_file, trace_options, wanted_of, watch_options
 from binalloc.cli.options import (
     engine_option,
     file_argument,
@@ -56,6 +57,8 @@ from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
     help="Size of the longest trace written; a longer one ends the run with exit code 4.",
 )
 @click.option("--save", type=click.Path(file_okay=False), help="Folder for the final buffers as .npy files.")
+@trace_options
+@watch_options
 def run(
     file: str,
     kernel: str | None,
@@ -73,10 +76,20 @@ def run(
     accelsim_trace: str | None,
     accelsim_limit: int,
     save: str | None,
+    trace: str | None,
+    trace_window: tuple[int, int | None] | None,
+    trace_every: int | None,
+    trace_limit: int,
+    trace_counters: int,
+    watches: tuple[str, ...],
+    watch_limit: int,
+    breaks: tuple[str, ...],
 ) -> None:
     """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first."""
     from binalloc.report.run import render_run, run_to_dict
 
+    file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
+    wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)
     module, _ = load_or_import(file, machine, kernel or loaded.kernel)
     with progress(as_json) as show:
@@ -97,10 +110,13 @@ def run(
             save=save,
             accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
             progress=show,
+            wanted=wanted,
         )
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
         say(render_run(found))
+    if found.get("break") is not None:
+        sys.exit(EXIT_STOPPED)
     if found.get("reference") == "differs":
         sys.exit(1)

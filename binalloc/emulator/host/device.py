@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import numpy as np
 
@@ -34,9 +35,19 @@ from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
-LOG_FULL = 4  # what `run_quantum` returns
 LOCAL_LIMIT = 512 << 20
 """Bytes of local memory of all resident threads together that the emulator holds."""
+AT_LIMIT, LOG_FULL = 3, 4  # what `run_quantum` returns
+
+
+class Sampler(Protocol):
+    """Looks at the device now and then."""
+
+    due: int
+    """The cycle in front of which the next sample is taken."""
+
+    def take(self, device: Device) -> None:
+        """Look at the device, all of whose cycles before `due` are over, and put `due` off to a later one."""
 
 
 class Device:
@@ -58,6 +69,7 @@ class Device:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
         self.drain: Callable[[], None] | None = None
+        self.sampler: Sampler | None = None
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(
@@ -232,10 +244,14 @@ class Device:
 
     def step(self, steps: int, limit: int) -> int:
         """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says, but 0 where a log is full:
-        it is drained."""
-        status = self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, limit)
+        it is drained; and where a sample is due: it is taken."""
+        due = limit if self.sampler is None else min(limit, self.sampler.due)
+        status = self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, due)
         if self.drain is not None:
             self.drain()
+        if status == AT_LIMIT and self.sampler is not None and due < limit:
+            self.sampler.take(self)
+            return 0
         return 0 if status == LOG_FULL else status
 
     def get(self, name: str) -> int:

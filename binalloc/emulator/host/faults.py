@@ -5,12 +5,11 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.atomic import atomic_legal
 from binalloc.emulator.checks.poison import Sink
 from binalloc.emulator.checks.races import Before
-from binalloc.emulator.host.engine import Engine, Records
-from binalloc.emulator.host.staging import Program
+from binalloc.emulator.host.context import Context
+from binalloc.emulator.host.deadlock import explain
 from binalloc.emulator.state import layout as L
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
-from binalloc.isa.text.disassembler import format_instr
 
 _NAMES = {
     L.Fault.GLOBAL: "global memory access out of bounds",
@@ -38,7 +37,6 @@ _NAMES = {
     L.Fault.POISON: "uninitialised value used",
     L.Fault.RACE: "shared-memory race",
     L.Fault.CALL_TARGET: "call of no function",
-    L.Fault.BREAK: "stopped at a break",
 }
 _SINKS = {
     Sink.GUARD: "its guard",
@@ -47,28 +45,6 @@ _SINKS = {
     Sink.TARGET: "its target",
 }
 _U64 = (1 << 64) - 1
-
-
-class Context:
-    """What a message needs: the state, the program, who ran where."""
-
-    def __init__(self, engine: Engine, g: Records, sms: Records, program: Program) -> None:
-        self.engine = engine
-        self.g = g
-        self.sms = sms
-        self.program = program
-
-    def of(self, name: str) -> int:
-        """An integer field of the device record."""
-        return int(self.engine.get(self.g, 0, name))
-
-    def where(self, word: int) -> str:
-        """Function, index and text of the instruction at a code word."""
-        place = self.program.place(word)
-        if place is None:
-            return f"word {word}"
-        fn, index = place
-        return f"{fn.name}+{index} `{format_instr(fn.instrs[index])}`"
 
 
 def row_name(row: int) -> str:
@@ -81,16 +57,9 @@ def kernel_fault(c: Context) -> KernelFault:
     code, sm, w, pc, lane = (c.of(n) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane"))
     a, b, d = c.of("fault_a"), c.of("fault_b"), c.of("fault_c")
     if code == L.Fault.DEADLOCK:
-        return KernelFault(
-            _NAMES[code],
-            found=deadlock(c),
-            remedy="Every warp that a barrier expects must reach it; no lane may wait for another of its warp.",
-        )
-    block = c.engine.get(c.sms, sm, "block_id")[c.engine.get(c.sms, sm, "block_of")[w]]
-    warp = c.engine.get(c.sms, sm, "in_block")[w]
-    place = f"{c.where(pc)}, SM {sm}, block {block}, warp {warp}"
-    if lane >= 0 and code not in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR):
-        place += f", lane {lane}"
+        return explain(c)
+    hazard_row = code in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR)
+    place = f"kernel {c.device.kernel.name}, {c.where(pc)}, {c.thread(sm, w, -1 if hazard_row else lane)}"
     found, expected, remedy = detail(c, code, lane, a, b, d)
     return KernelFault(_NAMES[code], place=place, found=found, expected=expected, remedy=remedy)
 
@@ -100,7 +69,8 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR):
         return hazard(c, code, lane, a, b, d)
     if code == L.Fault.GLOBAL:
-        return f"address {a & _U64:#x}, {b} bytes", "an address inside one buffer or variable", None
+        found = f"address {a & _U64:#x}, {b} bytes{nearest(c, a & _U64, b)}"
+        return found, "an address inside one buffer or variable", None
     if code == L.Fault.SHARED:
         return (
             f"address {a & _U64:#x}, {b} bytes",
@@ -152,6 +122,24 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     return None, None, None
 
 
+def nearest(c: Context, address: int, size: int) -> str:
+    """How far the bytes at `address` are from the nearest buffer or variable, and where that lies."""
+    places = c.device.places()
+    if not places:
+        return "; the launch has no buffer"
+
+    def apart(place: tuple[str, int, int]) -> int:
+        return max(place[1] - address, address + size - place[2])
+
+    name, start, end = min(places, key=apart)
+    lies = f"{name} ({start:#x} to {end - 1:#x}, {end - start:,} bytes)"
+    if start <= address < end or start < address + size <= end:
+        return f", across the {'end' if start <= address else 'start'} of {lies}"
+    if address >= end:
+        return f", {f'{address - end:,} bytes' if address > end else 'right'} behind {lies}"
+    return f", {start - address:,} bytes in front of {lies}"
+
+
 def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
     """An atomic operation on a type that it has not, and the types that it has."""
     types = ["U32", *ATOMIC_TYPES[1:]]
@@ -201,36 +189,3 @@ def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str
     else:
         expected = f"{b} more cycles of stall counts between them" if code == L.Fault.RAW else "a later result"
     return found, expected, Hint("Run {schedule}.")
-
-
-def deadlock(c: Context) -> str:
-    """Which warp waits where for what."""
-    lines = []
-    for sm in range(c.of("sms")):
-        state, sp, stack, block_of, in_block, block_id, bar_id, bar_pc, arrived = (
-            c.engine.get(c.sms, sm, n)
-            for n in (
-                "state",
-                "sp",
-                "stack",
-                "block_of",
-                "in_block",
-                "block_id",
-                "bar_id",
-                "bar_pc",
-                "bar_arrived",
-            )
-        )
-        for w in range(c.of("warp_limit")):
-            who = f"SM {sm} block {block_id[block_of[w]]} warp {in_block[w]}"
-            if state[w] == L.Warp.BARRIER:
-                count = arrived[block_of[w], bar_id[w]]
-                lines.append(f"{who} waits at barrier {bar_id[w]} ({count} warps came) in {c.where(int(bar_pc[w]))}")
-            elif state[w] == L.Warp.SCOREBOARD:
-                lines.append(f"{who} waits for a scoreboard at {c.where(int(stack[w, sp[w], L.Entry.PC]))}")
-            elif state[w] in (L.Warp.READY, L.Warp.STALL, L.Warp.BRANCH):
-                waiting = [f"{int(stack[w, k, L.Entry.MASK]):#x} behind {c.where(int(stack[w, k, L.Entry.PC]))}"
-                           for k in range(sp[w])]  # fmt: skip
-                spins = f"{who} spins at {c.where(int(stack[w, sp[w], L.Entry.PC]))}"
-                lines.append(spins + (", while lanes " + ", ".join(waiting) + " wait for it" if waiting else ""))
-    return "; ".join(lines[:8]) + (f"; and {len(lines) - 8} more warps" if len(lines) > 8 else "")

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from binalloc.emulator.host.context import Context
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
-from binalloc.emulator.host.faults import Context, kernel_fault
+from binalloc.emulator.host.faults import kernel_fault
 from binalloc.emulator.host.issue_log import IssueLog
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
+from binalloc.emulator.host.stopped import Stopped
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.schedulers.table import policy_number
 from binalloc.emulator.state import layout as L
@@ -104,7 +106,8 @@ def run(
 
     Raises:
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
-        machine, or no block fits on an SM. UsageError: launch and kernel contradict each other.
+        machine, or no block fits on an SM. UsageError: launch and kernel contradict each other. Stopped: a listener of
+        the log asked for it.
     """
     policy = policy_number(scheduler)
     fn = _kernel(module, kernel)
@@ -164,8 +167,10 @@ def drive(
         if status == 0 and device.get("cycle") > checked:
             status = find_spin(device, limit)
             checked = 4 * device.get("cycle")
+    if status == 2 and device.get("fault") == L.Fault.BREAK:
+        raise Stopped(device)
     if status == 2:
-        fault = kernel_fault(Context(device.engine, device.g, device.sms, device.program))
+        fault = kernel_fault(Context(device))
         raise fault.at(device.module.path) if device.module.path else fault
     if status == 3:
         raise LimitHit(

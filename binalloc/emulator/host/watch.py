@@ -1,29 +1,193 @@
-"""Which instruction of which thread writes an element of a buffer: a watchpoint.
+"""Watchpoints: every load, store and atomic operation of a run on bytes of global memory, lane by lane, in the order in
+which they happen, with what the bytes were before and after.
 
-Needs a launch that runs to its end. The element's bytes are taken out of the buffer's span, so that the first access to
-them stops the run as an access out of bounds would, with its place. Where that is a load, they are taken out just
-before the cycle in which they first change.
+The log of the run says who accesses what and with which data; the watched bytes are computed from it here, by the
+instructions' own rules, and compared with memory when the run is over (`Watch.check`).
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.emulator.arithmetic.atomic import atomic32, atomic64
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.engine import engine as find_engine
-from binalloc.emulator.host.resources import Resources
-from binalloc.emulator.host.run import QUANTUM, drive
-from binalloc.emulator.host.staging import check_registers
+from binalloc.emulator.host.issue_log import Batch, IssueLog, Listener
+from binalloc.emulator.host.run import run
 from binalloc.emulator.state import layout as L
-from binalloc.errors import KernelFault, LimitHit
-from binalloc.isa.instruction import Module
-from binalloc.isa.kinds import Access
-from binalloc.isa.loom.view import view
+from binalloc.emulator.state.log_record import ATOM_BYTES, DATA_WORDS, MAX_WATCHES, LogColumn, LogKind
+from binalloc.errors import KernelFault, LimitHit, UsageError
+from binalloc.isa.instruction import Function, Module
 from binalloc.isa.text.disassembler import format_instr
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
+
+_WIDEST = 16  # bytes of the widest access
+_SPACES = (L.Space.GLOBAL, L.Space.GENERIC)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Watched bytes: `size` of them from address `start` on, which are those from `offset` on of what is called
+    `name`."""
+
+    name: str
+    start: int
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size
+
+
+@dataclass(frozen=True)
+class Touch:
+    """An access of one lane to a span. address, before, after: of the bytes of the span that it touches. pc: its code
+    word; access: an `Access`; in_block: the warp in the block."""
+
+    span: Span
+    cycle: int
+    sm: int
+    block: int
+    in_block: int
+    lane: int
+    pc: int
+    access: int
+    address: int
+    before: bytes
+    after: bytes
+
+
+class Watch:
+    """Tells of every access to some spans. find: which, once the device is there. stop: the run stops in front of the
+    first instruction that accesses one."""
+
+    def __init__(
+        self, find: Callable[[Device], Sequence[Span]], tell: Callable[[Touch], None], *, stop: bool = False
+    ) -> None:
+        self._find, self._tell, self._stop = find, tell, stop
+        self._device: Device | None = None
+        self._known: list[_Known] = []
+
+    def listener(self) -> Listener:
+        """For an `IssueLog`."""
+        return Listener(self._receive, data=True, begin=self._begin)
+
+    def check(self) -> None:
+        """The run is over: its memory holds what was computed here."""
+        for known in self._known:
+            span = known.span
+            found = bytes(known.data[span.start - known.low :][: span.size])
+            assert found == _bytes(self._require(), span.start, span.size), span
+
+    def place(self, pc: int) -> tuple[Function, int] | None:
+        """Function and index of a code word."""
+        return self._require().program.place(pc)
+
+    def _require(self) -> Device:
+        assert self._device is not None
+        return self._device
+
+    def _begin(self, device: Device) -> None:
+        self._device = device
+        spans = self._find(device)
+        if len(spans) > MAX_WATCHES:
+            raise UsageError("too many watches", found=len(spans), expected=f"at most {MAX_WATCHES}")
+        device.put("watches", len(spans))
+        device.put("watch_from", [span.start for span in spans])
+        device.put("watch_to", [span.end for span in spans])
+        device.put("watch_stops", int(self._stop))
+        self._known = [_Known.of(span, device) for span in spans]
+
+    def _receive(self, batch: Batch) -> None:
+        device = self._require()
+        table = device.program.table
+        rows = batch.of(LogKind.ISSUE).rows
+        rows = rows[rows[:, LogColumn.LANES] >= 0]
+        rows = rows[np.isin(table[rows[:, LogColumn.PC], L.Column.SPACE], _SPACES)]
+        addresses = batch.addresses[rows[:, LogColumn.LANES]]
+        near = np.zeros(len(rows), bool)
+        for known in self._known:
+            near |= ((addresses < known.high) & (addresses > known.low - _WIDEST)).any(axis=1)
+        for row, lanes in zip(rows[near], addresses[near], strict=True):
+            self._access(row, lanes, batch.data[row[LogColumn.LANES]])
+
+    def _access(self, row: NDArray[np.int64], addresses: NDArray[np.int64], data: NDArray[np.int64]) -> None:
+        """One instruction, lane by lane as it executes."""
+        cycle, sm, block, in_block, pc, mask = (
+            int(row[c])
+            for c in (
+                LogColumn.CYCLE, LogColumn.SM, LogColumn.BLOCK, LogColumn.IN_BLOCK, LogColumn.PC, LogColumn.MASK,
+            )
+        )  # fmt: skip
+        instruction = self._require().program.table[pc]
+        access = int(instruction[L.Column.ACCESS])
+        for lane in range(L.LANES):
+            if mask >> lane & 1:
+                for known in self._known:
+                    touched = known.access(instruction, int(addresses[lane]), data[:, lane].tolist())
+                    if touched is not None:
+                        self._tell(Touch(known.span, cycle, sm, block, in_block, lane, pc, access, *touched))
+
+
+@dataclass
+class _Known:
+    """What a span holds, and as much around it as atomic operations reach: bytes from `low` up to `high`."""
+
+    span: Span
+    low: int
+    high: int
+    data: bytearray
+
+    @staticmethod
+    def of(span: Span, device: Device) -> _Known:
+        low, high = span.start & -ATOM_BYTES, -(-span.end // ATOM_BYTES) * ATOM_BYTES
+        return _Known(span, low, high, bytearray(_bytes(device, low, high - low)))
+
+    def access(self, instruction: NDArray[np.int64], address: int, data: list[int]) -> tuple[int, bytes, bytes] | None:
+        """Let a lane access memory at `address`: where it touches the span, and what is there before and after; None
+        where it does not."""
+        size = int(instruction[L.Column.SIZE])
+        first, last = max(address, self.low), min(address + size, self.high)
+        if first >= last:
+            return None
+        from_, to = max(address, self.span.start), min(address + size, self.span.end)
+        before = bytes(self.data[from_ - self.low : to - self.low])
+        stored = self._stored(instruction, address, size, data)
+        if stored is not None:
+            self.data[first - self.low : last - self.low] = stored[first - address : last - address]
+        return (from_, before, bytes(self.data[from_ - self.low : to - self.low])) if from_ < to else None
+
+    def _stored(self, instruction: NDArray[np.int64], address: int, size: int, data: list[int]) -> bytes | None:
+        """What the instruction leaves at `address`; None for a load."""
+        access = instruction[L.Column.ACCESS]
+        if access == L.Access.LOAD:
+            return None
+        if access == L.Access.STORE:
+            return b"".join(word.to_bytes(L.WORD, "little") for word in data)[:size]
+        op, kind = int(instruction[L.Column.AOP]), int(instruction[L.Column.ATYP])
+        at = address - self.low
+        old = [int.from_bytes(self.data[i : i + L.WORD], "little") for i in range(at, at + size, L.WORD)]
+        b, c = data[: DATA_WORDS // 2], data[DATA_WORDS // 2 :]
+        with np.errstate(all="ignore"):
+            new = (
+                [atomic32(op, kind, old[0], b[0], c[0])]
+                if size == L.WORD
+                else atomic64(op, kind, old[0], old[1], b[0], b[1], c[0], c[1])
+            )
+        return b"".join(int(word).to_bytes(L.WORD, "little") for word in new)
+
+
+def _bytes(device: Device, address: int, size: int) -> bytes:
+    """Global memory; zeros behind its end."""
+    at = address - device.base
+    return device.memories.global_.view(np.uint8)[at : at + size].tobytes().ljust(size, b"\0")
 
 
 @dataclass(frozen=True)
@@ -43,111 +207,36 @@ class Store:
         return f"{self.function}+{self.index} `{self.instruction}`, {where}"
 
 
+class _Found(Exception):
+    """The store that was looked for has happened: the run need not go on."""
+
+
 def first_store(
     module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str
 ) -> Store | None:
     """The first store to bytes offset to offset+size-1 of `buffer` (for a variable, its `variable_name`); where a load
     comes before it, the first store that changes them. None where there is none."""
-    watched = _Watched(module, kernel, launch, machine, buffer, offset, size, engine)
-    stopped, store = watched.stopped(watched.device())
-    if store is not None or not stopped:
-        return store
-    return watched.first_change()
+    touches: list[Touch] = []
 
+    def find(device: Device) -> list[Span]:
+        names = (buffer, variable_name(buffer))  # a variable may be one that the launch names
+        return [Span(buffer, start + offset, offset, size) for name, start, _ in device.places() if name in names]
 
-@dataclass(frozen=True)
-class _Watched:
-    """An element of a buffer in runs of one launch."""
+    def tell(touch: Touch) -> None:
+        if touch.access != L.Access.LOAD and (not touches or touch.before != touch.after):
+            touches.append(touch)
+            raise _Found
+        touches[:] = touches or [touch]
 
-    module: Module
-    kernel: str
-    launch: Launch
-    machine: Machine
-    buffer: str
-    offset: int
-    size: int
-    engine: str
-
-    def device(self) -> Device:
-        """The launch, not yet begun."""
-        fn = self.module.function(self.kernel)
-        functions = self.module.reached(fn)
-        need = Resources.of(fn, self.launch, check_registers(functions, fn, self.module.path))
-        resident = self.machine.occupancy(need.use).blocks_per_sm
-        resident = min(resident, math.prod(self.launch.grid))
-        buffers, engine = self.launch.make_buffers(), find_engine(self.engine)
-        device = Device(engine, self.module, fn, self.launch, self.machine, need, resident, 1, buffers)
-        device.put("hazards", 1)
-        return device
-
-    def stopped(self, device: Device) -> tuple[bool, Store | None]:
-        """Run on to the first access to the element: whether there was one, and which store it was."""
-        spans = []
-        for start, end in self._spans(device):
-            spans += [(start, start + self.offset), (start + self.offset + self.size, end)]
-        spans += [(start, end) for name, start, end in device.places() if name not in self._names]
-        spans = [s for s in spans if s[0] < s[1]]
-        if len(spans) > L.MAX_BUFFERS:
-            return False, None
-        device.bound(spans)
-        try:
-            drive(device, None)
-        except KernelFault:
-            return True, _stopped(device)
-        except LimitHit:
-            return False, None
-        return False, None
-
-    def first_change(self) -> Store | None:
-        """Look at the element after every so many cycles with events, then at those in which it changed one by one."""
-        device, coarse, most = self.device(), 0, QUANTUM[self.engine]
-        before, status = self._bytes(device), 0
-        while status == 0 and self._bytes(device) == before:
-            status = device.step(most, L.CLOCK_END)
-            coarse += 1
-        if self._bytes(device) == before:
-            return None
-        steps = (coarse - 1) * most
-        device = self._run(steps)
-        while self._bytes(device) == before:
-            device.step(1, L.CLOCK_END)
-            steps += 1
-        return self.stopped(self._run(steps - 1))[1]
-
-    def _run(self, steps: int) -> Device:
-        """The launch after so many cycles with events."""
-        device = self.device()
-        for at in range(0, steps, QUANTUM[self.engine]):
-            device.step(min(QUANTUM[self.engine], steps - at), L.CLOCK_END)
-        return device
-
-    @property
-    def _names(self) -> tuple[str, str]:
-        return self.buffer, variable_name(self.buffer)  # a variable may be one that the launch names
-
-    def _spans(self, device: Device) -> list[tuple[int, int]]:
-        return [(start, end) for name, start, end in device.places() if name in self._names]
-
-    def _bytes(self, device: Device) -> bytes:
-        raw = device.memories.global_.view("u1")
-        starts = [start - device.base + self.offset for start, _ in self._spans(device)]
-        return b"".join(raw[at : at + self.size].tobytes() for at in starts)
-
-
-def _stopped(device: Device) -> Store | None:
-    """Where the run stopped, if it was a store."""
-    code, sm, warp, pc, lane = (
-        int(device.engine.get(device.g, 0, n)) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane")
-    )
-    place = device.program.place(pc)
-    if code != L.Fault.GLOBAL or place is None:
+    watch = Watch(find, tell)
+    log = IssueLog([watch.listener()], everything=False)
+    with suppress(_Found, KernelFault, LimitHit):
+        run(module, kernel, launch, machine, engine=engine, max_cycles=None, log=log)
+    if not touches or touches[-1].access == L.Access.LOAD:
         return None
+    last = touches[-1]
+    place = watch.place(last.pc)
+    assert place is not None
     fn, index = place
-    memory = view(fn.instrs[index]).memory
-    if memory is None or memory.access == Access.LOAD:
-        return None
-    slot = device.engine.get(device.sms, sm, "block_of")[warp]
-    block = int(device.engine.get(device.sms, sm, "block_id")[slot])
-    in_block = int(device.engine.get(device.sms, sm, "in_block")[warp])
-    text = format_instr(fn.instrs[index], fn, index, device.module)
-    return Store(fn.name, index, text, block, in_block, lane)
+    text = format_instr(fn.instrs[index], fn, index, module)
+    return Store(fn.name, index, text, last.block, last.in_block, last.lane)

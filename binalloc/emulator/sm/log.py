@@ -11,7 +11,7 @@ from binalloc.emulator.execute.operands import stage_pair
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, LANES, RZ, Access, Column, Entry, ExecGroup, Fault, Space
-from binalloc.emulator.state.log_record import DATA_WORDS, Keep, LogColumn, LogKind
+from binalloc.emulator.state.log_record import ATOM_BYTES, DATA_WORDS, Keep, LogColumn, LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
@@ -63,15 +63,17 @@ def lane_addresses(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) ->
 
 
 @device
-def watched_lanes(g: Gpu, s: Sm, program: Grid, pc: int, mask: int) -> int:
-    """The lanes of `mask` that touch watched bytes of global memory."""
+def watched_lanes(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, around: int) -> int:
+    """The lanes of `mask` that touch watched bytes of global memory, or others in the same aligned `around` bytes, a
+    power of two."""
     found = 0
     space = program[pc, Column.SPACE]
     if space == Space.GLOBAL or space == Space.GENERIC:  # windows lie where nothing global does
         size = program[pc, Column.SIZE]
         for k in range(g.watches):
+            low, high = g.watch_from[k] & -around, (g.watch_to[k] + around - 1) & -around
             for t in range(g.lanes):
-                if s.addr[t] < g.watch_to[k] and s.addr[t] > g.watch_from[k] - size:
+                if s.addr[t] < high and s.addr[t] > low - size:
                     found |= 1 << t
     return found & mask
 
@@ -121,8 +123,8 @@ def log_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: i
     access = 1 if g.log_keep and mask and program[pc, Column.GROUP] == ExecGroup.MEM else 0
     if access:
         lane_addresses(g, s, program, regs, w, pc)
-        touched = watched_lanes(g, s, program, pc, mask)
-    if (mask and program[pc, Column.BREAK]) or (touched and g.watch_stops):
+        touched = watched_lanes(g, s, program, pc, mask, 1 if g.watch_stops else ATOM_BYTES)
+    if mask and (program[pc, Column.BREAK] or (touched and g.watch_stops)):
         set_fault(g, s, Fault.BREAK, w, pc, lowest_bit(touched if touched else mask), mask, touched, 0)
         return
     if g.log_all == 0 and touched == 0:

@@ -55,6 +55,7 @@ LOG_ACCESSES = 1 << 14
 DATA_WORDS = 4  # of a lane: what it stores; an atomic's operands B, two words, and C
 LANE_COLUMNS = LANES * (1 + DATA_WORDS)  # addresses, then the lanes' first words, and so on
 MAX_WATCHES = 64
+ATOM_BYTES = 8  # of the largest atomic operation: a watch hears of all stores as near as that to its own bytes
 
 
 class Keep(Codes):

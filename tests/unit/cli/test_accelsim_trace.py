@@ -71,3 +71,20 @@ def test_the_limit_is_in_mebibytes_and_named_in_the_error(tmp_path: Path) -> Non
     assert "(--accelsim-limit)" in line
     assert files(tmp_path) == []
     assert call(*options, "--accelsim-limit", "0").code == 2
+
+
+def test_it_goes_with_other_looks_at_a_run(tmp_path: Path) -> None:
+    """Byte for byte the same beside --trace and --watch; a run that stops at a break leaves none."""
+    run = ("run", loom("matmul"), *launch("matmul"), "--accelsim-trace")
+    alone, beside = tmp_path / "alone", tmp_path / "beside"
+    assert call(*run, str(alone)).code == 0
+    answer = call(*run, str(beside), "--trace", str(tmp_path / "t.json"), "--watch", "c", "--json")
+    assert answer.code == 0
+    assert answer.json["trace"]["file"] == str(tmp_path / "t.json")
+    for name in ("kernelslist.g", "kernel-1.traceg"):
+        assert (alone / name).read_bytes() == (beside / name).read_bytes()
+    stopped = call(*run, str(tmp_path / "none"), "--watch", "c", "--break", "watch")
+    assert stopped.out.startswith("matmul on gtx680: stopped")
+    assert files(tmp_path) == sorted(
+        ["t.json", *(f"{d}{f}" for d in ("alone", "beside") for f in ("", "/kernelslist.g", "/kernel-1.traceg"))]
+    )

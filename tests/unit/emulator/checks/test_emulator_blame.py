@@ -98,8 +98,9 @@ def test_a_deadlock_names_the_barrier_each_warp_waits_at() -> None:
             op("BAR", barid=3, form=1, imm=64), op("BRA", target=1),
             op("BAR", barid=4, form=1, imm=64), op("EXIT")]  # fmt: skip
     text = fault(module(code), block=64)
-    assert "warp 0 waits at barrier 4 (1 warps came) in k+6 `BAR" in text
-    assert "warp 1 waits at barrier 3 (1 warps came) in k+4 `BAR" in text
+    assert "warp 0 at barrier 4 (1 of 2 warps came) in k+6 `BAR" in text
+    assert "warp 1 at barrier 3 (1 of 2 warps came) in k+4 `BAR" in text
+    assert "wait at different barriers, warp 1 at barrier 3 and warp 0 at barrier 4" in text
 
 
 def test_an_atomic_in_the_local_window_blames_the_lane() -> None:

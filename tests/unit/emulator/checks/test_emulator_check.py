@@ -177,8 +177,9 @@ def test_a_spin_inside_a_warp_is_an_explained_deadlock() -> None:
     m = module(code, params={"x": 8})
     with pytest.raises(KernelFault, match="deadlock") as caught:
         go(m, buffers={"x": np.zeros(32, np.uint32)}, engine="numba")
-    assert "spins at" in str(caught.value)
-    assert "wait for it" in str(caught.value)
+    assert "lanes of warp 0 of block 0 spin for what others of the same warp have yet to do" in str(caught.value)
+    assert "spinning at" in str(caught.value)
+    assert "while lanes 0x1 wait until these are done" in str(caught.value)
 
 
 def test_a_long_loop_is_no_spin() -> None:

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.host.run import run
 from binalloc.errors import KernelFault, LimitHit, MalformedInput, Refused, UsageError
 from binalloc.isa.instruction import Instr
+from binalloc.launch.types import Argument, Launch
+from binalloc.models.machines.reader import load_machine
 from tests.support.kits.emulator import address, go, module, op
 
 X = {"x": np.zeros(32, np.uint32)}
@@ -28,6 +31,38 @@ def test_global_access_behind_the_buffer() -> None:
     assert "lane 31" in text
     assert "0x10000080" in text
     assert "inside one buffer" in text
+    assert "kernel k, k+4" in text
+    assert "block 0, warp 0, lane 31, thread 31" in text
+    assert "right behind x (0x10000000 to 0x1000007f, 128 bytes)" in text
+
+
+def test_an_access_that_faults_names_its_source_line_thread_and_the_nearest_buffer() -> None:
+    both = {"x": np.zeros(32, np.uint32), "y": np.zeros(16, np.uint32)}
+    m = module([*address(), op("LDG", rd=6, ra=2, width=5, moff=-24, wbar=0), op("EXIT", wait=1)],
+               params=dict.fromkeys(both, 8))  # fmt: skip
+    m.functions[0].lines = {2: ("k.cu", 7), 5: ("k.cu", 8)}
+    arguments = tuple(Argument(k, "buffer", "u32", v.shape) for k, v in both.items())
+    launch = Launch("k", (2, 2, 1), (8, 2, 1), 0, arguments)
+    with pytest.raises(KernelFault) as caught:
+        run(m, "k", launch, load_machine("gtx680"), engine="python", buffers=both)
+    text = str(caught.value)
+    assert "k+4 `LDG.64 R6, [R2-0x18]` (k.cu:7), SM 0, block 0 (0, 0, 0), warp 0, lane 0, thread 0 (0, 0, 0)" in text
+    assert "0xfffffe8, 8 bytes, 24 bytes in front of x (0x10000000" in text
+
+
+@pytest.mark.parametrize(
+    ("offset", "said"),
+    [(128, "across the end of x"), (136, "4 bytes behind x"), (-8, "8 bytes in front of x"), (4200, "in front of y"),
+     (0x1140, "right behind y")],
+)  # fmt: skip
+def test_the_nearest_buffer(offset: int, said: str) -> None:
+    both = {"x": np.zeros(33, np.uint32), "y": np.zeros(16, np.uint32)}
+    base = [*address(), op("MOV", rd=9, rb=3), op("IADD3", rd=8, ra=2, form=1, imm=offset & 0xFFFFFFFF, rc=255)]
+    assert said in fault([*base, op("LDG", rd=6, ra=8, width=5, wbar=0), op("EXIT", wait=1)], buffers=both)
+
+
+def test_a_launch_without_buffers_has_no_nearest_one() -> None:
+    assert "no buffer" in fault([op("LDG", rd=6, ra=255, width=4, wbar=0), op("EXIT", wait=1)], buffers={})
 
 
 def test_global_access_between_two_buffers_and_before_the_first() -> None:
@@ -130,8 +165,8 @@ def test_a_barrier_that_not_all_warps_reach_is_an_explained_deadlock() -> None:
     ]
     text = fault(code, block=64)
     assert "deadlock" in text
-    assert "warp 1 waits at barrier 3" in text
-    assert "k+6" in text
+    assert "warp 0 of block 0 ended without coming to barrier 3, which takes 2 warps" in text
+    assert "warp 1 at barrier 3 (1 of 2 warps came) in k+6" in text
 
 
 def test_barrier_in_divergent_code_and_wrong_counts() -> None:

@@ -1,0 +1,144 @@
+"""Options that show what a run does: traces, watchpoints, places to stop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from binalloc.cli.options import F, integer, options
+from binalloc.cli.terminal import note
+from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.emulator.traces.trace import TraceOptions
+    from binalloc.report.observed import TraceFile, Wanted
+
+EXIT_STOPPED = 6
+_SHOWN = 1000
+"""Cycles of a window of --trace-every."""
+
+
+class Span(click.types.StringParamType):
+    """FROM:TO, cycles; either may be missing."""
+
+    name = "span"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "FROM:TO"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"([0-9]{0,18}):([0-9]{0,18})", value)
+        first, last = (int(part) if part else None for part in found.groups()) if found else (1, 0)
+        if last is not None and (first or 0) >= last:
+            self.fail(f"{value!r} is not FROM:TO, the first cycle and the one behind the last.", param, ctx)
+        return first or 0, last
+
+
+trace_options: Callable[[F], F] = options(
+    click.option(
+        "--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing; compressed if named .gz."
+    ),
+    click.option("--trace-window", type=Span(), help="Trace these cycles alone."),
+    click.option(
+        "--trace-every",
+        type=integer(_SHOWN + 1),
+        metavar="N",
+        help=f"Of every N cycles trace the first {_SHOWN:,}; counters and blocks go on.",
+    ),
+    click.option(
+        "--trace-limit",
+        type=integer(1),
+        default=1_000_000,
+        show_default=True,
+        metavar="N",
+        help="Events of a trace; what comes later is left out.",
+    ),
+    click.option(
+        "--trace-counters",
+        type=integer(1),
+        default=100,
+        show_default=True,
+        metavar="N",
+        help="Cycles between samples of a trace's counters.",
+    ),
+)
+
+
+watch_options: Callable[[F], F] = options(
+    click.option(
+        "--watch",
+        "watches",
+        multiple=True,
+        metavar="BUFFER[+OFFSET[:SIZE]]",
+        help="Tell of every access to these bytes of global memory, or to 0xADDRESS[:SIZE].  [may be repeated]",
+    ),
+    click.option(
+        "--watch-limit",
+        type=integer(0),
+        default=100,
+        show_default=True,
+        metavar="N",
+        help="Accesses that --watch tells of; the others are counted.",
+    ),
+    click.option(
+        "--break",
+        "breaks",
+        multiple=True,
+        metavar="WHERE",
+        help="Stop in front of FUNCTION+INDEX, 0xWORD, FILE:LINE, or `watch`: the first access to what is watched; "
+        f"print the warp, exit with {EXIT_STOPPED}.  [may be repeated]",
+    ),
+)
+
+
+def wanted_of(
+    trace: TraceFile | None, watches: tuple[str, ...], most: int, breaks: tuple[str, ...], quiet: bool
+) -> Wanted:
+    """What the options ask to see; UsageError where they contradict each other. quiet: accesses are for --json."""
+    from binalloc.report.observed import Wanted
+
+    if "watch" in breaks and not watches:
+        raise UsageError("--break watch stops at what --watch names", remedy="Give --watch BUFFER, too.")
+    return Wanted(
+        trace, watches, breaks, most, note, not quiet,
+        None if trace is None else lambda found: tell_left_out(found, trace.options),
+    )  # fmt: skip
+
+
+def trace_file(
+    path: str | None, window: tuple[int, int | None] | None, every: int | None, limit: int, interval: int
+) -> TraceFile | None:
+    """What the options ask for; UsageError where they contradict each other."""
+    if path is None:
+        if window is not None or every is not None:
+            given = "--trace-window" if window is not None else "--trace-every"
+            raise UsageError(f"{given} chooses among a trace's cycles", remedy="Give --trace FILE, too.")
+        return None
+    if path == "-":
+        raise UsageError("a trace goes to a file", place="--trace", found="-", expected="a file's name")
+    from binalloc.emulator.traces.trace import TraceOptions
+    from binalloc.emulator.traces.windows import Windows
+    from binalloc.report.observed import TraceFile
+
+    first, last = window or (0, None)
+    return TraceFile(path, TraceOptions(Windows(first, last, every or 0, _SHOWN), limit, interval))
+
+
+def tell_left_out(found: dict[str, Any], wanted: TraceOptions) -> None:
+    """On stderr, what a trace does not show."""
+    if not found["left_out"] and found["full_at_cycle"] is None:
+        return
+    total = found["left_out"] + found["instructions"]
+    text = f"{found['file']}: {found['left_out']:,} of {total:,} warp instructions are not in the trace"
+    if found["full_at_cycle"] is None:
+        note(f"{text}, as they are in none of its windows")
+    else:
+        note(
+            f"{text}: it was full, {wanted.limit:,} events, in cycle {found['full_at_cycle']:,}; see --trace-limit, "
+            "--trace-window, --trace-every"
+        )

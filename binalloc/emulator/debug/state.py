@@ -1,0 +1,146 @@
+"""A warp that has stopped in front of an instruction: its registers, predicates, stack, and the words of memory that
+the instruction is about to access; where the other warps of its block stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.emulator.host.context import Context
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.state import layout as L
+
+_STATES = {
+    L.Warp.READY: "ready", L.Warp.STALL: "waits out a stall count", L.Warp.BRANCH: "waits for a control instruction",
+    L.Warp.SCOREBOARD: "waits for a scoreboard", L.Warp.BARRIER: "waits at a barrier", L.Warp.DONE: "has ended",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the reconvergence stack: kind, the word it goes on at and the one it ends at (None: none), lanes."""
+
+    kind: str
+    pc: int
+    reconverges: int | None
+    mask: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A warp of the block: what it does, and the word that it issues next, or issued last if it has ended."""
+
+    warp: int
+    doing: str
+    pc: int
+
+
+@dataclass(frozen=True)
+class WarpState:
+    """See the module. active: lanes before the instruction's guard, mask: behind it. touched: lanes that access watched
+    bytes. registers: u32 [register, lane], as many as the kernel has. predicates: lanes of P0 to P6. busy: scoreboards.
+    space: of the memory instruction, None if it is none; addresses and words there, by lane."""
+
+    cycle: int
+    sm: int
+    slot: int
+    block: int
+    warp: int
+    pc: int
+    active: int
+    mask: int
+    touched: int
+    registers: NDArray[np.uint32]
+    predicates: list[int]
+    busy: list[int]
+    stack: list[Entry]
+    space: str | None
+    addresses: dict[int, int]
+    words: dict[int, list[int]]
+    others: list[Standing]
+
+
+def stopped_warp(device: Device) -> WarpState:
+    """The warp that a `Stopped` run is about."""
+    c = Context(device)
+    sm, w, pc = c.of("fault_sm"), c.of("fault_warp"), c.of("fault_pc")
+    block_slot = int(c.at(sm, "block_of")[w])
+    row = int(c.at(sm, "warp_base")) + w
+    stack, sp = c.at(sm, "stack")[w], int(c.at(sm, "sp")[w])
+    busy, mask = int(c.at(sm, "busy")[w]), c.of("fault_a")
+    space, addresses, words = _memory(c, sm, w, pc, mask)
+    return WarpState(
+        c.of("cycle"), sm, w, int(c.at(sm, "block_id")[block_slot]), int(c.at(sm, "in_block")[w]), pc,
+        int(stack[sp, L.Entry.MASK]), mask, c.of("fault_b"),
+        device.memories.regs[row, : c.of("registers")].copy(),
+        [int(lanes) for lanes in c.at(sm, "pred")[w][: L.PT]],
+        [b for b in range(L.SCOREBOARDS) if busy >> b & 1],
+        [_entry(stack[i]) for i in range(sp, -1, -1)],
+        space, addresses, words, _others(c, sm, block_slot, w),
+    )  # fmt: skip
+
+
+def _entry(row: NDArray[np.int64]) -> Entry:
+    rpc = int(row[L.Entry.RPC])
+    kind = L.EntryKind.names[row[L.Entry.KIND]]
+    return Entry(kind, int(row[L.Entry.PC]), None if rpc < 0 else rpc, int(row[L.Entry.MASK]))
+
+
+def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None, dict[int, int], dict[int, list[int]]]:
+    """Space, and by lane the address and the words that are there; no words where it lies outside of what there is."""
+    instruction = c.program.table[pc]
+    if instruction[L.Column.GROUP] != L.ExecGroup.MEM:
+        return None, {}, {}
+    space = L.Space.names[instruction[L.Column.SPACE]]
+    at = c.at(sm, "addr")
+    addresses = {t: int(at[t]) for t in range(L.LANES) if mask >> t & 1}
+    size = int(instruction[L.Column.SIZE])
+    bank = int(instruction[L.Column.CBANK]) if space == "const" else 0
+    words = {t: _words(c, sm, w, t, space, bank, address, size) for t, address in addresses.items()}
+    return space, addresses, words
+
+
+def _words(c: Context, sm: int, w: int, lane: int, space: str, bank: int, address: int, size: int) -> list[int]:
+    """The words that hold `size` bytes from `address` on."""
+    mem = c.device.memories
+    if space == "generic":
+        if L.SHARED_WINDOW <= address < L.SHARED_WINDOW + L.WINDOW_SIZE:
+            space, address = "shared", address - L.SHARED_WINDOW
+        elif L.LOCAL_WINDOW <= address < L.LOCAL_WINDOW + L.WINDOW_SIZE:
+            space, address = "local", address - L.LOCAL_WINDOW
+        else:
+            space = "global"
+    if space == "shared":
+        slot = int(c.at(sm, "block_base")) + int(c.at(sm, "block_of")[w])
+        array, limit = mem.shared[slot], c.of("shared_total")
+    elif space == "local":
+        array, limit = mem.local[int(c.at(sm, "warp_base")) + w, :, lane], c.of("local_total")
+    elif space == "const":
+        first = int(c.engine.get(c.g, 0, "const_start")[bank])
+        limit = int(c.engine.get(c.g, 0, "const_size")[bank])
+        array = mem.const[first // L.WORD :]
+    else:
+        array, limit, address = mem.global_, mem.global_.nbytes, address - c.device.base
+    if address < 0 or address + size > limit:
+        return []
+    return [int(array[i]) for i in range(address // L.WORD, (address + size - 1) // L.WORD + 1)]
+
+
+def _others(c: Context, sm: int, block_slot: int, stopped: int) -> list[Standing]:
+    """The other warps of the block."""
+    each = c.of("warps_per_block")
+    state, sp, stack, at = (c.at(sm, name) for name in ("state", "sp", "stack", "at"))
+    bar_id, bar_pc = c.at(sm, "bar_id"), c.at(sm, "bar_pc")
+    found = []
+    for w in range(block_slot * each, (block_slot + 1) * each):
+        if w == stopped:
+            continue
+        doing, pc = _STATES[int(state[w])], int(at[w]) if sp[w] < 0 else int(stack[w, sp[w], L.Entry.PC])
+        if state[w] == L.Warp.BARRIER:
+            closed = bar_id[w] >= 0
+            doing = f"waits at barrier {bar_id[w]}" if closed else "goes on behind a barrier"
+            pc = int(bar_pc[w]) if closed else pc
+        found.append(Standing(w - block_slot * each, doing, pc))
+    return found

@@ -1,0 +1,57 @@
+"""What a message about a run needs: the state, the program, and who ran where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.emulator.host.device import Device
+from binalloc.isa.text.disassembler import format_instr
+
+
+class Context:
+    """A device that has stopped, and its instructions and threads in words."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.engine, self.g, self.sms, self.program = device.engine, device.g, device.sms, device.program
+
+    def of(self, name: str) -> int:
+        """An integer field of the device record."""
+        return int(self.engine.get(self.g, 0, name))
+
+    def at(self, sm: int, name: str) -> Any:
+        """A field of an SM's record."""
+        return self.engine.get(self.sms, sm, name)
+
+    def where(self, word: int) -> str:
+        """Function, index and text of the instruction at a code word, and its source line where one is known."""
+        if self.program.place(word) is None:
+            return f"word {word}"
+        function, index, text, source = self.parts(word)
+        where = f"{function}+{index} `{text}`"
+        return where if source is None else f"{where} ({source})"
+
+    def parts(self, word: int) -> tuple[str, int, str, str | None]:
+        """Function, index, text, and file and line where they are known, of the instruction at a code word."""
+        place = self.program.place(word)
+        assert place is not None, word
+        fn, index = place
+        line = fn.source_line(index)
+        text = format_instr(fn.instrs[index], fn, index, self.device.module)
+        return fn.name, index, text, None if line is None else f"{line[0]}:{line[1]}"
+
+    def thread(self, sm: int, w: int, lane: int) -> str:
+        """SM, block and warp of a warp slot, and of a lane of it (-1: none) its thread."""
+        block = int(self.at(sm, "block_id")[self.at(sm, "block_of")[w]])
+        warp = int(self.at(sm, "in_block")[w])
+        text = f"SM {sm}, block {block}{_axes(block, self.device.launch.grid)}, warp {warp}"
+        if lane < 0:
+            return text
+        number = warp * self.of("lanes") + lane
+        return f"{text}, lane {lane}, thread {number}{_axes(number, self.device.launch.block)}"
+
+
+def _axes(number: int, shape: tuple[int, int, int]) -> str:
+    """ " (x, y, z)" of the block or thread of a number, where the shape has more than one axis."""
+    x, y, z = shape
+    return "" if y == z == 1 else f" ({number % x}, {number // x % y}, {number // (x * y)})"

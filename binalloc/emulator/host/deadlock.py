@@ -1,0 +1,212 @@
+"""A deadlock in words: block by block which warps wait where for what, and what is most likely the cause.
+
+Needs a device that can never go on: nothing will happen in it any more, or its warps go round in loops that nothing
+changes (`spin`). Warps of a block that stand alike are told of together, and so are blocks that do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from binalloc.emulator.host.context import Context
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.memories import Array
+from binalloc.errors import KernelFault
+
+MOST_LINES = 8
+"""Groups of warps that are told of."""
+REMEDY = "Every warp that a barrier expects must reach it; no lane may wait for another of its warp."
+_FIELDS = (
+    "state", "sp", "stack", "at", "in_block", "live", "bar_id", "bar_pc", "busy", "board_open", "block_id",
+    "block_active", "bar_arrived", "bar_expected",
+)  # fmt: skip
+Fields = dict[str, Array]
+"""Copies of fields of an SM's record, by name."""
+_SPINNING = (L.Warp.READY, L.Warp.STALL, L.Warp.BRANCH)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A warp of a block, in a `Warp` state. barrier: the one at which it waits, -1 for none. word: what it waits in, is
+    about to issue, or issued last before it ended. behind: lanes that wait until those that spin are done."""
+
+    warp: int
+    state: int
+    barrier: int
+    word: int
+    behind: int
+    boards: tuple[int, ...]
+    unanswered: bool
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """An opening of a barrier that some have come to: how many warps have, how many it takes, and how many it holds."""
+
+    number: int
+    arrived: int
+    expected: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """A resident block: its warps, and its barriers that have not opened by their numbers."""
+
+    number: int
+    sm: int
+    warps: tuple[Waiting, ...]
+    barriers: dict[int, Barrier]
+
+
+def explain(c: Context) -> KernelFault:
+    """The fault of a device that cannot go on: the likely cause, then who waits where for what."""
+    blocks = _blocks(c)
+    return KernelFault(f"deadlock: {_cause(c, blocks)}", found=standing(c, blocks), remedy=REMEDY)
+
+
+def standing(c: Context, blocks: list[Block] | None = None) -> str:
+    """Where the warps of the resident blocks stand, at most `MOST_LINES` groups of them."""
+    lines: dict[tuple[str, ...], list[Block]] = {}
+    for block in _blocks(c) if blocks is None else blocks:
+        lines.setdefault(tuple(_groups(c, block)), []).append(block)
+    told, left, out = 0, 0, []
+    for groups, alike in lines.items():
+        shown = groups[: max(0, MOST_LINES - told)]
+        told += len(shown)
+        left += (len(groups) - len(shown)) * len(alike)
+        if shown:
+            where = f" (SM {alike[0].sm})" if len(alike) == 1 else ""
+            out.append(f"{_numbers('block', [b.number for b in alike])}{where}: " + "; ".join(shown))
+    if left:
+        out.append(f"and {left} more groups of warps")
+    waiting = c.of("blocks") - c.of("next_block")
+    if waiting:
+        out.append(f"{waiting} blocks have not started")
+    return "; ".join(out)
+
+
+def _blocks(c: Context) -> list[Block]:
+    """The resident blocks in the order of their numbers."""
+    found = []
+    for sm in range(c.of("sms")):
+        f = {name: c.at(sm, name) for name in _FIELDS}
+        found += [_block(c, sm, f, slot) for slot in range(c.of("resident_limit")) if f["block_active"][slot]]
+    return sorted(found, key=lambda block: block.number)
+
+
+def _block(c: Context, sm: int, f: Fields, slot: int) -> Block:
+    """The block in a slot of an SM."""
+    each = c.of("warps_per_block")
+    slots = range(slot * each, (slot + 1) * each)
+    alive = sum(1 for w in slots if f["live"][w])
+    barriers = {}
+    for b in range(L.BARRIERS):
+        arrived = int(f["bar_arrived"][slot, b])
+        if arrived:
+            barriers[b] = Barrier(b, arrived, int(f["bar_expected"][slot, b]) or alive)
+    return Block(int(f["block_id"][slot]), sm, tuple(_warp(c, f, w) for w in slots), barriers)
+
+
+def _warp(c: Context, f: Fields, w: int) -> Waiting:
+    """The warp in a slot."""
+    state, sp = int(f["state"][w]), int(f["sp"][w])
+    barrier, word, behind, wanted = -1, int(f["at"][w]), 0, 0
+    if state == L.Warp.BARRIER and f["bar_id"][w] >= 0:
+        barrier, word = int(f["bar_id"][w]), int(f["bar_pc"][w])
+    elif sp >= 0:
+        word, top = int(f["stack"][w, sp, L.Entry.PC]), int(f["stack"][w, sp, L.Entry.MASK])
+        behind = int(f["live"][w]) & ~top
+    if state == L.Warp.SCOREBOARD:
+        wanted = int(f["busy"][w]) & int(c.program.table[word, L.Column.WAIT])
+    boards = tuple(b for b in range(L.SCOREBOARDS) if wanted >> b & 1)
+    unanswered = any(f["board_open"][w, b] for b in boards)
+    return Waiting(int(f["in_block"][w]), state, barrier, word, behind, boards, unanswered)
+
+
+def _groups(c: Context, block: Block) -> list[str]:
+    """The warps of a block that stand alike, in words."""
+    groups: dict[str, list[int]] = {}
+    for waiting in block.warps:
+        groups.setdefault(_doing(c, block, waiting), []).append(waiting.warp)
+    return [f"{_numbers('warp', warps)} {doing}" for doing, warps in groups.items()]
+
+
+def _doing(c: Context, block: Block, waiting: Waiting) -> str:
+    """What a warp does, or waits for, and where."""
+    where = c.where(waiting.word)
+    if waiting.barrier >= 0:
+        barrier = block.barriers[waiting.barrier]
+        return f"at barrier {waiting.barrier} ({barrier.arrived} of {barrier.expected} warps came) in {where}"
+    if waiting.state == L.Warp.DONE:
+        return f"ended in {where}"
+    if waiting.state == L.Warp.SCOREBOARD:
+        what = "an answer from memory" if waiting.unanswered else "a result"
+        return f"waiting for {what}, {_numbers('scoreboard', waiting.boards)}, at {where}"
+    if waiting.state in _SPINNING:
+        held = f", while lanes {waiting.behind:#x} wait until these are done" if waiting.behind else ""
+        return f"spinning at {where}{held}"
+    return f"behind a barrier at {where}"
+
+
+def _cause(c: Context, blocks: list[Block]) -> str:
+    """The most likely reason, from the first block that shows one."""
+    for found in (_lanes, _at_barriers):
+        for block in blocks:
+            if cause := found(block):
+                return cause
+    waiting = c.of("blocks") - c.of("next_block")
+    spinning = any(w.state in _SPINNING for block in blocks for w in block.warps)
+    if spinning and waiting:
+        return f"the warps spin for ever, and {waiting} blocks cannot start before one of these has ended"
+    if spinning:
+        return "the warps spin in loops that nothing changes any more"
+    return "results that warps wait for never come"
+
+
+def _lanes(block: Block) -> str:
+    """Lanes that wait for others of their warp that do not run until these are done."""
+    for w in block.warps:
+        if w.state in _SPINNING and w.behind:
+            of = f"lanes of warp {w.warp} of block {block.number}"
+            return f"{of} spin for what others of the same warp have yet to do"
+    return ""
+
+
+def _at_barriers(block: Block) -> str:
+    """Why a barrier of the block stays closed."""
+    for b in sorted(block.barriers):
+        barrier = block.barriers[b]
+        come = [w for w in block.warps if w.barrier == b]
+        others = [w for w in block.warps if w.barrier >= 0 and w.barrier != b]
+        spinning = [w.warp for w in block.warps if w.state in _SPINNING]
+        ended = [w.warp for w in block.warps if w.state == L.Warp.DONE]
+        at = f"barrier {b}, which takes {barrier.expected} warps"
+        if spinning:
+            comes = "spins and never comes" if len(spinning) == 1 else "spin and never come"
+            return f"{_numbers('warp', spinning)} of block {block.number} {comes} to {at}"
+        if come and others:
+            places = [f"{_numbers('warp', [w.warp for w in come])} at barrier {b}"]
+            for other in sorted({w.barrier for w in others}):
+                warps = [w.warp for w in others if w.barrier == other]
+                places.append(f"{_numbers('warp', warps)} at barrier {other}")
+            return f"warps of block {block.number} wait at different barriers, {' and '.join(places)}"
+        if ended and barrier.arrived > len(come):  # some came without waiting, and nobody knows any more who
+            came = f"{barrier.arrived} came ({barrier.arrived - len(come)} without waiting)"
+            return f"{at} of block {block.number}, {came}, and {_numbers('warp', ended)} ended"
+        if ended:
+            return f"{_numbers('warp', ended)} of block {block.number} ended without coming to {at}"
+    return ""
+
+
+def _numbers(what: str, numbers: Sequence[int]) -> str:
+    """ "warp 3", "warps 0 to 3 and 5": ascending numbers, runs of them together."""
+    runs: list[list[int]] = []
+    for n in sorted(numbers):
+        if runs and runs[-1][1] == n - 1:
+            runs[-1][1] = n
+        else:
+            runs.append([n, n])
+    shown = [str(a) if a == b else f"{a} to {b}" if b > a + 1 else f"{a}, {b}" for a, b in runs[:MOST_LINES]]
+    if len(runs) > MOST_LINES:
+        shown.append(f"{sum(b - a + 1 for a, b in runs[MOST_LINES:])} more")
+    return f"{what}{'s' if len(numbers) > 1 else ''} {', '.join(shown)}"

@@ -1,0 +1,1 @@
+"""What an emulated run did, cycle by cycle, as a file for trace viewers."""

@@ -1,0 +1,58 @@
+"""Code words by what a trace says of them: where an instruction stands, what it is, how long its warp sleeps behind
+it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.emulator.host.context import Context
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.traces.event_file import Fragment, fragment
+
+
+@dataclass(frozen=True)
+class CodeWord:
+    """An instruction. place: function and index. source: file and line, where the binary knows them. sleeps: cycles
+    from its issue until its warp may go on, if it does not wait at a barrier. sets: its scoreboards."""
+
+    place: str
+    mnemonic: str
+    text: str
+    source: str | None
+    sleeps: int
+    sets: tuple[int, ...]
+    fields: Fragment
+
+
+class CodeWords:
+    """Those of a device's program, each made when it is first asked for."""
+
+    def __init__(self, device: Device) -> None:
+        self._device, self._context = device, Context(device)
+        self._latency = device.engine.view(device.g, 0, "unit_latency")
+        self._known: dict[int, CodeWord] = {}
+
+    def __getitem__(self, pc: int) -> CodeWord:
+        if pc not in self._known:
+            self._known[pc] = self._make(pc)
+        return self._known[pc]
+
+    def _make(self, pc: int) -> CodeWord:
+        function, index, text, source = self._context.parts(pc)
+        place = f"{function}+{index}"
+        unguarded = text.split(" ", 1)[1] if text.startswith("@") else text
+        mnemonic = unguarded.split(" ", 1)[0].rstrip(";")
+        arguments = {"pc": place, "instruction": text} | ({} if source is None else {"source": source})
+        fields = fragment(mnemonic, "instruction", arguments)
+        row = self._device.program.table[pc]
+        sets = tuple(int(b) for b in (row[L.Column.RBAR], row[L.Column.WBAR]) if b < L.SCOREBOARDS)
+        return CodeWord(place, mnemonic, text, source, self._sleeps(pc), sets, fields)
+
+    def _sleeps(self, pc: int) -> int:
+        """As `issue.end_issue` says."""
+        row = self._device.program.table[pc]
+        stall = max(int(row[L.Column.STALL]), 1)
+        if row[L.Column.CONTROL] == L.NO_CONTROL:
+            return stall
+        return max(stall, int(self._latency[row[L.Column.UNIT]]))

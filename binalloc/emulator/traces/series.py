@@ -1,0 +1,98 @@
+"""Counters of a trace: occupancy, issue rate, what is under way, bytes per cycle, looked at every so many cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.state.counters import Stat
+from binalloc.emulator.state.layout import Warp
+from binalloc.emulator.state.memory_layout import MemoryStat
+from binalloc.emulator.traces.event_file import CYCLE, EventFile
+
+Values = dict[str, int | float]
+
+
+class Series:
+    """Takes a sample in front of every `interval`-th cycle: levels as they are then, rates over the cycles since the
+    last one. A counter is written where its values change."""
+
+    def __init__(self, device: Device, out: EventFile, interval: int) -> None:
+        self._out, self._interval = out, interval
+        self._device = device.sms_count + 1
+        self._before: list[int] = []
+        self._last: dict[tuple[int, str], Values] = {}
+        self._from = 0
+        self.due = interval
+        self._rates(device)
+        for sm in range(device.sms_count):
+            out.name(sm + 1, None, f"SM {sm}", sm)
+        out.name(self._device, None, "L2 and DRAM", device.sms_count)
+
+    def take(self, device: Device) -> None:
+        """All cycles before `due` are over."""
+        self._sample(device, self.due)
+        self.due += self._interval
+
+    def end(self, device: Device) -> None:
+        """The run has ended, or stopped."""
+        cycle = device.get("cycle")
+        if cycle > self._from:
+            self._sample(device, cycle)
+
+    def _sample(self, device: Device, cycle: int) -> None:
+        """Rates stand at the beginning of the time that they are of, levels at its end."""
+        since, cycles = self._from, cycle - self._from
+        rates = self._rates(device)
+        burst = device.machine.dram.burst_bytes
+        read, written, to_l2, from_l2, *issued = (n / cycles for n in rates)
+        self._write(self._device, since, "DRAM bytes per cycle", _rounded(read=read * burst, written=written * burst))
+        self._write(self._device, since, "L2 bytes per cycle", _rounded(**{"to L2": to_l2, "from L2": from_l2}))
+        for sm, count in enumerate(issued):
+            self._write(sm + 1, since, "warp instructions per cycle", _rounded(issued=count))
+        fetches = int(sum(device.engine.view(device.g, 0, "slice_pending")))
+        waiting = int(sum(device.engine.view(device.g, 0, "channel_waiting")))
+        self._write(self._device, cycle, "requests", {"L2 fetches under way": fetches, "DRAM queue": waiting})
+        for sm in range(device.sms_count):
+            self._levels(device, sm, cycle)
+        self._from = cycle
+
+    def _levels(self, device: Device, sm: int, cycle: int) -> None:
+        def of(name: str) -> int:
+            return int(device.engine.get(device.sms, sm, name))
+
+        state = device.engine.view(device.sms, sm, "state")
+        active = int(((state != Warp.NONE) & (state != Warp.DONE)).sum())
+        self._write(sm + 1, cycle, "warps", {"active": active, "ended": of("live_warps") - active})
+        self._write(sm + 1, cycle, "MSHRs in use", {"loads": of("loads_out")})
+        self._write(sm + 1, cycle, "stores under way", {"stores": of("stores_out")})
+
+    def _rates(self, device: Device) -> list[int]:
+        """What has been counted since the last time: DRAM reads and writes, bytes to L2 and from it, each SM's warp
+        instructions."""
+        shared = device.engine.view(device.g, 0, "memory_stat")
+        names = (MemoryStat.DRAM_READS, MemoryStat.DRAM_WRITES, MemoryStat.REQUEST_BYTES, MemoryStat.RESPONSE_BYTES)
+        now = [int(shared[name]) for name in names]
+        for sm in range(device.sms_count):
+            now.append(int(device.engine.view(device.sms, sm, "stat")[Stat.WARP_INSTRUCTIONS]))
+        before = self._before or [0] * len(now)
+        self._before = now
+        return [a - b for a, b in zip(now, before, strict=True)]
+
+    def _write(self, process: int, cycle: int, name: str, values: Values) -> None:
+        if self._last.get((process, name)) != values and not self._out.full:
+            self._out.counter(process, cycle * CYCLE, name, values)
+            self._last[process, name] = values
+
+
+def _rounded(**values: float) -> Values:
+    return {name: round(value, 3) for name, value in values.items()}
+
+
+def described(interval: int) -> Mapping[str, str]:
+    """What the counters say."""
+    return {
+        "warps": "of resident blocks, and those of them that have ended",
+        "MSHRs in use": "loads and atomics of the SM that have not been answered",
+        "bytes per cycle": f"mean over {interval} cycles, drawn at their beginning",
+    }

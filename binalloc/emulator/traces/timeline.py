@@ -1,0 +1,231 @@
+"""The log of a run as stretches of time: what each warp slot does, which blocks are resident, when the path to memory
+is closed.
+
+An instruction lasts from its issue until its warp may go on: for its stall count, or the latency of a control
+instruction; several of one cycle divide that cycle among them. What is between two instructions is a wait, whose end
+the log says; the time from when a warp may issue until it does is called `ready`: its scheduler chose others, or all
+ports were taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.issue_log import Batch
+from binalloc.emulator.state.layout import SCOREBOARDS
+from binalloc.emulator.state.log_record import LogColumn, LogKind
+from binalloc.emulator.traces.code_words import CodeWords
+from binalloc.emulator.traces.event_file import CYCLE, EventFile, Fragment, fragment, with_arguments
+from binalloc.emulator.traces.windows import Windows
+
+FIRST_WARP, FIRST_BLOCK, PATH = 1, 1001, 2001
+"""Threads of an SM's process: warp slots, block slots, the path to memory."""
+_READY = fragment("ready", "wait", {})
+_ENDED = fragment("ended", "wait", {})
+_CLOSED = fragment("path to memory closed", "memory", {})
+UNKNOWN = -1
+
+
+@dataclass(slots=True)
+class _Warp:
+    """A warp slot. group: words and lanes of what it has issued in cycle `at`, not drawn yet; brief: that ends with
+    that cycle. drawn: up to which cycle its track is drawn. wait: what it has waited for since `since`. setters: for
+    each scoreboard the word that set it last, the latest one last."""
+
+    block: int = 0
+    in_block: int = 0
+    group: list[tuple[int, int]] = field(default_factory=list)
+    at: int = 0
+    brief: bool = False
+    drawn: int = UNKNOWN
+    wait: Fragment | None = None
+    since: int = 0
+    setters: dict[int, int] = field(default_factory=dict)
+
+
+class Timeline:
+    """Draws the batches of a log. issued, drawn: instructions seen, and drawn. cut: the cycle in which the file was
+    full, None if it never was."""
+
+    def __init__(self, device: Device, out: EventFile, windows: Windows) -> None:
+        self._out, self._windows = out, windows
+        self._words = CodeWords(device)
+        self._warps_per_block = device.get("warps_per_block")
+        self._warps: dict[tuple[int, int], _Warp] = {}
+        self._blocks: dict[tuple[int, int], tuple[int, int]] = {}
+        self._closed: dict[int, int] = {}
+        self._named: set[tuple[int, int]] = set()
+        self._window = UNKNOWN
+        self.issued = self.drawn = 0
+        self.cut: int | None = None
+
+    def receive(self, batch: Batch) -> None:
+        """Draw what is in the windows, as far as there is room."""
+        issues = batch.column(LogColumn.KIND) == LogKind.ISSUE
+        self.issued += int(issues.sum())
+        if self.cut is not None:
+            return
+        windows = self._windows.numbers(batch.column(LogColumn.CYCLE))
+        wanted = ~issues | (windows >= 0)
+        for row, window in zip(batch.rows[wanted].tolist(), windows[wanted].tolist(), strict=True):
+            if self._out.full:
+                self.cut = row[LogColumn.CYCLE]
+                self.end(self.cut)
+                return
+            if window != self._window:
+                self._enter(window)
+            self._row(row)
+
+    def end(self, cycle: int) -> None:
+        """The run ends, or the trace does: draw what is under way."""
+        for key, warp in self._warps.items():
+            self._draw_group(key, warp)
+            self._draw_wait(key, warp, cycle)
+        for (sm, slot), (block, start) in self._blocks.items():
+            self._draw_block(sm, slot, block, start, cycle)
+        for sm, start in self._closed.items():
+            self._draw(sm, PATH, "path to memory", start, cycle, _CLOSED)
+        self._warps, self._blocks, self._closed = {}, {}, {}
+
+    def _enter(self, window: int) -> None:
+        """Another window begins, or a gap: what warps have issued since the last one is not known."""
+        self._window = window
+        for key, warp in self._warps.items():
+            self._draw_group(key, warp)
+            warp.setters.clear()
+            warp.drawn = UNKNOWN
+
+    def _row(self, row: list[int]) -> None:
+        kind, cycle, sm, w, block, in_block, pc, mask, detail, _ = row
+        key = sm, w
+        if kind == LogKind.BLOCK:
+            self._begin_block(row)
+            return
+        if kind in (LogKind.HOLD, LogKind.GO_ON):
+            self._path(kind, cycle, sm)
+            return
+        if kind == LogKind.BLOCK_END:
+            self._end_block(sm, detail, cycle)
+            return
+        warp = self._warps.setdefault(key, _Warp(block, in_block))
+        if kind == LogKind.ISSUE:
+            self._issue(key, warp, cycle, pc, mask)
+        elif kind == LogKind.SCOREBOARD:
+            self._draw_group(key, warp)
+            self._draw_ready(key, warp, cycle)
+            warp.wait, warp.since = self._scoreboards(warp, pc, detail), cycle
+        elif kind == LogKind.RESUME:
+            self._draw_wait(key, warp, cycle)
+        elif kind == LogKind.BARRIER:
+            warp.brief = True
+            waits = {"barrier": detail, "in": self._words[pc].place}
+            warp.wait, warp.since = fragment("wait: barrier", "wait", waits), cycle + 1
+        elif kind == LogKind.OPEN:
+            self._draw_group(key, warp)
+            self._draw_wait(key, warp, detail)
+        elif kind == LogKind.WARP_END:
+            warp.brief, warp.wait, warp.since = True, _ENDED, cycle + 1
+
+    def _issue(self, key: tuple[int, int], warp: _Warp, cycle: int, pc: int, mask: int) -> None:
+        if not warp.group or warp.at != cycle:
+            self._draw_group(key, warp)
+            self._draw_ready(key, warp, cycle)
+        warp.group.append((pc, mask))
+        warp.at = cycle
+        for board in self._words[pc].sets:
+            warp.setters.pop(board, None)
+            warp.setters[board] = pc
+
+    def _scoreboards(self, warp: _Warp, pc: int, boards: int) -> Fragment:
+        """The wait for scoreboards, called after the latest instruction that set one of them."""
+        numbers = [b for b in range(SCOREBOARDS) if boards >> b & 1]
+        setters = [self._words[setter] for b, setter in warp.setters.items() if b in numbers]
+        what = setters[-1].mnemonic if setters else "scoreboard"
+        arguments = {
+            "scoreboards": ", ".join(map(str, numbers)),
+            "last set by": ", ".join(f"{setter.place} {setter.text}" for setter in setters),
+            "in front of": self._words[pc].place,
+        }
+        return fragment(f"wait: {what}", "wait", arguments)
+
+    def _begin_block(self, row: list[int]) -> None:
+        """A block has come: its warps are ready."""
+        _, cycle, sm, first, block, _, _, warps, slot, _ = row
+        self._blocks[sm, slot] = block, cycle
+        for i in range(warps):
+            self._warps[sm, first + i] = _Warp(block, i, drawn=cycle)
+
+    def _end_block(self, sm: int, slot: int, cycle: int) -> None:
+        """A block has gone; its last EXIT may have taken this very cycle."""
+        end = cycle
+        for w in range(slot * self._warps_per_block, (slot + 1) * self._warps_per_block):
+            warp = self._warps.pop((sm, w), None)
+            if warp is not None:
+                end = max(end, warp.at + 1 if warp.group else cycle)
+                self._draw_group((sm, w), warp)
+                self._draw_wait((sm, w), warp, cycle)
+        block, start = self._blocks.pop((sm, slot))
+        self._draw_block(sm, slot, block, start, end)
+
+    def _path(self, kind: int, cycle: int, sm: int) -> None:
+        """The SM's path to memory is closed, or open again."""
+        if kind == LogKind.HOLD:
+            self._closed[sm] = cycle
+        elif sm in self._closed:
+            self._draw(sm, PATH, "path to memory", self._closed.pop(sm), cycle, _CLOSED)
+
+    def _draw_group(self, key: tuple[int, int], warp: _Warp) -> None:
+        """What was issued in one cycle; the last one until its warp may go on."""
+        n = len(warp.group)
+        for i, (pc, mask) in enumerate(warp.group):
+            word = self._words[pc]
+            start = warp.at * CYCLE + CYCLE * i // n
+            end = warp.at * CYCLE + CYCLE * (i + 1) // n
+            warp.drawn = warp.at + 1
+            if i == n - 1 and not warp.brief:
+                warp.drawn = warp.at + word.sleeps
+                end = warp.drawn * CYCLE
+            more = f'"mask":"{mask:08x}","block":{warp.block},"warp":{warp.in_block}'
+            if self._on_warp(key, start, end, with_arguments(word.fields, more)):
+                self.drawn += 1
+        warp.group.clear()
+        warp.brief = False
+
+    def _draw_ready(self, key: tuple[int, int], warp: _Warp, cycle: int) -> None:
+        """The warp might have issued since what is drawn of it, but has not up to `cycle`."""
+        if 0 <= warp.drawn < cycle:
+            self._on_warp(key, warp.drawn * CYCLE, cycle * CYCLE, _READY)
+            warp.drawn = cycle
+
+    def _draw_wait(self, key: tuple[int, int], warp: _Warp, cycle: int) -> None:
+        """The wait, if there is one, ends."""
+        if warp.wait is not None:
+            if warp.since < cycle:
+                self._on_warp(key, warp.since * CYCLE, cycle * CYCLE, warp.wait)
+            warp.drawn = cycle
+        warp.wait = None
+
+    def _draw_block(self, sm: int, slot: int, block: int, start: int, end: int) -> None:
+        fields = fragment(f"block {block}", "block", {"block": block, "warps": self._warps_per_block})
+        self._draw(sm, FIRST_BLOCK + slot, f"block slot {slot}", start, end, fields)
+
+    def _on_warp(self, key: tuple[int, int], start: int, end: int, fields: Fragment) -> bool:
+        """A stretch of a warp slot's track, in thousandths, if a window shows some of it."""
+        if not self._windows.touch(start // CYCLE, -(-end // CYCLE)):
+            return False
+        self._track(key[0], FIRST_WARP + key[1], f"warp slot {key[1]}")
+        self._out.slice(key[0] + 1, FIRST_WARP + key[1], start, end, fields)
+        return True
+
+    def _draw(self, sm: int, thread: int, name: str, start: int, end: int, fields: Fragment) -> None:
+        """A stretch of cycles on another track, windows or not."""
+        if start < end:
+            self._track(sm, thread, name)
+            self._out.slice(sm + 1, thread, start * CYCLE, end * CYCLE, fields)
+
+    def _track(self, sm: int, thread: int, name: str) -> None:
+        """The track has its name; blocks and path stand above the warps."""
+        if (sm, thread) not in self._named:
+            self._named.add((sm, thread))
+            self._out.name(sm + 1, thread, name, thread if thread < FIRST_BLOCK else thread - 2 * PATH)

@@ -1,0 +1,149 @@
+"""`binalloc run` with `--trace`, `--watch` and `--break`: a run with a log, and what is made of it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from binalloc.errors import BinallocError, KernelFault, LimitHit
+from binalloc.files import written_whole
+from binalloc.report.stopped import stopped_to_dict
+from binalloc.report.touched import Touched
+
+if TYPE_CHECKING:
+    from binalloc.emulator.accelsim.trace import AccelsimTrace
+    from binalloc.emulator.host.issue_log import IssueLog
+    from binalloc.emulator.host.run import Result
+    from binalloc.emulator.host.stopped import Stopped
+    from binalloc.emulator.host.watch import Watch
+    from binalloc.emulator.traces.trace import Trace, TraceOptions
+
+Write = Callable[[bytes], object]
+Run = Callable[["IssueLog | None"], "Result"]
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """A trace to write: where, and what it shows. A name that ends in .gz makes a compressed file."""
+
+    path: str
+    options: TraceOptions
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be seen of a run. watches, breaks: as users write them. most: accesses to what is watched that are
+    told of. say: told of each in words, while the run goes on if that is `live`; else only where the run fails. file:
+    told what a trace holds, also where the run fails."""
+
+    trace: TraceFile | None = None
+    watches: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+    most: int = 0
+    say: Callable[[str], None] = print
+    live: bool = False
+    file: Callable[[dict[str, Any]], None] | None = None
+
+
+def observed(start: Run, wanted: Wanted, folder: AccelsimTrace | None = None) -> tuple[Result | None, dict[str, Any]]:
+    """Run as wanted: the result, None where the run stopped at a break, and the fields that its report has more.
+    folder: hears of the run, too.
+
+    A kernel that faults or goes on for too long leaves the trace of what it did; whatever else ends the run leaves no
+    file.
+    """
+    if not (wanted.trace or wanted.watches or wanted.breaks or folder):
+        return start(None), {}
+    return _Observed(wanted, folder).run(start)
+
+
+class _Observed:
+    """One run."""
+
+    def __init__(self, wanted: Wanted, folder: AccelsimTrace | None) -> None:
+        self._wanted, self._folder = wanted, folder
+        self._touched = Touched(wanted.most, wanted.say, wanted.live)
+        self._result: Result | None = None
+        self._stopped: Stopped | None = None
+        self._error: BinallocError | None = None
+
+    def run(self, start: Run) -> tuple[Result | None, dict[str, Any]]:
+        found: dict[str, Any] = {}
+        watch = self._watch() if self._wanted.watches else None
+        file = self._wanted.trace
+        with nullcontext() if file is None else written_whole(file.path) as write:
+            if file is None:
+                self._start(start, watch, None)
+            else:
+                assert write is not None
+                found["trace"] = self._traced(start, watch, file, write)
+        if file is not None and self._wanted.file is not None:
+            self._wanted.file(found["trace"])
+        if self._error is not None:
+            self._touched.tell_late()
+            raise self._error
+        if watch is not None:
+            watch.check()
+            found["watch"] = self._touched.to_dict()
+        if self._wanted.breaks:
+            found["break"] = None if self._stopped is None else stopped_to_dict(self._stopped.device)
+        return self._result, found
+
+    def _watch(self) -> Watch:
+        from binalloc.emulator.debug.breaks import WATCH
+        from binalloc.emulator.debug.watches import span_of
+        from binalloc.emulator.host.watch import Watch
+
+        texts = self._wanted.watches
+        return Watch(
+            lambda device: self._touched.begin(device, [span_of(device, text) for text in texts]),
+            self._touched.add,
+            stop=WATCH in self._wanted.breaks,
+        )
+
+    def _start(self, start: Run, watch: Watch | None, trace: Trace | None) -> None:
+        """Run; what has ended it is kept."""
+        from binalloc.emulator.debug.breaks import WATCH, breaking
+        from binalloc.emulator.host.issue_log import IssueLog
+        from binalloc.emulator.host.stopped import Stopped
+
+        listeners = [] if trace is None else [trace.listener()]
+        listeners += [] if self._folder is None else [self._folder.listener]
+        listeners += [] if watch is None else [watch.listener()]
+        listeners += [breaking([text for text in self._wanted.breaks if text != WATCH])] if self._wanted.breaks else []
+        try:
+            self._result = start(IssueLog(listeners, everything=trace is not None or self._folder is not None))
+        except Stopped as stopped:
+            self._stopped = stopped
+        except (KernelFault, LimitHit) as error:
+            self._error = error
+
+    def _traced(self, start: Run, watch: Watch | None, file: TraceFile, write: Write) -> dict[str, Any]:
+        """Run, and write the trace."""
+        from binalloc.emulator.traces.trace import Trace
+
+        packed = _Packed(write) if file.path.endswith(".gz") else None
+        trace = Trace(write if packed is None else packed.write, file.options)
+        self._start(start, watch, trace)
+        how = "the grid ended" if self._stopped is None else "stopped at a break"
+        found = trace.end(how if self._error is None else f"stopped: {self._error.message}")
+        if packed is not None:
+            packed.end()
+        return {"file": file.path} | found
+
+
+class _Packed:
+    """What is written goes on compressed; no time in it, so that the same trace makes the same file."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+
+    def write(self, data: bytes) -> None:
+        self._write(self._packer.compress(data))
+
+    def end(self) -> None:
+        self._write(self._packer.flush())
