@@ -71,9 +71,9 @@ def test_a_trace_has_masks_and_addresses_of_the_run(tmp_path: Path, seed: int, d
     m = waiting_program(seed, "gtx680")
     words = {"x": np.arange(WORDS, dtype=np.uint32)}
     result, trace, rows = traced(
-        m, tmp_path / "t", grid=(3, 1, 2), block=75, buffers=words, hazards=False, sms=2, drain_at=drain_at
+        m, tmp_path / "t", grid=(3, 2, 2), block=40, buffers=words, hazards=False, sms=2, drain_at=drain_at
     )
-    check(trace, rows, 6, 3)
+    check(trace, rows, 12, 2)
     assert len(trace.lines) == result.stats["warp_instructions"]
     assert sum(line.mask.bit_count() for line in trace.lines) == result.stats["thread_instructions"]
     assert {line.opcode.split(".")[0] for line in trace.lines} > {"EXIT", "LDG"}
