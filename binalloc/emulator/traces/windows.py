@@ -30,9 +30,8 @@ class Windows:
         return np.where(inside & (since % self.every < self.length), since // self.every, -1)
 
     def touch(self, start: int, end: int) -> bool:
-        """Whether some cycle from `start` up to `end` is in a window; the first one is, where they are the same."""
+        """Whether some cycle from `start` up to `end` is in a window."""
         start = max(start, self.first)
-        end = max(end, start + 1) if start >= self.first else end
         if self.last is not None:
             end = min(end, self.last)
         if start >= end:
