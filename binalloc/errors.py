@@ -1,7 +1,8 @@
 """Errors users see. Each names the place, what was found, what was expected and the remedy, and knows its exit code.
 
 Exit codes (the command line's contract): 0 done; 1 the answer is no (verification failed, infeasible, refused);
-2 usage; 3 malformed input; 4 a limit was hit, partial result kept; 5 the emulated kernel faulted.
+2 usage; 3 malformed input; 4 a limit was hit, partial result kept; 5 the emulated kernel faulted; 130 interrupted;
+143 terminated. 6, an emulated run that stopped at a break, is no error.
 """
 
 from __future__ import annotations
@@ -125,9 +126,26 @@ class MalformedInput(BinallocError):
 
 
 class LimitHit(BinallocError):
-    """A cycle, time or memory limit was reached; a partial result may exist."""
+    """A cycle, time or memory limit was reached. partial: what an emulated run had done by then, a `Result` of
+    `emulator.host.run`; None where there is none."""
 
     exit_code = 4
+    partial: object = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial: as in `LimitHit`."""
+
+    def __init__(self, partial: object, exit_code: int = 130) -> None:
+        super().__init__()
+        self.partial = partial
+        self.exit_code = exit_code
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM."""
+
+    exit_code = 143
 
 
 class KernelFault(BinallocError):

@@ -6,13 +6,17 @@ import contextlib
 import io
 import logging
 import os
+import signal
 import sys
-from typing import Any
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
-from binalloc.errors import BinallocError
+from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import one_line, plain, screen
 
 EXIT_DEFECT = 70
@@ -55,13 +59,32 @@ class Group(click.Group):
         given = sys.argv[1:] if given is None else list(given)
         try:
             _prepare_streams()
-            code = super().main(*args, **kwargs)
+            with _termination():
+                code = super().main(*args, **kwargs)
             code = code if isinstance(code, int) else 0
         except SystemExit:
             raise
         except BaseException as e:
-            code = _end(e, "--json" in given)
+            interrupted = isinstance(e, click.exceptions.Abort) and e.__cause__ is not None  # click's way of saying it
+            code = _end(e.__cause__ or e if interrupted else e, "--json" in given)
         sys.exit(code)
+
+
+@contextlib.contextmanager
+def _termination() -> Iterator[None]:
+    """SIGTERM ends a command as Ctrl-C does, where nobody has said otherwise."""
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated
 
 
 def _prepare_streams() -> None:
@@ -99,7 +122,7 @@ def _end(error: BaseException, as_json: bool) -> int:
             details: dict[str, object] = {"message": message, "exit_code": code}
             if isinstance(error, BinallocError):
                 details |= error.details(SPELLINGS)
-            print_json({"schema_version": SCHEMA_VERSION, "error": details})
+            print_json({"schema_version": SCHEMA_VERSION, **_stopped(error), "error": details})
     except Exception:
         code = code or EXIT_DEFECT  # stdout cannot take it; stderr still says what is wrong
     note(f"error: {message}")
@@ -107,6 +130,15 @@ def _end(error: BaseException, as_json: bool) -> int:
         with contextlib.suppress(Exception):
             click.echo(screen(error.format_message()), err=True)
     return code
+
+
+def _stopped(error: BaseException) -> dict[str, object]:
+    """The emulated run that was under way, {} where none was."""
+    if getattr(error, "partial", None) is None:
+        return {}
+    from binalloc.report.run import stopped_to_dict
+
+    return stopped_to_dict(error) or {}
 
 
 def _describe(error: BaseException) -> tuple[str, int]:
@@ -121,7 +153,9 @@ def _describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), 2
     if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
-        return "interrupted; nothing was written", EXIT_INTERRUPTED
+        run = _stopped(error)
+        where = " in {kernel} at cycle {cycles:,}, {blocks_ended:,} of {blocks:,} blocks ended" if run else ""
+        return f"interrupted{where.format(**run)}; nothing was written", getattr(error, "exit_code", EXIT_INTERRUPTED)
     if isinstance(error, RecursionError):
         return "the input nests too deeply", 3
     if isinstance(error, MemoryError):

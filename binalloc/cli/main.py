@@ -24,7 +24,8 @@ def main() -> None:
     """Registers, shared-memory slots, local memory and occupancy for compiled SIMT binaries.
 
     Exit codes: 0 done; 1 the answer is no (verification failed, infeasible, refused); 2 usage; 3 malformed input;
-    4 a limit was hit; 5 the emulated kernel faulted; 70 a defect of binalloc; 130 interrupted.
+    4 a limit was hit; 5 the emulated kernel faulted; 6 stopped at --break; 70 a defect of binalloc; 130 interrupted;
+    143 terminated.
 
     FILE may be - for standard input. With --json an error is one object with the key "error" on stdout. Completion in
     the shell: eval "$(_BINALLOC_COMPLETE=bash_source binalloc)", or zsh_source, or fish_source.

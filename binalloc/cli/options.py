@@ -45,6 +45,15 @@ max_cycles_option = click.option(
     metavar="N|none",
     help="Cycles after which an emulated run ends with exit code 4; none: no limit.",
 )
+skews_option = click.option(
+    "--skews",
+    type=integer(0, 1000),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Run so often again with blocks that start a little later, by seeds; cycles that this changes by more than "
+    "2 % are told as a range.",
+)
 file_argument = click.argument("file", type=click.Path(allow_dash=True))
 
 

@@ -77,6 +77,14 @@ class Outcome:
             return None
         return self.original.cycles / self.rewritten.cycles
 
+    @property
+    def speedups(self) -> list[float]:
+        """The least and the greatest speedup, of the runs without delays and of those with each seed's; [] without
+        such."""
+        pairs = zip(self.original.skewed, self.rewritten.skewed, strict=False)
+        each = [] if self.speedup is None else [self.speedup, *(old / new for old, new in pairs)]
+        return [min(each), max(each)] if len(each) > 1 else []
+
     def to_dict(self) -> dict[str, object]:
         speedup = self.speedup
         return {
@@ -92,6 +100,7 @@ class Outcome:
             "kept_original": self.kept_original,
             "reason": self.reason,
             "speedup": None if speedup is None else round(speedup, 4),
+            "speedup_range": [round(value, 4) for value in self.speedups] or None,
             "speedup_parts": {name: round(value, 4) for name, value in self.parts.items()},
             "rescheduling": None if self.rescheduling is None else round(self.rescheduling, 4),
             "original": self.original.to_dict(),
@@ -108,6 +117,7 @@ def _tried_to_dict(t: Tried) -> dict[str, object]:
     out["slots_used"] = t.version.slots if t.version else None
     out["blocks_per_sm"] = t.version.blocks_per_sm if t.version else None
     out["cycles"] = t.version.cycles if t.version else None
+    out["cycles_range"] = t.version.to_dict()["cycles_range"] if t.version else None
     out["local_bytes"] = t.version.local_bytes if t.version else None
     out["reason"] = t.reason
     return out
@@ -274,7 +284,7 @@ def _explain(module: Module, outcome: Outcome) -> None:
     if [fn.instrs for fn in given] == ours:
         outcome.rescheduling = 1.0
     elif all(fn.info.machine == request.machine.name for fn in given):
-        as_given = measure(replace(original, module=module), request)
+        as_given = measure(replace(original, module=module), replace(request, skews=0))
         if as_given.cycles is not None and original.cycles:
             outcome.rescheduling = as_given.cycles / original.cycles
 
@@ -291,7 +301,7 @@ def split_speedup(request: Request, original: Version, final: Version, local: Ve
     ideal = original
     if final.blocks_per_sm != original.blocks_per_sm:
         request.progress(f"{request.kernel}: the original at {final.blocks_per_sm} blocks, as if registers were free")
-        ideal = measure(original, request, ideal_blocks=final.blocks_per_sm)
+        ideal = measure(original, replace(request, skews=0), ideal_blocks=final.blocks_per_sm)
     assert ideal.cycles is not None
     parts = {"occupancy": original.cycles / ideal.cycles}
     if local is None or local.cycles is None:

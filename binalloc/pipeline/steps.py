@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.skew import cycles_range, skewed_cycles
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
@@ -103,8 +104,8 @@ class Request:
     explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
     engine: numba or python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp
-    scheduler, by name. prepared: the call graph and what all versions of the kernel are built from, kept from the first
-    one on.
+    scheduler, by name. skews: how many further runs measure each version, with blocks that start a little later, by
+    seeds. prepared: the call graph and what all versions of the kernel are built from, kept from the first one on.
     """
 
     kernel: str = ""
@@ -120,6 +121,7 @@ class Request:
     max_cycles: int | None = DEFAULT_MAX_CYCLES
     progress: Progress = _silent
     scheduler: str = DEFAULT_SCHEDULER
+    skews: int = 0
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
 
@@ -127,7 +129,8 @@ class Request:
 class Version:
     """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
     and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
-    name of the allocator where a baseline is not the original itself. functions: the kernel, then what it calls."""
+    name of the allocator where a baseline is not the original itself. skewed: cycles of the runs with each seed's
+    delays. functions: the kernel, then what it calls."""
 
     module: Module
     kernel: str
@@ -145,6 +148,7 @@ class Version:
     globals: dict[str, Any] = field(default_factory=dict)
     solver: list[dict[str, object]] = field(default_factory=list)
     allocated: str = ""
+    skewed: tuple[int, ...] = ()
 
     @property
     def instructions(self) -> int:
@@ -161,6 +165,7 @@ class Version:
             "limiters": list(self.limiters),
             "instructions": self.instructions,
             "cycles": self.cycles,
+            "cycles_range": None if self.cycles is None else cycles_range(self.cycles, self.skewed),
             "allocated": self.allocated or None,
         }
 
@@ -363,23 +368,30 @@ def measure(
     version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
 ) -> Version:
     """The version with cycles, statistics and output buffers of an emulated run. Needs a launch."""
-    from binalloc.emulator.host.run import run
+    from binalloc.emulator.host.run import Result, run
 
     assert request.launch is not None
-    result = run(
-        version.module,
-        request.kernel,
-        request.launch,
-        request.machine,
-        engine=request.engine,
-        scheduler=request.scheduler,
-        max_cycles=request.max_cycles,
-        blocks_per_sm=blocks,
-        ideal_blocks=ideal_blocks,
-        progress=run_progress(request.kernel, request.progress),
-    )
+    launch = request.launch
+
+    def measured(skew: int | None = None) -> Result:
+        return run(
+            version.module,
+            request.kernel,
+            launch,
+            request.machine,
+            engine=request.engine,
+            scheduler=request.scheduler,
+            max_cycles=request.max_cycles,
+            blocks_per_sm=blocks,
+            ideal_blocks=ideal_blocks,
+            skew=skew,
+            progress=run_progress(request.kernel, request.progress),
+        )
+
+    result = measured()
+    skewed = skewed_cycles(lambda seed: measured(seed).cycles, request.skews)
     return replace(
-        version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals
+        version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals, skewed=skewed
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +26,12 @@ def run_demo(
     size: str | None,
     progress: Callable[[str], None],
     max_cycles: int | None,
-) -> list[dict[str, Any]]:
-    """One dictionary per sample (`choose_samples`): a .loom binary, or imported PTX."""
+) -> Iterator[dict[str, Any]]:
+    """One dictionary per sample (`choose_samples`), in their order: a .loom binary, or imported PTX."""
     stems = choose_samples(Path(samples), names)
     workers = min(len(stems), os.cpu_count() or 1)
     if workers == 1:
-        return [_row(stem, machine, engine, scheduler, size, max_cycles, progress) for stem in stems]
+        return (_row(stem, machine, engine, scheduler, size, max_cycles, progress) for stem in stems)
     return _in_parallel(stems, workers, machine, engine, scheduler, size, max_cycles, progress)
 
 
@@ -44,24 +44,42 @@ def _in_parallel(
     size: str | None,
     max_cycles: int | None,
     progress: Callable[[str], None],
-) -> list[dict[str, Any]]:
-    """One process per core; the emulator is compiled once, here, and read from its cache there."""
+) -> Iterator[dict[str, Any]]:
+    """One process per core; the emulator is compiled once, here, and read from its cache there. On Ctrl-C what has
+    ended by then comes before it goes on."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
     from binalloc.emulator.host.warm import warm_up
 
     progress("compiling the emulator (first run only)" if engine == "numba" else "starting")
     warm_up(engine)
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_ignore_interrupts) as pool:
         jobs = [pool.submit(_row, stem, machine, engine, scheduler, size, max_cycles) for stem in stems]
         names = {job: stem.name for job, stem in zip(jobs, stems, strict=True)}
         waiting = sorted(names.values())
         progress(f"running {', '.join(waiting)}")
-        for job in as_completed(jobs):
-            waiting.remove(names[job])
-            progress(f"{names[job]} done; running {', '.join(waiting)}")
-        return [job.result() for job in jobs]
+        given = 0
+        try:
+            for job in as_completed(jobs):
+                waiting.remove(names[job])
+                progress(f"{names[job]} done; running {', '.join(waiting)}")
+                while given < len(jobs) and jobs[given].done():
+                    given += 1
+                    yield jobs[given - 1].result()
+        except KeyboardInterrupt:
+            done = [job.result() for job in jobs[given:] if job.done() and job.exception() is None]
+            for child in active_children():
+                child.terminate()
+            yield from done
+            raise
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C comes to all processes of a terminal: workers leave it to the one that started them."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _silent(_: str) -> None:

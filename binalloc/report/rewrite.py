@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from binalloc.emulator.host.skew import LIMIT, change, cycles_range, cycles_text
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.pipeline.pipeline import Outcome, Tried
+    from binalloc.pipeline.pipeline import Outcome, Tried, Version
 
 _ROWS = (
     ("registers per thread", "registers"),
@@ -17,7 +18,6 @@ _ROWS = (
     ("blocks per SM", "blocks_per_sm"),
     ("occupancy", "occupancy"),
     ("instructions (static)", "instructions"),
-    ("cycles (emulated)", "cycles"),
 )
 
 
@@ -26,7 +26,9 @@ def render_outcome(outcome: Outcome) -> str:
     old, new = outcome.original.to_dict(), outcome.rewritten.to_dict()
     request = outcome.request
     lines = [f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n"]
-    lines.append(table(["", "original", "rewritten"], [(label, old[key], new[key]) for label, key in _ROWS]))
+    rows = [(label, old[key], new[key]) for label, key in _ROWS]
+    rows.append(("cycles (emulated)", _cycles(outcome.original), _cycles(outcome.rewritten)))
+    lines.append(table(["", "original", "rewritten"], rows))
     if outcome.original.allocated:
         lines.append("\nThe input asks for more registers than the machine gives: original is allocator local there.\n")
     lines.append("\n")
@@ -36,6 +38,9 @@ def render_outcome(outcome: Outcome) -> str:
         lines.append(f"Chosen: {outcome.reason}. Symbolic check: passed. {_results(outcome.same_results)}\n")
     if outcome.speedup is not None:
         lines.append(f"Speedup {outcome.speedup:.3f} (emulated)")
+        low, high = outcome.speedups or (0.0, 0.0)
+        if high - low > LIMIT * outcome.speedup:
+            lines.append(f", {low:.3f} to {high:.3f} when blocks start a little later")
         if outcome.parts:
             lines.append(" = " + " x ".join(f"{name} {value:.3f}" for name, value in outcome.parts.items()))
         lines.append("\n")
@@ -48,8 +53,15 @@ def render_outcome(outcome: Outcome) -> str:
 def _tried(t: Tried) -> list[object]:
     """A level: blocks asked for, what it may use and what it does use, blocks resident, cycles."""
     v = t.version
-    used = (v.registers, v.slots, v.local_bytes, v.blocks_per_sm, v.cycles) if v else (None,) * 5
+    used = (v.registers, v.slots, v.local_bytes, v.blocks_per_sm, _cycles(v)) if v else (None,) * 5
     return [t.budget.blocks, t.budget.registers, used[0], t.budget.slots, *used[1:], t.reason]
+
+
+def _cycles(v: Version) -> object:
+    """The cycles of a version, or their range in words where it is wide."""
+    if v.cycles is None or change(v.cycles, v.skewed) <= LIMIT:
+        return v.cycles
+    return cycles_text(v.cycles, cycles_range(v.cycles, v.skewed))
 
 
 def _results(same: bool | None) -> str:

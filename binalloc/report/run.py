@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from binalloc.emulator.host.skew import cycles_range, cycles_text, skewed_cycles
 from binalloc.errors import UsageError
 from binalloc.printable import quoted
 from binalloc.report.observed import Wanted, observed
@@ -30,42 +31,42 @@ def run_to_dict(
     machine: Machine,
     options: dict[str, Any],
     *,
+    skews: int = 0,
     reference: bool,
     save: str | None,
     accelsim: tuple[str, int] | None = None,
     progress: Callable[[str], None],
     wanted: Wanted | None = None,
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it; wanted: what else is to be seen. accelsim: the folder that
-    the run is written to as a trace for that simulator, and the most bytes of it. Of a run that stopped at a break
-    there are no counters, no buffers and no such folder. Raises KernelFault, LimitHit, Refused, UsageError."""
+    """Run `kernel` (default: the launch's) and describe it; wanted: what else is to be seen; `skews` times more with
+    blocks that start a little later. accelsim: the folder that the run is written to as a trace for that simulator, and
+    the most bytes of it. Of a run that stopped at a break there are no counters, no buffers and no such folder. Raises
+    KernelFault, LimitHit, Refused, UsageError."""
     from binalloc.emulator.accelsim.trace import AccelsimTrace
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
-    from binalloc.pipeline.steps import kernel_use, run_progress
+    from binalloc.pipeline.steps import run_progress
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
+    tell = run_progress(fn.name, progress)
 
     def start(log: IssueLog | None) -> Result:
-        return run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), log=log, **options)
+        return run(module, fn.name, launch, machine, progress=tell, log=log, **options)
 
     with nullcontext() if accelsim is None else AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]) as folder:
         result, seen = observed(start, wanted or Wanted(), folder)
         if folder is not None and result is not None:
             folder.keep()
-    ran = {name: options[name] for name in ("engine", "scheduler", "sms")}
-    found: dict[str, Any] = {"kernel": fn.name, "machine": machine.name} | ran
     if result is None:
-        return found | seen
-    found |= {
-        "cycles": result.cycles,
-        "blocks_per_sm": result.blocks_per_sm,
-        "occupancy": result.blocks_per_sm * kernel_use(fn, launch).warps / machine.sm.warps_per_sm,
-        "achieved_occupancy": result.occupancy,
-        "stats": _plain(result.stats),
-    } | seen
+        names = ("engine", "scheduler", "sms")
+        return {"kernel": fn.name, "machine": machine.name} | {name: options[name] for name in names} | seen
+    found = result_to_dict(result) | seen
+    skewed = skewed_cycles(
+        lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **options).cycles, skews
+    )
+    found["cycles_range"] = cycles_range(result.cycles, skewed)
     if reference:
         found |= _reference(launch, result.buffers)
     if accelsim is not None:
@@ -73,6 +74,35 @@ def run_to_dict(
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
     return found
+
+
+def result_to_dict(result: Result) -> dict[str, Any]:
+    """What an emulated run did, be it one that was stopped."""
+    found: dict[str, Any] = {
+        "kernel": result.kernel,
+        "machine": result.machine,
+        "engine": result.engine,
+        "scheduler": result.scheduler,
+        "sms": result.sms,
+        "partial": result.partial,
+        "cycles": result.cycles,
+        "cycles_range": None,
+        "blocks": result.blocks,
+        "blocks_ended": result.blocks_ended,
+        "blocks_per_sm": result.blocks_per_sm,
+        "occupancy": result.resident_occupancy,
+        "achieved_occupancy": result.occupancy,
+        "stats": _plain(result.stats),
+    }
+    return found
+
+
+def stopped_to_dict(error: BaseException) -> dict[str, Any] | None:
+    """The emulated run that the error stopped, as `result_to_dict` has it; None where it stopped none."""
+    from binalloc.emulator.host.run import Result
+
+    partial = getattr(error, "partial", None)
+    return result_to_dict(partial) if isinstance(partial, Result) else None
 
 
 def _reference(launch: Launch, buffers: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +191,10 @@ def render_run(found: dict[str, Any]) -> str:
     that stopped at a break the warp."""
     if found.get("break") is not None:
         return f"{found['kernel']} on {found['machine']}: {render_stopped(found['break'])}{_seen(found)}"
-    title = f"{found['kernel']} on {found['machine']}: {found['cycles']:,} cycles "
+    title = f"{found['kernel']} on {found['machine']}: "
+    if found["partial"]:
+        title = f"PARTIAL, {found['blocks_ended']:,} of {found['blocks']:,} blocks ended: {title}"
+    title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycles "
     title += f"(emulated, {found['sms']} SM{_scheduler(found['scheduler'])}), "
     title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
     lines = [title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]

@@ -26,6 +26,7 @@ def verify_to_dict(
     launch: Launch | None,
     machine: Machine,
     engine: str,
+    scheduler: str,
     max_cycles: int | None,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def verify_to_dict(
         "cycles": None,
     }
     if launch is not None and any(fn.name == ran for fn in old.kernels()):  # else a finding says that it is missing
-        found |= _compare_runs(old, new, ran, launch, machine, engine, max_cycles, progress)
+        found |= _compare_runs(old, new, ran, launch, machine, engine, scheduler, max_cycles, progress)
     sound = found["control_codes"]["ok"] is not False and found["same_results"] is not False
     found["verified"] = not findings and sound
     return found
@@ -122,8 +123,8 @@ def _hint(old: Module, new: Module) -> str | None:
 
 
 def _compare_runs(
-    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, max_cycles: int | None,
-    progress: Callable[[str], None],
+    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, scheduler: str,
+    max_cycles: int | None, progress: Callable[[str], None],
 ) -> dict[str, Any]:
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against, compare, compare_globals, variable_name
@@ -138,7 +139,7 @@ def _compare_runs(
         check_against(launch, module.function(kernel).info, module.path)
     before, after = (
         run(
-            module, kernel, launch, machine, engine=engine, max_cycles=max_cycles,
+            module, kernel, launch, machine, engine=engine, scheduler=scheduler, max_cycles=max_cycles,
             progress=run_progress(f"{kernel}, {which}", progress),
         )
         for which, module in (("original", old), ("rewritten", new))
@@ -148,9 +149,10 @@ def _compare_runs(
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
     return {
         "machine": machine.name,
+        "scheduler": scheduler,
         "original_rescheduled": rescheduled,
         "same_results": not differences,
-        "first_store": _first_store(old, new, kernel, launch, machine, engine, differences[0], data)
+        "first_store": _first_store(old, new, kernel, launch, machine, engine, scheduler, differences[0], data)
         if differences
         else None,
         "differences": [str(d) for d in differences],
@@ -159,8 +161,8 @@ def _compare_runs(
 
 
 def _first_store(
-    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, d: Difference,
-    results: dict[str, Any],
+    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, scheduler: str,
+    d: Difference, results: dict[str, Any],
 ) -> dict[str, Any] | None:
     """The store that wrote the first differing element in both runs, and what it left there. None where elements have
     no place of their own (compare = "unordered")."""
@@ -172,7 +174,9 @@ def _first_store(
         return None
     data = results[d.name]
     offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize
-    stores = [first_store(m, kernel, launch, machine, d.name, offset, data.itemsize, engine) for m in (old, new)]
+    stores = [
+        first_store(m, kernel, launch, machine, d.name, offset, data.itemsize, engine, scheduler) for m in (old, new)
+    ]
     return {
         "element": f"{d.name}[{', '.join(map(str, d.index))}]",
         "original": {"store": str(stores[0]) if stores[0] else None, "value": _value(d.expected)},

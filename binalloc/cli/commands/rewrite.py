@@ -19,6 +19,7 @@ from binalloc.cli.options import (
     options,
     output_option,
     size_option,
+    skews_option,
 )
 from binalloc.cli.tables import allocator_option, policy_option, scheduler_option
 from binalloc.cli.terminal import fail, print_json, progress, say
@@ -44,6 +45,7 @@ from binalloc.errors import UsageError
 @policy_option
 @allocator_option
 @scheduler_option
+@skews_option
 @click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
 def rewrite(
     file: str,
@@ -62,6 +64,7 @@ def rewrite(
     policy: str | None,
     allocator: str,
     scheduler: str,
+    skews: int,
     emulate: bool | None,
 ) -> None:
     """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
@@ -100,6 +103,7 @@ def rewrite(
             emulate=loaded is not None if emulate is None else emulate,
             engine=engine,
             scheduler=scheduler,
+            skews=skews,
             max_cycles=max_cycles,
             progress=show,
         )

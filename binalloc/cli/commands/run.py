@@ -20,10 +20,12 @@ from binalloc.cli.options import (
     options,
     own_machine_option,
     size_option,
+    skews_option,
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
+from binalloc.errors import Interrupted, LimitHit
 
 
 @click.command()
@@ -38,6 +40,7 @@ from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
     json_option,
 )
 @scheduler_option
+@skews_option
 @click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
@@ -54,7 +57,7 @@ from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
     default=DEFAULT_LIMIT >> 20,
     show_default=True,
     metavar="MIB",
-    help="Size of the longest trace written; a longer one ends the run with exit code 4.",
+    help="Size of the longest trace for Accel-Sim; a longer one ends the run with exit code 4.",
 )
 @click.option("--save", type=click.Path(file_okay=False), help="Folder for the final buffers as .npy files.")
 @trace_options
@@ -69,6 +72,7 @@ def run(
     max_cycles: int | None,
     as_json: bool,
     scheduler: str,
+    skews: int,
     sms: int,
     check: bool,
     race: bool,
@@ -85,33 +89,32 @@ def run(
     watch_limit: int,
     breaks: tuple[str, ...],
 ) -> None:
-    """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first."""
-    from binalloc.report.run import render_run, run_to_dict
+    """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first.
+
+    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial; it saves nothing.
+    """
+    from binalloc.report.run import render_run, run_to_dict, stopped_to_dict
 
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)
     module, _ = load_or_import(file, machine, kernel or loaded.kernel)
-    with progress(as_json) as show:
-        found = run_to_dict(
-            module,
-            kernel,
-            loaded,
-            machine_of(module, kernel or loaded.kernel, machine, runs=True),
-            {
-                "engine": engine,
-                "scheduler": scheduler,
-                "max_cycles": max_cycles,
-                "sms": sms,
-                "check": check,
-                "race": race,
-            },
-            reference=reference,
-            save=save,
-            accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
-            progress=show,
-            wanted=wanted,
-        )
+    model = machine_of(module, kernel or loaded.kernel, machine, runs=True)
+    settings = {
+        "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race,
+    }  # fmt: skip
+    try:
+        with progress(as_json) as show:
+            found = run_to_dict(
+                module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save,
+                accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
+                progress=show, wanted=wanted,
+            )  # fmt: skip
+    except (LimitHit, Interrupted) as stopped:
+        partial = stopped_to_dict(stopped)
+        if partial is not None and not as_json:
+            say(render_run(partial))
+        raise
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

@@ -18,6 +18,7 @@ from binalloc.cli.options import (
     own_machine_option,
     size_option,
 )
+from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 
 
@@ -25,6 +26,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 @click.argument("original", type=click.Path(allow_dash=True))
 @click.argument("rewritten", type=click.Path(allow_dash=True))
 @options(kernel_option, own_machine_option, launch_option, size_option, engine_option, max_cycles_option, json_option)
+@scheduler_option
 def verify(
     original: str,
     rewritten: str,
@@ -35,6 +37,7 @@ def verify(
     engine: str,
     max_cycles: int | None,
     as_json: bool,
+    scheduler: str,
 ) -> None:
     """Prove REWRITTEN equal to ORIGINAL with the symbolic checker, and its control codes free of hazards on every way
     through the code for the machine it records; with --launch, compare emulated runs.
@@ -47,7 +50,7 @@ def verify(
     old, new = load_two(original, rewritten)
     ran_on = machine_of(new, kernel or (loaded.kernel if loaded else None), machine, runs=loaded is not None)
     with progress(as_json) as show:
-        found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, max_cycles, show)
+        found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, scheduler, max_cycles, show)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

@@ -46,7 +46,7 @@ class Sink(Codes):
 @device
 def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> None:
     """A new block in `slot`: nothing of it has been written yet; RZ and PT are never poisoned."""
-    shadow[s.block_base + slot, :] = 1
+    shadow[s.id, s.shared_first[slot] : s.shared_end[slot]] = 1
     for i in range(g.warps_per_block):
         w = slot * g.warps_per_block + i
         shadow_local[s.warp_base + w, :] = FULL
@@ -101,7 +101,7 @@ def memory_word(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, 
             space, address = Space.LOCAL, address - LOCAL_WINDOW
     value = 0
     if space == Space.SHARED:
-        value = shadow[s.block_base + s.block_of[w], (address >> 2) + k]
+        value = shadow[s.id, s.shared_first[s.block_of[w]] + (address >> 2) + k]
     elif space == Space.LOCAL:
         value = (shadow_local[s.warp_base + w, (address >> 2) + k] >> t) & 1
     return value
@@ -121,7 +121,7 @@ def poison_store(
         elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
             space, address = Space.LOCAL, address - LOCAL_WINDOW
     if space == Space.SHARED:
-        shadow[s.block_base + s.block_of[w], (address >> 2) + k] = value
+        shadow[s.id, s.shared_first[s.block_of[w]] + (address >> 2) + k] = value
     elif space == Space.LOCAL:
         old = shadow_local[s.warp_base + w, (address >> 2) + k]
         shadow_local[s.warp_base + w, (address >> 2) + k] = (old & ~(1 << t)) | (value << t)

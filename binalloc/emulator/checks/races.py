@@ -41,7 +41,8 @@ HISTORY_COLUMNS = _READS + MAX_BLOCK_WARPS
 @device
 def race_start(g: Gpu, s: Sm, races: Cube, slot: int) -> None:
     """A new block in `slot`: every warp at the start of its first interval."""
-    races[s.block_base + slot, :, :] = 0
+    first = (s.shared_first[slot] << 2) >> g.race_shift
+    races[s.id, first : (s.shared_end[slot] << 2) >> g.race_shift, :] = 0
     for i in range(g.warps_per_block):
         w = slot * g.warps_per_block + i
         for k in range(MAX_BLOCK_WARPS):
@@ -121,6 +122,7 @@ def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, p
         return
     access = program[pc, Column.ACCESS]
     lanes = 0
+    base = (s.shared_first[s.block_of[w]] << 2) >> g.race_shift
     for t in range(g.lanes):
         address = s.addr[t]
         inside = 1
@@ -132,6 +134,6 @@ def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, p
             first = address >> g.race_shift
             last = (address + program[pc, Column.SIZE] - 1) >> g.race_shift
             for i in range(first, last + 1):
-                race_word(g, s, races[s.block_base + s.block_of[w], i], w, pc, t, address, access)
+                race_word(g, s, races[s.id, base + i], w, pc, t, address, access)
     if access == Access.STORE:
         race_lanes(g, s, program, regs, w, pc, lanes)

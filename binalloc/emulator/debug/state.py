@@ -113,8 +113,9 @@ def _words(c: Context, sm: int, w: int, lane: int, space: str, bank: int, addres
         else:
             space = "global"
     if space == "shared":
-        slot = int(c.at(sm, "block_base")) + int(c.at(sm, "block_of")[w])
-        array, limit = mem.shared[slot], c.of("shared_total")
+        slot = int(c.at(sm, "block_of")[w])
+        first, end = (int(c.at(sm, f"shared_{name}")[slot]) for name in ("first", "end"))
+        array, limit = mem.shared[sm, first:end], c.of("shared_total")
     elif space == "local":
         array, limit = mem.local[int(c.at(sm, "warp_base")) + w, :, lane], c.of("local_total")
     elif space == "const":

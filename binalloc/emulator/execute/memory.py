@@ -115,9 +115,10 @@ def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
 def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
     """User accesses stay below the slots; a spill access hits the thread's own word of its warp's slot rows."""
     if not spill:
-        lane = within(g, s, mask, 0, g.user_shared, size)
+        limit = s.shared_limit[s.block_of[w]]
+        lane = within(g, s, mask, 0, limit, size)
         if lane >= 0:
-            set_fault(g, s, Fault.SHARED, w, pc, lane, s.addr[lane], size, g.user_shared)
+            set_fault(g, s, Fault.SHARED, w, pc, lane, s.addr[lane], size, limit)
         return
     low = g.slot_base + s.in_block[w] * g.slot_bytes
     lane = within(g, s, mask, low, low + g.slot_bytes, size)
@@ -263,7 +264,7 @@ def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, 
     if g.fault:
         return
     count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, program[pc, Column.SIZE])
-    global_access(g, s, mask, max(program[pc, Column.SIZE] >> 2, 1), access)
+    global_access(g, s, mask, max(program[pc, Column.SIZE] >> 2, 1), access, program[pc, Column.PAST])
     for t in range(g.lanes):
         s.addr[t] -= g.global_base
     flat(g, s, program, regs, global_, w, pc, mask)
@@ -280,7 +281,8 @@ def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc
         return
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
-    flat(g, s, program, regs, shared[s.block_base + s.block_of[w]], w, pc, mask)
+    slot = s.block_of[w]
+    flat(g, s, program, regs, shared[s.id, s.shared_first[slot] : s.shared_end[slot]], w, pc, mask)
 
 
 @device

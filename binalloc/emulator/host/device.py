@@ -10,6 +10,7 @@ import numpy as np
 
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
+from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
@@ -170,7 +171,8 @@ class Device:
             "shared_bank_shift": (m.shared.mode_bytes // L.WORD).bit_length() - 1,
             "shared_row_shift": (m.shared.banks * m.shared.bank_bytes // L.WORD).bit_length() - 1,
             "l1_latency": m.l1.latency, "l1_sets": m.l1.sets, "l1_ways": m.l1.ways, "l1_local": m.l1.caches_local,
-            "l1_global": m.l1.caches_global, "const_latency": m.constant.latency, "dram_due": NEVER,
+            "l1_global": m.l1.caches_global,
+            "launch_interval": m.dispatch.interval, "const_latency": m.constant.latency, "dram_due": NEVER,
             **memory_figures(m, self.sms_count),
         }  # fmt: skip
         for name, value in values.items():
@@ -213,13 +215,15 @@ class Device:
         warps = resident * need.use.warps * self.sms_count
         mem.regs = np.zeros((warps, L.REGISTERS, L.LANES), np.uint32)
         mem.hazard = np.zeros((warps, L.ROWS, L.HAZARD_COLUMNS), np.int64)
-        mem.shared = np.zeros((resident * self.sms_count, need.use.block_shared // 4 + 4), np.uint32)
+        words = -(-max(need.use.block_shared, self.machine.occupancy(need.use).shared_per_block) // L.WORD)
+        self.put("block_words", words)
+        self.put("shared_words", words * resident)
+        mem.shared = np.zeros((self.sms_count, words * resident + 1), np.uint32)
         _require_local(warps * L.LANES * need.local_total, need.local_total)
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
         for i in range(self.sms_count):
             self.engine.put(self.sms, i, "id", i)
             self.engine.put(self.sms, i, "warp_base", i * resident * need.use.warps)
-            self.engine.put(self.sms, i, "block_base", i * resident)
             self.engine.put(self.sms, i, "last_time", -1)
             self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
             self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)
@@ -246,7 +250,8 @@ class Device:
         """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says, but 0 where a log is full:
         it is drained; and where a sample is due: it is taken."""
         due = limit if self.sampler is None else min(limit, self.sampler.due)
-        status = self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, due)
+        with whole_cycles(self.engine.name):
+            status = self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, due)
         if self.drain is not None:
             self.drain()
         if status == AT_LIMIT and self.sampler is not None and due < limit:

@@ -1,13 +1,14 @@
 """Run one launch of a kernel: stage it, place its buffers, drive the device loop, collect the result.
 
-The driver calls device code in bounded quanta, so Ctrl-C and limits work; faults come back as codes and are raised
+The driver calls device code in bounded quanta, so Ctrl-C and limits work: a run that is stopped between two of them
+leaves what is known by then; faults come back as codes and are raised
 here."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,16 +18,17 @@ from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.faults import kernel_fault
 from binalloc.emulator.host.issue_log import IssueLog
+from binalloc.emulator.host.partial import settle
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
 from binalloc.emulator.host.stopped import Stopped
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
-from binalloc.emulator.schedulers.table import policy_number
+from binalloc.emulator.schedulers.table import SCHEDULERS, policy_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
-from binalloc.errors import Hint, LimitHit, UsageError
+from binalloc.errors import Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import check_against
@@ -50,7 +52,9 @@ class Result:
     plain numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident
     warps over the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all:
     one SM stood for the whole device, with its share of the bandwidth. globals: the module's global variables after
-    the grid ended, as u32 where size and alignment allow it, else as u8."""
+    the grid ended, as u32 where size and alignment allow it, else as u8. resident_occupancy: of an SM that has all the
+    blocks that it may. partial: the run was stopped before its end, all of this is what was so by then, and
+    `blocks_ended` of its `blocks` had ended."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -63,6 +67,12 @@ class Result:
     machine: str = ""
     engine: str = ""
     globals: dict[str, Array] = field(default_factory=dict)
+    kernel: str = ""
+    scheduler: str = ""
+    resident_occupancy: float = 0.0
+    blocks: int = 0
+    blocks_ended: int = 0
+    partial: bool = False
 
 
 def run(
@@ -83,6 +93,7 @@ def run(
     hazards: bool = True,
     buffers: Mapping[str, Array] | None = None,
     textures: Mapping[str, Array] | None = None,
+    skew: int | None = None,
     progress: Watcher | None = None,
     observer: Observer | None = None,
     log: IssueLog | None = None,
@@ -101,11 +112,13 @@ def run(
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
         buffers: contents in place of `launch.make_buffers()`; not changed. textures: likewise.
+        skew: seed of small delays with which blocks start, a hash of their numbers; None: none is delayed.
         progress: called now and then during a long run. observer: called after each cycle with events.
         log: receives all that the SMs do, see `issue_log`.
 
     Raises:
-        KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Refused: not scheduled for this
+        KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Interrupted: Ctrl-C; both hold the
+        partial Result. Refused: not scheduled for this
         machine, or no block fits on an SM. UsageError: launch and kernel contradict each other. Stopped: a listener of
         the log asked for it.
     """
@@ -125,11 +138,30 @@ def run(
     device.put("policy", policy)
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
+    device.put("skew", _skew(skew))
     device.watch(check, race)
     if log is not None:
         log.begin(device)
-    drive(device, max_cycles, progress, observer)
+    try:
+        drive(device, max_cycles, progress, observer)
+    except LimitHit as stopped:
+        stopped.partial = _partial(device, resident, max_cycles)
+        raise
+    except KeyboardInterrupt as stopped:
+        if device.get("cycle") == 0:
+            raise
+        code = getattr(stopped, "exit_code", 130)
+        raise Interrupted(_partial(device, resident, max_cycles), code) from None
     return _result(device, resident)
+
+
+def _skew(seed: int | None) -> int:
+    """What the record says for a seed."""
+    if seed is None:
+        return 0
+    if not 0 <= seed < L.MOST_SEED:
+        raise UsageError("seed out of range", place=Hint("{skew}"), found=seed, expected=f"0 to {L.MOST_SEED - 1}")
+    return seed + 1
 
 
 def _engine(name: str, checking: bool) -> Engine:
@@ -149,11 +181,16 @@ def _kernel(module: Module, name: str) -> Function:
     raise UsageError("no such kernel", file=module.path or None, found=name, expected=names or "a kernel")
 
 
+def last_cycle(max_cycles: int | None) -> int:
+    """The cycle that a run does not reach."""
+    return L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
+
+
 def drive(
     device: Device, max_cycles: int | None, progress: Watcher | None = None, observer: Observer | None = None
 ) -> None:
     """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`: no run goes on beyond it."""
-    limit = L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
+    limit = last_cycle(max_cycles)
     blocks = math.prod(device.launch.grid)
     status, checked, quanta = 0, SPIN_CYCLES, 0
     while status == 0:
@@ -182,7 +219,18 @@ def drive(
         )
 
 
+def _partial(device: Device, resident: int, max_cycles: int | None) -> Result:
+    """What a launch did that has not ended."""
+    settle(device, last_cycle(max_cycles))
+    return replace(_so_far(device, resident), partial=True)
+
+
 def _result(device: Device, resident: int) -> Result:
+    """Collect what a launch did that has ended."""
+    return _so_far(device, resident)
+
+
+def _so_far(device: Device, resident: int) -> Result:
     """Collect what the launch did."""
     buffers, variables = device.contents()
     machine = device.machine
@@ -194,4 +242,7 @@ def _result(device: Device, resident: int) -> Result:
     return Result(
         stats["cycles"], buffers, stats, resident, stats["achieved_occupancy"], counts, device.sms_count,
         device.sms_count == 1 and machine.chip.sms > 1, machine.name, device.engine.name, variables,
+        device.kernel.name, list(SCHEDULERS)[device.get("policy")],
+        resident * device.need.use.warps / machine.sm.warps_per_sm,
+        math.prod(device.launch.grid), device.get("retired"),
     )  # fmt: skip

@@ -24,6 +24,7 @@ from binalloc.isa.loom.view import view
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
+    CACHE_OPS,
     FORM_C_CONST,
     FORM_C_IMM,
     FORM_CONST,
@@ -37,6 +38,8 @@ from binalloc.isa.timing import by_scoreboard
 from binalloc.isa.validate import validate_layout
 from binalloc.models.machines.model import Machine
 
+PAST_L1 = ("CG", "CV")
+"""Cache modifiers of accesses that look for nothing in L1 and leave nothing there."""
 _FLOAT_GROUPS = ("float32", "float64", "conversion")
 
 
@@ -251,6 +254,7 @@ def stage_memory(row: list[int], instr: Instr) -> None:
     row[L.Column.SPACE] = L.Space.names.index(op.space)
     row[L.Column.ACCESS] = L.Access.names.index(op.access)
     row[L.Column.SPILL] = f.get("spill", 0)
+    row[L.Column.PAST] = CACHE_OPS[f.get("cache", 0)] in PAST_L1
     if "width" in f:
         if f["width"] >= len(WIDTHS):
             raise MalformedInput("reserved access width", found=f["width"], expected="0 to 6")

@@ -18,6 +18,7 @@ from binalloc.emulator.arithmetic.atomic import atomic32, atomic64
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.host.run import run
+from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.log_record import ATOM_BYTES, DATA_WORDS, MAX_WATCHES, LogColumn, LogKind
 from binalloc.errors import KernelFault, LimitHit, UsageError
@@ -108,7 +109,7 @@ class Watch:
     def _receive(self, batch: Batch) -> None:
         device = self._require()
         table = device.program.table
-        rows = batch.of(LogKind.ISSUE).rows
+        rows = self._executed(batch.of(LogKind.ISSUE).rows)
         rows = rows[rows[:, LogColumn.LANES] >= 0]
         rows = rows[np.isin(table[rows[:, LogColumn.PC], L.Column.SPACE], _SPACES)]
         addresses = batch.addresses[rows[:, LogColumn.LANES]]
@@ -117,6 +118,14 @@ class Watch:
             near |= ((addresses < known.high) & (addresses > known.low - _WIDEST)).any(axis=1)
         for row, lanes in zip(rows[near], addresses[near], strict=True):
             self._access(row, lanes, batch.data[row[LogColumn.LANES]])
+
+    def _executed(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Without the instruction that faulted: it is logged as it issues, and has changed nothing."""
+        device = self._require()
+        if device.get("fault") in (L.Fault.NONE, L.Fault.BREAK, L.Fault.DEADLOCK) or not len(rows):
+            return rows
+        last = [int(rows[-1, c]) for c in (LogColumn.SM, LogColumn.WARP, LogColumn.PC)]
+        return rows[:-1] if last == [device.get(f"fault_{name}") for name in ("sm", "warp", "pc")] else rows
 
     def _access(self, row: NDArray[np.int64], addresses: NDArray[np.int64], data: NDArray[np.int64]) -> None:
         """One instruction, lane by lane as it executes."""
@@ -212,8 +221,9 @@ class _Found(Exception):
 
 
 def first_store(
-    module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str
-) -> Store | None:
+    module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str,
+    scheduler: str = DEFAULT_SCHEDULER,
+) -> Store | None:  # fmt: skip
     """The first store to bytes offset to offset+size-1 of `buffer` (for a variable, its `variable_name`); where a load
     comes before it, the first store that changes them. None where there is none."""
     touches: list[Touch] = []
@@ -231,7 +241,7 @@ def first_store(
     watch = Watch(find, tell)
     log = IssueLog([watch.listener()], everything=False)
     with suppress(_Found, KernelFault, LimitHit):
-        run(module, kernel, launch, machine, engine=engine, max_cycles=None, log=log)
+        run(module, kernel, launch, machine, engine=engine, scheduler=scheduler, max_cycles=None, log=log)
     if not touches or touches[-1].access == L.Access.LOAD:
         return None
     last = touches[-1]

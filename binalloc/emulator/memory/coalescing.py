@@ -110,26 +110,26 @@ def to_segments(g: Gpu, s: Sm, first: int) -> None:
 
 
 @device
-def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
-    """The lines of a global access, one pass each; lanes of different groups share none."""
+def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
+    """The lines of a global access, one pass each; lanes of different groups share none. past: L1 has no part in it."""
     for q in range(LANES // g.lane_group):
         if group_of(g, mask, q):
-            group_access(g, s, group_of(g, mask, q), units, access)
+            group_access(g, s, group_of(g, mask, q), units, access, past)
 
 
 @device
-def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
+def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
     """The lines of the lanes that are looked at together."""
     if access == Access.ATOMIC:
         first = global_lines(g, s, mask, units, LinePolicy.ATOMIC)
         collisions(g, s, mask, first)
         s.stat[Stat.GLOBAL_ATOMIC_SECTORS] += sectors_from(s, first)
     elif access == Access.STORE:
-        first = global_lines(g, s, mask, units, LinePolicy.STORE)
+        first = global_lines(g, s, mask, units, LinePolicy.STORE_PAST if past else LinePolicy.STORE)
         to_segments(g, s, first)
         s.stat[Stat.GLOBAL_STORE_SECTORS] += sectors_from(s, first)
     else:
-        first = global_lines(g, s, mask, units, LinePolicy.LOAD if g.l1_global else LinePolicy.LOAD_PAST)
+        first = global_lines(g, s, mask, units, LinePolicy.LOAD_PAST if past or not g.l1_global else LinePolicy.LOAD)
         to_segments(g, s, first)
         s.stat[Stat.GLOBAL_LOAD_SECTORS] += sectors_from(s, first)
     s.passes += s.lines - first

@@ -144,9 +144,10 @@ def append_waiter(s: Sm, i: int, n: int) -> None:
 
 
 @device
-def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
+def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int:
     """Warp w stores `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go
     to L2 when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
+    local = policy == LinePolicy.LOCAL_STORE
     if local and g.l1_local:
         first = first_way(g, line)
         i = find_way(g, s, first, line)
@@ -166,7 +167,7 @@ def store_line(g: Gpu, s: Sm, w: int, line: int, words: int, local: int) -> int:
         return 0
     if g.l1_global:
         i = find_way(g, s, first_way(g, line), line)
-        if i >= 0 and g.l1_updates:
+        if i >= 0 and g.l1_updates and policy != LinePolicy.STORE_PAST:
             s.l1_valid[i] |= words
         elif i >= 0 and s.l1_coming[i] == 0:
             drop_line(s, i)
@@ -200,8 +201,8 @@ def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: 
     """One line of access a as its policy says; 0 if it must be held."""
     if policy == LinePolicy.ATOMIC:
         return atomic_line(g, s, a, line, words, serial)
-    if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE:
-        return store_line(g, s, s.access_warp[a], line, words, 1 if policy == LinePolicy.LOCAL_STORE else 0)
+    if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE or policy == LinePolicy.STORE_PAST:
+        return store_line(g, s, s.access_warp[a], policy, line, words)
     if policy == LinePolicy.LOAD_PAST or policy == LinePolicy.LOCAL_LOAD_PAST:
         return load_past(g, s, a, policy, line, words)
     return load_line(g, s, a, policy, line, words)

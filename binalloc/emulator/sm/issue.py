@@ -19,7 +19,7 @@ from binalloc.emulator.checks.poison import poison_all
 from binalloc.emulator.checks.races import race_start
 from binalloc.emulator.schedulers.table import ended, missed, pick
 from binalloc.emulator.sm.barriers import reconsider
-from binalloc.emulator.sm.dispatch import dispatch
+from binalloc.emulator.sm.dispatch import dispatch, next_launch
 from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import close_path, port_free, take_port
@@ -233,9 +233,12 @@ def end_cycle(g: Gpu, s: Sm) -> None:
 def next_time(g: Gpu, s: Sm) -> int:
     """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
     soon = g.cycle + 1
-    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or (g.next_block < g.blocks and s.resident < g.resident_limit):
+    launch = next_launch(g, s)
+    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon:
         return soon
     best = next_event(g, s)
+    if launch < NEVER and (best < 0 or launch < best):
+        best = launch
     units = 0
     for sch in range(g.schedulers):
         units |= s.ready_units[sch]

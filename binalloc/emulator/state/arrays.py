@@ -25,6 +25,9 @@ class Grid(Protocol):
     @overload
     def __getitem__(self, at: tuple[int, int], /) -> int: ...
 
+    @overload
+    def __getitem__(self, at: tuple[int, slice], /) -> Words: ...
+
     def __setitem__(self, at: tuple[int, int | slice], value: int, /) -> None: ...
 
 

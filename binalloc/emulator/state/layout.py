@@ -125,6 +125,9 @@ class Outside(Codes):
     MIRROR: int
 
 
+MOST_SEED = 1 << 20
+SKEW_CYCLES = 64  # with skew, blocks start up to so many cycles later
+
 # -- the last cycle of the clock
 CLOCK_END = 1 << 44
 
@@ -311,6 +314,7 @@ class Staged(Codes):
     TARGET: int
     RECONV: int
     TAINT: int
+    PAST: int
     BREAK: int
 
 

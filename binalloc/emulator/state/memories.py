@@ -36,10 +36,10 @@ class Memories:
     """The arrays beside the records, indexed by SM-wide slots (`warp` counts through all SMs simulated).
 
     program: int64 [word, column]. regs: uint32 [warp, register, lane]. hazard: int64 [warp, row, column]. global_:
-    uint32 words from `global_base`: VARIABLE_BASE where the module has variables, else GLOBAL_BASE. shared: uint32
-    [block slot, word]. local: uint32 [warp, word, lane]. const: uint32 words. counts: int64 [word], warp instructions
-    executed. Check mode: shadow int64 [block slot, word], 1 = poisoned; shadow_local int64 [warp, word], poisoned
-    lanes. Race mode: races int64 [block slot, place, column], see `races.py`.
+    uint32 words from `global_base`: VARIABLE_BASE where the module has variables, else GLOBAL_BASE. shared: uint32 [SM,
+    word], resident blocks side by side. local: uint32 [warp, word, lane]. const: uint32 words. counts: int64 [word],
+    warp instructions executed. Check mode: shadow int64 [SM, word], 1 = poisoned; shadow_local int64 [warp, word],
+    poisoned lanes. Race mode: races int64 [SM, place, column], see `races.py`.
     """
 
     def __init__(self, program: NDArray[np.int64]) -> None:

@@ -120,4 +120,5 @@ class LinePolicy(Codes):
     TEXTURE: int
     STORE: int
     LOCAL_STORE: int
+    STORE_PAST: int
     ATOMIC: int

@@ -113,6 +113,9 @@ class Gpu(MemoryRecord, LogRecord, Record):
     # clock and end of run
     cycle: int
     reference: int
+    # launch: cycles between two blocks of an SM; seed of the skew, 0 for none
+    launch_interval: int
+    skew: int
     # the first fault: code, SM, warp slot, word address, lane, details
     fault: int
     fault_sm: int
@@ -147,6 +150,9 @@ class Gpu(MemoryRecord, LogRecord, Record):
     slot_base: int
     slot_bytes: int
     shared_total: int
+    # words of shared memory that a block is handed, and that an SM has
+    block_words: int
+    shared_words: int
     local_user: int
     local_total: int
     local_stack: int
@@ -200,7 +206,7 @@ class Sm(L1Record, SchedulerRecord, Record):
 
     id: int
     warp_base: int
-    block_base: int
+    launch_free: int
     next_time: int
     last_time: int
     resident: int
@@ -265,6 +271,10 @@ class Sm(L1Record, SchedulerRecord, Record):
     block_active: Annotated[Words, MAX_BLOCKS]
     block_id: Annotated[Words, MAX_BLOCKS]
     block_warps: Annotated[Words, MAX_BLOCKS]
+    # its shared memory: first word, word behind the last; bytes of it that are not slots
+    shared_first: Annotated[Words, MAX_BLOCKS]
+    shared_end: Annotated[Words, MAX_BLOCKS]
+    shared_limit: Annotated[Words, MAX_BLOCKS]
     bar_arrived: Annotated[Grid, MAX_BLOCKS, BARRIERS]
     bar_expected: Annotated[Grid, MAX_BLOCKS, BARRIERS]
     bar_kind: Annotated[Grid, MAX_BLOCKS, BARRIERS]

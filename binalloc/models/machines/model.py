@@ -89,6 +89,13 @@ class SmLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Dispatch:
+    """How blocks come to SMs; `interval` lies between two blocks that start on one SM."""
+
+    interval: int = _cycles()
+
+
+@dataclass(frozen=True, slots=True)
 class OccupancyRule:
     """Whose rule counts resident blocks: NVIDIA's (rounding of the capability `chip.cc`) or GPGPU-Sim's."""
 
@@ -306,6 +313,7 @@ class Machine:
     schedulers: Schedulers
     sm: SmLimits
     occupancy_rule: OccupancyRule
+    dispatch: Dispatch
     units: Units
     port_groups: tuple[PortGroup, ...]
     shared: SharedMemory

@@ -36,6 +36,7 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("schedulers", "schedulers", model.Schedulers),
     ("sm", "sm", model.SmLimits),
     ("occupancy", "occupancy_rule", model.OccupancyRule),
+    ("dispatch", "dispatch", model.Dispatch),
     ("shared", "shared", model.SharedMemory),
     ("coalescing", "coalescing", model.Coalescing),
     ("l1", "l1", model.L1Cache),

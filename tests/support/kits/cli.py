@@ -63,6 +63,21 @@ def refused(code: int, *args: str, stdin: bytes | None = None) -> str:
     return answer.err
 
 
+def stopped(code: int, *args: str) -> str:
+    """`run` that is stopped on its way: one line on stderr, what is known on stdout, and the same with --json. Returns
+    the line."""
+    answer, again = call("run", *args), call("run", *args, "--json")
+    assert (answer.code, again.code) == (code, code)
+    assert answer.err.startswith("binalloc: error: ")
+    assert answer.err.count("\n") == 1, answer.err
+    found = again.json
+    assert found["partial"] is True
+    assert found["error"]["exit_code"] == code
+    assert answer.out.startswith(f"PARTIAL, {found['blocks_ended']:,} of {found['blocks']:,} blocks ended: ")
+    assert f"{found['cycles']:,} cycles" in answer.out
+    return answer.err
+
+
 def rescheduled(name: str, machine: str, folder: Path) -> str:
     """A sample scheduled for another machine, as a file."""
     out = folder / f"{machine}.loom"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.kits.cli import call, launch, loom, refused
+from tests.support.kits.cli import call, launch, loom, refused, stopped
 from tests.support.oracles.accelsim import read_folder
 from tests.support.paths import sample_file
 
@@ -56,7 +56,7 @@ def test_what_goes_wrong_leaves_nothing(tmp_path: Path) -> None:
     inside = tmp_path / "none" / "trace"
     assert "No such file" in refused(2, *options, "--accelsim-trace", str(inside))
     folder = tmp_path / "trace"
-    refused(4, *options, "--accelsim-trace", str(folder), "--max-cycles", "100")
+    stopped(4, *options[1:], "--accelsim-trace", str(folder), "--max-cycles", "100")
     assert files(tmp_path) == []
     (tmp_path / "notes").write_text("mine")
     assert "other files" in refused(2, *options, "--accelsim-trace", str(tmp_path))
@@ -65,12 +65,12 @@ def test_what_goes_wrong_leaves_nothing(tmp_path: Path) -> None:
 
 def test_the_limit_is_in_mebibytes_and_named_in_the_error(tmp_path: Path) -> None:
     full = sample_file("nbody.toml")
-    options = ("run", loom("nbody"), "--launch", str(full), "--accelsim-trace", str(tmp_path / "trace"))
-    line = refused(4, *options, "--accelsim-limit", "1")
+    options = (loom("nbody"), "--launch", str(full), "--accelsim-trace", str(tmp_path / "trace"))
+    line = stopped(4, *options, "--accelsim-limit", "1")
     assert "more than 1,048,576 bytes" in line
     assert "(--accelsim-limit)" in line
     assert files(tmp_path) == []
-    assert call(*options, "--accelsim-limit", "0").code == 2
+    assert call("run", *options, "--accelsim-limit", "0").code == 2
 
 
 def test_it_goes_with_other_looks_at_a_run(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_it_goes_with_other_looks_at_a_run(tmp_path: Path) -> None:
     assert answer.json["trace"]["file"] == str(tmp_path / "t.json")
     for name in ("kernelslist.g", "kernel-1.traceg"):
         assert (alone / name).read_bytes() == (beside / name).read_bytes()
-    stopped = call(*run, str(tmp_path / "none"), "--watch", "c", "--break", "watch")
-    assert stopped.out.startswith("matmul on gtx680: stopped")
+    broken = call(*run, str(tmp_path / "none"), "--watch", "c", "--break", "watch")
+    assert broken.out.startswith("matmul on gtx680: stopped")
     assert files(tmp_path) == sorted(
         ["t.json", *(f"{d}{f}" for d in ("alone", "beside") for f in ("", "/kernelslist.g", "/kernel-1.traceg"))]
     )

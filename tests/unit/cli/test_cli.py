@@ -12,7 +12,7 @@ import pytest
 
 from binalloc import list_machines
 from binalloc.isa.sets.files import load, read_module
-from tests.support.kits.cli import NAMES, ROOT, SAMPLES, call, launch, loom, refused, rescheduled
+from tests.support.kits.cli import NAMES, ROOT, SAMPLES, call, launch, loom, refused, rescheduled, stopped
 from tests.support.paths import sample_file
 
 VERSION_KEYS = {
@@ -240,7 +240,7 @@ def test_demo_prints_every_version_of_every_sample() -> None:
 
 
 def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:
-    assert "--max-cycles" in refused(4, "run", loom("callchain"), *launch("callchain"), "--max-cycles", "100")
+    assert "--max-cycles" in stopped(4, loom("callchain"), *launch("callchain"), "--max-cycles", "100")
     text = call("disasm", loom("callchain")).out.replace("STG.32 [R2], R4", "STG.32 [RZ], R4")
     (tmp_path / "fault.loom").write_bytes(call("asm", "-", stdin=text.encode()).raw)
     assert "STG" in refused(5, "run", str(tmp_path / "fault.loom"), *launch("callchain"))

@@ -92,7 +92,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                        ["import-ptx", str(t / "m.ptx"), "--skip-unsupported", "-o", str(t / "m.loom")]],
         "rewrite": [
             ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o", rewritten],
-            ["rewrite", sample, *run, "--policy", "unified"],
+            ["rewrite", sample, *run, "--policy", "unified", "--skews", "1"],
             ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat"],
         ],
         "inspect": [
@@ -103,7 +103,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["inspect", str(t / "rd.loom"), *views],
             ["inspect", loom("nbody"), *views],
         ],
-        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved"), "--accelsim-trace", str(t / "trace")]],
+        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved"), "--accelsim-trace", str(t / "trace")],
+                ["run", sample, *run, "--trace", str(t / "t.json"), "--watch", "out"],
+                ["run", sample, *run, "--watch", "out", "--break", "watch"],
+                ["run", sample, *run, "--max-cycles", "300"]],
         "verify": [["verify", sample, str(t / "bad.loom"), *run], ["verify", rewritten, sample],
                    ["verify", sample, str(t / "hasty.loom")]],
         "diff": [["diff", sample, rewritten]],

@@ -19,7 +19,7 @@ from binalloc.emulator.state.layout import CLOCK_END
 from binalloc.errors import LimitHit
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request
-from tests.support.kits.cli import SAMPLES, call, loom, refused
+from tests.support.kits.cli import SAMPLES, call, loom, refused, stopped
 from tests.support.kits.cli import launch as sample_launch
 from tests.support.kits.emulator import go, module, op
 
@@ -61,7 +61,7 @@ def test_a_counting_loop_ends_at_the_default_limit(counting: list[str], monkeypa
 
     step = Device.step
     monkeypatch.setattr(Device, "step", almost_there)
-    line = refused(4, "run", *counting)
+    line = stopped(4, *counting)
     assert f"all within {DEFAULT_MAX_CYCLES:,} cycles" in line
     assert "0 of 2 blocks" in line
     assert "--max-cycles N" in line
@@ -69,7 +69,7 @@ def test_a_counting_loop_ends_at_the_default_limit(counting: list[str], monkeypa
 
 
 def test_the_limit_asked_for_holds_in_every_command_that_emulates(counting: list[str], tmp_path: Path) -> None:
-    assert "within 1,000 cycles" in refused(4, "run", *counting, "--max-cycles", "1000")
+    assert "within 1,000 cycles" in stopped(4, *counting, "--max-cycles", "1000")
     name = loom("callchain")
     options = [*sample_launch("callchain"), "--max-cycles", "50"]
     assert "within 50 cycles" in refused(4, "rewrite", name, *options, "--registers", "12", "-o", str(tmp_path / "o"))
@@ -124,11 +124,12 @@ def test_progress_is_for_terminals(counting: list[str], monkeypatch: pytest.Monk
         assert stream.getvalue().endswith("\r\x1b[K") == shown
 
 
-def test_interrupting_a_run(counting: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupting_a_run_before_its_first_cycle(counting: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Device, "step", interrupted)
     answer = call("run", *counting)
     assert answer.code == 130
-    assert "interrupted" in answer.err
+    assert answer.out == ""
+    assert "interrupted; nothing was written" in answer.err

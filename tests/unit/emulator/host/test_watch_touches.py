@@ -11,7 +11,7 @@ import pytest
 from binalloc.emulator.host.issue_log import IssueLog
 from binalloc.emulator.host.watch import Span, Touch, Watch
 from binalloc.emulator.state.layout import Access
-from binalloc.errors import UsageError
+from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import ATOMIC_OPS
 from tests.support.kits.emulator import address, go, module, op
@@ -124,6 +124,22 @@ def test_random_accesses_add_up_to_what_memory_holds(seed: int, engine: str, eve
     options = {"hazards": False, "engine": engine, "everything": everything, "block": 32}
     touches = watched(code, spans, **options)
     assert len({t.access for t in touches}) > 1
+
+
+def test_an_access_that_faults_is_none() -> None:
+    """Of its lanes some are in the buffer, but nothing is stored."""
+    touches: list[Touch] = []
+    watch = Watch(lambda _: [Span("x", BASE, 0, 256)], touches.append)
+    code = [
+        op("IMAD.WIDE", rd=6, ra=0, form=1, imm=16, rc=2),
+        op("STG", ra=4, rb=0, width=4),
+        op("STG", ra=6, rb=0, width=4),
+    ]
+    made = module([*address(), *code, op("EXIT")], params={"x": 8})
+    with pytest.raises(KernelFault, match="out of bounds"):
+        go(made, buffers={"x": np.zeros(64, np.uint32)}, log=IssueLog([watch.listener()]))
+    assert [touch.pc for touch in touches] == [5] * 32
+    watch.check()
 
 
 def test_too_many_watches_are_refused() -> None:
