@@ -17,8 +17,7 @@ import importlib.util
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -28,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.emulator.host.cache import cache_folder, is_temporary
+from binalloc.emulator.host.compiling import device_function, one_program
 from binalloc.emulator.sm import device_loop
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import GENERATED, INLINED, REGISTRY
@@ -113,6 +113,7 @@ def source_hash() -> str:
     import numba
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
+    names.add("binalloc.emulator.host.compiling")
     state = ["codes", "counters", "layout", "log_record", "memories", "memory_layout", "modes", "records"]
     state += ["dram_record", "l1_record", "memory_record", "scheduler_record"]
     names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
@@ -155,61 +156,15 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     if folder is None or not any(folder.rglob("*.nbi")):
         forever = folder is not None and not is_temporary(folder)
         kept = f"kept in {folder}" if forever else "for this run alone, as no folder is safe to keep it in"
-        _LOG.info("compiling the emulator, one or two minutes; %s", kept)
+        _LOG.info("compiling the emulator, about a minute; %s", kept)
 
     def run(*args: object) -> int:
         if dispatcher.signatures:
             return int(dispatcher(*args))
-        with _only_entry_is_callable(dispatcher.__name__), _indices_as_they_are():
+        with one_program(dispatcher.__name__):
             return int(dispatcher(*args))
 
     return run
-
-
-@contextmanager
-def _only_entry_is_callable(entry: str) -> Iterator[None]:
-    """While compiling, make machine code for the entry alone: Numba would make it for every function on the way, each
-    with all that it calls, only so that Python could call it too. That is a third of the time to compile.
-
-    Nothing public of Numba says so: `CPUContext.get_executable` and `_dynfunc.make_function` are its own, which is why
-    pyproject.toml bounds its version from above. With another one see that they still are what they are here.
-    """
-    import numba._dynfunc
-    from numba.core import cpu
-
-    context: Any = cpu.CPUContext
-    maker: Any = numba._dynfunc
-    usual = context.get_executable
-
-    def get_executable(self: Any, library: Any, fndesc: Any, env: Any) -> Any:
-        name = fndesc.qualname.split(".")[-1]
-        if name == entry:
-            return usual(self, library, fndesc, env)
-        return maker.make_function(fndesc.lookup_module(), name, "device code", 1, env, (library,))
-
-    context.get_executable = get_executable
-    try:
-        yield
-    finally:
-        context.get_executable = usual
-
-
-@contextmanager
-def _indices_as_they_are() -> Iterator[None]:
-    """While compiling, take indices as they stand: Numba counts negative ones from an array's end, device code has
-    none, and asking costs time at every access. `fix_integer_index` is Numba's own as well. The build that checks
-    indices finds a negative one."""
-    from numba.core import types
-    from numba.np import arrayobj
-
-    usual = arrayobj.fix_integer_index
-    arrayobj.fix_integer_index = lambda context, builder, kind, index, size: context.cast(
-        builder, index, kind, types.intp
-    )
-    try:
-        yield
-    finally:
-        arrayobj.fix_integer_index = usual
 
 
 def build(
@@ -224,8 +179,6 @@ def build(
     Their names carry the build's: Numba numbers the functions of each process afresh, so that builds cached by
     different processes would have equal symbols, and a process that loads both would run the first for either.
     """
-    import numba
-
     modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
     namespaces: dict[str, dict[str, object]] = {name: dict(module.__dict__) for name, module in modules.items()}
     for namespace in namespaces.values():
@@ -240,12 +193,9 @@ def build(
         )
         twin.__qualname__ = f"{name_of_build(checking, boundscheck)}.{function.__qualname__}"
         twin.__module__ = function.__module__
-        options: dict[str, Any] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
-        if key == entry:
-            options["cache"] = cache
-        elif key in INLINED:
-            options["forceinline"] = True
-        compiled[id(function)] = numba.njit(**options)(twin)
+        compiled[id(function)] = device_function(
+            twin, entry=key == entry, inline=key in INLINED, boundscheck=boundscheck, cache=cache
+        )
     for plain, native in _REPLACED.items():
         _replace(importlib.import_module(plain), importlib.import_module(native), compiled)
     for namespace in namespaces.values():

@@ -1,0 +1,173 @@
+"""How Numba is made to compile the device functions: as one program with one entry.
+
+Left to itself, Numba makes every function one that Python could call: a module of its own that holds a copy of
+everything it calls, is optimised, turned into machine code and wrapped. With a few hundred functions that call each
+other that is most of the time and memory of compiling. `one_program` puts all that off to the entry: the others stay
+as they were lowered, and the entry's module takes each of them once and is optimised once. `device_function` compiles
+with the passes that device code needs, and with one type for integer arguments, so that a function is compiled once and
+not again for each way of writing a number.
+
+Little of that is offered by Numba in public, which is why pyproject.toml bounds its version from above. With another
+one see that what is replaced here still is what it was.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+Untyped = Any
+"""An object of Numba's, which tells no types."""
+
+_COLLECT_EVERY = 100_000  # objects made between two searches for garbage, of which compiling leaves little
+
+
+def device_function(function: FunctionType, *, entry: bool, inline: bool, boundscheck: bool, cache: bool) -> Untyped:
+    """The function as Numba compiles it when it is first called, or reached from the entry.
+
+    entry: Python calls it. inline: it becomes a part of its callers. boundscheck: an index beyond an array raises
+    IndexError. cache: keep the machine code of an entry on disk, in Numba's folder."""
+    options: dict[str, Untyped] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
+    options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": not entry, "pipeline_class": _pipeline()}
+    if entry:
+        options["cache"] = cache
+    elif inline:
+        options["forceinline"] = True
+    dispatcher = import_module("numba").njit(**options)(function)
+    if not entry:
+        usual = dispatcher.get_call_template
+        dispatcher.get_call_template = lambda args, kws: usual(_plain(args), kws)
+    return dispatcher
+
+
+def _plain(args: tuple[Untyped, ...]) -> tuple[Untyped, ...]:
+    """The types of arguments, all integers as one: all that device code holds fit in 64 bits with a sign."""
+    types = import_module("numba.core.types")
+    numbers = (types.Integer, types.IntegerLiteral)
+    return tuple(types.int64 if isinstance(kind, numbers) else kind for kind in args)
+
+
+@lru_cache(maxsize=1)
+def _pipeline() -> Untyped:
+    """The passes of Numba's own pipeline without those for what device code does not use: closures, overloads inlined
+    as source, `with` blocks, `literal_unroll`, parallel loops, array expressions."""
+    compiler = import_module("numba.core.compiler")
+    untyped, typed = import_module("numba.core.untyped_passes"), import_module("numba.core.typed_passes")
+    passes = [untyped.TranslateByteCode, untyped.FixupArgs, untyped.IRProcessing, untyped.RewriteSemanticConstants]
+    passes += [untyped.DeadBranchPrune, untyped.ReconstructSSA, typed.NopythonTypeInference, typed.PreLowerStripPhis]
+    passes += [typed.IRLegalization, typed.NativeLowering, typed.NoPythonBackend]
+    manager = compiler.PassManager("device")
+    for each in passes:
+        manager.add_pass(each, each.__name__)
+    manager.finalize()
+    return type("DeviceCompiler", (compiler.CompilerBase,), {"define_pipelines": lambda self: [manager]})
+
+
+@contextmanager
+def one_program(entry: str) -> Iterator[None]:
+    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls."""
+    cpu_target = import_module("numba.core.registry").cpu_target
+    rtsys = import_module("numba.core.runtime").rtsys
+    rtsys.initialize(cpu_target.target_context)  # Numba's own functions, before the rules change
+    threshold = gc.get_threshold()
+    with ExitStack() as stack:
+        _libraries_once(stack, entry)
+        _only_entry_is_callable(stack, entry)
+        _indices_as_they_are(stack)
+        _cheap_comparisons(stack)
+        stack.callback(gc.set_threshold, *threshold)
+        gc.set_threshold(_COLLECT_EVERY, *threshold[1:])
+        yield
+
+
+def _replace(stack: ExitStack, owner: Untyped, name: str, value: Callable[..., Untyped]) -> None:
+    """Another function under a name of Numba's until `stack` ends."""
+    stack.callback(setattr, owner, name, getattr(owner, name))
+    setattr(owner, name, value)
+
+
+def _libraries_once(stack: ExitStack, entry: str) -> None:
+    """A library other than the entry's is only kept; the entry's links each of those it reaches once."""
+    JITCodeLibrary = import_module("numba.core.codegen").JITCodeLibrary
+    usual = JITCodeLibrary.finalize
+
+    def finalize(self: Untyped) -> None:
+        if _base_name(self.name) != entry:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+            return
+        self._linking_libraries = _reached(self._linking_libraries)
+        usual(self)
+
+    def optimize_functions(self: Untyped, module: Untyped) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    _replace(stack, JITCodeLibrary, "finalize", finalize)
+    _replace(stack, JITCodeLibrary, "_optimize_functions", optimize_functions)
+
+
+def _base_name(name: str) -> str:
+    """The function's name in that of a library, which is its qualified name."""
+    return name.rsplit(".", 1)[-1]
+
+
+def _reached(libraries: list[Untyped]) -> list[Untyped]:
+    """Those libraries and all that they link, each once, callers first."""
+    found: dict[int, Untyped] = {}
+    waiting = list(reversed(libraries))
+    while waiting:
+        library = waiting.pop()
+        if id(library) not in found:
+            found[id(library)] = library
+            waiting.extend(reversed(library._linking_libraries))
+    return list(found.values())
+
+
+def _only_entry_is_callable(stack: ExitStack, entry: str) -> None:
+    """No other function gets an object that Python could call: what stands in its place is never called."""
+    cpu = import_module("numba.core.cpu")
+
+    maker = import_module("numba._dynfunc")
+    usual = cpu.CPUContext.get_executable
+
+    def get_executable(self: Untyped, library: Untyped, fndesc: Untyped, env: Untyped) -> Untyped:
+        name = _base_name(fndesc.qualname)
+        if name == entry:
+            return usual(self, library, fndesc, env)
+        return maker.make_function(fndesc.lookup_module(), name, "device code", 1, env, (library,))
+
+    _replace(stack, cpu.CPUContext, "get_executable", get_executable)
+
+
+def _indices_as_they_are(stack: ExitStack) -> None:
+    """Numba counts negative indices from an array's end; device code has none, and asking costs time at every access.
+    The build that checks indices finds a negative one."""
+    types = import_module("numba.core.types")
+    arrayobj = import_module("numba.np.arrayobj")
+
+    _replace(
+        stack, arrayobj, "fix_integer_index",
+        lambda context, builder, kind, index, size: context.cast(builder, index, kind, types.intp),
+    )  # fmt: skip
+
+
+def _cheap_comparisons(stack: ExitStack) -> None:
+    """Two things that Numba asks for at every step, and works out anew from hundreds of fields: the text of a record's
+    type, which is its name, and whether two sets of flags are equal, which nearly always are one."""
+    TargetConfig = import_module("numba.core.targetconfig").TargetConfig
+    Record = import_module("numba.core.types").Record
+
+    usual = TargetConfig.__eq__
+    _replace(stack, Record, "__repr__", lambda self: self.name)
+    _replace(
+        stack, TargetConfig, "__eq__",
+        lambda self, other: self is other
+        or (type(self) is type(other) and self._values == other._values)
+        or usual(self, other),
+    )  # fmt: skip
+    _replace(stack, TargetConfig, "__hash__", lambda self: hash(tuple(sorted(self._values))))
