@@ -24,6 +24,7 @@ EXIT_INTERRUPTED = 130
 
 SPELLINGS: dict[str, str] = {
     "None": "none",
+    "accelsim_limit": "--accelsim-limit",
     "allocator": "--allocator",
     "block_dim": "--block-dim",
     "break": "--break",

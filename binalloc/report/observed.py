@@ -14,6 +14,7 @@ from binalloc.report.stopped import stopped_to_dict
 from binalloc.report.touched import Touched
 
 if TYPE_CHECKING:
+    from binalloc.emulator.accelsim.trace import AccelsimTrace
     from binalloc.emulator.host.issue_log import IssueLog
     from binalloc.emulator.host.run import Result
     from binalloc.emulator.host.stopped import Stopped
@@ -47,22 +48,23 @@ class Wanted:
     file: Callable[[dict[str, Any]], None] | None = None
 
 
-def observed(start: Run, wanted: Wanted) -> tuple[Result | None, dict[str, Any]]:
+def observed(start: Run, wanted: Wanted, folder: AccelsimTrace | None = None) -> tuple[Result | None, dict[str, Any]]:
     """Run as wanted: the result, None where the run stopped at a break, and the fields that its report has more.
+    folder: hears of the run, too.
 
     A kernel that faults or goes on for too long leaves the trace of what it did; whatever else ends the run leaves no
     file.
     """
-    if not (wanted.trace or wanted.watches or wanted.breaks):
+    if not (wanted.trace or wanted.watches or wanted.breaks or folder):
         return start(None), {}
-    return _Observed(wanted).run(start)
+    return _Observed(wanted, folder).run(start)
 
 
 class _Observed:
     """One run."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, wanted: Wanted, folder: AccelsimTrace | None) -> None:
+        self._wanted, self._folder = wanted, folder
         self._touched = Touched(wanted.most, wanted.say, wanted.live)
         self._result: Result | None = None
         self._stopped: Stopped | None = None
@@ -109,10 +111,11 @@ class _Observed:
         from binalloc.emulator.host.stopped import Stopped
 
         listeners = [] if trace is None else [trace.listener()]
+        listeners += [] if self._folder is None else [self._folder.listener]
         listeners += [] if watch is None else [watch.listener()]
         listeners += [breaking([text for text in self._wanted.breaks if text != WATCH])] if self._wanted.breaks else []
         try:
-            self._result = start(IssueLog(listeners, everything=trace is not None))
+            self._result = start(IssueLog(listeners, everything=trace is not None or self._folder is not None))
         except Stopped as stopped:
             self._stopped = stopped
         except (KernelFault, LimitHit) as error:

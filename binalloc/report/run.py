@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,17 +44,20 @@ def run_to_dict(
     skews: int = 0,
     reference: bool,
     save: str | None,
+    accelsim: tuple[str, int] | None = None,
     progress: Callable[[str], None],
     wanted: Wanted | None = None,
     annotate: Annotate | None = None,
     series: str | None = None,
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError.
+    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Refused, UsageError.
 
     options: of `emulator.host.run.run`. skews: how many times more with blocks that start a little later. save: folder
-    for buffers. wanted: what else is to be seen; of a run that stopped at a break there are no counters and no buffers.
-    annotate: describe single instructions, too. series: file for the intervals of `every` cycles.
+    for buffers. wanted: what else is to be seen; of a run that stopped at a break there are no counters, no buffers and
+    no folder for Accel-Sim. accelsim: the folder that the run is written to as a trace for that simulator, and the most
+    bytes of it. annotate: describe single instructions, too. series: file for the intervals of `every` cycles.
     """
+    from binalloc.emulator.accelsim.trace import AccelsimTrace
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
@@ -67,7 +71,10 @@ def run_to_dict(
     def start(log: IssueLog | None) -> Result:
         return run(module, fn.name, launch, machine, progress=tell, log=log, **counted)
 
-    result, seen = observed(start, wanted or Wanted())
+    with nullcontext() if accelsim is None else AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]) as folder:
+        result, seen = observed(start, wanted or Wanted(), folder)
+        if folder is not None and result is not None:
+            folder.keep()
     if result is None:
         names = ("engine", "scheduler", "sms")
         return {"kernel": fn.name, "machine": machine.name} | {name: options[name] for name in names} | seen
@@ -78,6 +85,8 @@ def run_to_dict(
     found["cycles_range"] = cycles_range(result.cycles, skewed)
     if reference:
         found |= _reference(launch, result.buffers)
+    if accelsim is not None:
+        found["accelsim_trace"] = accelsim[0]
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
     if annotate is not None:
@@ -224,6 +233,8 @@ def render_run(found: dict[str, Any]) -> str:
     header = ["queues", "how many", "places each", "average", "most", "full for"]
     lines.append("\n" + table(header, queues) if queues else "")
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
+    if "accelsim_trace" in found:
+        lines.append(f"Trace for Accel-Sim: {found['accelsim_trace']}.\n")
     if "reference" in found:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]

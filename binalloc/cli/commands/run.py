@@ -25,6 +25,7 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
 from binalloc.errors import Interrupted, LimitHit, UsageError
 
 EVERY = 10_000
@@ -91,6 +92,20 @@ def _check(file: str, annotate: str | None, source: str | None, series: str | No
     help="Write all counters of every interval of --every cycles.",
 )
 @click.option("--every", type=integer(1), metavar="N", help=f"Cycles of an interval of --series.  [default: {EVERY:,}]")
+@click.option(
+    "--accelsim-trace",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Folder for the run as a trace that the simulator Accel-Sim reads.",
+)
+@click.option(
+    "--accelsim-limit",
+    type=integer(1),
+    default=DEFAULT_LIMIT >> 20,
+    show_default=True,
+    metavar="MIB",
+    help="Size of the longest trace for Accel-Sim; a longer one ends the run with exit code 4.",
+)
 @click.option("--save", type=click.Path(file_okay=False), help="Folder for the final buffers as .npy files.")
 @trace_options
 @watch_options
@@ -113,6 +128,8 @@ def run(
     source: str | None,
     series: str | None,
     every: int | None,
+    accelsim_trace: str | None,
+    accelsim_limit: int,
     save: str | None,
     trace: str | None,
     trace_window: tuple[int, int | None] | None,
@@ -123,8 +140,7 @@ def run(
     watch_limit: int,
     breaks: tuple[str, ...],
 ) -> None:
-    """Run a kernel on the SM emulator. Writes no file but the buffers of --save, the intervals of --series and the
-    trace of --trace. PTX is imported in memory first.
+    """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first.
 
     A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial; it saves nothing.
     """
@@ -144,6 +160,7 @@ def run(
         with progress(as_json) as show:
             found = run_to_dict(
                 module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save,
+                accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
                 progress=show, wanted=wanted, series=series,
                 annotate=None if annotate is None else Annotate(None if annotate == "all" else int(annotate), source),
             )  # fmt: skip

@@ -103,7 +103,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["inspect", str(t / "rd.loom"), *views],
             ["inspect", loom("nbody"), *views],
         ],
-        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved")],
+        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved"), "--accelsim-trace", str(t / "trace")],
                 ["run", sample, *run, "--trace", str(t / "t.json"), "--watch", "out"],
                 ["run", sample, *run, "--watch", "out", "--break", "watch"],
                 ["run", sample, *run, "--max-cycles", "300"],

@@ -1,0 +1,1 @@
+"""Runs written as traces that the trace-driven simulator Accel-Sim reads."""

@@ -1,0 +1,37 @@
+"""Barriers that a trace can say."""
+
+from __future__ import annotations
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import LANES, Function, Instr, Module
+from binalloc.isa.table.fields import RZ
+from binalloc.isa.table.opcodes import BAR_MODES, FORM_IMM, FORM_REG
+from binalloc.launch.types import Launch
+
+_ARRIVE = BAR_MODES.index("ARV")
+
+
+def check_barriers(module: Module, kernel: Function, launch: Launch) -> None:
+    """Refused for a BAR of fewer threads than the block has, or that does not wait: the simulator knows one barrier per
+    block, at which every warp waits for every other. (Of several that are all so, a block's warps come to each in one
+    order, or the run could not end.)"""
+    threads = -(-launch.threads_per_block // LANES) * LANES
+    for fn in module.reached(kernel):
+        for index, instr in enumerate(fn.instrs):
+            if instr.name == "BAR" and not _of_all(instr, threads):
+                raise Refused(
+                    "a trace for Accel-Sim cannot have this barrier",
+                    file=module.path or None,
+                    place=f"{fn.name}+{index}",
+                    found="a barrier of some of the block's warps, or at which a warp does not wait",
+                    expected=f"barriers of all {threads} threads that wait",
+                )
+
+
+def _of_all(instr: Instr, threads: int) -> bool:
+    f = instr.f
+    if f["bar"] == _ARRIVE:
+        return False
+    if f["form"] == FORM_IMM:
+        return f["imm"] in (0, threads)
+    return f["form"] == FORM_REG and f["rb"] == RZ

@@ -1,0 +1,108 @@
+"""Loom's operations as the SASS of Volta that they are named after: what a line of a trace says of an instruction.
+
+The simulator looks up what stands before the first dot and takes unit, latency and memory from it; behind it, it looks
+for a width, for BAR and MUFU a little more, and reads over the rest. A trace names general registers alone: of an
+operand of several its first one, neither RZ nor predicates, nor what an operand reads of constant memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from binalloc.isa.instruction import Instr
+from binalloc.isa.interface.places import REG
+from binalloc.isa.interface.view import Ref
+from binalloc.isa.kinds import Flow, Space
+from binalloc.isa.loom.view import view
+from binalloc.isa.table.opcodes import MODIFIERS
+
+BINARY_VERSION = 70
+"""Volta: the opcodes below are read by its table, whatever machine the simulator is configured as."""
+
+SASS: dict[str, str] = {
+    # integer
+    "IADD3": "IADD3", "IMAD": "IMAD", "IMAD.WIDE": "IMAD.WIDE", "IMAD.HI": "IMAD.HI", "LEA": "LEA", "LEA.HI": "LEA.HI",
+    "SHF": "SHF", "LOP3": "LOP3.LUT", "IMNMX": "IMNMX", "ISETP": "ISETP", "POPC": "POPC", "FLO": "FLO", "BREV": "BREV",
+    "PRMT": "PRMT", "SEL": "SEL", "MOV": "MOV", "IABS": "IABS",
+    # f32, f64; Volta has no DMNMX: another instruction of the unit stands for it
+    "FADD": "FADD", "FMUL": "FMUL", "FFMA": "FFMA", "FMNMX": "FMNMX", "FSETP": "FSETP", "MUFU": "MUFU",
+    "DADD": "DADD", "DMUL": "DMUL", "DFMA": "DFMA", "DMNMX": "DADD", "DSETP": "DSETP",
+    # conversions, predicates, warps
+    "I2F": "I2F", "F2I": "F2I", "F2F": "F2F", "FRND": "FRND", "PLOP3": "PLOP3.LUT", "P2R": "P2R", "R2P": "R2P",
+    "SHFL": "SHFL", "VOTE": "VOTE", "MATCH": "MATCH", "WARPSYNC": "WARPSYNC",
+    # memory
+    "LDG": "LDG.E", "STG": "STG.E", "LDS": "LDS", "STS": "STS", "LDL": "LDL", "STL": "STL", "LDC": "LDC",
+    "LD": "LD.E", "ST": "ST.E", "ATOMG": "ATOMG.E", "ATOMS": "ATOMS", "ATOM": "ATOM.E", "RED": "RED.E", "TEX": "TEX",
+    # control
+    "BRA": "BRA", "CALL": "CALL.REL.NOINC", "CALL.IND": "CALL.ABS.NOINC", "RET": "RET.REL.NODEC", "EXIT": "EXIT",
+    "NOP": "NOP", "BAR": "BAR", "MEMBAR": "MEMBAR.SC", "S2R": "S2R", "CS2R": "CS2R",
+    # from the papers: no GPU has them; two end in a barrier of the block
+    "BAR.ALLOC": "BAR.SYNC", "BAR.FREE": "BAR.SYNC", "RELSSP": "NOP",
+}  # fmt: skip
+"""Every operation of Loom, by name: its name in a trace, to which its modifiers are added."""
+
+_WIDTHS = {"U8": "U8", "S8": "U8", "U16": "U16", "S16": "U16", "32": "", "64": "64", "128": "128"}
+"""The simulator reads U8 and U16 as one and two bytes, and takes S8 and S16 for four."""
+_TYPES = {"": "", "S32": "S32", "U64": "64", "S64": "64", "F32": "F32", "F64": "64"}
+"""Likewise: of a type it understands no more than a number."""
+_CACHE = {"": "", "CG": "STRONG.GPU", "CS": "EF", "CV": "STRONG.SYS"}
+_NO_MODIFIERS = frozenset(("DMNMX", "BAR.ALLOC", "BAR.FREE"))
+_ADDRESSED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC))
+"""Spaces whose accesses a trace has addresses for; the simulator takes the others for arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What each line of an instruction says in the same words.
+
+    text: destinations, opcode and sources, with their counts, and the bytes that a thread accesses. memory: addresses
+    follow.
+    """
+
+    text: str
+    memory: bool
+
+
+NOTHING = Entry("0 NOP 0 0", False)
+
+
+def entry(instr: Instr, mask: int) -> Entry:
+    """The part of an instruction's lines that does not depend on the warp. A barrier at which no lane of a warp arrives
+    is written as NOP: the simulator would let the warp arrive."""
+    seen = view(instr)
+    if seen.control == Flow.BARRIER and mask == 0:
+        return NOTHING
+    memory = seen.memory if seen.memory is not None and seen.memory.space in _ADDRESSED else None
+    size = 0 if memory is None else memory.size
+    text = f"{_registers(seen.defs)} {opcode(instr)} {_registers(seen.uses)} {size}"
+    return Entry(text, memory is not None)
+
+
+def _registers(refs: tuple[Ref, ...]) -> str:
+    """How many general registers there are, and which: `2 R4 R7`."""
+    numbers = [f"R{r.index}" for r in refs if r.file == REG]
+    return " ".join((str(len(numbers)), *numbers))
+
+
+def opcode(instr: Instr) -> str:
+    """The name of the operation in a trace: `LDG.E.64`."""
+    name = instr.name
+    return ".".join(part for part in (SASS[name], *_modifiers(name, instr)) if part)
+
+
+def _modifiers(name: str, instr: Instr) -> list[str]:
+    f, op = instr.f, instr.op
+    if name in _NO_MODIFIERS:
+        return []
+    if op.access and "width" in f:
+        return [_WIDTHS.get(_value(f, "width"), ""), _CACHE[_value(f, "cache")]]
+    if op.access and "aop" in f:
+        return [_value(f, "aop"), _TYPES[_value(f, "atyp")], "" if op.space == Space.SHARED else "STRONG.GPU"]
+    return [_value(f, m) for m in op.modifiers]
+
+
+def _value(f: Mapping[str, int], modifier: str) -> str:
+    """A modifier as it is printed; "" for one that the instruction has not, or a reserved value."""
+    values, found = MODIFIERS[modifier].values, f.get(modifier, 0)
+    return values[found] if found < len(values) else ""

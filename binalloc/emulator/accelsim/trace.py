@@ -1,0 +1,184 @@
+"""A run as a folder that Accel-Sim reads: `kernelslist.g`, which names one kernel, and that kernel's trace.
+
+The format is that simulator's, as its tracer's program that sorts a trace by blocks leaves it: a head, then per block
+in the order of their numbers, per warp, how many lines it has, and the lines. The run hands on its instructions as they
+are issued; a warp's lines are kept, aside in a file where they grow long, until its block has ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from binalloc.emulator.accelsim.barriers import check_barriers
+from binalloc.emulator.accelsim.folder import NewFolder, Scratch, writing
+from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
+from binalloc.emulator.accelsim.lines import head, lines
+from binalloc.emulator.accelsim.sass import Entry, entry
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.issue_log import Batch, Listener
+from binalloc.emulator.state.log_record import LogColumn, LogKind
+from binalloc.errors import Hint, LimitHit
+from binalloc.isa.instruction import LANES, Function, Module
+from binalloc.launch.types import Launch
+
+HELD = 64 << 20
+"""Bytes of lines that are held in memory before they are put aside."""
+LIST, KERNEL = "kernelslist.g", "kernel-1.traceg"
+
+Place = tuple[int, int]
+"""Where in the scratch file bytes lie, and how many."""
+
+
+@dataclass(slots=True)
+class _Warp:
+    """The lines of a warp so far: how many, those put aside, and the others."""
+
+    count: int = 0
+    aside: list[Place] = field(default_factory=list)
+    held: list[bytes] = field(default_factory=list)
+
+
+class AccelsimTrace:
+    """A run written as a trace while it goes on: `listener` goes into the run's log, `keep` is called at the run's end,
+    and `close` in any case: without `keep` before it nothing stays.
+
+    folder: the folder to make; an earlier trace there is replaced. Its parent must be there. limit: bytes of the
+    longest trace to be written. Raises UsageError where the folder cannot be made, Refused for a barrier that the
+    simulator does not know; while it listens, LimitHit.
+    """
+
+    def __init__(
+        self, folder: str | Path, module: Module, kernel: Function, launch: Launch, limit: int = DEFAULT_LIMIT
+    ) -> None:
+        check_barriers(module, kernel, launch)
+        self._launch, self._limit = launch, limit
+        self._warps = -(-launch.threads_per_block // LANES)
+        self._code = {fn.address + i: instr for fn in module.reached(kernel) for i, instr in enumerate(fn.instrs)}
+        self._entries: dict[tuple[int, bool], Entry] = {}
+        self._blocks: dict[int, list[_Warp]] = {}
+        self._later: dict[int, list[Place]] = {}  # blocks that ended before one of a lower number
+        self._next = self._held = self._size = 0
+        self._folder = NewFolder(Path(folder), frozenset((LIST, KERNEL)))
+        with writing(self._folder.target):
+            self._scratch = Scratch(self._folder.path)
+            self._out: IO[bytes] = open(self._folder.path / KERNEL, "wb")  # noqa: SIM115  closed by `close`
+
+    def __enter__(self) -> AccelsimTrace:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def listener(self) -> Listener:
+        """What the run's log takes."""
+        return Listener(self._receive, addresses=True, begin=self._begin)
+
+    def keep(self) -> None:
+        """The run has ended: the folder is put where it belongs."""
+        blocks = math.prod(self._launch.grid)
+        assert self._next == blocks, f"{self._next} of {blocks} blocks have ended"
+        with writing(self._folder.target):
+            self._out.close()
+            self._folder.path.joinpath(LIST).write_bytes(f"{KERNEL}\n".encode("ascii"))
+        self._folder.keep()
+
+    def close(self) -> None:
+        """Nothing stays open; what was not kept is gone."""
+        self._out.close()
+        self._scratch.close()
+        self._folder.close()
+
+    def _begin(self, device: Device) -> None:
+        """The head of the trace. What occupancy counts is said as the machine rounds it, so that the simulator, which
+        rounds less, finds as many resident blocks."""
+        use = device.machine.occupancy(device.need.use)
+        registers = use.registers_per_block // (LANES * self._warps)
+        with writing(self._folder.target):
+            self._out.write(head(device.kernel.name, self._launch, registers, use.shared_per_block))
+
+    def _receive(self, batch: Batch) -> None:
+        with writing(self._folder.target):
+            self._add(batch.of(LogKind.ISSUE))
+            for block in batch.of(LogKind.BLOCK_END).column(LogColumn.BLOCK).tolist():
+                self._end(block)
+            if self._held > HELD:
+                self._put_aside()
+
+    def _add(self, issues: Batch) -> None:
+        """The lines of instructions to those of their warps."""
+        words, masks, places = (issues.column(c) for c in (LogColumn.PC, LogColumn.MASK, LogColumn.LANES))
+        made = lines(words, masks, places, issues.addresses, self._entry)
+        size = sum(map(len, made))
+        self._held += size
+        self._grow(size)
+        blocks, warps = issues.column(LogColumn.BLOCK).tolist(), issues.column(LogColumn.IN_BLOCK).tolist()
+        for block, warp, line in zip(blocks, warps, made, strict=True):
+            of_block = self._blocks.get(block)
+            if of_block is None:
+                of_block = self._blocks[block] = [_Warp() for _ in range(self._warps)]
+            of_block[warp].count += 1
+            of_block[warp].held.append(line)
+
+    def _entry(self, word: int, mask: int) -> Entry:
+        key = (word, mask != 0)
+        found = self._entries.get(key)
+        if found is None:
+            found = self._entries[key] = entry(self._code[word], mask)
+        return found
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > self._limit:
+            blocks = math.prod(self._launch.grid)
+            raise LimitHit(
+                "the trace is too long",
+                file=str(self._folder.target),
+                found=f"more than {self._limit:,} bytes when {self._next} of {blocks} blocks are written",
+                expected=f"at most {self._limit:,} bytes",
+                remedy=Hint("Trace a smaller launch, or raise the limit ({accelsim_limit})."),
+            )
+
+    def _put_aside(self) -> None:
+        """No line stays in memory."""
+        for of_block in self._blocks.values():
+            for warp in of_block:
+                if warp.held:
+                    warp.aside.append(self._scratch.put(b"".join(warp.held)))
+                    warp.held = []
+        self._held = 0
+
+    def _end(self, block: int) -> None:
+        """A block has ended: it is written when those of lower numbers are."""
+        pieces = self._pieces(block, self._blocks.pop(block))
+        if block != self._next:
+            self._later[block] = [self._scratch.put(p) if isinstance(p, bytes) else p for p in pieces]
+            return
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                self._out.write(piece)
+            else:
+                self._scratch.copy(piece, self._out)
+        self._next += 1
+        while self._next in self._later:
+            for place in self._later.pop(self._next):
+                self._scratch.copy(place, self._out)
+            self._next += 1
+
+    def _pieces(self, block: int, warps: list[_Warp]) -> Iterator[bytes | Place]:
+        """What the trace says of a block, in order."""
+        across, down, _ = self._launch.grid
+        x, y, z = block % across, block // across % down, block // (across * down)
+        yield f"\n#BEGIN_TB\n\nthread block = {x},{y},{z}\n".encode("ascii")
+        for number, warp in enumerate(warps):
+            yield f"\nwarp = {number}\ninsts = {warp.count}\n".encode("ascii")
+            yield from warp.aside
+            held = b"".join(warp.held)
+            self._held -= len(held)
+            yield held
+        yield b"\n#END_TB\n"
