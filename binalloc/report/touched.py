@@ -94,5 +94,5 @@ def touch_line(found: dict[str, Any]) -> str:
 def watch_lines(found: dict[str, Any]) -> list[str]:
     """How many accesses there were, behind those that were told of."""
     spans = ", ".join(f"{s['buffer']}+{s['offset']}:{s['bytes']}" for s in found["watched"])
-    rest = f", {found['left_out']:,} of them not told of; see --watch-limit" if found["left_out"] else ""
+    rest = f", {found['left_out']:,} of them counted only" if found["left_out"] else ""
     return [f"watch {spans}: {found['total']:,} access{'' if found['total'] == 1 else 'es'}{rest}"]
