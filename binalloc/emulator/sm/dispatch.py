@@ -31,7 +31,7 @@ def block_slot(g: Gpu, s: Sm) -> int:
     return -1
 
 
-@device
+@device(apart=True)
 def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube) -> int:
     """Place one block if there is one and room for it, and return its slot, else -1; its warps may issue at once."""
     block = next_block(g)
