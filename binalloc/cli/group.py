@@ -25,6 +25,7 @@ SPELLINGS: dict[str, str] = {
     "blocks": "--blocks",
     "carveout": "--carveout",
     "cc": "--cc",
+    "every": "--every",
     "kernel": "--kernel",
     "launch": "--launch",
     "list_machines": "`binalloc machines`",

@@ -5,16 +5,26 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.errors import UsageError
-from binalloc.printable import quoted
+from binalloc.files import write_atomically
+from binalloc.printable import one_line, quoted
+from binalloc.report.annotate import annotation, render_annotation
+from binalloc.report.series import series_bytes
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
     from binalloc.models.machines.model import Machine
+
+
+class Annotate(NamedTuple):
+    """What of the instructions is shown: so many of the hottest, all where it is None; sources from that folder."""
+
+    most: int | None = None
+    source: str | None = None
 
 
 def run_to_dict(
@@ -27,8 +37,14 @@ def run_to_dict(
     reference: bool,
     save: str | None,
     progress: Callable[[str], None],
+    annotate: Annotate | None = None,
+    series: str | None = None,
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError."""
+    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, UsageError.
+
+    options: of `emulator.host.run.run`. save: folder for buffers. annotate: describe single instructions, too. series:
+    file for the intervals of `every` cycles.
+    """
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
@@ -36,6 +52,7 @@ def run_to_dict(
 
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
+    options = options | {"profile": annotate is not None}
     result = run(module, fn.name, launch, machine, progress=run_progress(fn.name, progress), **options)
     found: dict[str, Any] = {
         "kernel": fn.name,
@@ -53,6 +70,11 @@ def run_to_dict(
         found |= _reference(launch, result.buffers)
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
+    if annotate is not None:
+        found["annotation"] = annotation(module, fn, result, annotate.most, annotate.source)
+    if series is not None:
+        write_atomically(series, series_bytes(series, found, result.series, options["every"]))
+        found["series"] = {"file": series, "every": options["every"], "intervals": len(result.series)}
     return found
 
 
@@ -70,8 +92,6 @@ def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> l
     """One .npy file per buffer, and per global variable of the module; the files' paths. Raises UsageError where one
     cannot be written, or where a buffer is called as the file of a variable."""
     import numpy as np
-
-    from binalloc.files import write_atomically
 
     files = dict(buffers)
     for name, array in variables.items():
@@ -116,7 +136,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("blocks", ("blocks_", "warp_cycles")),
     ("memory system", ("",)),
 )
-_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units")
+_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues")
 _STALLS = {
     "no_warp": "no warp of a resident block",
     "stall_count": "the nearest warp sits out the stall count of its last instruction",
@@ -154,8 +174,20 @@ def render_run(found: dict[str, Any]) -> str:
     lines.append("\n" + table(["issue slots", "value", "share"], [(k, v, v / total) for k, v in slots]))
     units = [(k, v) for k, v in stats["units"].items() if v]
     lines.append("\n" + table(["warp instructions by unit", "value"], units))
+    names = ("queues", "places", "average", "most", "full")
+    queues = [(k, *(queue[name] for name in names)) for k, queue in stats["queues"].items() if queue["most"]]
+    header = ["queues", "how many", "places each", "average", "most", "full for"]
+    lines.append("\n" + table(header, queues) if queues else "")
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
     if "reference" in found:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]
+    if "annotation" in found:
+        lines.append(render_annotation(found["annotation"]))
+        if any(source["path"] is None for source in found["annotation"]["sources"]):
+            lines.append("--source DIR says in which folder to look.\n")
+    if "series" in found:
+        series = found["series"]
+        count, every = series["intervals"], series["every"]
+        lines.append(f"Series: {one_line(series['file'])}, {count:,} intervals of {every:,} cycles.\n")
     return "".join(lines)

@@ -15,6 +15,7 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.faults import Context, kernel_fault
+from binalloc.emulator.host.profile import Profile, collect_profile
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
@@ -47,7 +48,8 @@ class Result:
     plain numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident
     warps over the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all:
     one SM stood for the whole device, with its share of the bandwidth. globals: the module's global variables after
-    the grid ended, as u32 where size and alignment allow it, else as u8."""
+    the grid ended, as u32 where size and alignment allow it, else as u8. profile: per function, what was counted of
+    single instructions, if that was asked for. series: what each interval of cycles added, see `series.intervals`."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -60,6 +62,8 @@ class Result:
     machine: str = ""
     engine: str = ""
     globals: dict[str, Array] = field(default_factory=dict)
+    profile: dict[str, Profile] = field(default_factory=dict)
+    series: list[Stats] = field(default_factory=list)
 
 
 def run(
@@ -74,6 +78,8 @@ def run(
     max_cycles: int | None = DEFAULT_MAX_CYCLES,
     check: bool = False,
     race: bool = False,
+    profile: bool = False,
+    every: int | None = None,
     blocks_per_sm: int | None = None,
     ideal_blocks: int | None = None,
     reference: bool = False,
@@ -92,6 +98,8 @@ def run(
         max_cycles: LimitHit when the grid has not ended by then. None: no limit, an endless loop runs for ever.
         check: propagate poison of uninitialised registers and shared words, fault where it matters.
         race: find shared-memory races between barriers.
+        profile: count of single instructions, too.
+        every: sample all counters each time so many cycles have passed.
         blocks_per_sm: resident blocks, at most what occupancy allows (the default).
         ideal_blocks: resident blocks as if registers and shared memory were free (what-if runs of a speedup's parts).
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
@@ -112,7 +120,7 @@ def run(
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
     resident = resident_blocks(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
-    chosen = _engine(engine, check or race)
+    chosen = _engine(engine, check or race or profile)
     device = Device(
         chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host, textures
     )
@@ -120,6 +128,10 @@ def run(
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.watch(check, race)
+    if profile:
+        device.profile()
+    if every is not None:
+        device.sample(every)
     drive(device, max_cycles, progress, observer)
     return _result(device, resident)
 
@@ -184,4 +196,6 @@ def _result(device: Device, resident: int) -> Result:
     return Result(
         stats["cycles"], buffers, stats, resident, stats["achieved_occupancy"], counts, device.sms_count,
         device.sms_count == 1 and machine.chip.sms > 1, machine.name, device.engine.name, variables,
+        collect_profile(device) if device.get("profile") else {},
+        [] if device.series is None else device.series.intervals(),
     )  # fmt: skip

@@ -50,6 +50,7 @@ from binalloc.emulator.state.layout import (
     WHEEL,
 )
 from binalloc.emulator.state.memory_record import MemoryRecord
+from binalloc.emulator.state.queue_record import QueueRecord
 from binalloc.emulator.state.scheduler_record import SchedulerRecord
 
 
@@ -106,7 +107,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, Record):
+class Gpu(MemoryRecord, QueueRecord, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -126,6 +127,7 @@ class Gpu(MemoryRecord, Record):
     check: int
     race: int
     race_shift: int
+    profile: int
     # launch
     ntid_x: int
     ntid_y: int
@@ -194,7 +196,7 @@ class Gpu(MemoryRecord, Record):
     clear_read: Annotated[Words, BOARD_SETS]
 
 
-class Sm(L1Record, SchedulerRecord, Record):
+class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     """One SM."""
 
     id: int
@@ -291,3 +293,5 @@ class Sm(L1Record, SchedulerRecord, Record):
     stat: Annotated[Words, STATS]
     stall: Annotated[Words, REASONS]
     unit_issued: Annotated[Words, UNITS]
+    # of `stat` what has been entered at instructions, in profiled runs
+    settled: Annotated[Words, STATS]
