@@ -6,7 +6,7 @@ from binalloc.emulator.state.device import device
 from binalloc.emulator.state.records import Gpu, Sm
 
 
-@device
+@device(apart=True)
 def set_fault(g: Gpu, s: Sm, code: int, w: int, pc: int, lane: int, a: int, b: int, c: int) -> None:
     """Record fault `code` of warp slot `w` at word `pc`, unless one is recorded already; a, b, c as `faults.py` reads
     them."""

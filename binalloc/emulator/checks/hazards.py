@@ -23,7 +23,7 @@ from binalloc.emulator.state.layout import ASIDE, ASIDE_COLUMNS, FIRST_DEF, FIRS
 from binalloc.emulator.state.records import Gpu, Sm
 
 
-@device
+@device(apart=True)
 def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
     """The warp has waited for the scoreboards in `mask`: what they guard is there, or has been read."""
     row = s.warp_base + w
@@ -76,7 +76,7 @@ def check_write(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int,
         set_fault(g, s, Fault.WAR, w, pc, r, hazard[row, r, Hazard.READ_PC], 0, 0)
 
 
-@device
+@device(apart=True)
 def check_aside(g: Gpu, s: Sm, w: int, pc: int, r: int, mask: int, least: int, fault: int) -> None:
     """A result set aside for lanes of `mask` on row `r` that is there at virtual time `least` or later is a fault."""
     for i in range(s.aside_count[w]):
@@ -138,7 +138,7 @@ def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int
     s.var_any[w] |= bit
 
 
-@device
+@device(apart=True)
 def mark_late(s: Sm, program: Grid, hazard: Cube, w: int, pc: int) -> None:
     """The sources of the instruction at `pc`, its guard apart, are read after its issue."""
     row = s.warp_base + w

@@ -361,7 +361,7 @@ def in_generic(
             s.addr[t] += LOCAL_WINDOW
 
 
-@device
+@device(apart=True)
 def exec_mem(
     g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,

@@ -120,7 +120,8 @@ _CALLED: list[Callable[..., object]] = [finish_sum, lane_predicates, write_back,
 _CALLED += [function for row in _ROWS for function in (row.function, row.plain) if function is not None]
 for _name, _group in _FUNCTIONS.items():
     _text = group_text(_name, [row for row in _ROWS if row.group == _group])
-    define(globals(), _name, _text, {function.__name__: function for function in _CALLED})
+    _called = {function.__name__: function for function in _CALLED}
+    define(globals(), _name, _text, _called, apart=_group not in (_INT, _F32))  # most instructions are of these two
 
 
 def number_of(name: str) -> int:

@@ -171,7 +171,7 @@ def result(g: Gpu, s: Sm, t: int, n: int, linear: int) -> int:
     return int(s.bank_words[n, t])
 
 
-@device
+@device(apart=True)
 def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
     """TEX by the lanes of `mask` (not empty)."""
     linear = find_cells(g, s, program, w, pc, mask)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -69,14 +70,16 @@ def _pipeline() -> Untyped:
 
 
 @contextmanager
-def one_program(entry: str) -> Iterator[None]:
-    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls."""
+def one_program(entry: str, apart: AbstractSet[str]) -> Iterator[None]:
+    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls.
+
+    apart: names of functions that stay functions, as they would only swell their callers."""
     cpu_target = import_module("numba.core.registry").cpu_target
     rtsys = import_module("numba.core.runtime").rtsys
     rtsys.initialize(cpu_target.target_context)  # Numba's own functions, before the rules change
     threshold = gc.get_threshold()
     with ExitStack() as stack:
-        _libraries_once(stack, entry)
+        _libraries_once(stack, entry, apart)
         _only_entry_is_callable(stack, entry)
         _indices_as_they_are(stack)
         _cheap_comparisons(stack)
@@ -91,10 +94,10 @@ def _replace(stack: ExitStack, owner: Untyped, name: str, value: Callable[..., U
     setattr(owner, name, value)
 
 
-def _libraries_once(stack: ExitStack, entry: str) -> None:
+def _libraries_once(stack: ExitStack, entry: str, apart: AbstractSet[str]) -> None:
     """A library other than the entry's is only kept; the entry's links each of those it reaches once."""
     JITCodeLibrary = import_module("numba.core.codegen").JITCodeLibrary
-    usual = JITCodeLibrary.finalize
+    usual, add = JITCodeLibrary.finalize, JITCodeLibrary.add_ir_module
 
     def finalize(self: Untyped) -> None:
         if _base_name(self.name) != entry:
@@ -104,11 +107,27 @@ def _libraries_once(stack: ExitStack, entry: str) -> None:
         self._linking_libraries = _reached(self._linking_libraries)
         usual(self)
 
+    def optimize(self: Untyped) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and entry not in function.name:
+                function.linkage = "internal"  # nobody else's: free to vanish in its only caller, and to lose arguments
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+    def add_ir_module(self: Untyped, module: Untyped) -> None:
+        if _base_name(self.name) in apart:
+            for function in module.functions:
+                if not function.is_declaration:
+                    function.attributes.add("noinline")
+        add(self, module)
+
     def optimize_functions(self: Untyped, module: Untyped) -> None:
         module.data_layout = self._codegen._data_layout
 
     _replace(stack, JITCodeLibrary, "finalize", finalize)
+    _replace(stack, JITCodeLibrary, "add_ir_module", add_ir_module)
     _replace(stack, JITCodeLibrary, "_optimize_functions", optimize_functions)
+    _replace(stack, JITCodeLibrary, "_optimize_final_module", optimize)
 
 
 def _base_name(name: str) -> str:

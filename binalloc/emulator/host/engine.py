@@ -30,7 +30,7 @@ from binalloc.emulator.host.cache import cache_folder, is_temporary
 from binalloc.emulator.host.compiling import device_function, one_program
 from binalloc.emulator.sm import device_loop
 from binalloc.emulator.state.codes import Codes
-from binalloc.emulator.state.device import GENERATED, INLINED, REGISTRY
+from binalloc.emulator.state.device import APART, GENERATED, INLINED, REGISTRY
 from binalloc.emulator.state.records import Record, Sparse, dtype_of
 from binalloc.errors import UsageError
 
@@ -161,7 +161,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     def run(*args: object) -> int:
         if dispatcher.signatures:
             return int(dispatcher(*args))
-        with one_program(dispatcher.__name__):
+        with one_program(dispatcher.__name__, APART):
             return int(dispatcher(*args))
 
     return run

@@ -45,4 +45,5 @@ def control_text(kinds: Sequence[Flow]) -> str:
 
 
 exec_control: Executor
-define(globals(), "exec_control", control_text(list(CONTROLS)), {row.__name__: row for row in CONTROLS.values()})
+_CALLED = {row.__name__: row for row in CONTROLS.values()}
+define(globals(), "exec_control", control_text(list(CONTROLS)), _CALLED, apart=True)

@@ -64,7 +64,7 @@ def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
     return 0
 
 
-@device
+@device(apart=True)
 def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
     """What no function executes: opcodes from the papers, and operands outside of their constant bank."""
     if program[pc, Column.GROUP] == ExecGroup.OUTSIDE:

@@ -67,7 +67,7 @@ def start_delay(g: Gpu, block: int) -> int:
     return (x ^ (x >> 16)) % SKEW_CYCLES
 
 
-@device
+@device(apart=True)
 def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube) -> int:
     """Place one block if there is one and room for it, and return its slot, else -1; its warps may issue at once."""
     block = next_block(g)

@@ -117,7 +117,7 @@ def fire(g: Gpu, s: Sm, program: Grid) -> None:
                 make_ready(g, s, program, bit * g.schedulers + sch)
 
 
-@device
+@device(apart=True)
 def fire_bucket(g: Gpu, s: Sm, program: Grid, index: int) -> None:
     """Fire the calendar nodes of this cycle; nodes of a later lap go back."""
     now = g.cycle

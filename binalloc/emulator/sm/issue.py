@@ -130,7 +130,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     return 0
 
 
-@device
+@device(apart=True)
 def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
     """The warp's stack is empty."""
     set_state(g, s, w, Warp.DONE)

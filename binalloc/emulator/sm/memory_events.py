@@ -15,7 +15,7 @@ from binalloc.emulator.state.memory_layout import Stage
 from binalloc.emulator.state.records import Gpu, Sm
 
 
-@device
+@device(apart=True)
 def serve_memory(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
     """The memory system in cycle `g.cycle`, before the SMs."""
     r = take(g)

@@ -20,6 +20,9 @@ REGISTRY: dict[str, FunctionType] = {}
 INLINED: set[str] = set()
 """Those of them that are compiled into their callers."""
 
+APART: set[str] = set()
+"""Those that stay functions of their own, by name alone."""
+
 GENERATED: dict[str, str] = {}
 """Texts of those that `define` made."""
 
@@ -29,13 +32,14 @@ def device(function: F, /) -> F: ...
 
 
 @overload
-def device(*, inline: bool) -> Callable[[F], F]: ...
+def device(*, inline: bool = False, apart: bool = False) -> Callable[[F], F]: ...
 
 
-def device(function: F | None = None, /, *, inline: bool = False) -> F | Callable[[F], F]:
+def device(function: F | None = None, /, *, inline: bool = False, apart: bool = False) -> F | Callable[[F], F]:
     """Mark a function as device code; its module must import other device functions by name.
 
-    inline: for small functions on every instruction's path, where a call costs more than they do.
+    inline: for small functions on every instruction's path, where a call costs more than they do. apart: for long or
+    rare ones, which would swell the path of every instruction. For the rest the compiler decides.
     """
 
     def mark(function: F) -> F:
@@ -44,13 +48,21 @@ def device(function: F | None = None, /, *, inline: bool = False) -> F | Callabl
         REGISTRY[key] = function
         if inline:
             INLINED.add(key)
+        if apart:
+            APART.add(function.__name__)
         return function
 
     return mark if function is None else mark(function)
 
 
 def define(
-    space: dict[str, object], name: str, text: str, uses: Mapping[str, Callable[..., object]], *, inline: bool = False
+    space: dict[str, object],
+    name: str,
+    text: str,
+    uses: Mapping[str, Callable[..., object]],
+    *,
+    inline: bool = False,
+    apart: bool = False,
 ) -> None:
     """Make the device function `name` that `text` defines, in `space`, the globals of the module whose table it follows
     from. uses: the device functions that it calls, by the names by which it does."""
@@ -64,5 +76,5 @@ def define(
     exec(compile(text, file, "exec"), space)
     function = space[name]
     assert isinstance(function, FunctionType)
-    device(inline=inline)(function)
+    device(inline=inline, apart=apart)(function)
     GENERATED[key] = text
