@@ -13,7 +13,7 @@ from binalloc.version import VERSION
 
 if TYPE_CHECKING:
     from binalloc.emulator.host.run import Result, run
-    from binalloc.errors import BinallocError, KernelFault, LimitHit, MalformedInput, Refused, UsageError
+    from binalloc.errors import BinallocError, Interrupted, KernelFault, LimitHit, MalformedInput, Refused, UsageError
     from binalloc.frontend.importer import import_ptx
     from binalloc.isa.instruction import Module
     from binalloc.isa.sets.files import assemble, disassemble, load, read_module, save, write_module
@@ -31,6 +31,7 @@ __version__ = VERSION
 
 __all__ = [
     "BinallocError",
+    "Interrupted",
     "KernelFault",
     "KernelUse",
     "Launch",
@@ -64,7 +65,7 @@ __all__ = [
 _HOMES = {
     "launch.file": ("Launch", "load_launch"),
     "emulator.host.run": ("Result", "run"),
-    "errors": ("BinallocError", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
+    "errors": ("BinallocError", "Interrupted", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
     "frontend.importer": ("import_ptx",),
     "isa.sets.files": ("assemble", "disassemble", "load", "read_module", "save", "write_module"),
     "isa.instruction": ("Module",),

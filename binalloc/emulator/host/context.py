@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.state.memories import Array
 from binalloc.isa.text.disassembler import format_instr
 
 
@@ -19,9 +18,9 @@ class Context:
         """An integer field of the device record."""
         return int(self.engine.get(self.g, 0, name))
 
-    def at(self, sm: int, name: str) -> Any:
-        """A field of an SM's record."""
-        return self.engine.get(self.sms, sm, name)
+    def at(self, sm: int, name: str) -> Array:
+        """A copy of an array field of an SM's record."""
+        return self.engine.view(self.sms, sm, name).copy()
 
     def where(self, word: int) -> str:
         """Function, index and text of the instruction at a code word, and its source line where one is known."""

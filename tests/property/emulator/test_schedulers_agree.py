@@ -4,6 +4,7 @@ both engines agree on every counter, every slot is accounted for, and policies h
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from binalloc.emulator.host.run import Result
 from binalloc.emulator.schedulers.table import SCHEDULERS
+from binalloc.models.machines.model import Dispatch
 from binalloc.models.machines.reader import load_machine
 from tests.support.generator.waits import WORDS, waiting_program
 from tests.support.kits.emulator import go
@@ -21,14 +23,17 @@ SEEDS = 16
 
 
 def run(seed: int, machine: str, scheduler: str, *, small: bool = False, **options: Any) -> Result:
-    """The program of that seed on one to four SMs, in a launch drawn by the seed too."""
+    """The program of that seed on one to four SMs, in a launch drawn by the seed too: now and then blocks come at some
+    interval, or start late."""
     rng = random.Random(f"launch {seed}")
     sms = 1 + seed % 4
     grid = rng.randrange(1, 4) if small else sms * rng.randrange(1, 9)
     shape: dict[str, Any] = {"grid": grid, "block": rng.choice((32, 96, 200, 384)), "sms": sms}
     words = {"x": np.arange(WORDS, dtype=np.uint32)}
     program = waiting_program(seed, machine)
-    return go(program, buffers=words, machine=machine, scheduler=scheduler, hazards=False, **shape, **options)
+    target = replace(load_machine(machine), dispatch=Dispatch((1, 1, 5, 60)[seed // 4 % 4]))
+    shape["skew"] = seed if seed % 3 == 1 else None
+    return go(program, buffers=words, machine=target, scheduler=scheduler, hazards=False, **shape, **options)
 
 
 def counted(result: Result) -> Any:

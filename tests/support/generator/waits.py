@@ -48,9 +48,9 @@ def _some(rng: random.Random) -> list[Instr]:
     if kind < 3:
         return [op(rng.choice(("IADD3", "FFMA", "IMAD")), ra=6, rb=7, rc=8, **code, rd=9) for _ in range(1 + kind)]
     if kind < 6:
-        return [op("LDG", ra=4, width=4, moff=far, **result)]
+        return [op("LDG", ra=4, width=4, moff=far, cache=rng.randrange(4), **result)]
     if kind == 6:
-        return [op("STG", ra=4, width=4, moff=far, **source)]
+        return [op("STG", ra=4, width=4, moff=far, cache=rng.randrange(4), **source)]
     if kind == 7:
         return [op("RED", ra=4, moff=far, aop=0, **source)]
     if kind == 8:

@@ -12,6 +12,7 @@ from binalloc.emulator.host.skew import change, cycles_range, cycles_text, skewe
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.report import rewrite as report
 from tests.support.kits.cli import call, launch, loom
 from tests.support.paths import sample_file
 
@@ -31,7 +32,8 @@ def test_the_range_holds_the_run_and_every_seeds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("skewed", "text"), [((), "1,000"), ((1_020, 990), "1,000"), ((1_021, 990), "990 to 1,021"), ((979,), "979 to 1,000")]
+    ("skewed", "text"),
+    [((), "1,000"), ((1_020, 990), "1,000"), ((1_021, 990), "990 to 1,021"), ((979,), "979 to 1,000")],
 )
 def test_only_a_wide_range_is_told(skewed: tuple[int, ...], text: str) -> None:
     assert cycles_text(1_000, cycles_range(1_000, skewed)) == text
@@ -49,8 +51,8 @@ def rewritten(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], str]:
     """A rewrite with seeds as JSON, and as text where every change is wide."""
     args = ["rewrite", loom("callchain"), *launch("callchain"), "--registers", "6", "--slots", "4", "--skews", "2"]
     found = call(*args, "--json").json
-    for place in (skew, __import__("binalloc.report.rewrite", fromlist=["LIMIT"])):
-        monkeypatch.setattr(place, "LIMIT", 0.0)
+    monkeypatch.setattr(skew, "LIMIT", 0.0)
+    monkeypatch.setattr(report, "LIMIT", 0.0)
     return found, call(*args).out
 
 
