@@ -6,12 +6,15 @@ import io
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.skew import cycles_range, cycles_text, skewed_cycles
 from binalloc.errors import UsageError
-from binalloc.printable import quoted
+from binalloc.files import write_atomically
+from binalloc.printable import one_line, quoted
+from binalloc.report.annotate import annotation, render_annotation
 from binalloc.report.observed import Wanted, observed
+from binalloc.report.series import series_bytes
 from binalloc.report.stopped import render_stopped
 from binalloc.report.table import table
 from binalloc.report.touched import watch_lines
@@ -22,6 +25,13 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
     from binalloc.models.machines.model import Machine
+
+
+class Annotate(NamedTuple):
+    """What of the instructions is shown: so many of the hottest, all where it is None; sources from that folder."""
+
+    most: int | None = None
+    source: str | None = None
 
 
 def run_to_dict(
@@ -37,11 +47,16 @@ def run_to_dict(
     accelsim: tuple[str, int] | None = None,
     progress: Callable[[str], None],
     wanted: Wanted | None = None,
+    annotate: Annotate | None = None,
+    series: str | None = None,
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it; wanted: what else is to be seen; `skews` times more with
-    blocks that start a little later. accelsim: the folder that the run is written to as a trace for that simulator, and
-    the most bytes of it. Of a run that stopped at a break there are no counters, no buffers and no such folder. Raises
-    KernelFault, LimitHit, Refused, UsageError."""
+    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Refused, UsageError.
+
+    options: of `emulator.host.run.run`. skews: how many times more with blocks that start a little later. save: folder
+    for buffers. wanted: what else is to be seen; of a run that stopped at a break there are no counters, no buffers and
+    no folder for Accel-Sim. accelsim: the folder that the run is written to as a trace for that simulator, and the most
+    bytes of it. annotate: describe single instructions, too. series: file for the intervals of `every` cycles.
+    """
     from binalloc.emulator.accelsim.trace import AccelsimTrace
     from binalloc.emulator.host.run import run
     from binalloc.launch.file import check_against
@@ -51,9 +66,10 @@ def run_to_dict(
     fn = find_kernel(module, kernel or launch.kernel)
     check_against(launch, fn.info, module.path)
     tell = run_progress(fn.name, progress)
+    counted = options | {"profile": annotate is not None}
 
     def start(log: IssueLog | None) -> Result:
-        return run(module, fn.name, launch, machine, progress=tell, log=log, **options)
+        return run(module, fn.name, launch, machine, progress=tell, log=log, **counted)
 
     with nullcontext() if accelsim is None else AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]) as folder:
         result, seen = observed(start, wanted or Wanted(), folder)
@@ -73,6 +89,11 @@ def run_to_dict(
         found["accelsim_trace"] = accelsim[0]
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
+    if annotate is not None:
+        found["annotation"] = annotation(module, fn, result, annotate.most, annotate.source)
+    if series is not None:
+        write_atomically(series, series_bytes(series, found, result.series, options["every"]))
+        found["series"] = {"file": series, "every": options["every"], "intervals": len(result.series)}
     return found
 
 
@@ -120,8 +141,6 @@ def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> l
     cannot be written, or where a buffer is called as the file of a variable."""
     import numpy as np
 
-    from binalloc.files import write_atomically
-
     files = dict(buffers)
     for name, array in variables.items():
         if f"global.{name}" in files:
@@ -165,7 +184,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("blocks", ("blocks_", "warp_cycles")),
     ("memory system", ("",)),
 )
-_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units")
+_ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues")
 _STALLS = {
     "no_warp": "no warp of a resident block",
     "stall_count": "the nearest warp sits out the stall count of its last instruction",
@@ -209,12 +228,24 @@ def render_run(found: dict[str, Any]) -> str:
     lines.append("\n" + table(["issue slots", "value", "share"], [(k, v, v / total) for k, v in slots]))
     units = [(k, v) for k, v in stats["units"].items() if v]
     lines.append("\n" + table(["warp instructions by unit", "value"], units))
+    names = ("queues", "places", "average", "most", "full")
+    queues = [(k, *(queue[name] for name in names)) for k, queue in stats["queues"].items() if queue["most"]]
+    header = ["queues", "how many", "places each", "average", "most", "full for"]
+    lines.append("\n" + table(header, queues) if queues else "")
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
     if "accelsim_trace" in found:
         lines.append(f"Trace for Accel-Sim: {found['accelsim_trace']}.\n")
     if "reference" in found:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]
+    if "annotation" in found:
+        lines.append(render_annotation(found["annotation"]))
+        if any(source["path"] is None for source in found["annotation"]["sources"]):
+            lines.append("--source DIR says in which folder to look.\n")
+    if "series" in found:
+        series = found["series"]
+        count, every = series["intervals"], series["every"]
+        lines.append(f"Series: {one_line(series['file'])}, {count:,} intervals of {every:,} cycles.\n")
     return "".join([*lines, _seen(found)])
 
 
@@ -227,5 +258,5 @@ def _seen(found: dict[str, Any]) -> str:
         lines += watch_lines(found["watch"])
     if "trace" in found:
         trace = found["trace"]
-        lines.append(f"trace {trace['file']}: {trace['events']:,} events, {trace['bytes']:,} bytes")
+        lines.append(f"trace {one_line(trace['file'])}: {trace['events']:,} events, {trace['bytes']:,} bytes")
     return "".join(f"{line}\n" for line in lines)

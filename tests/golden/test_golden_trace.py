@@ -1,6 +1,6 @@
 """The trace of a small run, byte for byte: two blocks of two warps that load, diverge, meet at a barrier, issue pairs.
 
-After an intended change: python -m tests.golden.test_trace
+After an intended change: python -m tests.golden.test_golden_trace
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from binalloc.cli.files import check_output, not_over
 from binalloc.cli.inputs import machine_of, required_launch
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, trace_file, trace_options, wanted_of, watch_options
@@ -25,7 +26,35 @@ from binalloc.cli.options import (
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
-from binalloc.errors import Interrupted, LimitHit
+from binalloc.errors import Interrupted, LimitHit, UsageError
+
+EVERY = 10_000
+"""Cycles of an interval where none are asked for."""
+
+
+def _how_many(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The value of --annotate: `all`, or the text of a number, at least 1."""
+    if value is None or value == "all":
+        return value
+    if not value.isdecimal():
+        raise click.BadParameter(
+            f"{value!r} is neither 'all' nor a number. Before another argument write --annotate=all.", ctx, param
+        )
+    return str(integer(1)(value, param, ctx))
+
+
+def _check(file: str, annotate: str | None, source: str | None, series: str | None, every: int | None) -> None:
+    """What options say about options that are not there, and about the file to write. Raises UsageError."""
+    from binalloc.report.series import require_format
+
+    if source is not None and annotate is None:
+        raise UsageError("--source names the folder of what --annotate shows", remedy="Give --annotate, too.")
+    if every is not None and series is None:
+        raise UsageError("--every says how often --series samples", remedy="Give --series FILE, too.")
+    if series is not None:
+        require_format(series)
+        check_output(series, as_json=False, option="--series")
+        not_over(series, file, option="--series")
 
 
 @click.command()
@@ -45,6 +74,24 @@ from binalloc.errors import Interrupted, LimitHit
 @click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
 @click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")
 @click.option("--reference", is_flag=True, help="Compare the buffers with the launch file's reference.")
+@click.option(
+    "--annotate",
+    is_flag=False,
+    flag_value="all",
+    metavar="[all|N]",
+    callback=_how_many,
+    help="Show what each instruction did and waited for, beside its source line; with =N the N hottest alone.",
+)
+@click.option(
+    "--source", type=click.Path(exists=True, file_okay=False), help="Folder of the source files, for --annotate."
+)
+@click.option(
+    "--series",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.csv|FILE.json",
+    help="Write all counters of every interval of --every cycles.",
+)
+@click.option("--every", type=integer(1), metavar="N", help=f"Cycles of an interval of --series.  [default: {EVERY:,}]")
 @click.option(
     "--accelsim-trace",
     type=click.Path(file_okay=False),
@@ -77,6 +124,10 @@ def run(
     check: bool,
     race: bool,
     reference: bool,
+    annotate: str | None,
+    source: str | None,
+    series: str | None,
+    every: int | None,
     accelsim_trace: str | None,
     accelsim_limit: int,
     save: str | None,
@@ -93,8 +144,9 @@ def run(
 
     A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial; it saves nothing.
     """
-    from binalloc.report.run import render_run, run_to_dict, stopped_to_dict
+    from binalloc.report.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
+    _check(file, annotate, source, series, every)
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)
@@ -102,13 +154,15 @@ def run(
     model = machine_of(module, kernel or loaded.kernel, machine, runs=True)
     settings = {
         "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race,
+        **({} if series is None else {"every": every or EVERY}),
     }  # fmt: skip
     try:
         with progress(as_json) as show:
             found = run_to_dict(
                 module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save,
                 accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
-                progress=show, wanted=wanted,
+                progress=show, wanted=wanted, series=series,
+                annotate=None if annotate is None else Annotate(None if annotate == "all" else int(annotate), source),
             )  # fmt: skip
     except (LimitHit, Interrupted) as stopped:
         partial = stopped_to_dict(stopped)

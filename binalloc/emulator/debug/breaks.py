@@ -25,7 +25,7 @@ def breaking(texts: Sequence[str]) -> Listener:
     def begin(device: Device) -> None:
         for text in texts:
             for word in words_of(device.module, text):
-                device.program.table[word, L.Column.BREAK] = 1
+                device.memories.program[word, L.Column.BREAK] = 1
 
     return Listener(_ignore, addresses=True, begin=begin)
 

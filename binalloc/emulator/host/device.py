@@ -14,6 +14,7 @@ from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
@@ -29,6 +30,7 @@ from binalloc.emulator.state.memory_layout import (
     MAX_SMS,
     NEVER,
 )
+from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
@@ -76,6 +78,7 @@ class Device:
             raise UsageError(
                 "number of SMs out of range", place=Hint("{sms}"), found=sms, expected=f"1 to {machine.chip.sms}"
             )
+        self.series: Series | None = None
         self.g = engine.records(Gpu, 1)
         self.sms = engine.records(Sm, sms)
         self.symbols = Symbols.of(launch, module, buffers)
@@ -246,18 +249,34 @@ class Device:
             places = mem.shared.shape[1] * 4 >> shift
             mem.races = np.zeros((mem.shared.shape[0], places, HISTORY_COLUMNS), np.int64)
 
+    def profile(self) -> None:
+        """Count of single instructions, too, in further columns of the program."""
+        table = self.memories.program
+        more = np.zeros((len(table), PROFILED_COLUMNS - table.shape[1]), np.int64)
+        self.memories.program = np.hstack((table, more))
+        self.put("profile", 1)
+
     def step(self, steps: int, limit: int) -> int:
-        """Run at most `steps` cycles with events; status as `device_loop.run_quantum` says, but 0 where a log is full:
-        it is drained; and where a sample is due: it is taken."""
-        due = limit if self.sampler is None else min(limit, self.sampler.due)
-        with whole_cycles(self.engine.name):
-            status = self.engine.run_quantum(self.g, self.sms, self.memories.arguments(), steps, due)
-        if self.drain is not None:
-            self.drain()
-        if status == AT_LIMIT and self.sampler is not None and due < limit:
-            self.sampler.take(self)
-            return 0
-        return 0 if status == LOG_FULL else status
+        """Run about `steps` cycles with events, exactly one where it says one; status as `device_loop.run_quantum`
+        says, but 0 where a log is full: it is drained. Raises LimitHit: more samples than `sample` has room for."""
+        arguments = self.memories.arguments()
+        while True:
+            stop = min([limit, *(each.due for each in (self.series, self.sampler) if each is not None)])
+            with whole_cycles(self.engine.name):
+                status = self.engine.run_quantum(self.g, self.sms, arguments, steps, stop)
+            if self.drain is not None:
+                self.drain()
+            while status == AT_LIMIT and self.sampler is not None and self.sampler.due <= min(self.get("cycle"), limit):
+                self.sampler.take(self)
+            if self.series is not None:
+                self.series.follow(status, limit)
+            if status != AT_LIMIT or self.get("cycle") >= limit:
+                return 0 if status == LOG_FULL else status
+
+    def sample(self, every: int) -> Series:
+        """Have counters sampled every so many cycles, from the first one on."""
+        self.series = Series(every, self.engine, self.g, self.sms, self.memories, self.machine)
+        return self.series
 
     def get(self, name: str) -> int:
         """An integer field of the device record."""

@@ -19,6 +19,7 @@ from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.faults import kernel_fault
 from binalloc.emulator.host.issue_log import IssueLog
 from binalloc.emulator.host.partial import settle
+from binalloc.emulator.host.profile import Profile, collect_profile
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
@@ -54,7 +55,8 @@ class Result:
     one SM stood for the whole device, with its share of the bandwidth. globals: the module's global variables after
     the grid ended, as u32 where size and alignment allow it, else as u8. resident_occupancy: of an SM that has all the
     blocks that it may. partial: the run was stopped before its end, all of this is what was so by then, and
-    `blocks_ended` of its `blocks` had ended."""
+    `blocks_ended` of its `blocks` had ended. profile: per function, what was counted of
+    single instructions, if that was asked for. series: what each interval of cycles added, see `series.intervals`."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -73,6 +75,8 @@ class Result:
     blocks: int = 0
     blocks_ended: int = 0
     partial: bool = False
+    profile: dict[str, Profile] = field(default_factory=dict)
+    series: list[Stats] = field(default_factory=list)
 
 
 def run(
@@ -87,6 +91,8 @@ def run(
     max_cycles: int | None = DEFAULT_MAX_CYCLES,
     check: bool = False,
     race: bool = False,
+    profile: bool = False,
+    every: int | None = None,
     blocks_per_sm: int | None = None,
     ideal_blocks: int | None = None,
     reference: bool = False,
@@ -107,6 +113,8 @@ def run(
         max_cycles: LimitHit when the grid has not ended by then. None: no limit, an endless loop runs for ever.
         check: propagate poison of uninitialised registers and shared words, fault where it matters.
         race: find shared-memory races between barriers.
+        profile: count of single instructions, too.
+        every: sample all counters each time so many cycles have passed.
         blocks_per_sm: resident blocks, at most what occupancy allows (the default).
         ideal_blocks: resident blocks as if registers and shared memory were free (what-if runs of a speedup's parts).
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
@@ -131,7 +139,7 @@ def run(
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
     resident = resident_blocks(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
-    chosen = _engine(engine, check or race)
+    chosen = _engine(engine, check or race or profile)
     device = Device(
         chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host, textures
     )
@@ -140,6 +148,10 @@ def run(
     device.put("reference", int(reference))
     device.put("skew", _skew(skew))
     device.watch(check, race)
+    if profile:
+        device.profile()
+    if every is not None:
+        device.sample(every)
     if log is not None:
         log.begin(device)
     try:
@@ -245,4 +257,6 @@ def _so_far(device: Device, resident: int) -> Result:
         device.kernel.name, list(SCHEDULERS)[device.get("policy")],
         resident * device.need.use.warps / machine.sm.warps_per_sm,
         math.prod(device.launch.grid), device.get("retired"),
+        profile=collect_profile(device) if device.get("profile") else {},
+        series=[] if device.series is None else device.series.intervals(),
     )  # fmt: skip

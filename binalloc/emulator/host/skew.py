@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 LIMIT = 0.02
 """A change of cycles beyond this share of them is told as a range."""
-MOST_SKEWS = 1_000
 
 
 def skewed_cycles(cycles_of: Callable[[int], int], skews: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ bus. Figures and their names: `dram_record`; what is not modelled stands in TIMI
 from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
+from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.device import device
@@ -21,6 +22,7 @@ from binalloc.emulator.state.memory_layout import (
     NEVER,
     Command,
     MemoryStat,
+    Queue,
 )
 from binalloc.emulator.state.records import Gpu
 
@@ -59,6 +61,7 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
     g.opened[r] = 0
     g.younger[r] = -1
     g.channel_waiting[channel] += 1
+    entered(g, Queue.DRAM_QUEUE, g.cycle, g.channel_waiting[channel], g.dram_depth)
     if (g.channel_used[channel] >> bank) & 1 == 0:
         g.channel_used[channel] |= 1 << bank
         g.older[r] = -1
@@ -93,6 +96,7 @@ def leave_bank(g: Gpu, r: int) -> None:
     b = g.at_bank[r]
     channel = b // MAX_BANKS_OF_DRAM
     g.channel_waiting[channel] -= 1
+    left(g, Queue.DRAM_QUEUE, g.cycle, g.channel_waiting[channel], g.dram_depth)
     if g.older[r] >= 0:
         g.younger[g.older[r]] = g.younger[r]
     else:
@@ -214,6 +218,7 @@ def issue(g: Gpu, log: Words, channel: int, b: int, tick: int) -> None:
         g.bank_activate[b] = max(g.bank_activate[b], tick + g.t_rp)
         g.opened[r] = 1
         g.memory_stat[MemoryStat.DRAM_PRECHARGES] += 1
+        keep_busy(g, channel, b, tick, tick + g.t_rp)
         want(g, b)
     else:
         note(g, log, channel, tick, command, b, g.at_row[r])
@@ -231,12 +236,25 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
     next_one = tick + g.t_rrd
     g.opened[r] = 1
     g.memory_stat[MemoryStat.DRAM_ACTIVATIONS] += 1
+    keep_busy(g, channel, b, tick, tick + g.t_rcd)
     if g.t_faw:
         slot = channel * FAW_ACTIVATES + g.channel_oldest[channel]
         g.channel_activated[slot] = tick + g.t_faw
         g.channel_oldest[channel] = (g.channel_oldest[channel] + 1) % FAW_ACTIVATES
         next_one = max(next_one, g.channel_activated[channel * FAW_ACTIVATES + g.channel_oldest[channel]])
     g.channel_activate[channel] = next_one
+
+
+@device(inline=True)
+def keep_busy(g: Gpu, channel: int, b: int, tick: int, end: int) -> None:
+    """Bank b carries out a command from `tick` to `end`: counts the ticks in which it was not busy already, and those
+    in which no bank of the channel was. A channel's commands come in the order of their ticks."""
+    if end > g.bank_busy[b]:
+        g.memory_stat[MemoryStat.DRAM_BANK_TICKS] += end - max(tick, g.bank_busy[b])
+        g.bank_busy[b] = end
+    if end > g.channel_busy[channel]:
+        g.memory_stat[MemoryStat.DRAM_BUSY_TICKS] += end - max(tick, g.channel_busy[channel])
+        g.channel_busy[channel] = end
 
 
 @device
@@ -268,6 +286,7 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
         write = max(write, tick + g.t_rtw)
         g.bank_precharge[b] = max(g.bank_precharge[b], tick + g.t_rtp)
         g.memory_stat[MemoryStat.DRAM_READS] += 1
+    keep_busy(g, channel, b, tick, end)
     g.channel_read[channel] = read
     g.channel_write[channel] = write
     hold_group(g, channel, b, tick + g.t_ccdl)

@@ -29,16 +29,25 @@ def data_bytes(words: int) -> int:
 
 
 @device
+def request_size(g: Gpu, r: int) -> int:
+    """Bytes of the packet that takes request r to its slice: a load's only says what it wants."""
+    return g.header_bytes + (0 if g.kind[r] == Kind.LOAD else data_bytes(g.words[r]))
+
+
+@device
+def response_size(g: Gpu, r: int) -> int:
+    """Bytes of the packet that answers request r: a store's only says that it has arrived."""
+    return g.header_bytes + (0 if g.kind[r] == Kind.STORE else data_bytes(g.words[r]))
+
+
+@device
 def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
     """A request leaves an SM for the slice of its line."""
     r = make_request(g, kind, sm, line, words, link)
     find_place(g, r)
-    size = g.header_bytes
     if kind != Kind.LOAD:
-        size += data_bytes(words)
         g.unfinished += 1
-    g.memory_stat[MemoryStat.REQUEST_BYTES] += size
-    g.request_free[sm] = max(g.request_free[sm], g.cycle) + packet_cycles(size, g.request_bytes)
+    g.request_free[sm] = max(g.request_free[sm], g.cycle) + packet_cycles(request_size(g, r), g.request_bytes)
     g.stage[r] = Stage.REACHES_SLICE
     post(g, r, g.request_free[sm] + g.request_latency)
 
@@ -48,12 +57,10 @@ def leave_slice(g: Gpu, r: int) -> None:
     """The answer to request r leaves its slice for the SM; a store's says only that it has arrived."""
     sm = g.source[r]
     k = g.at_slice[r]
-    size = g.header_bytes
+    size = response_size(g, r)
     g.memory_stat[MemoryStat.ANSWERS] += 1
     if g.kind[r] != Kind.STORE:
-        size += data_bytes(g.words[r])
         g.memory_stat[MemoryStat.ANSWER_SECTORS] += sector_count(g.words[r])
-    g.memory_stat[MemoryStat.RESPONSE_BYTES] += size
     start = max(g.slice_out[k], g.cycle)
     g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)
     g.response_free[sm] = max(g.response_free[sm], start) + packet_cycles(size, g.response_bytes)

@@ -10,13 +10,42 @@ from __future__ import annotations
 
 from binalloc.emulator.memory.interconnect import send
 from binalloc.emulator.memory.places import spread
+from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.sectors import sector_count, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER
-from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, Kind, LinePolicy
+from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, TEXEL, Kind, LinePolicy, Queue
 from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def load_leaves(g: Gpu, s: Sm) -> None:
+    """A load or an atomic takes one of the SM's MSHRs."""
+    s.loads_out += 1
+    entered(s, Queue.L1_MSHRS, g.cycle, s.loads_out, g.l1_mshrs)
+
+
+@device
+def load_answered(g: Gpu, s: Sm) -> None:
+    """It gives it back."""
+    s.loads_out -= 1
+    left(s, Queue.L1_MSHRS, g.cycle, s.loads_out, g.l1_mshrs)
+
+
+@device
+def store_leaves(g: Gpu, s: Sm) -> None:
+    """A store or a write-back takes one of the SM's places."""
+    s.stores_out += 1
+    entered(s, Queue.STORE_PLACES, g.cycle, s.stores_out, g.store_places)
+
+
+@device
+def store_answered(g: Gpu, s: Sm) -> None:
+    """It gives it back."""
+    s.stores_out -= 1
+    left(s, Queue.STORE_PLACES, g.cycle, s.stores_out, g.store_places)
 
 
 @device
@@ -54,7 +83,7 @@ def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
     if s.l1_line[i]:
         s.stat[Stat.L1_EVICTIONS] += 1
         if s.l1_dirty[i]:
-            s.stores_out += 1
+            store_leaves(g, s)
             s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(s.l1_dirty[i])
             send(g, Kind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
     s.l1_line[i] = line + 1
@@ -75,12 +104,13 @@ def load_past(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
 @device
 def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
     """Have L2 send words of a line."""
-    s.loads_out += 1
+    load_leaves(g, s)
     kind = Stat.GLOBAL_FILL_SECTORS
     if policy == LinePolicy.LOCAL_LOAD or policy == LinePolicy.LOCAL_LOAD_PAST:
         kind = Stat.LOCAL_FILL_SECTORS
     elif policy == LinePolicy.TEXTURE:
         kind = Stat.TEXTURE_FILL_SECTORS
+        link |= TEXEL
     s.stat[kind] += sector_count(words)
     send(g, Kind.LOAD, s.id, line, words, link)
 
@@ -171,7 +201,7 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
             s.l1_valid[i] |= words
         elif i >= 0 and s.l1_coming[i] == 0:
             drop_line(s, i)
-    s.stores_out += 1
+    store_leaves(g, s)
     s.warp_stores[w] += 1
     if local:
         s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(words)
@@ -189,7 +219,7 @@ def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> in
         i = find_way(g, s, first_way(g, line), line)
         if i >= 0 and s.l1_coming[i] == 0:
             drop_line(s, i)
-    s.loads_out += 1
+    load_leaves(g, s)
     s.missing[a] += 1
     s.warp_stores[s.access_warp[a]] += 1
     send(g, Kind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)

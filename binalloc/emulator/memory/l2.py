@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.dram import enqueue, has_room
+from binalloc.emulator.memory.interconnect import request_size
 from binalloc.emulator.memory.places import row_of
+from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.requests import drop_request, make_request
 from binalloc.emulator.memory.sectors import SECTOR_WORDS, SECTORS, sector_count, whole_sectors
@@ -20,8 +22,10 @@ from binalloc.emulator.state.memory_layout import (
     FIRST_LOCAL_LINE,
     MAX_BANKS_OF_DRAM,
     SERIAL_SHIFT,
+    TEXEL,
     Kind,
     MemoryStat,
+    Queue,
     Stage,
 )
 from binalloc.emulator.state.records import Gpu
@@ -43,6 +47,7 @@ def bursts_of(g: Gpu, words: int) -> int:
 @device
 def reach_slice(g: Gpu, r: int) -> None:
     """Request r has come over the interconnect."""
+    g.memory_stat[MemoryStat.REQUEST_BYTES] += request_size(g, r)
     k = g.at_slice[r]
     if g.slice_first[k] == 0 and serve(g, r, k):
         return
@@ -160,7 +165,15 @@ def ask_dram(g: Gpu, fill: int, k: int) -> None:
     g.memory_stat[MemoryStat.L2_FILLS] += 1
     g.memory_stat[MemoryStat.L2_FILL_SECTORS] += sector_count(g.words[fill])
     g.slice_pending[k] += 1
+    entered(g, Queue.L2_MSHRS, g.cycle, g.slice_pending[k], g.l2_mshrs)
     to_dram(g, fill, k)
+
+
+@device
+def fetched(g: Gpu, k: int) -> None:
+    """A fetch has come to slice k."""
+    g.slice_pending[k] -= 1
+    left(g, Queue.L2_MSHRS, g.cycle, g.slice_pending[k], g.l2_mshrs)
 
 
 @device
@@ -193,6 +206,8 @@ def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
     g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
     if g.line[r] >= FIRST_LOCAL_LINE:
         g.memory_stat[MemoryStat.L2_LOCAL_MISSES if lacking else MemoryStat.L2_LOCAL_HITS] += 1
+    elif kind == Kind.LOAD and g.link[r] & TEXEL:
+        g.memory_stat[MemoryStat.L2_TEXTURE_MISSES if lacking else MemoryStat.L2_TEXTURE_HITS] += 1
     if lacking and not fetch:
         g.memory_stat[MemoryStat.L2_MERGES] += 1
 
@@ -240,7 +255,7 @@ def fill_line(g: Gpu, r: int) -> None:
     g.l2_coming[i] &= ~g.words[r]
     if g.l2_coming[i] == 0:
         g.l2_age[i] &= BUSY - 1
-    g.slice_pending[k] -= 1
+    fetched(g, k)
     drop_request(g, r)
     waiting = g.l2_first[i]
     count_left = g.l2_waiting[i]
@@ -278,7 +293,7 @@ def come_past(g: Gpu, fill: int) -> None:
     was a place for it, and it may take one more than the channel has."""
     k = g.source[fill]
     r = -1 - g.link[fill]
-    g.slice_pending[k] -= 1
+    fetched(g, k)
     drop_request(g, fill)
     if g.kind[r] == Kind.ATOMIC:
         write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)

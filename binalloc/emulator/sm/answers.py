@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from binalloc.emulator.memory.l1 import append_waiter, end_access, one_line
+from binalloc.emulator.memory.interconnect import response_size
+from binalloc.emulator.memory.l1 import append_waiter, end_access, load_answered, one_line, store_answered
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.sm.events import board_done, guard_until
 from binalloc.emulator.sm.issue import wake_sm
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import open_path
+from binalloc.emulator.sm.profile import profile_access, settle
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
 from binalloc.emulator.state.log_record import LogKind
-from binalloc.emulator.state.memory_layout import CACHED, Kind
+from binalloc.emulator.state.memory_layout import CACHED, Kind, MemoryStat
+from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -26,10 +29,12 @@ def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
     n = s.held_next
     while n < s.held and one_line(g, s, a, s.line_policy[n], s.line[n], s.line_words[n], s.line_serial[n]):
         n += 1
+    if CHECKING and g.profile:
+        settle(s, program, s.access_word[a])
     s.held_next = n
     if n == s.held:
         s.held = 0
-        wake_sm(g, s)
+        wake_sm(g, s, program)
         if s.access_board[a] != NO_BARRIER and s.access_time[a] > g.cycle:
             guard_until(g, s, s.access_warp[a], s.access_board[a], s.access_time[a])
         open_path(g, s)
@@ -43,9 +48,11 @@ def line_came(g: Gpu, s: Sm, program: Grid, a: int) -> None:
     """One of what access a misses has come."""
     s.missing[a] -= 1
     if s.missing[a] == 0:
+        if CHECKING and g.profile:
+            profile_access(g, s, program, a)
         w, board = s.access_warp[a], s.access_board[a]
         if board < SCOREBOARDS and s.board_open[w, board] == 1:
-            wake_sm(g, s)
+            wake_sm(g, s, program)
         board_done(g, s, program, w, board)
         end_access(s, a)
 
@@ -67,14 +74,15 @@ def store_came(g: Gpu, s: Sm, program: Grid, w: int) -> None:
 @device
 def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
     """The answer to request r is there."""
+    g.memory_stat[MemoryStat.RESPONSE_BYTES] += response_size(g, r)
     kind = g.kind[r]
     link = g.link[r]
     if kind == Kind.STORE:
-        s.stores_out -= 1
+        store_answered(g, s)
         if link:
             store_came(g, s, program, link - 1)
     else:
-        s.loads_out -= 1
+        load_answered(g, s)
         a = link & (CACHED - 1)
         if kind == Kind.ATOMIC:
             store_came(g, s, program, s.access_warp[a])

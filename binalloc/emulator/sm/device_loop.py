@@ -40,13 +40,13 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device
-def next_cycle(g: Gpu, sms: Sequence[Sm]) -> int:
+def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
     """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else
     0."""
     if g.retired == g.blocks and g.unfinished == 0:
         for i in range(g.sms):
             s = sms[i]
-            skip(g, s, g.cycle - s.last_time)
+            skip(g, s, program, g.cycle - s.last_time)
             s.last_time = g.cycle
         g.cycle += 1
         return 1
@@ -139,9 +139,9 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:
                         w = -1
-                account(g, s, issued, why)
+                account(g, s, program, sch, issued, why)
             end_cycle(g, s)
-        status = next_cycle(g, sms)
+        status = next_cycle(g, sms, program)
         if status:
             return status
     return 0

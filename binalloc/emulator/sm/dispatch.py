@@ -2,7 +2,8 @@
 
 `next_block`, `block_slot`, `shared_place`, `next_launch` and `start_delay` are the policies: blocks in order, SMs in
 turn, an SM's own ones at the machine's interval, each into the lowest free slot and the first gap of shared memory that
-holds it. Slot k of an SM owns warp slots k*warps_per_block and following, so a warp's scheduler follows from its slot."""
+holds it. Slot k of an SM owns warp slots k*warps_per_block and following, so a warp's scheduler follows from its slot.
+"""
 
 from __future__ import annotations
 

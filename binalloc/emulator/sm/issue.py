@@ -23,6 +23,7 @@ from binalloc.emulator.sm.dispatch import dispatch, next_launch
 from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import close_path, port_free, take_port
+from binalloc.emulator.sm.profile import charge, profile_issue
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stall, Stat
@@ -96,6 +97,8 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
 
     Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
     """
+    if CHECKING and g.profile:
+        profile_issue(g, s, program, pc)
     unit = program[pc, Column.UNIT]
     cycles = g.unit_interval[unit] + s.passes - 1
     take_port(g, s, unit, cycles)
@@ -176,7 +179,7 @@ def begin_cycle(
     races: Cube,
 ) -> None:  # fmt: skip
     """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
-    skip(g, s, g.cycle - s.last_time - 1)
+    skip(g, s, program, g.cycle - s.last_time - 1)
     s.last_time = g.cycle
     if g.reference:
         refresh(g, s, program)
@@ -209,8 +212,10 @@ def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 
 
 @device
-def account(g: Gpu, s: Sm, issued: int, why: int) -> None:
+def account(g: Gpu, s: Sm, program: Grid, sch: int, issued: int, why: int) -> None:
     """Every slot of a scheduler in this cycle: used, or lost for a reason, which is `why` if none was used."""
+    if CHECKING and g.profile:
+        charge(g, s, program, sch, Stall.NO_PAIR if issued else why, g.issue_width - issued)
     s.stat[Stat.ISSUE_SLOTS] += issued
     if issued == 0:
         s.stall[why] += g.issue_width
@@ -252,16 +257,19 @@ def next_time(g: Gpu, s: Sm) -> int:
 
 
 @device
-def wake_sm(g: Gpu, s: Sm) -> None:
+def wake_sm(g: Gpu, s: Sm, program: Grid) -> None:
     """Something comes to the SM in this cycle: account for the cycles before it as the SM was then."""
-    skip(g, s, g.cycle - s.last_time - 1)
+    skip(g, s, program, g.cycle - s.last_time - 1)
     s.last_time = g.cycle - 1
     s.next_time = g.cycle
 
 
 @device
-def skip(g: Gpu, s: Sm, cycles: int) -> None:
+def skip(g: Gpu, s: Sm, program: Grid, cycles: int) -> None:
     """Account for `cycles` cycles in which nothing happens in the SM."""
     s.stat[Stat.WARP_CYCLES] += cycles * s.live_warps
     for sch in range(g.schedulers):
-        s.stall[idle_reason(g, s, sch)] += cycles * g.issue_width
+        why = idle_reason(g, s, sch)
+        s.stall[why] += cycles * g.issue_width
+        if CHECKING and g.profile:
+            charge(g, s, program, sch, why, cycles * g.issue_width)

@@ -62,6 +62,9 @@ class DramRecord:
     channel_tick: Annotated[Words, MAX_CHANNELS]
     channel_next: Annotated[Words, MAX_CHANNELS]
     channel_served: Annotated[Words, MAX_CHANNELS]
+    # ticks at which the last of the commands given so far, to any bank, to each bank, has been carried out
+    channel_busy: Annotated[Words, MAX_CHANNELS]
+    bank_busy: Annotated[Words, BANK_ROWS]
     # first ticks at which the channel takes reads, writes, activations; and a bank group, which has the number of its
     # first bank, reads or writes
     channel_read: Annotated[Words, MAX_CHANNELS]

@@ -39,6 +39,10 @@ class L1Record:
     access_board: Annotated[Words, ACCESS_ROWS]
     access_time: Annotated[Words, ACCESS_ROWS]
     next_access: Annotated[Words, ACCESS_ROWS]
+    # in profiled runs: the word and the cycle at which it issued, and when what does not come in lines is there
+    access_word: Annotated[Words, ACCESS_ROWS]
+    access_since: Annotated[Words, ACCESS_ROWS]
+    access_known: Annotated[Words, ACCESS_ROWS]
     # waiters, in lists: the access, and the words of a line that it lacks
     waiter_access: Annotated[Words, WAITER_ROWS]
     waiter_words: Annotated[Words, WAITER_ROWS]

@@ -71,6 +71,8 @@ class MemoryStat(Codes):
     L2_MERGES: int
     L2_LOCAL_HITS: int
     L2_LOCAL_MISSES: int
+    L2_TEXTURE_HITS: int
+    L2_TEXTURE_MISSES: int
     L2_STORES: int
     L2_ATOMICS: int
     L2_EVICTIONS: int
@@ -92,6 +94,18 @@ class MemoryStat(Codes):
     DRAM_WRITES: int
     DRAM_ACTIVATIONS: int
     DRAM_PRECHARGES: int
+    DRAM_BUSY_TICKS: int
+    DRAM_BANK_TICKS: int
+
+
+class Queue(Codes):
+    """What holds requests and can be full: loads and atomics under way from an SM; stores under way from it; fetches
+    under way to a slice of L2; requests that wait at a channel of DRAM. `names` is what results call them."""
+
+    L1_MSHRS: int
+    STORE_PLACES: int
+    L2_MSHRS: int
+    DRAM_QUEUE: int
 
 
 MAX_L1_LINES = 8192
@@ -104,6 +118,7 @@ ACCESS_ROWS = MAX_ACCESSES + APART
 WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
 CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for
+TEXEL = 1 << 25  # beside either: the load is a texture fetch's
 SERIAL_SHIFT = 32  # above an atomic's access: how many of its lanes meet at one address
 
 FIRST_LOCAL_LINE = 1 << 40

@@ -51,6 +51,7 @@ from binalloc.emulator.state.layout import (
 )
 from binalloc.emulator.state.log_record import LogRecord
 from binalloc.emulator.state.memory_record import MemoryRecord
+from binalloc.emulator.state.queue_record import QueueRecord
 from binalloc.emulator.state.scheduler_record import SchedulerRecord
 
 
@@ -107,7 +108,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, LogRecord, Record):
+class Gpu(MemoryRecord, QueueRecord, LogRecord, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -130,6 +131,7 @@ class Gpu(MemoryRecord, LogRecord, Record):
     check: int
     race: int
     race_shift: int
+    profile: int
     # launch
     ntid_x: int
     ntid_y: int
@@ -201,7 +203,7 @@ class Gpu(MemoryRecord, LogRecord, Record):
     clear_read: Annotated[Words, BOARD_SETS]
 
 
-class Sm(L1Record, SchedulerRecord, Record):
+class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     """One SM."""
 
     id: int
@@ -302,3 +304,5 @@ class Sm(L1Record, SchedulerRecord, Record):
     stat: Annotated[Words, STATS]
     stall: Annotated[Words, REASONS]
     unit_issued: Annotated[Words, UNITS]
+    # of `stat` what has been entered at instructions, in profiled runs
+    settled: Annotated[Words, STATS]

@@ -11,7 +11,7 @@ import pytest
 from binalloc.emulator.memory.calendar import take
 from binalloc.emulator.memory.dram import enqueue, has_room, serve_dram
 from binalloc.emulator.memory.requests import make_request
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, Kind
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, Kind, MemoryStat
 from binalloc.emulator.state.records import Gpu
 from tests.support.oracles.dram_log import Logged, violations
 from tests.support.oracles.dram_queue import Wanted, commands
@@ -30,6 +30,8 @@ class Case:
     groups: int
     bursts: int
     cycles: int
+    bank_ticks: int
+    busy_ticks: int
 
 
 def parameters(rng: random.Random) -> dict[str, int]:
@@ -83,7 +85,8 @@ def run(seed: int, slow: Fraction = Fraction(1)) -> Case:
         assert g.cycle < 500 * REQUESTS, "requests do not come to an end"
     fields = [log[i : i + 5] for i in range(0, 5 * g.dram_logged, 5)]
     found = [Logged(c, tick, Command.names[what], bank, row) for c, tick, what, bank, row in fields]
-    return Case(found, asked, data, t, g.dram_groups, bursts, g.cycle)
+    ticks = [g.memory_stat[i] for i in (MemoryStat.DRAM_BANK_TICKS, MemoryStat.DRAM_BUSY_TICKS)]
+    return Case(found, asked, data, t, g.dram_groups, bursts, g.cycle, *ticks)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -118,3 +121,16 @@ def test_commands_come_as_early_as_they_may(seed: int) -> None:
         moved = [*case.log[:i], case.log[i]._replace(tick=case.log[i].tick - 1), *case.log[i + 1 :]]
         early.append(bool(violations(moved, case.parameters, case.groups)))
     assert sum(early) >= 0.7 * len(sample)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_banks_are_busy_while_they_carry_out_what_the_log_says(seed: int) -> None:
+    """Tick by tick: a bank from a command to its end, a channel while any of its banks is."""
+    case = run(seed)
+    t = case.parameters
+    length = {
+        "precharge": t["rp"], "activate": t["rcd"], "read": t["cl"] + t["burst"], "write": t["wl"] + t["burst"],
+    }  # fmt: skip
+    busy = {(c.channel, c.bank, tick) for c in case.log for tick in range(c.tick, c.tick + length[c.what])}
+    assert case.bank_ticks == len(busy)
+    assert case.busy_ticks == len({(channel, tick) for channel, _, tick in busy})

@@ -7,6 +7,7 @@ from typing import Any
 
 from binalloc.emulator.host import run as emulator
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.profile import COUNTED, REASONS, collect_profile
 from binalloc.emulator.host.stats import collect
 from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, Stage
@@ -63,10 +64,12 @@ def violations(device: Device) -> list[str]:
          stats["global_store_sectors"] + stats["local_writeback_sectors"]),
         ("sectors of atomics", stats["l2_atomic_sectors"], stats["global_atomic_sectors"]),
         ("answers", stats["answers"], packets - len([r for r in loads if r not in answered and r not in on_way])),
-        ("bytes of requests", stats["request_bytes"],
-         header * (packets + len(on_way)) + SECTOR_BYTES * (stats["l2_store_sectors"] + stats["l2_atomic_sectors"])),
-        ("bytes of answers", stats["response_bytes"],
-         header * stats["answers"] + SECTOR_BYTES * stats["answer_sectors"]),
+        ("bytes of requests that have come", stats["request_bytes"],
+         header * (packets + device.get("turned_away"))
+         + SECTOR_BYTES * (stats["l2_store_sectors"] + stats["l2_atomic_sectors"])),
+        ("bytes of answers that have come", stats["response_bytes"],
+         header * (stats["answers"] - len(answered))
+         + SECTOR_BYTES * (stats["answer_sectors"] - sum(sectors(r["words"]) for r in answered))),
         ("rows of DRAM opened and not closed", stats["dram_activations"] - stats["dram_precharges"],
          int((engine.get(device.g, 0, "bank_row") > 0).sum())),
         ("blocks", stats["blocks_dispatched"], stats["blocks_retired"]),
@@ -79,12 +82,54 @@ def violations(device: Device) -> list[str]:
     )
     broken += [f"{what}: {moved} bytes in {cycles} cycles, at most {peak:.2f} a cycle" for what, moved, peak in links
                if moved > peak * cycles]  # fmt: skip
+    return broken + queue_violations(device, stats) + profile_violations(device, stats)
+
+
+def queue_violations(device: Device, stats: dict[str, Any]) -> list[str]:
+    """What queues and banks cannot have held."""
+    machine, cycles = device.machine, stats["cycles"]
+    broken = []
+    for name, queue in stats["queues"].items():
+        beyond = name in ("l2_mshrs", "dram_queue") and not machine.l2.caches_data  # what goes past L2 is not bounded
+        if queue["most"] > queue["places"] and not beyond:
+            broken.append(f"{name}: {queue['most']} entries in {queue['places']} places")
+        if not 0 <= queue["entry_cycles"] <= queue["most"] * queue["queues"] * cycles:
+            broken.append(f"{name}: {queue['entry_cycles']} entry cycles, never more than {queue['most']} entries")
+        if not 0 <= queue["full_cycles"] * queue["places"] <= queue["entry_cycles"]:
+            broken.append(f"{name}: full for {queue['full_cycles']} cycles, {queue['entry_cycles']} entry cycles")
+    banks, busy = stats["dram_bank_ticks"], stats["dram_busy_ticks"]
+    if not busy <= banks <= busy * device.get("dram_banks"):
+        broken.append(f"DRAM: banks busy for {banks} ticks, {busy} ticks with one busy")
+    return broken
+
+
+def profile_violations(device: Device, stats: dict[str, Any]) -> list[str]:
+    """What single instructions do not add up to, in a profiled run."""
+    if not device.get("profile"):
+        return []
+    found = collect_profile(device).values()
+    stalls = {name: sum(int(p.stalls[name].sum()) for p in found) for name in REASONS}
+    broken = [f"stall {name} by instruction: {n}, not {stats['stalls'][name]}" for name, n in stalls.items()
+              if n != stats["stalls"][name]]  # fmt: skip
+    counted = {name: sum(int(p.counters[name].sum()) for p in found) for name in COUNTED}
+    broken += [f"{name} by instruction: {n}, not {stats[name]}" for name, n in counted.items() if n != stats[name]]
+    for p in found:
+        wrong = (p.latencies > p.counters["warp_instructions"]) | (p.latency_max * p.latencies < p.latency_sum)
+        if (wrong | (p.latency_sum < p.latencies)).any():
+            broken.append("latencies of single instructions")
     return broken
 
 
 def watch_runs() -> None:
-    """Every run from here on ends with a look at what it conserved."""
-    usual = emulator._result
+    """Every run from here on ends with a look at what it conserved. The `python` engine's are profiled, too."""
+    usual, watch = emulator._result, Device.watch
+
+    def profiled(device: Device, check: bool, race: bool) -> None:
+        watch(device, check, race)
+        if device.engine.name == "python" and not device.get("profile"):
+            device.profile()
+
+    Device.watch = profiled  # type: ignore[method-assign]
 
     def result(device: Device, resident: int) -> emulator.Result:
         broken = violations(device)

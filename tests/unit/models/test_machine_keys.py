@@ -101,6 +101,7 @@ def records(machine: Machine) -> dict[str, str]:
             "schedulers",
             "sm",
             "occupancy",
+            "dispatch",
             "shared",
             "coalescing",
             "l1",

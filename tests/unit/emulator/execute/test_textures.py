@@ -269,6 +269,8 @@ def test_lanes_that_share_lines_share_passes_and_what_is_cached_is_fetched_once(
     assert stats["texture_fetches"] == 3
     assert (stats["l1_texture_hits"], stats["l1_texture_misses"], stats["l1_merges"]) == (0, 3, 2)
     assert stats["texture_fill_sectors"] == 4
+    assert (stats["l2_texture_hits"], stats["l2_texture_misses"]) == (0, 1)
+    assert stats["l2_misses"] > 1  # coordinates are loaded, too
     smooth = fetch(image, points + 1, filter="linear").stats
     assert smooth["texture_fill_sectors"] == 4 * 4  # two rows, and the 33rd column lies on another line
     assert smooth["l1_texture_misses"] == smooth["texture_fill_sectors"] // 4 + smooth["l1_merges"]

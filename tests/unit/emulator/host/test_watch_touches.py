@@ -82,6 +82,18 @@ def test_narrow_stores_change_their_bytes() -> None:
     assert [(t.address - BASE, t.after) for t in touches] == [(4 + i, bytes([i])) for i in range(8)]
 
 
+def test_what_is_stored_beside_the_watched_bytes_counts_for_atomics_on_both() -> None:
+    """A sum of 64 bits carries into the word that is watched, out of one that was stored to just before."""
+    first = op("ISETP", pd0=0, ra=0, form=1, imm=1, icmp=1)
+    code = [
+        first, op("MOV", rd=8, form=1, imm=0xFFFFFFFF), op("STG", ra=2, rb=8, width=4, guard=(0, False), rbar=2),
+        op("MOV", rd=8, form=1, imm=1, wait=4), op("MOV", rd=9, rb=255),
+        op("ATOMG", rd=12, ra=2, rb=8, aop=0, atyp=2, guard=(0, False), wbar=1), op("NOP", wait=2),
+    ]  # fmt: skip
+    (touch,) = watched(code, [(4, 4)])
+    assert (touch.access, words(touch.before), words(touch.after)) == (Access.ATOMIC, [1], [2])
+
+
 def test_overlapping_spans_are_told_of_each_for_itself() -> None:
     touches = watched([op("STG", ra=4, rb=0, width=4)], [(0, 8), (4, 4)])
     assert [(t.span.size, t.lane) for t in touches] == [(8, 0), (8, 1), (4, 1)]

@@ -1,0 +1,118 @@
+"""What single instructions do and wait for, in profiled runs: lost issue slots, the SM's counters, latencies.
+
+A lost slot is held against one instruction of one warp: of the scheduler's warps whose waiting is the slot's reason,
+the oldest (`SchedulerRecord.age`). The instruction is the warp's next one, which cannot issue, where it waits for a
+stall count, scoreboards, a port or the policy; the one that it issued last where that is what keeps it: a branch, a
+barrier, its end, an instruction without a partner. A slot lost for want of a warp is nobody's.
+
+An SM's counters change while an instruction is executed, or when lines of one that were held go on; what they have
+gained is that instruction's. Neither form of a cycle's bookkeeping matters here: both ask when no state has changed.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.sm.ports import port_free
+from binalloc.emulator.state.arrays import Grid
+from binalloc.emulator.state.counters import STATS, Stall, Stat
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import Access, Column, Entry, ExecGroup, Warp
+from binalloc.emulator.state.profile_columns import FIRST_COUNT, FIRST_STALL, LATENCIES, LATENCY_MAX, LATENCY_SUM
+from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def next_word(s: Sm, w: int) -> int:
+    """The word that warp w executes next."""
+    return s.stack[w, s.sp[w], Entry.PC]
+
+
+@device
+def waits_so(g: Gpu, s: Sm, program: Grid, w: int, why: int) -> int:
+    """Whether warp w's waiting is the reason `why`."""
+    state = s.state[w]
+    if why == Stall.PORT_BUSY:
+        return 1 if state == Warp.READY else 0
+    if why == Stall.PENDING:
+        return 1 if state == Warp.READY and port_free(g, s, program[next_word(s, w), Column.UNIT]) <= g.cycle else 0
+    if why == Stall.STALL_COUNT:
+        return 1 if state == Warp.STALL else 0
+    if why == Stall.BRANCH:
+        return 1 if state == Warp.BRANCH else 0
+    if why == Stall.SCOREBOARD:
+        return 1 if state == Warp.SCOREBOARD else 0
+    if why == Stall.BARRIER:
+        return 1 if state == Warp.BARRIER else 0
+    if why == Stall.BLOCK_DRAIN:
+        return 1 if state == Warp.DONE else 0
+    return 0
+
+
+@device
+def oldest_waiting(g: Gpu, s: Sm, program: Grid, sch: int, why: int) -> int:
+    """The oldest of the scheduler's warps whose waiting is the reason; -1 if there is none."""
+    best = -1
+    for w in range(sch, g.warp_limit, g.schedulers):
+        if waits_so(g, s, program, w, why) and (best < 0 or s.age[w] < s.age[best]):
+            best = w
+    return best
+
+
+@device
+def charge(g: Gpu, s: Sm, program: Grid, sch: int, why: int, slots: int) -> None:
+    """Slots of a scheduler are lost for the reason `why`, a `Stall`: enter them at an instruction."""
+    if slots == 0:
+        return
+    w = s.last[sch] * g.schedulers + sch if why == Stall.NO_PAIR else oldest_waiting(g, s, program, sch, why)
+    if w < 0:
+        return
+    pc = s.at[w]
+    if why == Stall.STALL_COUNT or why == Stall.SCOREBOARD or why == Stall.PORT_BUSY or why == Stall.PENDING:
+        pc = next_word(s, w)
+    program[pc, FIRST_STALL + why] += slots
+
+
+@device
+def settle(s: Sm, program: Grid, pc: int) -> None:
+    """What the SM has counted since the last call is due to the instruction at `pc`."""
+    for i in range(STATS):
+        gained = s.stat[i] - s.settled[i]
+        if gained:
+            program[pc, FIRST_COUNT + i] += gained
+            s.settled[i] = s.stat[i]
+
+
+@device
+def returns_data(program: Grid, pc: int) -> int:
+    """Whether the instruction at `pc` waits for what memory sends: a load, an atomic, a texture fetch."""
+    group = program[pc, Column.GROUP]
+    return 1 if group == ExecGroup.TEX or (group == ExecGroup.MEM and program[pc, Column.ACCESS] != Access.STORE) else 0
+
+
+@device
+def profile_issue(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
+    """The instruction at `pc` has executed: what it has counted, and when its data comes, if that is known already."""
+    lanes = s.stat[Stat.THREAD_INSTRUCTIONS] - s.settled[Stat.THREAD_INSTRUCTIONS]
+    settle(s, program, pc)
+    if s.access >= 0:
+        s.access_word[s.access] = pc
+        s.access_since[s.access] = g.cycle
+        s.access_known[s.access] = s.done_at
+    elif lanes and returns_data(program, pc):
+        enter_latency(program, pc, s.done_at - g.cycle)
+
+
+@device
+def profile_access(g: Gpu, s: Sm, program: Grid, a: int) -> None:
+    """All that access a lacked has come."""
+    pc = s.access_word[a]
+    if returns_data(program, pc):
+        ready = max(g.cycle, max(s.access_known[a], s.access_time[a]))
+        enter_latency(program, pc, ready - s.access_since[a])
+
+
+@device
+def enter_latency(program: Grid, pc: int, cycles: int) -> None:
+    """An access of the instruction at `pc` has its data so many cycles after it issued."""
+    program[pc, LATENCIES] += 1
+    program[pc, LATENCY_SUM] += cycles
+    program[pc, LATENCY_MAX] = max(program[pc, LATENCY_MAX], cycles)

@@ -1,0 +1,257 @@
+"""What single instructions of a run did and waited for, beside the disassembly and the source lines they come from.
+
+Needs a profiled run. A *slot* is an issue slot; those of an instruction are its issues and the lost ones held against
+it (`sm.profile` says by which rule). The hottest instructions are those with the most slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from binalloc.printable import one_line
+from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.emulator.host.profile import Profile
+    from binalloc.emulator.host.run import Result
+    from binalloc.isa.instruction import Function, Module
+
+HOTTEST = 10
+"""So many instructions are marked where no number is asked for."""
+_LINE_TEXT = 72  # characters of a source line that are shown
+
+Row = dict[str, Any]
+
+
+def annotation(module: Module, kernel: Function, result: Result, most: int | None, folder: str | None) -> Row:
+    """Every instruction that the run of `kernel` can have reached, in the order of the code, with what was counted of
+    it; the source lines they come from, with the sums over theirs; the source files and where they were found.
+
+    most: so many of the hottest are marked (`hot`); None: HOTTEST of them, and all are to be shown. folder: where to
+    look for source files, beside the paths that the binary names.
+    """
+    total = result.stats["issue_slots"] + sum(result.stats["stalls"].values())
+    functions: list[Row] = []
+    for fn in module.reached(kernel):
+        profile = result.profile[fn.name]
+        rows = [_instruction(fn, i, place, module, profile, total) for i, place in enumerate(_places(fn))]
+        functions.append({"function": fn.name, "instructions": rows})
+    _mark([row for function in functions for row in function["instructions"]], HOTTEST if most is None else most)
+    names = sorted({file for fn in module.reached(kernel) for file, _ in fn.lines.values()})
+    found = {name: _find(name, module.path, folder) for name in names}
+    texts = {name: _read(path) for name, path in found.items()}
+    for function in functions:
+        function["lines"] = _lines(function["instructions"], texts, total)
+    return {
+        "slots": total,
+        "unattributed_slots": result.stats["stalls"]["no_warp"],
+        "all": most is None,
+        "functions": functions,
+        "sources": [{"file": name, "path": None if path is None else str(path)} for name, path in found.items()],
+    }
+
+
+def _instruction(fn: Function, i: int, place: Row, module: Module, profile: Profile, total: int) -> Row:
+    """What was counted of the instruction at word i, which comes from that place."""
+    from binalloc.isa.sets.table import set_of
+
+    counted = {name: int(values[i]) for name, values in profile.counters.items()}
+    stalls = {name: int(slots[i]) for name, slots in profile.stalls.items()}
+    instr = fn.instrs[i]
+    isa = set_of(instr)
+    memory = isa.view(instr).memory
+    latencies = int(profile.latencies[i])
+    requests = sum(counted[f"user_global_{what}s"] for what in ("load", "store", "atomic"))
+    sectors = sum(counted[f"global_{what}_sectors"] for what in ("load", "store", "atomic"))
+    return {
+        "index": i,
+        "text": isa.text(instr, fn, i, module),
+        "spill": memory is not None and memory.spill,
+        "original": _original(fn, i),
+        **place,
+        **_slots(counted["warp_instructions"], counted["thread_instructions"], stalls, total),
+        "requests": requests,
+        "sectors": sectors,
+        "sectors_per_request": sectors / requests if requests else None,
+        "shared_accesses": counted["shared_accesses"],
+        "shared_passes": counted["shared_passes"],
+        "conflict_degree": _per(counted["shared_passes"], counted["shared_accesses"]),
+        "l1_hits": sum(counted[f"l1_{what}_hits"] for what in ("local", "global", "texture")),
+        "l1_misses": sum(counted[f"l1_{what}_misses"] for what in ("local", "global", "texture")),
+        "latencies": latencies,
+        "latency_average": _per(int(profile.latency_sum[i]), latencies),
+        "latency_max": int(profile.latency_max[i]) if latencies else None,
+    }
+
+
+def _original(fn: Function, i: int) -> int | None:
+    """The word of the original function that it stands for; None for what rewriting inserted."""
+    if fn.origin is None:
+        return i
+    return fn.origin.index[i] if fn.origin.index[i] >= 0 else None
+
+
+def _places(fn: Function) -> list[Row]:
+    """File and line that each instruction comes from, None where the binary says nothing."""
+    place: Row = {"file": None, "line": None}
+    out = []
+    for i in range(len(fn)):
+        if i in fn.lines:
+            place = dict(zip(("file", "line"), fn.lines[i], strict=True))
+        out.append(place)
+    return out
+
+
+def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> Row:
+    """Issues, and slots lost: how many, their share of all slots of the run, and for what most of them."""
+    lost = sum(stalls.values())
+    return {
+        "issues": issues,
+        "thread_instructions": lanes,
+        "average_lanes": _per(lanes, issues),
+        "stall_slots": lost,
+        "stall_share": lost / total,
+        "main_stall": max(stalls, key=lambda name: stalls[name]) if lost else None,
+        "stalls": stalls,
+    }
+
+
+def _per(part: int, of: int) -> float | None:
+    return part / of if of else None
+
+
+def _mark(rows: list[Row], most: int) -> None:
+    """Mark the hottest, the earlier one of two that are as hot; none that had no slot at all."""
+    ranked = sorted(rows, key=lambda row: -(row["issues"] + row["stall_slots"]))
+    hot = {id(row) for row in ranked[:most] if row["issues"] + row["stall_slots"]}
+    for row in rows:
+        row["hot"] = id(row) in hot
+
+
+def _lines(rows: list[Row], texts: dict[str, list[str] | None], total: int) -> list[Row]:
+    """The source lines of a function's instructions, by file and number, with sums; none if the binary names none."""
+    groups: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        if row["file"] is not None:
+            groups.setdefault((row["file"], row["line"]), []).append(row)
+    out = []
+    for (file, line), members in sorted(groups.items()):
+        stalls = {name: sum(row["stalls"][name] for row in members) for name in members[0]["stalls"]}
+        issues = sum(row["issues"] for row in members)
+        lanes = sum(row["thread_instructions"] for row in members)
+        text = texts[file]
+        out.append(
+            {
+                "file": file,
+                "line": line,
+                "text": text[line - 1] if text is not None and 0 < line <= len(text) else None,
+                "instructions": [row["index"] for row in members],
+                **_slots(issues, lanes, stalls, total),
+            }
+        )
+    return out
+
+
+def _find(name: str, binary: str, folder: str | None) -> Path | None:
+    """The source file of that name: below the folder given, else beside the binary, else where the name says."""
+    path = Path(name)
+    places = [] if folder is None else [Path(folder) / path, Path(folder) / path.name]
+    places += [Path(binary).parent / path] if binary else []
+    for place in (*places, path):
+        try:
+            if place.is_file():
+                return place
+        except (OSError, ValueError):  # a name that no file can have
+            continue
+    return None
+
+
+def _read(path: Path | None) -> list[str] | None:
+    """Its lines; None where there is none, or it cannot be read."""
+    from binalloc.errors import UsageError
+    from binalloc.files import read_bytes
+
+    if path is None:
+        return None
+    try:
+        return read_bytes(path).decode("utf-8", "replace").split("\n")
+    except UsageError:
+        return None
+
+
+_HEADER = (
+    "", "word", "instruction", "issues", "lanes", "lost slots", "share", "mostly for", "sectors/req", "passes",
+    "L1 hits", "latency", "most",
+)  # fmt: skip
+
+
+def render_annotation(found: Row) -> str:
+    """A table per function: source lines with their sums, where the binary names them, and beneath each its
+    instructions; else the instructions in the order of the code."""
+    out = []
+    for fn in found["functions"]:
+        rows = [row for row in fn["instructions"] if found["all"] or row["hot"]]
+        if rows:
+            heading = f"{fn['function']}: {len(rows)} of {len(fn['instructions'])} instructions"
+            out.append(f"\n{one_line(heading)}\n")
+            out.append(table(_HEADER, list(_table_rows(fn, rows)), left=3))
+    out.append(_legend(found))
+    return "".join(out)
+
+
+def _table_rows(fn: Row, rows: Sequence[Row]) -> Iterable[tuple[object, ...]]:
+    lines = {index: line for line in fn["lines"] for index in line["instructions"]}
+    if not lines:
+        yield from map(_shown, rows)
+        return
+    yield from (_shown(row) for row in rows if row["index"] not in lines)
+    for line in fn["lines"]:
+        members = [row for row in rows if lines.get(row["index"]) is line]
+        if members:
+            yield _shown_line(line)
+            yield from map(_shown, members)
+
+
+def _shown(row: Row) -> tuple[object, ...]:
+    mark = ("*" if row["hot"] else "") + ("S" if row["spill"] else "+" if row["original"] is None else "")
+    looked = row["l1_hits"] + row["l1_misses"]
+    hits = f"{row['l1_hits'] / looked:.1%}" if looked else ""
+    return (
+        mark, str(row["index"]), row["text"], *_shown_slots(row), _blank(row["sectors_per_request"]),
+        _blank(row["conflict_degree"]), hits, _blank(row["latency_average"]), _blank(row["latency_max"]),
+    )  # fmt: skip
+
+
+def _shown_line(line: Row) -> tuple[object, ...]:
+    text = one_line(line["text"] or "").strip()
+    text = text if len(text) <= _LINE_TEXT else text[:_LINE_TEXT] + "..."
+    return ("", "", f"{line['file']}:{line['line']}  {text}".rstrip(), *_shown_slots(line), "", "", "", "", "")
+
+
+def _shown_slots(row: Row) -> tuple[object, ...]:
+    main = row["main_stall"]
+    share = f"{row['stalls'][main] / row['stall_slots']:.0%} {main}" if main else ""
+    lanes = "" if row["average_lanes"] is None else f"{row['average_lanes']:.1f}"
+    return row["issues"], lanes, row["stall_slots"], f"{row['stall_share']:.1%}", share
+
+
+def _blank(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _legend(found: Row) -> str:
+    lines = [
+        "\n* hottest: most slots, issued and lost. S: spill code. +: inserted by a rewrite.\n",
+        "lost slots: issue slots lost that are held against the instruction. share: of all slots of the run.\n",
+        "sectors/req: of an access to global memory. passes: of an access to shared memory.\n",
+        "latency, most: cycles from issue until all data is there, on average and at most.\n",
+    ]
+    if found["unattributed_slots"]:
+        lines.append(f"{found['unattributed_slots']:,} slots were lost with no warp there: nobody's.\n")
+    missing = [source["file"] for source in found["sources"] if source["path"] is None]
+    if missing:
+        names = one_line(", ".join(missing))
+        lines.append(f"Source not found, line numbers alone: {names}.\n")
+    return "".join(lines)

@@ -1,0 +1,59 @@
+"""A run's intervals as a file: CSV for spreadsheets, JSON for programs, the same columns in both."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from binalloc.errors import UsageError
+
+FORMATS = (".csv", ".json")
+_STANDING = ("queues", "places", "most")  # of a queue: what an interval does not add to
+_FIRST = ("start", "cycles", "ipc", "resident_warps")
+
+
+def require_format(path: str) -> None:
+    """UsageError for a file that is neither CSV nor JSON by its name."""
+    if Path(path).suffix.lower() not in FORMATS:
+        raise UsageError(
+            "a series is written as CSV or JSON, by the file's name",
+            file=path, found=Path(path).suffix or "no extension", expected=" or ".join(FORMATS),
+        )  # fmt: skip
+
+
+def rows(intervals: Sequence[dict[str, Any]], sms: int) -> list[dict[str, Any]]:
+    """The intervals with one level of names: `stalls.scoreboard`, `queues.l1_mshrs.average`."""
+    out = []
+    for interval in intervals:
+        flat = dict(_flat(interval))
+        flat["resident_warps"] = flat["warp_cycles"] / flat["cycles"] / sms
+        out.append({name: flat[name] for name in _FIRST} | {k: v for k, v in flat.items() if k not in _FIRST})
+    return out
+
+
+def _flat(values: dict[str, Any], at: str = "") -> list[tuple[str, Any]]:
+    out: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            out += _flat(value, f"{at}{name}.")
+        elif not (at and name in _STANDING):
+            out.append((at + name, value))
+    return out
+
+
+def series_bytes(path: str, found: dict[str, Any], intervals: Sequence[dict[str, Any]], every: int) -> bytes:
+    """The file's content, its format by its name. found: what `run --json` says of the run."""
+    table = rows(intervals, found["sms"])
+    if Path(path).suffix.lower() == ".csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+        return text.getvalue().encode()
+    run = {name: found[name] for name in ("kernel", "machine", "engine", "scheduler", "sms", "cycles")}
+    content = {"schema_version": 1, **run, "every": every, "intervals": table}
+    return (json.dumps(content, indent=1) + "\n").encode()
