@@ -96,7 +96,7 @@ class AccelsimTrace:
 
     def _begin(self, device: Device) -> None:
         """The head of the trace. What occupancy counts is said as the machine rounds it, so that the simulator, which
-        rounds less, finds as many resident blocks."""
+        rounds less, finds as many resident blocks, or as near as its rule comes: registers per SM, not per part."""
         use = device.machine.occupancy(device.need.use)
         registers = use.registers_per_block // (LANES * self._warps)
         with writing(self._folder.target):
