@@ -33,7 +33,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 
-@device
+@device(inline=True)
 def addresses(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
     """`s.addr` from the staged base: 64-bit signed for global and generic, 32-bit wrapping for the rest."""
     offset = program[pc, Column.OFFSET]

@@ -16,7 +16,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
-@device
+@device(apart=True)
 def log_row(g: Gpu, s: Sm, kind: int, w: int, pc: int, mask: int, detail: int, lanes: int) -> None:
     """A row of the log, see `log_record.LogKind`; there is always room, as the quantum ends in time."""
     n = g.logged
@@ -35,20 +35,20 @@ def log_row(g: Gpu, s: Sm, kind: int, w: int, pc: int, mask: int, detail: int, l
         g.log_stop = 1
 
 
-@device
+@device(apart=True)
 def log_event(g: Gpu, s: Sm, kind: int, w: int, pc: int, detail: int) -> None:
     """A row of no instruction, if all that happens is logged."""
     if g.log_all:
         log_row(g, s, kind, w, pc, 0, detail, -1)
 
 
-@device
+@device(apart=True)
 def log_wait(g: Gpu, s: Sm, w: int, boards: int) -> None:
     """The warp finds that its next instruction waits for scoreboards."""
     log_event(g, s, LogKind.SCOREBOARD, w, s.stack[w, s.sp[w], Entry.PC], boards)
 
 
-@device
+@device(apart=True)
 def log_block(g: Gpu, s: Sm, slot: int) -> None:
     """A block has come into `slot`, with all its warps."""
     if g.log_all:
@@ -113,7 +113,7 @@ def log_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> int:
     return n
 
 
-@device
+@device(apart=True)
 def log_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """The instruction at `pc` has been issued to the lanes of `mask` and is about to execute: a row, or, where the run
     is to stop at it, the fault that says so."""
