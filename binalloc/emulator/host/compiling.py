@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -25,14 +24,19 @@ from typing import Any
 Untyped = Any
 """An object of Numba's, which tells no types."""
 
+_APART = "apart."  # in the qualified name of a function that stays one, the only thing a library knows of it
 _COLLECT_EVERY = 100_000  # objects made between two searches for garbage, of which compiling leaves little
 
 
-def device_function(function: FunctionType, *, entry: bool, inline: bool, boundscheck: bool, cache: bool) -> Untyped:
+def device_function(
+    function: FunctionType, *, entry: bool, inline: bool, apart: bool, boundscheck: bool, cache: bool
+) -> Untyped:
     """The function as Numba compiles it when it is first called, or reached from the entry.
 
-    entry: Python calls it. inline: it becomes a part of its callers. boundscheck: an index beyond an array raises
-    IndexError. cache: keep the machine code of an entry on disk, in Numba's folder."""
+    entry: Python calls it. inline: it becomes a part of its callers. apart: it never does. boundscheck: an index beyond
+    an array raises IndexError. cache: keep the machine code of an entry on disk, in Numba's folder."""
+    if apart:
+        function.__qualname__ = f"{_APART}{function.__qualname__}"
     options: dict[str, Untyped] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": not entry, "pipeline_class": _pipeline()}
     if entry:
@@ -70,16 +74,14 @@ def _pipeline() -> Untyped:
 
 
 @contextmanager
-def one_program(entry: str, apart: AbstractSet[str]) -> Iterator[None]:
-    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls.
-
-    apart: names of functions that stay functions, as they would only swell their callers."""
+def one_program(entry: str) -> Iterator[None]:
+    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls."""
     cpu_target = import_module("numba.core.registry").cpu_target
     rtsys = import_module("numba.core.runtime").rtsys
     rtsys.initialize(cpu_target.target_context)  # Numba's own functions, before the rules change
     threshold = gc.get_threshold()
     with ExitStack() as stack:
-        _libraries_once(stack, entry, apart)
+        _libraries_once(stack, entry)
         _only_entry_is_callable(stack, entry)
         _indices_as_they_are(stack)
         _cheap_comparisons(stack)
@@ -94,7 +96,7 @@ def _replace(stack: ExitStack, owner: Untyped, name: str, value: Callable[..., U
     setattr(owner, name, value)
 
 
-def _libraries_once(stack: ExitStack, entry: str, apart: AbstractSet[str]) -> None:
+def _libraries_once(stack: ExitStack, entry: str) -> None:
     """A library other than the entry's is only kept; the entry's links each of those it reaches once."""
     JITCodeLibrary = import_module("numba.core.codegen").JITCodeLibrary
     usual, add = JITCodeLibrary.finalize, JITCodeLibrary.add_ir_module
@@ -115,9 +117,9 @@ def _libraries_once(stack: ExitStack, entry: str, apart: AbstractSet[str]) -> No
         passes.run(self._final_module, builder)
 
     def add_ir_module(self: Untyped, module: Untyped) -> None:
-        if _base_name(self.name) in apart:
+        if _APART in self.name:
             for function in module.functions:
-                if not function.is_declaration:
+                if not function.is_declaration and "alwaysinline" not in function.attributes:
                     function.attributes.add("noinline")
         add(self, module)
 

@@ -161,7 +161,7 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
     def run(*args: object) -> int:
         if dispatcher.signatures:
             return int(dispatcher(*args))
-        with one_program(dispatcher.__name__, APART):
+        with one_program(dispatcher.__name__):
             return int(dispatcher(*args))
 
     return run
@@ -194,7 +194,7 @@ def build(
         twin.__qualname__ = f"{name_of_build(checking, boundscheck)}.{function.__qualname__}"
         twin.__module__ = function.__module__
         compiled[id(function)] = device_function(
-            twin, entry=key == entry, inline=key in INLINED, boundscheck=boundscheck, cache=cache
+            twin, entry=key == entry, inline=key in INLINED, apart=key in APART, boundscheck=boundscheck, cache=cache
         )
     for plain, native in _REPLACED.items():
         _replace(importlib.import_module(plain), importlib.import_module(native), compiled)

@@ -21,7 +21,7 @@ INLINED: set[str] = set()
 """Those of them that are compiled into their callers."""
 
 APART: set[str] = set()
-"""Those that stay functions of their own, by name alone."""
+"""Those that are never compiled into their callers."""
 
 GENERATED: dict[str, str] = {}
 """Texts of those that `define` made."""
@@ -49,7 +49,7 @@ def device(function: F | None = None, /, *, inline: bool = False, apart: bool = 
         if inline:
             INLINED.add(key)
         if apart:
-            APART.add(function.__name__)
+            APART.add(key)
         return function
 
     return mark if function is None else mark(function)
