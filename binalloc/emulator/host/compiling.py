@@ -28,10 +28,13 @@ Untyped = Any
 _COLLECT_EVERY = 100_000  # objects made between two searches for garbage, of which compiling leaves little
 
 
-def device_function(function: FunctionType, *, entry: bool, inline: bool, boundscheck: bool, cache: bool) -> Untyped:
+def device_function(
+    function: FunctionType, *, entry: bool, inline: bool, apart: bool, boundscheck: bool, cache: bool
+) -> Untyped:
     """The function as Numba compiles it when it is first called, or reached from the entry.
 
-    entry: Python calls it. inline: it becomes a part of its callers. boundscheck: an index beyond an array raises
+    entry: Python calls it. inline: it becomes a part of its callers. apart: it never does, be it reached from one that
+    does, whose choice Numba hands on. boundscheck: an index beyond an array raises
     IndexError. cache: keep the machine code of an entry on disk, in Numba's folder."""
     options: dict[str, Untyped] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": not entry, "pipeline_class": _pipeline()}
@@ -39,6 +42,8 @@ def device_function(function: FunctionType, *, entry: bool, inline: bool, bounds
         options["cache"] = cache
     elif inline:
         options["forceinline"] = True
+    elif apart:
+        options["forceinline"] = False
     dispatcher = import_module("numba").njit(**options)(function)
     if not entry:
         usual = dispatcher.get_call_template

@@ -194,8 +194,9 @@ def build(
         twin.__qualname__ = f"{name_of_build(checking, boundscheck)}.{function.__qualname__}"
         twin.__module__ = function.__module__
         compiled[id(function)] = device_function(
-            twin, entry=key == entry, inline=key in INLINED, boundscheck=boundscheck, cache=cache
-        )
+            twin, entry=key == entry, inline=key in INLINED, apart=function.__name__ in APART,
+            boundscheck=boundscheck, cache=cache,
+        )  # fmt: skip
     for plain, native in _REPLACED.items():
         _replace(importlib.import_module(plain), importlib.import_module(native), compiled)
     for namespace in namespaces.values():
