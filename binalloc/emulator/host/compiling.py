@@ -39,10 +39,8 @@ def device_function(
         function.__qualname__ = f"{_APART}{function.__qualname__}"
     options: dict[str, Untyped] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": not entry, "pipeline_class": _pipeline()}
-    if entry:
-        options["cache"] = cache
-    elif inline:
-        options["forceinline"] = True
+    # told to each function: one that is not takes over the choice of whoever reaches it first
+    options |= {"cache": cache} if entry else {"forceinline": inline}
     dispatcher = import_module("numba").njit(**options)(function)
     if not entry:
         usual = dispatcher.get_call_template
@@ -119,7 +117,7 @@ def _libraries_once(stack: ExitStack, entry: str) -> None:
     def add_ir_module(self: Untyped, module: Untyped) -> None:
         if _APART in self.name:
             for function in module.functions:
-                if not function.is_declaration and "alwaysinline" not in function.attributes:
+                if not function.is_declaration:
                     function.attributes.add("noinline")
         add(self, module)
 
