@@ -3,23 +3,13 @@ the per-cycle one does."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result
 from binalloc.models.machines.files import list_machines
 from tests.support.kits.micro import measure
+from tests.support.kits.runs import same
 
 CHASES = ("chase_global", "chase_local", "chase_shared", "chase_texture")
-
-
-def same(one: Result, other: Result) -> None:
-    assert one.stats == other.stats
-    assert one.cycles == other.cycles
-    for name, data in one.buffers.items():
-        assert np.array_equal(data, other.buffers[name]), name
-    for name, counts in one.counts.items():
-        assert np.array_equal(counts, other.counts[name]), name
 
 
 @pytest.mark.parametrize("name", list_machines())
