@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from binalloc.version import VERSION
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.run import Result, run
+    from binalloc.emulator.runs.run import Result, run
     from binalloc.errors import BinallocError, Interrupted, KernelFault, LimitHit, MalformedInput, Refused, UsageError
     from binalloc.frontend.importer import import_ptx
     from binalloc.isa.instruction import Module
@@ -64,7 +64,7 @@ __all__ = [
 
 _HOMES = {
     "launch.file": ("Launch", "load_launch"),
-    "emulator.host.run": ("Result", "run"),
+    "emulator.runs.run": ("Result", "run"),
     "errors": ("BinallocError", "Interrupted", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
     "frontend.importer": ("import_ptx",),
     "isa.sets.files": ("assemble", "disassemble", "load", "read_module", "save", "write_module"),

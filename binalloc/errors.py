@@ -127,7 +127,7 @@ class MalformedInput(BinallocError):
 
 class LimitHit(BinallocError):
     """A cycle, time or memory limit was reached. partial: what an emulated run had done by then, a `Result` of
-    `emulator.host.run`; None where there is none."""
+    `emulator.runs.run`; None where there is none."""
 
     exit_code = 4
     partial: object = None

@@ -368,7 +368,7 @@ def measure(
     version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
 ) -> Version:
     """The version with cycles, statistics and output buffers of an emulated run. Needs a launch."""
-    from binalloc.emulator.host.run import Result, run
+    from binalloc.emulator.runs.run import Result, run
 
     assert request.launch is not None
     launch = request.launch

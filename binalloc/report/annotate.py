@@ -14,8 +14,8 @@ from binalloc.printable import one_line
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.profile import Profile
-    from binalloc.emulator.host.run import Result
+    from binalloc.emulator.runs.profile import Profile
+    from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Function, Module
 
 HOTTEST = 10

@@ -50,7 +50,7 @@ def _in_parallel(
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import active_children, get_context
 
-    from binalloc.emulator.host.warm import warm_up
+    from binalloc.emulator.runs.warm import warm_up
 
     progress("compiling the emulator (first run only)" if engine == "numba" else "starting")
     warm_up(engine)

@@ -15,10 +15,10 @@ from binalloc.report.touched import Touched
 
 if TYPE_CHECKING:
     from binalloc.emulator.accelsim.trace import AccelsimTrace
-    from binalloc.emulator.host.issue_log import IssueLog
-    from binalloc.emulator.host.run import Result
-    from binalloc.emulator.host.stopped import Stopped
-    from binalloc.emulator.host.watch import Watch
+    from binalloc.emulator.runs.issue_log import IssueLog
+    from binalloc.emulator.runs.run import Result
+    from binalloc.emulator.runs.watch import Watch
+    from binalloc.emulator.stops.stopped import Stopped
     from binalloc.emulator.traces.trace import Trace, TraceOptions
 
 Write = Callable[[bytes], object]
@@ -95,7 +95,7 @@ class _Observed:
     def _watch(self) -> Watch:
         from binalloc.emulator.debug.breaks import WATCH
         from binalloc.emulator.debug.watches import span_of
-        from binalloc.emulator.host.watch import Watch
+        from binalloc.emulator.runs.watch import Watch
 
         texts = self._wanted.watches
         return Watch(
@@ -107,8 +107,8 @@ class _Observed:
     def _start(self, start: Run, watch: Watch | None, trace: Trace | None) -> None:
         """Run; what has ended it is kept."""
         from binalloc.emulator.debug.breaks import WATCH, breaking
-        from binalloc.emulator.host.issue_log import IssueLog
-        from binalloc.emulator.host.stopped import Stopped
+        from binalloc.emulator.runs.issue_log import IssueLog
+        from binalloc.emulator.stops.stopped import Stopped
 
         listeners = [] if trace is None else [trace.listener()]
         listeners += [] if self._folder is None else [self._folder.listener]

@@ -20,8 +20,8 @@ from binalloc.report.table import table
 from binalloc.report.touched import watch_lines
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.issue_log import IssueLog
-    from binalloc.emulator.host.run import Result
+    from binalloc.emulator.runs.issue_log import IssueLog
+    from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
     from binalloc.models.machines.model import Machine
@@ -52,13 +52,13 @@ def run_to_dict(
 ) -> dict[str, Any]:
     """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Refused, UsageError.
 
-    options: of `emulator.host.run.run`. skews: how many times more with blocks that start a little later. save: folder
+    options: of `emulator.runs.run.run`. skews: how many times more with blocks that start a little later. save: folder
     for buffers. wanted: what else is to be seen; of a run that stopped at a break there are no counters, no buffers and
     no folder for Accel-Sim. accelsim: the folder that the run is written to as a trace for that simulator, and the most
     bytes of it. annotate: describe single instructions, too. series: file for the intervals of `every` cycles.
     """
     from binalloc.emulator.accelsim.trace import AccelsimTrace
-    from binalloc.emulator.host.run import run
+    from binalloc.emulator.runs.run import run
     from binalloc.launch.file import check_against
     from binalloc.pipeline.pipeline import find_kernel
     from binalloc.pipeline.steps import run_progress
@@ -120,7 +120,7 @@ def result_to_dict(result: Result) -> dict[str, Any]:
 
 def stopped_to_dict(error: BaseException) -> dict[str, Any] | None:
     """The emulated run that the error stopped, as `result_to_dict` has it; None where it stopped none."""
-    from binalloc.emulator.host.run import Result
+    from binalloc.emulator.runs.run import Result
 
     partial = getattr(error, "partial", None)
     return result_to_dict(partial) if isinstance(partial, Result) else None

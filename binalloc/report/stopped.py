@@ -8,8 +8,8 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.emulator.debug.state import WarpState
-    from binalloc.emulator.host.context import Context
     from binalloc.emulator.host.device import Device
+    from binalloc.emulator.stops.context import Context
 
 _ROW = 8  # lanes in a line
 _PREDICATES = "P{}"
@@ -18,7 +18,7 @@ _PREDICATES = "P{}"
 def stopped_to_dict(device: Device) -> dict[str, Any]:
     """The field `break` of a report."""
     from binalloc.emulator.debug.state import stopped_warp
-    from binalloc.emulator.host.context import Context
+    from binalloc.emulator.stops.context import Context
 
     c, warp = Context(device), stopped_warp(device)
     function, index, instruction, source = c.parts(warp.pc)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from binalloc.emulator.host.device import Device
-    from binalloc.emulator.host.watch import Span, Touch
+    from binalloc.emulator.runs.watch import Span, Touch
 
 _KINDS = ("load", "store", "atomic")
 
@@ -51,8 +51,8 @@ class Touched:
         return {"watched": spans, "total": self._total, "left_out": left_out, "accesses": self._kept}
 
     def _describe(self, touch: Touch) -> dict[str, Any]:
-        from binalloc.emulator.host.context import Context
         from binalloc.emulator.state.layout import LANES
+        from binalloc.emulator.stops.context import Context
 
         assert self._device is not None
         function, index, instruction, source = Context(self._device).parts(touch.pc)

@@ -126,7 +126,7 @@ def _compare_runs(
     old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, scheduler: str,
     max_cycles: int | None, progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    from binalloc.emulator.host.run import run
+    from binalloc.emulator.runs.run import run
     from binalloc.launch.file import check_against, compare, compare_globals, variable_name
     from binalloc.pipeline.steps import run_progress
 
@@ -168,7 +168,7 @@ def _first_store(
     no place of their own (compare = "unordered")."""
     import numpy as np
 
-    from binalloc.emulator.host.watch import first_store
+    from binalloc.emulator.runs.watch import first_store
 
     if d.mode == CompareMode.UNORDERED:
         return None

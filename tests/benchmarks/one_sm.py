@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from binalloc import import_ptx
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch

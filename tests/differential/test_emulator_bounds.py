@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.engine import ENGINES
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import GLOBAL_VARIABLES, Instr, Module
 from binalloc.launch.types import Argument, Init, Launch, Texture

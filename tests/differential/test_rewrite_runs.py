@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, Refused
 from binalloc.isa.instruction import Module, Param, SharedVar
 from binalloc.isa.sets.files import load, write_module

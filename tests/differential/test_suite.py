@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module

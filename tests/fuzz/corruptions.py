@@ -77,7 +77,7 @@ def binary_case(rng: random.Random, files: list[bytes], machine: Machine, seen: 
 
 def emulate(module: Module, machine: Machine) -> None:
     """The first cycles of a run; faults, limits and refusals are all fine."""
-    from binalloc.emulator.host.run import run
+    from binalloc.emulator.runs.run import run
     from binalloc.pipeline.pipeline import find_kernel
 
     name = find_kernel(module, None).name

@@ -34,7 +34,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from binalloc.emulator.host.warm import warm_up
+from binalloc.emulator.runs.warm import warm_up
 from tests.fuzz.commands import COMMANDS, RUNNERS, commands
 from tests.fuzz.material import REFERENCE, ROOT, Material
 

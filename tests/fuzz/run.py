@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from binalloc.emulator.host.engine import bounds_checked
-from binalloc.emulator.host.run import run
-from binalloc.emulator.host.warm import warm_up
+from binalloc.emulator.runs.run import run
+from binalloc.emulator.runs.warm import warm_up
 from binalloc.errors import BinallocError, LimitHit, MalformedInput
 from binalloc.isa.instruction import Instr, Module, make
 from binalloc.isa.loom.view import view

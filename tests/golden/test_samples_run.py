@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine

@@ -20,7 +20,7 @@ from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
 from binalloc.emulator.accelsim.lines import head, lines
 from binalloc.emulator.accelsim.sass import Entry, entry
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.issue_log import Batch, Listener
+from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state.log_record import LogColumn, LogKind
 from binalloc.errors import Hint, LimitHit
 from binalloc.isa.instruction import LANES, Function, Module

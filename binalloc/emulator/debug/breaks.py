@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.issue_log import Batch, Listener
+from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state import layout as L
 from binalloc.errors import Hint, UsageError
 from binalloc.isa.instruction import Function, Module

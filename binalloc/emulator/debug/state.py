@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.host.context import Context
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.stops.context import Context
 
 _STATES = {
     L.Warp.READY: "ready", L.Warp.STALL: "waits out a stall count", L.Warp.BRANCH: "waits for a control instruction",

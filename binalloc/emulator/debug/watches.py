@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.watch import Span
+from binalloc.emulator.runs.watch import Span
 from binalloc.errors import Hint, UsageError
 from binalloc.launch.file import variable_name
 

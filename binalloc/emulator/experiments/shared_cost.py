@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from binalloc.emulator.experiments.bank_times import BankTimes
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Control, Module
 from binalloc.isa.interface.places import LANES

@@ -1,1 +1,1 @@
-"""What runs the emulator: engines, the run itself, its faults in words."""
+"""What sets the emulator up and steps it: engines, the device in memory, staged code, sums of its counters."""

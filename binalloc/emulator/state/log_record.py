@@ -1,5 +1,5 @@
 """The part of the device record that is the log of what the SMs do: rows that device code writes and the driver drains
-(`host.issue_log`). Off, nothing of it is touched; its pages then cost no memory."""
+(`runs.issue_log`). Off, nothing of it is touched; its pages then cost no memory."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.emulator.host.context import Context
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.stops.context import Context
 from binalloc.emulator.traces.event_file import Fragment, fragment
 
 

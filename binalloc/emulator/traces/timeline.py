@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.issue_log import Batch
+from binalloc.emulator.runs.issue_log import Batch
 from binalloc.emulator.state.layout import SCOREBOARDS
 from binalloc.emulator.state.log_record import LogColumn, LogKind
 from binalloc.emulator.traces.code_words import CodeWords

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.issue_log import Batch, Listener
+from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.traces.event_file import EventFile
 from binalloc.emulator.traces.series import Series, described
 from binalloc.emulator.traces.timeline import Timeline

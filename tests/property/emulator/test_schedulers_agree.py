@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.run import Result
 from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.models.machines.model import Dispatch
 from binalloc.models.machines.reader import load_machine

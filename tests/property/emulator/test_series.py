@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.run import Result
 from binalloc.emulator.host.series import MOST_INTERVALS
+from binalloc.emulator.runs.run import Result
 from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.emulator.state.memory_layout import Queue
 from binalloc.errors import LimitHit

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.memory_figures import memory_figures
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.memory_layout import DATA_FRACTION
 from binalloc.errors import UsageError
 from binalloc.isa.text.assembler import assemble

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.encoding.bulk import decode_words, encode_words
 from binalloc.isa.instruction import Module

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.types import Launch

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import BinallocError, LimitHit, Refused
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module

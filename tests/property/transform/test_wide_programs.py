@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Function
 from binalloc.isa.loom.view import view

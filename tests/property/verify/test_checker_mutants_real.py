@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load, read_module, write_module

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from binalloc.emulator.host import run as emulator
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.profile import COUNTED, REASONS, collect_profile
 from binalloc.emulator.host.stats import collect
+from binalloc.emulator.runs import run as emulator
+from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
 from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, Stage
 

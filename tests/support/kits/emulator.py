@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.isa.instruction import Control, Function, FunctionInfo, Instr, Module, Param, make
 from binalloc.launch.types import DTYPES, Argument, Launch
 from binalloc.models.machines.model import Machine

@@ -8,7 +8,7 @@ from functools import cache
 from math import ceil, floor
 from typing import Any
 
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.isa.instruction import Module
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import compare, load_launch, reference_outputs

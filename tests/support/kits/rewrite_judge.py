@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import BinallocError
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import FunctionInfo, Module

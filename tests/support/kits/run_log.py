@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from binalloc.emulator.host.issue_log import Batch, IssueLog, Listener
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
+from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.state.log_record import LogColumn, LogKind
 from tests.support.kits.emulator import go

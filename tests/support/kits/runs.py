@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.run import Result
 
 
 def same(one: Result, other: Result) -> None:

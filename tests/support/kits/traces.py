@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from binalloc.emulator.host.issue_log import IssueLog, Listener
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.issue_log import IssueLog, Listener
+from binalloc.emulator.runs.run import Result
 from binalloc.emulator.traces.trace import Trace, TraceOptions
 from tests.support.kits.emulator import go
 from tests.support.kits.run_log import Row, plain

@@ -11,7 +11,7 @@ BUILDS = {"plain": False, "checking": True}
 
 def main() -> int:
     if len(sys.argv) > 1:
-        from binalloc.emulator.host.warm import warm_up
+        from binalloc.emulator.runs.warm import warm_up
 
         warm_up(checking=BUILDS[sys.argv[1]])
         return 0

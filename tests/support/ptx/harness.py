@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.launch import types as launches

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import ConstantVar, Module

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.types import Argument, Launch

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import MalformedInput
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch

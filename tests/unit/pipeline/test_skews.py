@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.host import skew
-from binalloc.emulator.host.run import run
 from binalloc.emulator.host.skew import change, cycles_range, cycles_text, skewed_cycles
+from binalloc.emulator.runs.run import run
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from binalloc.analysis.callgraph import build_callgraph
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module, Origin

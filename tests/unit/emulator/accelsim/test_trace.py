@@ -13,8 +13,8 @@ from binalloc.emulator.accelsim import trace as trace_file
 from binalloc.emulator.accelsim.lines import lines
 from binalloc.emulator.accelsim.sass import Entry
 from binalloc.emulator.accelsim.trace import AccelsimTrace
-from binalloc.emulator.host.issue_log import IssueLog, Listener
-from binalloc.emulator.host.run import Result, run
+from binalloc.emulator.runs.issue_log import IssueLog, Listener
+from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW, Instr, Module
 from binalloc.isa.table.fields import RZ

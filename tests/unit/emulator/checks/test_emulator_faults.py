@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault, LimitHit, MalformedInput, Refused, UsageError
 from binalloc.isa.instruction import Instr
 from binalloc.launch.types import Argument, Launch

@@ -9,8 +9,8 @@ import pytest
 
 from binalloc.emulator.debug.breaks import words_of
 from binalloc.emulator.debug.watches import span_of
-from binalloc.emulator.host.issue_log import IssueLog, Listener
-from binalloc.emulator.host.watch import Span
+from binalloc.emulator.runs.issue_log import IssueLog, Listener
+from binalloc.emulator.runs.watch import Span
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, FunctionInfo, GlobalVar, Module
 from tests.support.kits.emulator import go, module, op

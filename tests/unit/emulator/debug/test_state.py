@@ -9,8 +9,8 @@ import pytest
 
 from binalloc.emulator.debug.breaks import breaking
 from binalloc.emulator.debug.state import Entry, WarpState, stopped_warp
-from binalloc.emulator.host.issue_log import IssueLog
-from binalloc.emulator.host.stopped import Stopped
+from binalloc.emulator.runs.issue_log import IssueLog
+from binalloc.emulator.stops.stopped import Stopped
 from binalloc.isa.instruction import Instr
 from tests.support.kits.emulator import address, go, module, op
 

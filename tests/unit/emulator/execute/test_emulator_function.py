@@ -279,7 +279,7 @@ def test_global_atomics_of_all_lanes() -> None:
 
 
 def test_special_registers_of_a_three_dimensional_launch() -> None:
-    from binalloc.emulator.host.run import run
+    from binalloc.emulator.runs.run import run
     from binalloc.launch.types import Argument, Launch
     from binalloc.models.machines.reader import load_machine
 

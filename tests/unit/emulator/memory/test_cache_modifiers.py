@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.run import Result
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import CACHE_OPS
 from binalloc.isa.text.assembler import assemble

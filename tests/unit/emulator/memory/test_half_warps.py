@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.run import Result
 from binalloc.isa.text.assembler import assemble
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.run import Result
 from binalloc.isa.instruction import Instr
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.emulator import address, go, module, op

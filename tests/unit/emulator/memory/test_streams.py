@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.emulator.host.memory_figures import memory_figures
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.run import Result
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.run import Observer
+from binalloc.emulator.runs.run import Observer
 from binalloc.emulator.sm.dispatch import shared_place, start_delay
 from binalloc.emulator.state.layout import MOST_SEED, SKEW_CYCLES
 from binalloc.emulator.state.records import Gpu, Sm

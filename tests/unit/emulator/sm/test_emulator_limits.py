@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.errors import LimitHit, MalformedInput, Refused
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.types import Launch

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.profile import Profile
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs.profile import Profile
+from binalloc.emulator.runs.run import Result
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 from binalloc.models.machines.reader import load_machine

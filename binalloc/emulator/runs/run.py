@@ -12,23 +12,23 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from binalloc.emulator.host.context import Context
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
-from binalloc.emulator.host.faults import kernel_fault
-from binalloc.emulator.host.issue_log import IssueLog
-from binalloc.emulator.host.partial import settle
-from binalloc.emulator.host.profile import Profile, collect_profile
 from binalloc.emulator.host.resources import Resources, resident_blocks
-from binalloc.emulator.host.spin import find_spin
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
-from binalloc.emulator.host.stopped import Stopped
+from binalloc.emulator.runs.issue_log import IssueLog
+from binalloc.emulator.runs.partial import settle
+from binalloc.emulator.runs.profile import Profile, collect_profile
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.schedulers.table import SCHEDULERS, policy_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
+from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.faults import kernel_fault
+from binalloc.emulator.stops.spin import find_spin
+from binalloc.emulator.stops.stopped import Stopped
 from binalloc.errors import Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM

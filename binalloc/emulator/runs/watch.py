@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.issue_log import Batch, IssueLog, Listener
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
+from binalloc.emulator.runs.run import run
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.log_record import ATOM_BYTES, DATA_WORDS, MAX_WATCHES, LogColumn, LogKind

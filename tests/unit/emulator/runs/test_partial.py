@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from binalloc.cli.main import main
-from binalloc.emulator.host import run as driver
 from binalloc.emulator.host.interrupts import whole_cycles
-from binalloc.emulator.host.run import Result
+from binalloc.emulator.runs import run as driver
+from binalloc.emulator.runs.run import Result
 from binalloc.errors import Interrupted, LimitHit
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch

@@ -5,9 +5,9 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.atomic import atomic_legal
 from binalloc.emulator.checks.poison import Sink
 from binalloc.emulator.checks.races import Before
-from binalloc.emulator.host.context import Context
-from binalloc.emulator.host.deadlock import explain
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.deadlock import explain
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
 

@@ -14,7 +14,7 @@ from binalloc.cli.main import main
 from binalloc.cli.terminal import progress
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.emulator.state.layout import CLOCK_END
 from binalloc.errors import LimitHit
 from binalloc.models.machines.reader import load_machine

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from binalloc.emulator.host.context import Context
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
+from binalloc.emulator.stops.context import Context
 from binalloc.errors import KernelFault
 
 MOST_LINES = 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.emulator.host.run import run
+from binalloc.emulator.runs.run import run
 from binalloc.emulator.state.layout import LANES
 from binalloc.isa.instruction import Function, FunctionInfo, Module, make
 from binalloc.launch.types import Launch

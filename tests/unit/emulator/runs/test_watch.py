@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.emulator.host.watch import first_store
+from binalloc.emulator.runs.watch import first_store
 from binalloc.isa.instruction import Module
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import Launch, parse_launch

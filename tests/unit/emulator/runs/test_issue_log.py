@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host import issue_log
-from binalloc.emulator.host.issue_log import Batch, IssueLog, Listener
+from binalloc.emulator.runs import issue_log
+from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.state.log_record import LogColumn, LogKind
 from binalloc.errors import Refused

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.issue_log import IssueLog
-from binalloc.emulator.host.watch import Span, Touch, Watch
+from binalloc.emulator.runs.issue_log import IssueLog
+from binalloc.emulator.runs.watch import Span, Touch, Watch
 from binalloc.emulator.state.layout import Access
 from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.instruction import Instr

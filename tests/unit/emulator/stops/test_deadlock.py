@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.host import run as driver
-from binalloc.emulator.host import spin
-from binalloc.emulator.host.deadlock import MOST_LINES
+from binalloc.emulator.runs import run as driver
+from binalloc.emulator.stops import spin
+from binalloc.emulator.stops.deadlock import MOST_LINES
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
 from tests.support.kits.emulator import go, module, op
@@ -80,7 +80,7 @@ def test_a_warp_that_spins_while_others_wait_for_it(early: None) -> None:
 def test_blocks_that_cannot_start_are_the_likely_cause(early: None) -> None:
     fault = deadlock([*LOOP, END], grid=10, blocks_per_sm=4)
     assert fault.message == "deadlock: the warps spin for ever, and 6 blocks cannot start before one of these has ended"
-    assert str(fault.found) == "blocks 0 to 3: warp 0 spinning at k+0 `BRA (-1)`; 6 blocks have not started"
+    assert str(fault.found) == "blocks 0 to 3: warp 0 spinning at k+0 `BRA .L0`; 6 blocks have not started"
 
 
 def test_loops_that_nothing_changes(early: None) -> None:

@@ -1,0 +1,1 @@
+"""Why a run stopped: faults, deadlocks, loops without end, told in the words of the program."""
