@@ -16,6 +16,7 @@ from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers,
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.host.status import AT_LIMIT, GOES_ON, LOG_FULL
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
 from binalloc.emulator.state.memory_layout import (
@@ -40,7 +41,6 @@ from binalloc.models.machines.model import Machine
 
 LOCAL_LIMIT = 512 << 20
 """Bytes of local memory of all resident threads together that the emulator holds."""
-AT_LIMIT, LOG_FULL = 3, 4  # what `run_quantum` returns
 
 
 class Sampler(Protocol):
@@ -271,7 +271,7 @@ class Device:
             if self.series is not None:
                 self.series.follow(status, limit)
             if status != AT_LIMIT or self.get("cycle") >= limit:
-                return 0 if status == LOG_FULL else status
+                return GOES_ON if status == LOG_FULL else status
 
     def sample(self, every: int) -> Series:
         """Have counters sampled every so many cycles, from the first one on."""

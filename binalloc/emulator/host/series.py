@@ -7,19 +7,14 @@ does so when they wake: an interval has what happened in its cycles, whichever f
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
-
-import numpy as np
-
+from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.host.stats import Stats, count, ratios
-from binalloc.emulator.sm.issue import skip
+from binalloc.emulator.host.status import AT_LIMIT, ENDED
 from binalloc.emulator.state.memories import Memories
-from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit
 from binalloc.models.machines.model import Machine
 
-R = TypeVar("R", Gpu, Sm)
 MOST_INTERVALS = 10_000
 STANDING = ("queues", "places", "most")
 """Of `queues` what does not grow from cycle to cycle."""
@@ -33,20 +28,15 @@ class Series:
         self._engine, self._g, self._sms, self._memories, self._machine = engine, g, sms, memories, machine
         self._counted = [self._now(0)]
 
-    def follow(self, status: int, limit: int) -> int:
+    def follow(self, status: int, limit: int) -> None:
         """The device has stopped, as it was told to, before `due` or `limit`, or as `run_quantum` says with `status`:
-        end the intervals that are over, and return the status of a run that is told of `limit` alone.
-
-        Raises LimitHit: there are too many.
-        """
+        end the intervals that are over. Raises LimitHit: there are too many."""
         cycle = int(self._engine.get(self._g, 0, "cycle"))
-        if status == 3:
+        if status == AT_LIMIT:
             while self.due <= min(cycle, limit):
                 self._end(self.due)
-            return 3 if cycle >= limit else 0
-        if status == 1:
+        if status == ENDED:
             self._end(cycle)
-        return status
 
     def _end(self, cycle: int) -> None:
         """The interval ends before `cycle`."""
@@ -74,25 +64,9 @@ class Series:
         return out
 
 
-def account_until(engine: Engine, g: Records, sms: Records, memories: Memories, cycle: int) -> None:
-    """Bring the counters of SMs up to the cycle before this one. Needs a device that has been stopped before it, so
-    that nothing happens in them until then."""
-    device = _fields(g, 0, Gpu)
-    for i in range(engine.get(g, 0, "sms")):
-        s = _fields(sms, i, Sm)
-        if s.last_time < cycle - 1:
-            skip(device, s, memories.program, cycle - 1 - s.last_time)
-            s.last_time = cycle - 1
-
-
 def _difference(before: Stats, after: Stats) -> Stats:
     return {
         name: _difference(before[name], value) if isinstance(value, dict)
         else value if name in STANDING else value - before[name]
         for name, value in after.items()
     }  # fmt: skip
-
-
-def _fields(records: Records, i: int, kind: type[R]) -> R:
-    """Record i, of that kind, with its fields as attributes, as device code has it: a view, not a copy."""
-    return cast(R, records.view(np.recarray)[i] if isinstance(records, np.ndarray) else records[i])

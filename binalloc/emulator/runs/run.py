@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
+from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
 from binalloc.emulator.runs.issue_log import IssueLog
-from binalloc.emulator.runs.partial import settle
 from binalloc.emulator.runs.profile import Profile, collect_profile
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.schedulers.table import SCHEDULERS, policy_number
@@ -204,8 +205,8 @@ def drive(
     """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`: no run goes on beyond it."""
     limit = last_cycle(max_cycles)
     blocks = math.prod(device.launch.grid)
-    status, checked, quanta = 0, SPIN_CYCLES, 0
-    while status == 0:
+    status, checked, quanta = GOES_ON, SPIN_CYCLES, 0
+    while status == GOES_ON:
         cycle = 0 if observer is None else device.get("cycle")
         status = device.step(QUANTUM[device.engine.name] if observer is None else 1, limit)
         quanta += 1
@@ -213,15 +214,15 @@ def drive(
             observer(device, cycle)
         if progress is not None and quanta % REPORT_QUANTA == 0:
             progress(device.get("cycle"), device.get("retired"), blocks)
-        if status == 0 and device.get("cycle") > checked:
+        if status == GOES_ON and device.get("cycle") > checked:
             status = find_spin(device, limit)
             checked = 4 * device.get("cycle")
-    if status == 2 and device.get("fault") == L.Fault.BREAK:
+    if status == FAULTED and device.get("fault") == L.Fault.BREAK:
         raise Stopped(device)
-    if status == 2:
+    if status == FAULTED:
         fault = kernel_fault(Context(device))
         raise fault.at(device.module.path) if device.module.path else fault
-    if status == 3:
+    if status == AT_LIMIT:
         raise LimitHit(
             "the kernel did not end within the cycle limit",
             file=device.module.path or None,
@@ -233,7 +234,9 @@ def drive(
 
 def _partial(device: Device, resident: int, max_cycles: int | None) -> Result:
     """What a launch did that has not ended."""
-    settle(device, last_cycle(max_cycles))
+    cycle = min(device.get("cycle"), last_cycle(max_cycles))
+    account_until(device.engine, device.g, device.sms, device.memories, cycle)
+    device.put("cycle", cycle)
     return replace(_so_far(device, resident), partial=True)
 
 
