@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from binalloc.bitset import bits
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ def render_stopped(found: dict[str, Any]) -> str:
     lines = [f"stopped in cycle {found['cycle']:,} in front of {where}", f"{who}; {lanes}"]
     if found["touched"]:
         lines.append(f"lanes {found['touched']:#010x} access what is watched")
-    active = [t for t in range(32) if found["active"] >> t & 1]
-    lines += _registers(found["registers"], active)
+    lines += _registers(found["registers"], bits(found["active"]))
     held = [f"{name} {mask:#010x}" for name, mask in found["predicates"].items() if mask]
     lines.append("predicates: " + (", ".join(held) + "; the others false" if held else "all false"))
     busy = ", ".join(map(str, found["busy_scoreboards"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +138,14 @@ def test_a_run_that_is_cut_off_leaves_its_trace(tmp_path: Path) -> None:
     assert "cycle limit" in json.loads(path.read_text())["otherData"]["ended"]
 
 
+def interrupted(*_: object) -> int:
+    raise KeyboardInterrupt
+
+
 def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.json"
     path.write_text("old")
-    monkeypatch.setattr(host_device.Device, "step", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(host_device.Device, "step", interrupted)
     assert call(*RUN, "--trace", str(path)).code == 130
     assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
     assert path.read_text() == "old"

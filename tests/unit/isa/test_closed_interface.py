@@ -48,6 +48,7 @@ SAME_STRING = {
     ("verify/transfer.py", "guard"): "a kind of finding",
     ("verify/transfer.py", "spill"): "a kind of finding",
     ("report/stack.py", "shift"): "a key of the page",
+    ("report/annotate.py", "spill"): "a key of the page",
     ("launch/arguments.py", "u32"): "an element type",
     ("launch/types.py", "wrap"): "a texture's address mode",
     ("launch/types.py", "u32"): "an element type",
@@ -60,6 +61,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "an exponent: names of slots lie that far apart": {"verify/names.py": (32,)},
     "decimals": {"transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,)},
     "width of a column": {"report/diff.py": (6,)},
+    "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"report/smem_cost.py": (32,)},
     "figures of hardware, or their bounds": {
