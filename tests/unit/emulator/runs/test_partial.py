@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,14 @@ from tests.support.kits.emulator import go, module, op
 from tests.support.paths import ROOT, sample_file
 
 FOREVER = module([op("IADD3", rd=0, ra=0, form=1, imm=1, rc=255), op("BRA", target=-2), op("EXIT")])
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """SIGINT as a terminal's process has it: a job in the background is started with it ignored."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
 
 
 def sample(engine: str = "python", **options: Any) -> Result:
@@ -104,6 +113,7 @@ from binalloc.emulator.sm import device_loop
 from binalloc.emulator.sm.issue import begin_cycle
 from binalloc.cli.main import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started with it ignored
 seen = 0
 
 def begin(g, *rest):  # the signal comes in the middle of a cycle
