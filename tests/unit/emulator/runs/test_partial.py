@@ -90,7 +90,7 @@ def test_ctrl_c_in_a_library(engine: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert slots(partial) == partial.cycles * 8 > 0
 
 
-def test_a_signal_waits_for_the_end_of_the_cycle_and_the_second_does_not() -> None:
+def test_a_signal_waits_for_the_end_of_the_cycle_and_the_second_does_not(interruptible: None) -> None:
     seen: list[int] = []
 
     def interrupted(times: int) -> None:
