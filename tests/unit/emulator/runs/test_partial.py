@@ -30,10 +30,10 @@ FOREVER = module([op("IADD3", rd=0, ra=0, form=1, imm=1, rc=255), op("BRA", targ
 
 
 @pytest.fixture(autouse=True)
-def interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[Any]:
     """SIGINT as a terminal's process has it: a job in the background is started with it ignored."""
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
+    yield signal.default_int_handler
     signal.signal(signal.SIGINT, usual)
 
 
@@ -90,7 +90,7 @@ def test_ctrl_c_in_a_library(engine: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert slots(partial) == partial.cycles * 8 > 0
 
 
-def test_a_signal_waits_for_the_end_of_the_cycle_and_the_second_does_not(interruptible: None) -> None:
+def test_a_signal_waits_for_the_end_of_the_cycle_and_the_second_does_not(interruptible: Any) -> None:
     seen: list[int] = []
 
     def interrupted(times: int) -> None:
@@ -103,7 +103,7 @@ def test_a_signal_waits_for_the_end_of_the_cycle_and_the_second_does_not(interru
         with pytest.raises(KeyboardInterrupt):
             interrupted(times)
     assert seen == [1]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is interruptible
 
 
 INTERRUPTED = """
