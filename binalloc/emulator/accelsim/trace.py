@@ -21,7 +21,7 @@ from binalloc.emulator.accelsim.lines import head, lines
 from binalloc.emulator.accelsim.sass import Entry, entry
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.runs.issue_log import Batch, Listener
-from binalloc.emulator.state.log_record import LogColumn, LogKind
+from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Hint, LimitHit
 from binalloc.isa.instruction import LANES, Function, Module
 from binalloc.launch.types import Launch

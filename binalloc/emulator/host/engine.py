@@ -114,8 +114,8 @@ def source_hash() -> str:
 
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
     names.add("binalloc.emulator.host.compiling")
-    state = ["codes", "counters", "layout", "log_record", "memories", "memory_layout", "modes", "profile_columns"]
-    state += ["records", "dram_record", "l1_record", "memory_record", "queue_record", "scheduler_record"]
+    state = ["codes", "counters", "layout", "memories", "memory_layout", "modes", "profile_columns", "records"]
+    state += [f"parts.{name}" for name in ("dram", "l1", "log", "memory", "queue", "scheduler")]
     names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
     constants = ("table.fields", "table.opcodes", "instruction", "interface.places", "timing")  # layout takes them
     names |= {f"binalloc.isa.{name}" for name in constants}

@@ -4,7 +4,7 @@ A channel issues at most one command a tick of its clock. Of the requests that w
 that wants the open row, else the oldest. Among the banks' next commands the channel issues the one whose constraints
 let it go first; in one tick, a read or write before an activation or a precharge, then the older request's. Rows stay
 open until another is wanted. A request takes one read or write per burst, and is done when the last has passed the data
-bus. Figures and their names: `dram_record`; what is not modelled stands in TIMING.md.
+bus. Figures and their names: `state.parts.dram`; what is not modelled stands in TIMING.md.
 """
 
 from __future__ import annotations

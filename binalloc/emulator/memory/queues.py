@@ -8,7 +8,7 @@ ones. `host.stats` adds what is in the queue still.
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.queue_record import QueueRecord
+from binalloc.emulator.state.parts.queue import QueueRecord
 
 
 @device(inline=True)

@@ -6,7 +6,7 @@
 
     run(module, kernel, launch, machine, log=IssueLog([Listener(receive, addresses=True)]))
 
-Device code writes rows (`state.log_record` says what they mean); after every quantum, which ends early when there are
+Device code writes rows (`state.parts.log` says what they mean); after every quantum, which ends early when there are
 many, they are taken out here, put into one order and handed on, so that memory is bounded however long a run is. The
 rows are the same in both engines, and in the event-skipping and the per-cycle mode: rows of a cycle come SM by SM, in
 each first what falls due (scoreboards, ends of blocks, held lines that go on) by warp slot, then a new block, then what
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.log_record import (
+from binalloc.emulator.state.parts.log import (
     DATA_WORDS,
     LOG_ACCESSES,
     LOG_ROWS,

@@ -20,7 +20,7 @@ from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.log_record import ATOM_BYTES, DATA_WORDS, MAX_WATCHES, LogColumn, LogKind
+from binalloc.emulator.state.parts.log import ATOM_BYTES, DATA_WORDS, MAX_WATCHES, LogColumn, LogKind
 from binalloc.errors import KernelFault, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.text.disassembler import format_instr

@@ -35,7 +35,7 @@ class WarpScheduler:
     have none of them issue in this cycle. hears: device functions by the names of `EVENTS`.
 
     `pick` is asked in every cycle in which a warp is eligible, and in no other; so what a policy remembers may change
-    there and as it hears of events, and at no other time. It is in `state.scheduler_record`.
+    there and as it hears of events, and at no other time. It is in `state.parts.scheduler`.
     """
 
     name: str

@@ -14,9 +14,9 @@ from binalloc.emulator.sm.profile import profile_access, settle
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
-from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.memory_layout import CACHED, Kind, MemoryStat
 from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 
 

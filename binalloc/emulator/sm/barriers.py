@@ -17,8 +17,8 @@ from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, RZ, Column, Fault, Warp
-from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 from binalloc.isa.table.opcodes import BAR_MODES

@@ -25,7 +25,7 @@ from binalloc.emulator.state.layout import (
     Entry,
     Warp,
 )
-from binalloc.emulator.state.log_record import LogKind
+from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 

@@ -39,9 +39,9 @@ from binalloc.emulator.state.layout import (
     Fault,
     Warp,
 )
-from binalloc.emulator.state.log_record import LogKind
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 

@@ -11,14 +11,14 @@ from binalloc.emulator.execute.operands import stage_pair
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, LANES, RZ, Access, Column, Entry, ExecGroup, Fault, Space
-from binalloc.emulator.state.log_record import ATOM_BYTES, DATA_WORDS, Keep, LogColumn, LogKind
+from binalloc.emulator.state.parts.log import ATOM_BYTES, DATA_WORDS, Keep, LogColumn, LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
 @device(apart=True)
 def log_row(g: Gpu, s: Sm, kind: int, w: int, pc: int, mask: int, detail: int, lanes: int) -> None:
-    """A row of the log, see `log_record.LogKind`; there is always room, as the quantum ends in time."""
+    """A row of the log, see `state.parts.log.LogKind`; there is always room, as the quantum ends in time."""
     n = g.logged
     g.log[n, LogColumn.KIND] = kind
     g.log[n, LogColumn.CYCLE] = g.cycle

@@ -14,7 +14,7 @@ from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
-from binalloc.emulator.state.log_record import LogKind
+from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 
 

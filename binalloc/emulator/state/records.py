@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import REASONS, STATS
-from binalloc.emulator.state.l1_record import L1Record
 from binalloc.emulator.state.layout import (
     ASIDE,
     ASIDE_COLUMNS,
@@ -49,10 +48,11 @@ from binalloc.emulator.state.layout import (
     WARP_STATES,
     WHEEL,
 )
-from binalloc.emulator.state.log_record import LogRecord
-from binalloc.emulator.state.memory_record import MemoryRecord
-from binalloc.emulator.state.queue_record import QueueRecord
-from binalloc.emulator.state.scheduler_record import SchedulerRecord
+from binalloc.emulator.state.parts.l1 import L1Record
+from binalloc.emulator.state.parts.log import LogRecord
+from binalloc.emulator.state.parts.memory import MemoryRecord
+from binalloc.emulator.state.parts.queue import QueueRecord
+from binalloc.emulator.state.parts.scheduler import SchedulerRecord
 
 
 class Record:

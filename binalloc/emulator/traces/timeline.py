@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.runs.issue_log import Batch
 from binalloc.emulator.state.layout import SCOREBOARDS
-from binalloc.emulator.state.log_record import LogColumn, LogKind
+from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.emulator.traces.code_words import CodeWords
 from binalloc.emulator.traces.event_file import CYCLE, EventFile, Fragment, fragment, with_arguments
 from binalloc.emulator.traces.windows import Windows

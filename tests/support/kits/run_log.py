@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.layout import LANES
-from binalloc.emulator.state.log_record import LogColumn, LogKind
+from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from tests.support.kits.emulator import go
 
 ALL = (1 << LANES) - 1

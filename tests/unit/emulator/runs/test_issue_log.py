@@ -12,7 +12,7 @@ import pytest
 from binalloc.emulator.runs import issue_log
 from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.state.layout import LANES
-from binalloc.emulator.state.log_record import LogColumn, LogKind
+from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Refused
 from binalloc.models.machines.reader import load_machine
 from tests.support.generator.waits import WORDS, waiting_program

@@ -17,7 +17,7 @@ class DramRecord:
     """Times are ticks of the command clock where nothing else is said, counted from the start of the run.
 
     A bank's number is channel * MAX_BANKS_OF_DRAM + its place in the channel. A request's number is its row in the
-    arrays of `memory_record`.
+    arrays of `state.parts.memory`.
     """
 
     # figures: shape; ticks per core cycle as a fraction; timing constraints as JEDEC names them, `t_burst` the ticks

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
-from binalloc.emulator.state.dram_record import DramRecord
 from binalloc.emulator.state.layout import USED_BITS
 from binalloc.emulator.state.memory_layout import (
     L2_ROWS,
@@ -15,6 +14,7 @@ from binalloc.emulator.state.memory_layout import (
     REQUEST_ROWS,
     MemoryStat,
 )
+from binalloc.emulator.state.parts.dram import DramRecord
 
 
 class MemoryRecord(DramRecord):

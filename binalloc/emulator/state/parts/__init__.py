@@ -1,0 +1,1 @@
+"""Parts of the two records of `state.records`, one for what each mechanism keeps in them."""
