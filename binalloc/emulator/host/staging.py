@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
+from binalloc.emulator.host.value_rows import ValueRows
 from binalloc.emulator.sm.control import control_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
@@ -74,12 +75,13 @@ class Program:
     def __init__(self, module: Module, machine: Machine, constants: Constants) -> None:
         validate_layout(module)
         self.module = module
+        self.values = ValueRows()
         words = max((fn.address + len(fn.instrs) for fn in module.functions), default=0)
         self.table: Array = np.zeros((words + 1, L.COLUMNS), np.int64)
         for fn in module.functions:
             for index, instr in enumerate(fn.instrs):
                 try:
-                    row = stage_instruction(fn.address + index, instr, machine, constants)
+                    row = stage_instruction(fn.address + index, instr, machine, constants, self.values)
                 except MalformedInput as error:
                     error.place = error.place or f"{fn.name}+{index}"
                     raise (error.at(module.path) if module.path else error) from None
@@ -143,7 +145,9 @@ for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
     _BLANK[L.FIELD_COLUMNS[_name]] = PT
 
 
-def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Constants) -> list[int]:
+def stage_instruction(
+    word: int, instr: Instr, machine: Machine, constants: Constants, values: ValueRows
+) -> list[int]:
     """The table row of `instr`, which stands at code word `word`: one number per column."""
     row = list(_BLANK)
     op, f = instr.op, instr.f
@@ -176,6 +180,7 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
         row[c] = L.FULL
     for operand in op.operands:
         stage_operand(row, operand, instr, constants)
+    stage_rows(row, values)
     if op.access:
         stage_memory(row, instr)
     stage_places(row, instr, guarded)
@@ -210,6 +215,20 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
     elif o.name == "clamp":
         row[L.Column.C_UNITS] = 1
         row[L.Column.C_REG], row[L.Column.C_LO] = (-1, f["clampimm"]) if f["cimm"] else (f["rc"], 0)
+
+
+def stage_rows(row: list[int], values: ValueRows) -> None:
+    """Where operands A, B, C lie: a row among the warp's own, or one of `values`."""
+    c = L.Column
+    for name in ("A", "B", "C"):
+        reg, low, high = row[getattr(c, f"{name}_REG")], 0, 0
+        if reg < 0:
+            low, high = row[getattr(c, f"{name}_LO")], row[getattr(c, f"{name}_HI")]
+        own = 0 <= reg < RZ
+        row[getattr(c, f"{name}_ROW")] = reg if own else values.row(low, high)
+        row[getattr(c, f"{name}_OWN")] = -1 if own else 0
+        if row[getattr(c, f"{name}_AND")] != L.FULL or row[getattr(c, f"{name}_XOR")]:
+            row[c.SIGNS] = 1
 
 
 def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:

@@ -79,7 +79,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
     """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
     would be `limit`, 4 when the log is to be drained, else 0. `gpus` (one) and `sms` are arrays of records."""
     g = gpus[0]
-    program, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
+    program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
     for _ in range(steps):
         if g.cycle >= limit:
             return 3
@@ -108,27 +108,28 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                         exec_control(g, s, program, regs, w, pc, mask)
                     else:
                         if mask:
-                            stage(g, s, program, regs, w, pc)
                             if group == ExecGroup.INT:
-                                exec_int(g, s, program, regs, w, pc, mask)
+                                exec_int(g, s, program, rows, w, pc, mask)
                             elif group == ExecGroup.F32:
-                                exec_f32(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.MEM:
-                                exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
-                            elif group == ExecGroup.PRED:
-                                exec_pred(g, s, program, regs, w, pc, mask)
+                                exec_f32(g, s, program, rows, w, pc, mask)
                             elif group == ExecGroup.CONV:
-                                exec_conv(g, s, program, regs, w, pc, mask)
+                                exec_conv(g, s, program, rows, w, pc, mask)
                             elif group == ExecGroup.F64:
-                                exec_f64(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.WARP:
-                                exec_warp(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.SPECIAL:
-                                exec_special(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.TEX:
-                                exec_tex(g, s, program, regs, global_, w, pc, mask)
-                            elif group != ExecGroup.NOP:
-                                refuse(g, s, program, w, pc)
+                                exec_f64(g, s, program, rows, w, pc, mask)
+                            else:
+                                stage(g, s, program, regs, w, pc)
+                                if group == ExecGroup.MEM:
+                                    exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
+                                elif group == ExecGroup.PRED:
+                                    exec_pred(g, s, program, regs, w, pc, mask)
+                                elif group == ExecGroup.WARP:
+                                    exec_warp(g, s, program, regs, w, pc, mask)
+                                elif group == ExecGroup.SPECIAL:
+                                    exec_special(g, s, program, regs, w, pc, mask)
+                                elif group == ExecGroup.TEX:
+                                    exec_tex(g, s, program, regs, global_, w, pc, mask)
+                                elif group != ExecGroup.NOP:
+                                    refuse(g, s, program, w, pc)
                         if CHECKING and g.race and group == ExecGroup.MEM and mask and g.fault == 0:
                             race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)

@@ -33,7 +33,7 @@ from binalloc.emulator.state.scan import lowest_bit
 @device(inline=True)
 def set_state(g: Gpu, s: Sm, w: int, state: int) -> None:
     """Move warp slot `w` to another state, census included."""
-    sch = w % g.schedulers
+    sch = g.scheduler_of[w]
     s.census[sch, s.state[w]] -= 1
     s.census[sch, state] += 1
     s.state[w] = state
@@ -78,9 +78,9 @@ def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
             log_wait(g, s, w, boards)
         return
     set_state(g, s, w, Warp.READY)
-    sch = w % g.schedulers
+    sch = g.scheduler_of[w]
     unit = program[pc, Column.UNIT]
-    s.ready[sch, unit] |= 1 << (w // g.schedulers)
+    s.ready[sch, unit] |= g.bit_of[w]
     s.ready_units[sch] |= 1 << unit
 
 
@@ -90,9 +90,9 @@ def wake_at(g: Gpu, s: Sm, w: int, time: int, state: int) -> None:
     set_state(g, s, w, state)
     s.ready_at[w] = time
     if time - g.cycle < WHEEL:
-        sch = w % g.schedulers
+        sch = g.scheduler_of[w]
         slot = time & (WHEEL - 1)
-        s.wheel[slot, sch] |= 1 << (w // g.schedulers)
+        s.wheel[slot, sch] |= g.bit_of[w]
         s.wheel_used |= 1 << slot
     else:
         arm(g, s, w * NODES_PER_WARP + WAKE_NODE, time)
