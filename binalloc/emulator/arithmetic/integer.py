@@ -37,8 +37,8 @@ def iadd3(a: int, b: int, c: int, nega: int, negb: int, negc: int, x: int, ps0: 
 
 @device(inline=True)
 def sum3(a: int, b: int, c: int, nega: int, negb: int, negc: int) -> int:
-    """IADD3 without .X."""
-    return (a ^ (M32 * nega)) + (b ^ (M32 * negb)) + (c ^ (M32 * negc)) + (nega + negb + negc)
+    """IADD3 without .X: its low word, and nothing meant above it."""
+    return (a ^ -nega) + (b ^ -negb) + (c ^ -negc) + (nega + negb + negc)
 
 
 @device(inline=True)

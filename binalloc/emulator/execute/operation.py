@@ -15,8 +15,9 @@ from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.records import Gpu, Sm
 
 Executor = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
-"""A device function that executes instructions of a group or a kind: (g, s, program, regs, w, pc, mask), with the rows
-of `Memories` in place of the registers where the group works on rows."""
+"""A device function that executes instructions of a group or a kind: (g, s, program, regs, w, pc, mask)."""
+ExecutorInRows = Callable[[Gpu, Sm, Grid, Grid, int, int, int], None]
+"""The same of a group that works on rows, which it takes in place of the registers."""
 
 
 class Result(Enum):
@@ -113,16 +114,14 @@ def group_text(name: str, rows: Sequence[Operation]) -> str:
 def _find_rows() -> Iterator[str]:
     """The rows of the operands. The result goes to its destination at once where every lane executes and no operand
     lies there: a loop whose rows are apart can be vectorised; otherwise into a row of its own."""
-    columns = L.Column
     yield "base = first_row(s, w)"
-    for name in "abc":
-        row, own = getattr(columns, f"{name.upper()}_ROW"), getattr(columns, f"{name.upper()}_OWN")
+    for name, (row, own) in L.ROW_COLUMNS.items():
         yield f"{name} = program[pc, {row}] + (base & program[pc, {own}])"
-    yield f"if program[pc, {columns.SIGNS}]:"
+    yield f"if program[pc, {L.Column.SIGNS}]:"
     yield "    stage_signs(g, program, rows, pc, a, b, c)"
     yield f"    a, b, c = {L.SIGNED_ROWS_A}, {L.SIGNED_ROWS_B}, {L.SIGNED_ROWS_C}"
-    yield f"d = base + program[pc, {columns.RD}]"
-    yield f"if mask != {L.FULL} or program[pc, {columns.RD}] == {L.RZ} or d == a or d == b or d == c:"
+    yield f"d = base + program[pc, {L.Column.RD}]"
+    yield f"if mask != {L.FULL} or program[pc, {L.Column.RD}] == {L.RZ} or d == a or d == b or d == c:"
     yield f"    d = {L.RESULT_ROW}"
 
 
@@ -139,7 +138,7 @@ def _row_body(row: Operation) -> Iterator[str]:
         yield f"if program[pc, {L.Column.PD0}] == {L.PT}{second}:"
         yield from _indented(_choice(row, _IN_ROWS, f"rows[d, t] = {{}} & {L.FULL}"))
         yield "else:"
-        yield from _indented(_choice(row, _IN_ROWS, "s.d[t] = {}"))
+        yield from _indented(_lanes(row, row.function.__name__, row.arguments.split(), _IN_ROWS, "s.d[t] = {}"))
         yield f"    finish_sum(g, s, program, rows, w, pc, d, mask, {int(row.result is Result.DOUBLE_SUM)})"
         return
     yield from _choice(row, _IN_ROWS, _KEPT_IN_ROWS.get(row.result, "rows[d, t] = {}"))

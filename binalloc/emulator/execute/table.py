@@ -40,7 +40,7 @@ from binalloc.emulator.execute.operands import (
     write_nonzero,
     write_rows,
 )
-from binalloc.emulator.execute.operation import Executor, Operation, Result, group_text
+from binalloc.emulator.execute.operation import Executor, ExecutorInRows, Operation, Result, group_text
 from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
 from binalloc.emulator.state import layout as L
@@ -117,10 +117,10 @@ assert OPERATIONS.keys() == BY_NAME.keys(), (
     f"only in one of isa.table.opcodes and emulator.execute.table: {sorted(OPERATIONS.keys() ^ BY_NAME.keys())}"
 )
 
-exec_int: Executor
-exec_f32: Executor
-exec_f64: Executor
-exec_conv: Executor
+exec_int: ExecutorInRows
+exec_f32: ExecutorInRows
+exec_f64: ExecutorInRows
+exec_conv: ExecutorInRows
 exec_pred: Executor
 exec_warp: Executor
 exec_special: Executor

@@ -220,15 +220,16 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
 def stage_rows(row: list[int], values: ValueRows) -> None:
     """Where operands A, B, C lie: a row among the warp's own, or one of `values`."""
     c = L.Column
-    for name in ("A", "B", "C"):
-        reg, low, high = row[getattr(c, f"{name}_REG")], 0, 0
-        if reg < 0:
-            low, high = row[getattr(c, f"{name}_LO")], row[getattr(c, f"{name}_HI")]
-        own = 0 <= reg < RZ
-        row[getattr(c, f"{name}_ROW")] = reg if own else values.row(low, high)
-        row[getattr(c, f"{name}_OWN")] = -1 if own else 0
-        if row[getattr(c, f"{name}_AND")] != L.FULL or row[getattr(c, f"{name}_XOR")]:
-            row[c.SIGNS] = 1
+    value = {"b": (c.B_LO, c.B_HI), "c": (c.C_LO, c.C_HI)}
+    reg = {"a": c.A_REG, "b": c.B_REG, "c": c.C_REG}
+    for name, (at, counts) in L.ROW_COLUMNS.items():
+        r = row[reg[name]]
+        own = 0 <= r < RZ
+        low, high = (row[column] for column in value[name]) if r < 0 else (0, 0)
+        row[at] = r if own else values.row(low, high)
+        row[counts] = -1 if own else 0
+    masks = ((c.A_AND, c.A_XOR), (c.B_AND, c.B_XOR), (c.C_AND, c.C_XOR))
+    row[c.SIGNS] = any(row[keep] != L.FULL or row[flip] for keep, flip in masks)
 
 
 def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:

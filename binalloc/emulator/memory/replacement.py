@@ -14,10 +14,11 @@ BUSY = 1 << 60
 @device
 def least_used(ages: Words, first: int, ways: int) -> int:
     """Index of the way to take among `ways` from `first` on, the lowest where several are empty; -1 if all are busy."""
-    best = first
-    least = ages[first]
-    for i in range(first + 1, first + ways):
-        age = ages[i]
-        best = i if age < least else best
-        least = min(age, least)
+    least = BUSY
+    for i in range(first, first + ways):
+        least = min(least, ages[i])
+    end = first + ways
+    best = end
+    for i in range(first, end):
+        best = min(best, i if ages[i] == least else end)
     return best if least < BUSY else -1

@@ -17,7 +17,7 @@ from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
-from binalloc.emulator.memory.calendar import next_memory_event
+from binalloc.emulator.memory.calendar import memory_due, next_memory_event
 from binalloc.emulator.sm.control import exec_control
 from binalloc.emulator.sm.issue import (
     account,
@@ -85,7 +85,8 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             return 3
         if g.log_stop:
             return 4
-        serve_memory(g, sms, program, log)
+        if memory_due(g):
+            serve_memory(g, sms, program, log)
         for i in range(g.sms):
             s = sms[i]
             if s.next_time != g.cycle:
@@ -94,7 +95,9 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             for sch in range(g.schedulers):
                 w = select(g, s, program, sch)
                 issued, why = 0, ~w
-                while w >= 0:
+                s.turn = w  # read anew in each round, so that a compiler puts nothing that follows from it before them
+                while s.turn >= 0:
+                    w = s.turn
                     pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
                     if g.logging:
@@ -139,7 +142,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                         return 2
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:
-                        w = -1
+                        s.turn = -1
                 account(g, s, program, sch, issued, why)
             end_cycle(g, s)
         status = next_cycle(g, sms, program)

@@ -277,20 +277,32 @@ class Taint(Codes):
 
 # -- program columns: staged ones, then encoding fields as they stand, then the lists of rows read and written
 class Staged(Codes):
-    """What staging makes of an instruction."""
+    """What staging makes of an instruction. Those that most instructions look at stand together, in front."""
 
     OP: int
     GROUP: int
     UNIT: int
+    VALID: int
+    GUARD: int
+    GUARDN: int
+    WAIT: int
+    STALL: int
     LATENCY: int
     VARIABLE: int
     CONTROL: int
-    STALL: int
     WBAR: int
     RBAR: int
-    WAIT: int
-    GUARD: int
-    GUARDN: int
+    N_USES: int
+    N_DEFS: int
+    RD_UNITS: int
+    A_ROW: int
+    A_OWN: int
+    B_ROW: int
+    B_OWN: int
+    C_ROW: int
+    C_OWN: int
+    SIGNS: int
+    RD: int
     A_UNITS: int
     A_REG: int
     A_AND: int
@@ -307,23 +319,11 @@ class Staged(Codes):
     C_HI: int
     C_AND: int
     C_XOR: int
-    A_ROW: int
-    A_OWN: int
-    B_ROW: int
-    B_OWN: int
-    C_ROW: int
-    C_OWN: int
-    SIGNS: int
-    RD: int
-    RD_UNITS: int
     SPACE: int
     ACCESS: int
     SIZE: int
     SIGNED: int
     LATE: int
-    VALID: int
-    N_USES: int
-    N_DEFS: int
     N_LATE: int
     OFFSET: int
     DATA: int
@@ -380,6 +380,13 @@ class Column(Staged, numbers=FIELD_COLUMNS):
     VOTE: int
 
 
+ROW_COLUMNS = {
+    "a": (Column.A_ROW, Column.A_OWN),
+    "b": (Column.B_ROW, Column.B_OWN),
+    "c": (Column.C_ROW, Column.C_OWN),
+}
+"""Of each operand: the column of its row, and that which says whether the row counts from the warp's first (-1 or
+0)."""
 FIRST_USE = len(Staged.names) + len(FIELD_COLUMNS)
 FIRST_DEF = FIRST_USE + MAX_LISTED
 COLUMNS = FIRST_DEF + MAX_LISTED

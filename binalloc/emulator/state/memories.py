@@ -69,6 +69,6 @@ class Memories:
     def arguments(self) -> Arguments:
         """As device code takes them."""
         return Arguments(
-            self.program, self.rows, self.regs, self.hazard, self.global_, self.shared, self.local, self.const, self.counts,
-            self.shadow, self.shadow_local, self.races, self.dram_log,
+            self.program, self.rows, self.regs, self.hazard, self.global_, self.shared, self.local, self.const,
+            self.counts, self.shadow, self.shadow_local, self.races, self.dram_log,
         )  # fmt: skip

@@ -224,6 +224,8 @@ class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     live_warps: int
     stamp: int
     wheel_used: int
+    # the warp slot that issues now, -1 for none
+    turn: int
     # results of the instruction being executed: LSU passes, time its result is there, time its sources are read
     passes: int
     done_at: int

@@ -69,9 +69,13 @@ def test_a_comparison_collects_bits_and_writes_no_register() -> None:
 def test_the_plain_function_serves_where_the_named_fields_are_zero() -> None:
     text = lines(Operation("X", 0, fadd, "a b rnd ftz", plain=fadd_rn, unless="rnd ftz"))
     assert [line.strip() for line in text[2:]] == [
-        "if f_rnd == 0 and f_ftz == 0:", "for t in range(g.lanes):", "rows[d, t] = fadd_rn(int(rows[a, t]), int(rows[b, t]))",
-        "else:", "for t in range(g.lanes):", "rows[d, t] = fadd(int(rows[a, t]), int(rows[b, t]), f_rnd, f_ftz)",
-    ]  # fmt: skip
+        "if f_rnd == 0 and f_ftz == 0:",
+        "for t in range(g.lanes):",
+        "rows[d, t] = fadd_rn(int(rows[a, t]), int(rows[b, t]))",
+        "else:",
+        "for t in range(g.lanes):",
+        "rows[d, t] = fadd(int(rows[a, t]), int(rows[b, t]), f_rnd, f_ftz)",
+    ]
 
 
 def test_a_misspelt_argument_is_noticed_at_import() -> None:
