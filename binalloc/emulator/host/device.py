@@ -17,7 +17,7 @@ from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers,
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
-from binalloc.emulator.host.status import AT_LIMIT, GOES_ON, LOG_FULL
+from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
 from binalloc.emulator.state.memory_layout import (
@@ -45,13 +45,16 @@ LOCAL_LIMIT = 512 << 20
 
 
 class Sampler(Protocol):
-    """Looks at the device now and then."""
+    """Looks at a device now and then."""
 
     due: int
     """The cycle in front of which the next sample is taken."""
 
-    def take(self, device: Device) -> None:
+    def take(self) -> None:
         """Look at the device, all of whose cycles before `due` are over, and put `due` off to a later one."""
+
+    def end(self) -> None:
+        """The launch has ended."""
 
 
 class Device:
@@ -73,7 +76,7 @@ class Device:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
         self.drain: Callable[[], None] | None = None
-        self.sampler: Sampler | None = None
+        self.samplers: list[Sampler] = []
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(
@@ -269,21 +272,23 @@ class Device:
         says, but 0 where a log is full: it is drained. Raises LimitHit: more samples than `sample` has room for."""
         arguments = self.memories.arguments()
         while True:
-            stop = min([limit, *(each.due for each in (self.series, self.sampler) if each is not None)])
+            stop = min([limit, *(each.due for each in self.samplers)])
             with whole_cycles(self.engine.name):
                 status = self.engine.run_quantum(self.g, self.sms, arguments, steps, stop)
             if self.drain is not None:
                 self.drain()
-            while status == AT_LIMIT and self.sampler is not None and self.sampler.due <= min(self.get("cycle"), limit):
-                self.sampler.take(self)
-            if self.series is not None:
-                self.series.follow(status, limit)
+            for each in self.samplers:
+                while status == AT_LIMIT and each.due <= min(self.get("cycle"), limit):
+                    each.take()
+                if status == ENDED:
+                    each.end()
             if status != AT_LIMIT or self.get("cycle") >= limit:
                 return GOES_ON if status == LOG_FULL else status
 
     def sample(self, every: int) -> Series:
         """Have counters sampled every so many cycles, from the first one on."""
         self.series = Series(every, self.engine, self.g, self.sms, self.memories, self.machine)
+        self.samplers.append(self.series)
         return self.series
 
     def get(self, name: str) -> int:
