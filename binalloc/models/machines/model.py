@@ -237,6 +237,8 @@ class Dram:
     in core cycles, from issue to use of an unloaded load whose bank is closed.
 
     bus_bytes: of one channel; data_rate: transfers on it per command cycle; burst: transfers of one read or write.
+    command_buses: of a channel; with two, as HBM has, reads and writes go by one, activations and precharges by the
+    other, a command in each cycle by either.
     """
 
     channels: int = _figure("channels", 1, 128)
@@ -246,6 +248,7 @@ class Dram:
     burst: int = _figure("transfers", 1, 64)
     data_rate: int = _figure("transfers/cycle", 1, 16)
     command_mhz: float = _figure("MHz", 1, 100_000)
+    command_buses: int = _figure("buses", 1, 2)
     row_bytes: int = _figure("bytes", 256, 1 << 16)
     interleave: int = _figure("bytes", 128, 1 << 16)
     queue: int = _figure("requests", 2, 4096)

@@ -40,7 +40,8 @@ ZERO = [
     "l1.mshrs", "l1.store_places", "l1.sets", "l1.ways", "interconnect.request_bytes", "interconnect.response_bytes",
     "interconnect.latency", "interconnect.header_bytes", "l2.slices", "l2.sets", "l2.ways", "l2.port_bytes",
     "l2.latency", "l2.mshrs", "l2.atomic_cycles", "dram.channels", "dram.banks", "dram.groups", "dram.bus_bytes",
-    "dram.burst", "dram.data_rate", "dram.command_mhz", "dram.row_bytes", "dram.interleave", "dram.queue",
+    "dram.burst", "dram.data_rate", "dram.command_mhz", "dram.command_buses", "dram.row_bytes", "dram.interleave",
+    "dram.queue",
     "dram.latency", "dram.rcd", "dram.rp", "dram.ras", "dram.rc", "dram.cl", "dram.ccd", "dram.ccdl", "dram.rrd",
     "dram.wr", "dram.cdlr", "dram.rtp", "constant.latency", "units.alu.ports", "units.alu.interval",
     "units.alu.latency", "coalescing.lanes",
@@ -53,6 +54,12 @@ def test_none_of_something_is_out_of_range(tmp_path: Path, key: str, value: int)
     with pytest.raises(MalformedInput, match="out of range") as caught:
         load_machine(edited(tmp_path, "gtx680", {key: value}))
     assert caught.value.place == f"{key}.value"
+
+
+def test_more_command_buses_than_two_are_out_of_range(tmp_path: Path) -> None:
+    with pytest.raises(MalformedInput, match="out of range") as caught:
+        load_machine(edited(tmp_path, "v100", {"dram.command_buses": 3}))
+    assert (caught.value.place, caught.value.expected) == ("dram.command_buses.value", "1 to 2")
 
 
 WAY = link_cycles(GTX680)
