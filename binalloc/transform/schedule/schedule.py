@@ -6,9 +6,10 @@ those of the ISA: see `scoreboards` for variable latencies, `stalls` for fixed o
 for the paths considered.
 
 Sets: stall (0 = may issue together with the next instruction, by `timing.may_pair`, never two in a row and
-never across a block boundary), wbar, rbar, wait. yield is 1 throughout (no hint to switch warps), reuse 0 (the
-machines have no operand cache). Branches and barriers have no minimum of their own beyond 1: the emulated machine
-holds the warp for their latency itself. A pass that reorders instructions goes before this one.
+never across a block boundary), wbar, rbar, wait. yield is 1 throughout (no hint to switch warps), reuse 0: flags that
+code came with are dropped, as they may speak of registers that are other ones since. Branches and barriers have no
+minimum of their own beyond 1: the emulated machine holds the warp for their latency itself. A pass that reorders
+instructions goes before this one.
 """
 
 from __future__ import annotations
