@@ -15,6 +15,7 @@ from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine, RegisterFile
 from binalloc.models.machines.reader import load_machine
+from binalloc.transform.schedule.schedule import schedule
 from tests.property.emulator.test_schedulers_agree import counted
 from tests.support.generator.reads import reading_program
 from tests.support.kits.emulator import go
@@ -70,6 +71,23 @@ def test_the_engines_agree() -> None:
         assert plain == counted(run(seed, engine="numba", reference=True)), seed
         if seed < SEEDS + 8:
             assert plain == counted(run(seed, engine="python")), seed
+
+
+@pytest.mark.parametrize("scheduler", ["lrr", "gto"])
+def test_flags_of_the_scheduling_pass_are_found_and_never_stale(scheduler: str) -> None:
+    hits = 0
+    for seed in range(4):
+        code, machine, launch = drawn(seed)
+        if machine.register_file is None or not machine.register_file.operand_cache:
+            continue
+        words = {"x": np.arange(256, dtype=np.uint32)}
+        module = schedule(code, machine)
+        launch["scheduler"] = scheduler
+        result, rows = logged(module, machine=machine, buffers=words, engine="python", **launch)
+        found = replay(rows, module.functions[0].instrs, machine)
+        assert (found.hits, found.stale) == (result.stats["operand_cache_hits"], 0)
+        hits += found.hits
+    assert hits > 0
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Instr
+from binalloc.isa.interface.places import REG
+from binalloc.isa.loom.view import view
 from binalloc.models.machines.model import Machine, RegisterFile
 from tests.support.kits.run_log import Row
 
@@ -56,7 +58,8 @@ class Banks:
     """Registers that a bank gives out in a cycle."""
     kept: dict[tuple[int, int], tuple[object, int]] = field(default_factory=dict)
     """Warp and register that the operand cache holds for a bank and operand."""
-    hits: int = 0
+    hits: list[tuple[object, int]] = field(default_factory=list)
+    """Warps and registers that were found there."""
 
     def issue(self, cycle: int, warp: object, registers: Sequence[Sequence[int]], reuse: int) -> int:
         """The cycles that an instruction of the warp waits when it issues in `cycle`."""
@@ -65,7 +68,7 @@ class Banks:
             for register in group:
                 entry = register % self.shape.banks, operand
                 if self.kept.pop(entry, None) == (warp, register):
-                    self.hits += 1
+                    self.hits.append((warp, register))
                 else:
                     wanted.add(register)
                 if self.shape.operand_cache and reuse >> operand & 1:
@@ -83,11 +86,13 @@ class Banks:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a run's issues waited, over all schedulers: instructions that did, cycles, operands that were kept."""
+    """What a run's issues waited, over all schedulers: instructions that did, cycles, operands that were kept; of these
+    such as had been written since."""
 
     conflicts: int
     waited: int
     hits: int
+    stale: int
 
 
 def replay(rows: Iterable[Row], code: Sequence[Instr], machine: Machine) -> Replay:
@@ -99,7 +104,9 @@ def replay(rows: Iterable[Row], code: Sequence[Instr], machine: Machine) -> Repl
     banks: dict[tuple[int, int], Banks] = {}
     free: dict[tuple[int, int], int] = {}
     awake: dict[tuple[int, int], int] = {}
-    conflicts = waited = 0
+    unwritten: dict[object, set[int]] = {}
+    """Of each warp the registers that were kept and have not been written since."""
+    conflicts = waited = stale = 0
     for row in rows:
         if row.kind != "issue":
             continue
@@ -108,9 +115,15 @@ def replay(rows: Iterable[Row], code: Sequence[Instr], machine: Machine) -> Repl
         assert row.cycle >= awake.get(warp, 0), "a warp issues before its time"
         instr = code[row.pc]
         reads = operands(instr, machine)
-        wait = banks.setdefault(scheduler, Banks(shape)).issue(row.cycle, warp, reads, instr.ctrl.reuse)
+        bank = banks.setdefault(scheduler, Banks(shape))
+        before = len(bank.hits)
+        wait = bank.issue(row.cycle, warp, reads, instr.ctrl.reuse)
+        fresh = unwritten.setdefault(warp, set())
+        stale += sum(register not in fresh for _, register in bank.hits[before:])
+        fresh |= {r for k, group in enumerate(reads) for r in group if instr.ctrl.reuse >> k & 1}
+        fresh -= {r for ref in view(instr).defs if ref.file == REG for r in ref.registers()}
         conflicts += wait > 0
         waited += wait
         free[scheduler] = row.cycle + wait + (wait > 0)
         awake[warp] = row.cycle + instr.ctrl.stall + wait
-    return Replay(conflicts, waited, sum(each.hits for each in banks.values()))
+    return Replay(conflicts, waited, sum(len(each.hits) for each in banks.values()), stale)
