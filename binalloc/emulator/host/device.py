@@ -182,7 +182,7 @@ class Device:
             "launch_interval": m.dispatch.interval, "const_latency": m.constant.latency, "dram_due": NEVER,
             **memory_figures(m, self.sms_count),
         }  # fmt: skip
-        for name, value in values.items():
+        for name, value in (values | self._register_file()).items():
             self.put(name, int(value))
         self.put("channel_due", [NEVER] * MAX_CHANNELS)
         self.put("bank_ready", [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM))
@@ -197,6 +197,17 @@ class Device:
         self.put("bit_of", [1 << w // m.schedulers.count for w in warps])
         self.put("lut_masks", np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)]))
         self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
+
+    def _register_file(self) -> dict[str, int]:
+        """Figures of the register file; the operand cache counts where the code keeps something in it."""
+        file = self.machine.register_file
+        if file is None:
+            return {}
+        table = self.program.table
+        keeps = file.operand_cache and bool((table[:, L.Column.REUSE] * table[:, L.Column.READS]).any())
+        return {
+            "register_banks": file.banks, "bank_reads": file.reads, "read_window": file.window, "operand_cache": keeps,
+        }  # fmt: skip
 
     def _check_shapes(self) -> None:
         """Machines larger than the record's arrays are refused, not run wrongly."""

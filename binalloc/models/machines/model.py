@@ -150,6 +150,21 @@ assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 
 @dataclass(frozen=True, slots=True)
+class RegisterFile:
+    """How instructions of fixed latency read registers; register r of a thread is in bank r mod `banks`.
+
+    reads: registers of a warp that a bank of one scheduler gives out a cycle. window: cycles in which an instruction's
+    registers must come; where they come later it waits, and its scheduler with it. operand_cache: operands with a reuse
+    flag are kept for the same operand of the warp's next instructions.
+    """
+
+    banks: int = _figure("banks", 1, 8)
+    reads: int = _figure("registers/cycle", 1, 8)
+    window: int = _figure("cycles", 1, 16)
+    operand_cache: bool = _figure("flag")
+
+
+@dataclass(frozen=True, slots=True)
 class SharedMemory:
     """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle.
 
@@ -307,7 +322,8 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One device; see the sections. `figures` pairs each dotted key ("units.alu.latency") with what the file says."""
+    """One device; see the sections. `figures` pairs each dotted key ("units.alu.latency") with what the file says.
+    Without `register_file` every register can be read at once."""
 
     name: str
     description: str
@@ -327,6 +343,7 @@ class Machine:
     dram: Dram
     constant: ConstantCache
     search: Search
+    register_file: RegisterFile | None
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
     @property

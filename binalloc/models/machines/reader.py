@@ -46,6 +46,8 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("constant", "constant", model.ConstantCache),
     ("search", "search", model.Search),
 )
+_OPTIONAL: tuple[tuple[str, str, type], ...] = (("register_file", "register_file", model.RegisterFile),)
+"""Sections of machines of which somebody has measured what they say; where one is missing its attribute is None."""
 _TYPE_NAMES = {
     int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table", list: "a list",
 }  # fmt: skip
@@ -121,7 +123,7 @@ class _Reader:
     def machine(self, document: dict[str, Any]) -> Machine:
         root = self.root
         keys = ("schema", "name", "description", "units", "port_groups", *(key for key, _, _ in _SECTIONS))
-        root.whole(document, keys)
+        root.whole(document, keys, [key for key, _, _ in _OPTIONAL])
         version = root.sub("schema").typed(document["schema"], int)
         if version != SCHEMA_VERSION:
             root.sub("schema").fail("unknown version of the machine file", version, SCHEMA_VERSION)
@@ -132,6 +134,8 @@ class _Reader:
         parts: dict[str, Any] = {
             attribute: self.section(root.sub(key), document[key], cls) for key, attribute, cls in _SECTIONS
         }
+        for key, attribute, cls in _OPTIONAL:
+            parts[attribute] = self.section(root.sub(key), document[key], cls) if key in document else None
         groups = self.port_groups(root.sub("port_groups"), document["port_groups"])
         units = root.sub("units").whole(document["units"], UNIT_CLASSES)
         built = {name: self.section(root.sub("units").sub(name), units[name], Unit) for name in UNIT_CLASSES}

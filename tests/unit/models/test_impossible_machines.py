@@ -9,7 +9,16 @@ import pytest
 
 from binalloc.emulator.state import layout, memory_layout
 from binalloc.errors import MalformedInput
-from binalloc.models.machines.model import MOST_PORT_GROUPS, Chip, Dram, L1Cache, L2Cache, SharedMemory, SmLimits
+from binalloc.models.machines.model import (
+    MOST_PORT_GROUPS,
+    Chip,
+    Dram,
+    L1Cache,
+    L2Cache,
+    RegisterFile,
+    SharedMemory,
+    SmLimits,
+)
 from binalloc.models.machines.reader import load_machine
 from binalloc.models.machines.unloaded import closed_bank_cycles, link_cycles
 from tests.support.paths import MACHINES
@@ -60,6 +69,26 @@ def test_more_command_buses_than_two_are_out_of_range(tmp_path: Path) -> None:
     with pytest.raises(MalformedInput, match="out of range") as caught:
         load_machine(edited(tmp_path, "v100", {"dram.command_buses": 3}))
     assert (caught.value.place, caught.value.expected) == ("dram.command_buses.value", "1 to 2")
+
+
+@pytest.mark.parametrize("key", ["banks", "reads", "window"])
+@pytest.mark.parametrize("value", [0, -1, 17])
+def test_a_register_file_that_cannot_be_is_out_of_range(tmp_path: Path, key: str, value: int) -> None:
+    with pytest.raises(MalformedInput, match="out of range") as caught:
+        load_machine(edited(tmp_path, "v100", {f"register_file.{key}": value}))
+    assert caught.value.place == f"register_file.{key}.value"
+
+
+def test_a_register_file_is_whole_or_left_out(tmp_path: Path) -> None:
+    head, rest = (MACHINES / "v100.toml").read_text().split("[register_file]\n")
+    figures, rest = rest.split("\n\n", 1)
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{head}{rest}")
+    assert load_machine(path).register_file is None
+    path.write_text(f"{head}[register_file]\n{figures.partition('window')[0]}\n{rest}")
+    with pytest.raises(MalformedInput, match="missing key") as caught:
+        load_machine(path)
+    assert caught.value.place == "register_file.operand_cache"
 
 
 WAY = link_cycles(GTX680)
@@ -134,6 +163,7 @@ LARGEST = [
     (SmLimits, "warps_per_sm", layout.MAX_WARPS),
     (SmLimits, "blocks_per_sm", layout.MAX_BLOCKS),
     (SharedMemory, "banks", layout.MAX_BANKS),
+    (RegisterFile, "banks", layout.MAX_REGISTER_BANKS),
     (L1Cache, "bytes", memory_layout.MAX_L1_LINES * memory_layout.LINE_BYTES),
     (L1Cache, "mshrs", memory_layout.MAX_MSHRS),
     (L2Cache, "bytes", memory_layout.MAX_L2_LINES * memory_layout.LINE_BYTES),

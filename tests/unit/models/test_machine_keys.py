@@ -112,6 +112,8 @@ def records(machine: Machine) -> dict[str, str]:
             "search",
         )
     }
+    if machine.register_file is not None:
+        sections["register_file"] = machine.register_file
     sections |= {f"units.{name}": machine.units[name] for name in model.UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}
     return {f"{type(record).__name__} {id(record)}": name for name, record in sections.items()}
