@@ -161,6 +161,8 @@ class Warp(Codes):
     STALL: int
     BRANCH: int
     SCOREBOARD: int
+    FETCH: int
+    CONSTANT: int
     BARRIER: int
     DONE: int
 
@@ -316,6 +318,7 @@ class Staged(Codes):
     TAINT: int
     PAST: int
     BREAK: int
+    CONSTANT: int
 
 
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes

@@ -53,6 +53,7 @@ from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
 from binalloc.emulator.state.parts.scheduler import SchedulerRecord
+from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
 
 
 class Record:
@@ -108,7 +109,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, QueueRecord, LogRecord, Record):
+class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -203,7 +204,7 @@ class Gpu(MemoryRecord, QueueRecord, LogRecord, Record):
     clear_read: Annotated[Words, BOARD_SETS]
 
 
-class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
+class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Record):
     """One SM."""
 
     id: int

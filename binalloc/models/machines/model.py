@@ -288,6 +288,37 @@ class ConstantCache:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantLines:
+    """What the constant cache of an SM holds, where it is not taken to hold all constants; a miss goes to L2.
+
+    enabled: it is looked at; else every look hits, as without this section. mshrs: lines that it may have asked for.
+    """
+
+    enabled: bool = _figure("flag")
+    bytes: int = _figure("bytes", 32, 1 << 18)
+    line_bytes: int = _figure("bytes", 32, 128)
+    sets: int = _figure("sets", 1, 1 << 13)
+    ways: int = _figure("ways", 1, 1 << 13)
+    mshrs: int = _figure("requests", 1, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCache:
+    """Instruction cache of an SM, where it is not taken to hold all code; a hit costs nothing, a miss goes to L2.
+
+    enabled, mshrs: as those of `ConstantLines`. prefetch: lines behind a missing one that are asked for, too.
+    """
+
+    enabled: bool = _figure("flag")
+    bytes: int = _figure("bytes", 32, 1 << 18)
+    line_bytes: int = _figure("bytes", 32, 128)
+    sets: int = _figure("sets", 1, 1 << 13)
+    ways: int = _figure("ways", 1, 1 << 13)
+    mshrs: int = _figure("requests", 1, 256)
+    prefetch: int = _figure("lines", 0, 64)
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """Constants of the unified paper's concurrency search (sections 4.2, 5)."""
 
@@ -304,7 +335,8 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One device; see the sections. `figures` pairs each dotted key ("units.alu.latency") with what the file says."""
+    """One device; see the sections, of which the last two may be missing. `figures` pairs each dotted key
+    ("units.alu.latency") with what the file says."""
 
     name: str
     description: str
@@ -324,6 +356,8 @@ class Machine:
     dram: Dram
     constant: ConstantCache
     search: Search
+    constant_cache: ConstantLines | None
+    instruction_cache: InstructionCache | None
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
     @property
