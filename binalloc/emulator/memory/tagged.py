@@ -25,7 +25,6 @@ from binalloc.emulator.state.memory_layout import (
     LINE_SHIFT,
     MAX_TAGGED_LINES,
     SECTOR_BYTES,
-    TAGGED_STATS,
     Kind,
     Tagged,
     TaggedStat,
@@ -39,6 +38,12 @@ class Awaits(Codes, numbers={"here": -1, "no_code": -2, "no_constants": -3}):
     HERE: int
     NO_CODE: int
     NO_CONSTANTS: int
+
+
+@device(inline=True)
+def no_room(cache: int) -> int:
+    """What a warp waits for that had no room in the cache."""
+    return Awaits.NO_CONSTANTS if cache else Awaits.NO_CODE
 
 
 @device(inline=True)
@@ -85,7 +90,8 @@ def ask_for(g: Gpu, s: Sm, cache: int, line: int, fresh: int) -> int:
     s.tagged_out[cache] += 1
     at = line << shift
     words = ((1 << ((1 << shift) >> 2)) - 1) << ((at & (LINE_BYTES - 1)) >> 2)
-    s.tagged_stat[TaggedStat.INSTRUCTION_FILL_SECTORS + cache * TAGGED_STATS] += (1 << shift) // SECTOR_BYTES
+    sectors = (1 << shift) // SECTOR_BYTES
+    s.tagged_stat[TaggedStat.CONSTANT_FILL_SECTORS if cache else TaggedStat.INSTRUCTION_FILL_SECTORS] += sectors
     base = FIRST_CONSTANT_LINE if cache else FIRST_CODE_LINE
     send(g, Kind.LOAD, s.id, base + (at >> LINE_SHIFT), words, (CONSTANT_ROW if cache else CODE_ROW) | i)
     return i
@@ -113,7 +119,7 @@ def first_look(g: Gpu, s: Sm, i: int) -> None:
 def use_row(g: Gpu, s: Sm, cache: int, i: int, counted: int) -> None:
     """Row i, which is there, serves whoever looked for it, unless it has been counted before."""
     s.tagged_age[i] = g.cycle + 1
-    s.tagged_stat[TaggedStat.INSTRUCTION_HITS + cache * TAGGED_STATS] += 1 - counted
+    s.tagged_stat[TaggedStat.CONSTANT_HITS if cache else TaggedStat.INSTRUCTION_HITS] += 1 - counted
     first_look(g, s, i)
 
 
@@ -142,14 +148,14 @@ def look_up(g: Gpu, s: Sm, w: int, cache: int, line: int, counted: int) -> int:
         if cache == Tagged.CODE:
             s.code_row[w] = i
         return 1
-    s.tagged_stat[TaggedStat.INSTRUCTION_MISSES + cache * TAGGED_STATS] += 1 - counted
+    s.tagged_stat[TaggedStat.CONSTANT_MISSES if cache else TaggedStat.INSTRUCTION_MISSES] += 1 - counted
     if i >= 0:
         first_look(g, s, i)
     else:
         i = ask_for(g, s, cache, line, 0)
         if i >= 0 and cache == Tagged.CODE:
             run_ahead(g, s, line)
-    s.awaits[w] = i + 1 if i >= 0 else Awaits.NO_CODE - cache
+    s.awaits[w] = i + 1 if i >= 0 else no_room(cache)
     return 0
 
 

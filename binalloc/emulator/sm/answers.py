@@ -6,7 +6,7 @@ from binalloc.emulator.memory.interconnect import response_size
 from binalloc.emulator.memory.l1 import append_waiter, end_access, load_answered, one_line, store_answered
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.memory.requests import drop_request
-from binalloc.emulator.memory.tagged import Awaits
+from binalloc.emulator.memory.tagged import Awaits, no_room
 from binalloc.emulator.memory.waiters import drop_waiter
 from binalloc.emulator.sm.events import board_done, guard_until, knock
 from binalloc.emulator.sm.issue import wake_sm
@@ -130,7 +130,7 @@ def fill_row(g: Gpu, s: Sm, program: Grid, cache: int, i: int) -> None:
     s.tagged_out[cache] -= 1
     s.tagged_age[i] &= BUSY - 1
     for w in range(g.warp_limit):
-        if s.awaits[w] == i + 1 or s.awaits[w] == Awaits.NO_CODE - cache:
+        if s.awaits[w] == i + 1 or s.awaits[w] == no_room(cache):
             wake_sm(g, s, program)
             s.awaits[w] = Awaits.HERE if s.awaits[w] == i + 1 else 0
             knock(g, s, w)

@@ -153,8 +153,7 @@ TAGGED_ROWS = MAX_TAGGED_LINES * len(Tagged.names) + APART
 
 
 class TaggedStat(Codes):
-    """Counters of an SM's instruction cache and then, in the same order, of its constant cache; `names` is what results
-    call them."""
+    """Counters of an SM's instruction cache and of its constant cache; `names` is what results call them."""
 
     INSTRUCTION_HITS: int
     INSTRUCTION_MISSES: int
@@ -163,9 +162,6 @@ class TaggedStat(Codes):
     CONSTANT_MISSES: int
     CONSTANT_FILL_SECTORS: int
     INSTRUCTION_PREFETCHES: int
-
-
-TAGGED_STATS = TaggedStat.CONSTANT_HITS - TaggedStat.INSTRUCTION_HITS  # from a counter of one cache to the other's
 
 
 class LinePolicy(Codes):
