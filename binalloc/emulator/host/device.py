@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from binalloc.emulator.arithmetic.integer import table_masks
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
 from binalloc.emulator.host.interrupts import whole_cycles
@@ -191,6 +192,10 @@ class Device:
             self.put(f"unit_{field_name}", [getattr(m.units[u], field_name) for u in L.UNIT_NAMES])
         self.put("unit_group", [groups[m.units[u].port_group] for u in L.UNIT_NAMES])
         self.put("group_ports", [group.ports for group in m.port_groups])
+        warps = range(min(m.schedulers.count * L.MAX_WARPS_OF_SCHEDULER, L.MAX_WARPS))
+        self.put("scheduler_of", [w % m.schedulers.count for w in warps])
+        self.put("bit_of", [1 << w // m.schedulers.count for w in warps])
+        self.put("lut_masks", np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)]))
         self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
 
     def _check_shapes(self) -> None:
@@ -221,7 +226,8 @@ class Device:
     def _allocate(self, resident: int) -> None:
         need, mem = self.need, self.memories
         warps = resident * need.use.warps * self.sms_count
-        mem.regs = np.zeros((warps, L.REGISTERS, L.LANES), np.uint32)
+        values = self.program.values.array()
+        mem.make_rows(values, warps)
         mem.hazard = np.zeros((warps, L.ROWS, L.HAZARD_COLUMNS), np.int64)
         words = -(-max(need.use.block_shared, self.machine.occupancy(need.use).shared_per_block) // L.WORD)
         self.put("block_words", words)
@@ -231,7 +237,9 @@ class Device:
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
         for i in range(self.sms_count):
             self.engine.put(self.sms, i, "id", i)
-            self.engine.put(self.sms, i, "warp_base", i * resident * need.use.warps)
+            first_warp = i * resident * need.use.warps
+            self.engine.put(self.sms, i, "warp_base", first_warp)
+            self.engine.put(self.sms, i, "row_base", len(values) + first_warp * L.REGISTER_ROWS)
             self.engine.put(self.sms, i, "last_time", -1)
             self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
             self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
+from binalloc.emulator.host.value_rows import ValueRows
 from binalloc.emulator.sm.control import control_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
@@ -75,12 +76,13 @@ class Program:
     def __init__(self, module: Module, machine: Machine, constants: Constants) -> None:
         validate_layout(module)
         self.module = module
+        self.values = ValueRows()
         words = max((fn.address + len(fn.instrs) for fn in module.functions), default=0)
         self.table: Array = np.zeros((words + 1, L.COLUMNS), np.int64)
         for fn in module.functions:
             for index, instr in enumerate(fn.instrs):
                 try:
-                    row = stage_instruction(fn.address + index, instr, machine, constants)
+                    row = stage_instruction(fn.address + index, instr, machine, constants, self.values)
                 except MalformedInput as error:
                     error.place = error.place or f"{fn.name}+{index}"
                     raise (error.at(module.path) if module.path else error) from None
@@ -144,7 +146,9 @@ for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
     _BLANK[L.FIELD_COLUMNS[_name]] = PT
 
 
-def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Constants) -> list[int]:
+def stage_instruction(
+    word: int, instr: Instr, machine: Machine, constants: Constants, values: ValueRows
+) -> list[int]:
     """The table row of `instr`, which stands at code word `word`: one number per column."""
     row = list(_BLANK)
     op, f = instr.op, instr.f
@@ -177,6 +181,7 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
         row[c] = L.FULL
     for operand in op.operands:
         stage_operand(row, operand, instr, constants)
+    stage_rows(row, values)
     if op.access:
         stage_memory(row, instr)
     stage_places(row, instr, guarded)
@@ -211,6 +216,21 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
     elif o.name == "clamp":
         row[L.Column.C_UNITS] = 1
         row[L.Column.C_REG], row[L.Column.C_LO] = (-1, f["clampimm"]) if f["cimm"] else (f["rc"], 0)
+
+
+def stage_rows(row: list[int], values: ValueRows) -> None:
+    """Where operands A, B, C lie: a row among the warp's own, or one of `values`."""
+    c = L.Column
+    value = {"b": (c.B_LO, c.B_HI), "c": (c.C_LO, c.C_HI)}
+    reg = {"a": c.A_REG, "b": c.B_REG, "c": c.C_REG}
+    for name, (at, counts) in L.ROW_COLUMNS.items():
+        r = row[reg[name]]
+        own = 0 <= r < RZ
+        low, high = (row[column] for column in value[name]) if r < 0 else (0, 0)
+        row[at] = r if own else values.row(low, high)
+        row[counts] = -1 if own else 0
+    masks = ((c.A_AND, c.A_XOR), (c.B_AND, c.B_XOR), (c.C_AND, c.C_XOR))
+    row[c.SIGNS] = any(row[keep] != L.FULL or row[flip] for keep, flip in masks)
 
 
 def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:

@@ -80,10 +80,10 @@ def find_line(g: Gpu, r: int) -> int:
     """Index of request r's line in L2; -1 if it has none."""
     first = g.at_way[r]
     tag = g.line[r] + 1
-    for i in range(first, first + g.l2_ways):
-        if g.l2_line[i] == tag:
-            return i
-    return -1
+    at = -1
+    for i in range(first, first + g.l2_ways):  # without a way out, so that ways are looked at together
+        at = max(at, i if g.l2_line[i] == tag else -1)
+    return at
 
 
 @device
@@ -120,7 +120,9 @@ def to_dram(g: Gpu, r: int, k: int) -> None:
 
 @device
 def serve(g: Gpu, r: int, k: int) -> int:
-    """Slice k takes request r, or returns 0 if it cannot yet."""
+    """Slice k takes request r, or returns 0 if it cannot yet; `slice_wants` says how many places at the channel it
+    lacks, if that is why."""
+    g.slice_wants[k] = 0
     if g.l2_data == 0 and (g.kind[r] != Kind.LOAD or g.link[r] & CACHED == 0):
         return serve_past(g, r, k)
     kind = g.kind[r]
@@ -142,6 +144,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
             return 0
         room += 1 if g.l2_dirty[i] else 0
     if room and has_room(g, k // g.slices_per_channel, room) == 0:
+        g.slice_wants[k] = room
         return 0
     count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
@@ -249,13 +252,15 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
 
 @device
 def let_in(g: Gpu) -> None:
-    """Channels have places again: requests that slices turned away go on."""
+    """Channels have places again: requests that slices turned away for want of them go on. Whatever else a slice waits
+    for is heard of by `go_on`."""
     for channel in range(g.dram_channels):
         if g.channel_served[channel]:
             g.channel_served[channel] = 0
             first = channel * g.slices_per_channel
             for k in range(first, first + g.slices_per_channel):
-                go_on(g, k)
+                if g.slice_wants[k] and has_room(g, channel, g.slice_wants[k]):
+                    go_on(g, k)
 
 
 @device
@@ -289,7 +294,9 @@ def fill_line(g: Gpu, r: int) -> None:
 def serve_past(g: Gpu, r: int, k: int) -> int:
     """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place."""
     kind = g.kind[r]
-    if has_room(g, k // g.slices_per_channel, 2 if kind == Kind.ATOMIC else 1) == 0:
+    room = 2 if kind == Kind.ATOMIC else 1
+    if has_room(g, k // g.slices_per_channel, room) == 0:
+        g.slice_wants[k] = room
         return 0
     if kind == Kind.STORE:
         count(g, r, 0, 0)

@@ -186,13 +186,16 @@ def begin_cycle(
     races: Cube,
 ) -> None:  # fmt: skip
     """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
-    skip(g, s, program, g.cycle - s.last_time - 1)
+    if g.cycle > s.last_time + 1:
+        skip(g, s, program, g.cycle - s.last_time - 1)
     s.last_time = g.cycle
     if g.reference:
         refresh(g, s, program)
     else:
         fire(g, s, program)
-    slot = dispatch(g, s, program, regs, hazard, shared, local)
+    slot = -1
+    if next_launch(g, s) <= g.cycle:
+        slot = dispatch(g, s, program, regs, hazard, shared, local)
     if g.tagged:
         answer_knocks(g, s, program)
     if CHECKING and slot >= 0 and g.check:

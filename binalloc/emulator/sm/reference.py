@@ -108,7 +108,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
         if s.state[w] == Warp.READY:
             unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
             if port_free(g, s, unit) <= g.cycle:
-                eligible |= 1 << (w // g.schedulers)
+                eligible |= g.bit_of[w]
     return eligible
 
 
