@@ -13,8 +13,9 @@ from binalloc.emulator.execute.counting import buffer_of, count_access
 from binalloc.emulator.execute.operands import write_back
 from binalloc.emulator.execute.row_access import access_row, side_by_side
 from binalloc.emulator.memory.banks import shared_time
-from binalloc.emulator.memory.coalescing import global_access, local_access
+from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
+from binalloc.emulator.memory.tagged import constant_line
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
@@ -31,6 +32,7 @@ from binalloc.emulator.state.layout import (
     Fault,
     Space,
 )
+from binalloc.emulator.state.memory_layout import CONSTANTS_BIT, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
@@ -291,7 +293,7 @@ def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: 
 
 @device
 def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc: int, mask: int) -> None:
-    """LDC: the constant cache serves one word a pass."""
+    """LDC: the constant cache serves one word a pass; what it may lack are lines as those of other spaces."""
     bank = program[pc, Column.CBANK]
     size = program[pc, Column.SIZE]
     lane = within(g, s, mask, 0, g.const_size[bank], size)
@@ -310,6 +312,10 @@ def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc:
                 n += 1
     s.passes += n
     s.done_at = max(s.done_at, g.cycle + g.const_latency + n - 1)
+    if g.tagged & CONSTANTS_BIT:
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                add_words(s, 0, constant_line(g, bank, s.addr[t]), 0, LinePolicy.CONSTANT)
     for t in range(g.lanes):
         s.addr[t] += g.const_start[bank]
     flat(g, s, program, regs, const, w, pc, mask)

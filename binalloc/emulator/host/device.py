@@ -12,7 +12,7 @@ from binalloc.emulator.arithmetic.integer import table_masks
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
 from binalloc.emulator.host.interrupts import whole_cycles
-from binalloc.emulator.host.memory_figures import memory_figures, most_requests
+from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.series import Series
@@ -30,6 +30,7 @@ from binalloc.emulator.state.memory_layout import (
     MAX_REQUESTS,
     MAX_SLICES,
     MAX_SMS,
+    MAX_TAGGED_LINES,
     NEVER,
 )
 from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
@@ -184,6 +185,8 @@ class Device:
         }  # fmt: skip
         for name, value in (values | self._register_file()).items():
             self.put(name, int(value))
+        for name, figure in tagged_figures(m, self.get("code_words")).items():
+            self.put(name, figure)
         self.put("channel_due", [NEVER] * MAX_CHANNELS)
         self.put("bank_ready", [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM))
         self._check_shapes()
@@ -213,6 +216,7 @@ class Device:
         """Machines larger than the record's arrays are refused, not run wrongly."""
         m = self.machine
         warps = self.need.use.warps * self.engine.get(self.g, 0, "resident_limit")
+        small = (("instruction cache", m.instruction_cache), ("constant cache", m.constant_cache))
         bounds = (
             ("threads per block", self.need.use.threads, L.LANES * L.MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
@@ -221,6 +225,7 @@ class Device:
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
             ("MSHRs", m.l1.mshrs, MAX_MSHRS),
+            *((f"{name} lines", cache.sets * cache.ways, MAX_TAGGED_LINES) for name, cache in small if cache),
             ("SMs", self.sms_count, MAX_SMS),
             ("L2 slices", m.l2.slices, MAX_SLICES),
             ("L2 lines", m.l2.slices * m.l2.sets * m.l2.ways, MAX_L2_LINES),

@@ -16,6 +16,7 @@ from binalloc.emulator.host.value_rows import ValueRows
 from binalloc.emulator.sm.control import control_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
+from binalloc.emulator.state.memory_layout import BANK_SHIFT
 from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.places import PRED, REG
@@ -250,6 +251,8 @@ def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constant
         row[first + 2], row[first + 3] = [*(found or [0]), 0][:2]
         if found is None:  # a fault of the lane that executes it, as in LDC: nobody may ever
             row[L.Column.GROUP], row[L.Column.OFFSET], row[L.Column.SIZE] = L.ExecGroup.OUTSIDE, f["coff"], 4 * width
+        else:
+            row[L.Column.CONSTANT] = 1 + (f["cbank"] << BANK_SHIFT) + f["coff"]
     else:
         row[first + 1] = f["rb" if name == "b" and form not in (FORM_C_IMM, FORM_C_CONST) else "rc"]
     stage_signs(row, name, first + 4, first + 5, instr)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.dram import enqueue, has_room
 from binalloc.emulator.memory.interconnect import request_size
-from binalloc.emulator.memory.places import row_of
+from binalloc.emulator.memory.places import is_spill, row_of
 from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.requests import drop_request, make_request
@@ -19,6 +19,8 @@ from binalloc.emulator.memory.sectors import SECTOR_WORDS, SECTORS, sector_count
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import (
     CACHED,
+    FIRST_CODE_LINE,
+    FIRST_CONSTANT_LINE,
     FIRST_LOCAL_LINE,
     MAX_BANKS_OF_DRAM,
     SERIAL_SHIFT,
@@ -208,11 +210,24 @@ def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
         g.memory_stat[MemoryStat.L2_LOAD_SECTORS] += sectors
     g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
     if g.line[r] >= FIRST_LOCAL_LINE:
-        g.memory_stat[MemoryStat.L2_LOCAL_MISSES if lacking else MemoryStat.L2_LOCAL_HITS] += 1
+        count_apart(g, r, 1 if lacking else 0)
     elif kind == Kind.LOAD and g.link[r] & TEXEL:
         g.memory_stat[MemoryStat.L2_TEXTURE_MISSES if lacking else MemoryStat.L2_TEXTURE_HITS] += 1
     if lacking and not fetch:
         g.memory_stat[MemoryStat.L2_MERGES] += 1
+
+
+@device
+def count_apart(g: Gpu, r: int, missed: int) -> None:
+    """Load r of what no address reaches: code, constants, local memory."""
+    if g.line[r] >= FIRST_CONSTANT_LINE:
+        g.memory_stat[MemoryStat.L2_CONSTANT_MISSES if missed else MemoryStat.L2_CONSTANT_HITS] += 1
+    elif g.line[r] >= FIRST_CODE_LINE:
+        g.memory_stat[MemoryStat.L2_INSTRUCTION_MISSES if missed else MemoryStat.L2_INSTRUCTION_HITS] += 1
+    else:
+        g.memory_stat[MemoryStat.L2_LOCAL_MISSES if missed else MemoryStat.L2_LOCAL_HITS] += 1
+        if is_spill(g, g.line[r]):
+            g.memory_stat[MemoryStat.L2_SPILL_MISSES if missed else MemoryStat.L2_SPILL_HITS] += 1
 
 
 @device
@@ -289,6 +304,7 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
         answer(g, r, k, -1)
         return 1
     count(g, r, g.words[r], g.words[r])
+    g.stage[r] = Stage.WAITS_FOR_LINE
     ask_dram(g, make_request(g, Kind.FILL, k, g.line[r], whole_sectors(g.words[r]), -1 - r), k)
     take_turn(g, k, 1)
     return 1

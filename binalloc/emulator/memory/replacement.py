@@ -1,4 +1,4 @@
-"""Which way of a cache's set a new line takes, in L1 and L2: an empty one, else the least recently used.
+"""Which way of a cache's set a new line takes, in every cache: an empty one, else the least recently used.
 
 An empty way has age 0; that of a line some of whose words are on their way carries BUSY, and is not taken.
 """

@@ -67,16 +67,37 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 
 
 @device(inline=True)
+def knock(g: Gpu, s: Sm, w: int) -> None:
+    """The warp is to be looked at in this cycle, see `sm.fetch`: it wakes, or what it waited for has come."""
+    s.knocking[g.scheduler_of[w]] |= g.bit_of[w]
+
+
+@device(inline=True)
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
-    """The warp may issue its next instruction now, or waits for scoreboards."""
+    """The warp may issue its next instruction now, or waits for something."""
+    if g.tagged:
+        knock(g, s, w)
+    elif wait_for_boards(g, s, program, w) == 0:
+        may_issue(g, s, program, w)
+
+
+@device(inline=True)
+def wait_for_boards(g: Gpu, s: Sm, program: Grid, w: int) -> int:
+    """1 if the warp's next instruction waits for scoreboards; it does so from now on."""
+    boards = s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]
+    if boards == 0:
+        return 0
+    set_state(g, s, w, Warp.SCOREBOARD)
+    waits(g, s, w, boards)
+    if g.logging:
+        log_wait(g, s, w, boards)
+    return 1
+
+
+@device(inline=True)
+def may_issue(g: Gpu, s: Sm, program: Grid, w: int) -> None:
+    """The warp waits for nothing but its turn."""
     pc = s.stack[w, s.sp[w], Entry.PC]
-    boards = s.busy[w] & program[pc, Column.WAIT]
-    if boards:
-        set_state(g, s, w, Warp.SCOREBOARD)
-        waits(g, s, w, boards)
-        if g.logging:
-            log_wait(g, s, w, boards)
-        return
     set_state(g, s, w, Warp.READY)
     sch = g.scheduler_of[w]
     unit = program[pc, Column.UNIT]

@@ -2,10 +2,10 @@
 
 Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
 applies: warps could issue but its policy chooses none, and says why; a warp could but its unit's ports are busy; a
-warp waits out its stall count; a branch's latency; a scoreboard; a barrier or its latency; all its warps have ended and
-wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many cycles more as a memory
-access needs passes. A policy is asked in the same cycles, about the same warps, by this form and by the per-cycle form
-of a cycle's bookkeeping: a cycle in which a warp could issue is never skipped.
+warp waits out its stall count; a branch's latency; a scoreboard; its code; a constant; a barrier or its latency; all
+its warps have ended and wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many
+cycles more as a memory access needs passes. A policy is asked in the same cycles, about the same warps, by this form
+and by the per-cycle form of a cycle's bookkeeping: a cycle in which a warp could issue is never skipped.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
 slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
@@ -21,6 +21,7 @@ from binalloc.emulator.schedulers.table import ended, missed, pick
 from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch, next_launch
 from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
+from binalloc.emulator.sm.fetch import answer_knocks, can_pair
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import close_path, port_free, take_port
 from binalloc.emulator.sm.profile import charge, profile_issue
@@ -58,6 +59,10 @@ def idle_reason(g: Gpu, s: Sm, sch: int) -> int:
         return Stall.BRANCH
     if s.census[sch, Warp.SCOREBOARD]:
         return Stall.SCOREBOARD
+    if s.census[sch, Warp.FETCH]:
+        return Stall.INSTRUCTION_FETCH
+    if s.census[sch, Warp.CONSTANT]:
+        return Stall.CONSTANT
     if s.census[sch, Warp.BARRIER]:
         return Stall.BARRIER
     if s.census[sch, Warp.DONE]:
@@ -159,7 +164,9 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
     unit = program[pc, Column.UNIT]
     if unit == UNIT_LSU and program[first, Column.UNIT] == UNIT_LSU:
         return 0
-    return 1 if port_free(g, s, unit) <= g.cycle else 0
+    if port_free(g, s, unit) > g.cycle:
+        return 0
+    return can_pair(g, s, program, w, pc) if g.tagged else 1
 
 
 @device(inline=True)
@@ -191,6 +198,8 @@ def begin_cycle(
     slot = -1
     if next_launch(g, s) <= g.cycle:
         slot = dispatch(g, s, program, regs, hazard, shared, local)
+    if g.tagged:
+        answer_knocks(g, s, program)
     if CHECKING and slot >= 0 and g.check:
         poison_all(g, s, shadow, shadow_local, slot)
     if CHECKING and slot >= 0 and g.race:

@@ -41,6 +41,10 @@ def waits_so(g: Gpu, s: Sm, program: Grid, w: int, why: int) -> int:
         return 1 if state == Warp.BRANCH else 0
     if why == Stall.SCOREBOARD:
         return 1 if state == Warp.SCOREBOARD else 0
+    if why == Stall.INSTRUCTION_FETCH:
+        return 1 if state == Warp.FETCH else 0
+    if why == Stall.CONSTANT:
+        return 1 if state == Warp.CONSTANT else 0
     if why == Stall.BARRIER:
         return 1 if state == Warp.BARRIER else 0
     if why == Stall.BLOCK_DRAIN:
@@ -70,7 +74,10 @@ def charge(g: Gpu, s: Sm, program: Grid, sch: int, why: int, slots: int) -> None
     if w < 0:
         return
     pc = s.at[w]
-    if why == Stall.STALL_COUNT or why == Stall.SCOREBOARD or why == Stall.PORT_BUSY or why == Stall.PENDING:
+    if (
+        why == Stall.STALL_COUNT or why == Stall.SCOREBOARD or why == Stall.PORT_BUSY or why == Stall.PENDING
+        or why == Stall.INSTRUCTION_FETCH or why == Stall.CONSTANT
+    ):  # fmt: skip
         pc = next_word(s, w)
     program[pc, FIRST_STALL + why] += slots
 

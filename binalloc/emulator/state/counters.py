@@ -18,6 +18,8 @@ class Stall(Codes):
     NO_PAIR: int
     PENDING: int
     REGISTER_BANK: int
+    INSTRUCTION_FETCH: int
+    CONSTANT: int
 
 
 REASONS = len(Stall.names)
@@ -68,6 +70,8 @@ class Stat(Codes):
     BANK_CONFLICT_CYCLES: int
     L1_LOCAL_HITS: int
     L1_LOCAL_MISSES: int
+    L1_SPILL_HITS: int
+    L1_SPILL_MISSES: int
     L1_GLOBAL_HITS: int
     L1_GLOBAL_MISSES: int
     L1_TEXTURE_HITS: int

@@ -179,6 +179,8 @@ class Warp(Codes):
     STALL: int
     BRANCH: int
     SCOREBOARD: int
+    FETCH: int
+    CONSTANT: int
     BARRIER: int
     DONE: int
 
@@ -344,6 +346,7 @@ class Staged(Codes):
     READS: int
     OPERANDS: int
     REUSE: int
+    CONSTANT: int
 
 
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes

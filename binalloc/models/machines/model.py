@@ -306,6 +306,37 @@ class ConstantCache:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantLines:
+    """What the constant cache of an SM holds, where it is not taken to hold all constants; a miss goes to L2.
+
+    enabled: it is looked at; else every look hits, as without this section. mshrs: lines that it may have asked for.
+    """
+
+    enabled: bool = _figure("flag")
+    bytes: int = _figure("bytes", 32, 1 << 18)
+    line_bytes: int = _figure("bytes", 32, 128)
+    sets: int = _figure("sets", 1, 1 << 13)
+    ways: int = _figure("ways", 1, 1 << 13)
+    mshrs: int = _figure("requests", 1, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCache:
+    """Instruction cache of an SM, where it is not taken to hold all code; a hit costs nothing, a miss goes to L2.
+
+    enabled, mshrs: as those of `ConstantLines`. prefetch: lines behind a missing one that are asked for, too.
+    """
+
+    enabled: bool = _figure("flag")
+    bytes: int = _figure("bytes", 32, 1 << 18)
+    line_bytes: int = _figure("bytes", 32, 128)
+    sets: int = _figure("sets", 1, 1 << 13)
+    ways: int = _figure("ways", 1, 1 << 13)
+    mshrs: int = _figure("requests", 1, 256)
+    prefetch: int = _figure("lines", 0, 64)
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """Constants of the unified paper's concurrency search (sections 4.2, 5)."""
 
@@ -322,8 +353,9 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One device; see the sections. `figures` pairs each dotted key ("units.alu.latency") with what the file says.
-    Without `register_file` every register can be read at once."""
+    """One device; see the sections, of which the last three may be missing: without `register_file` every register can
+    be read at once, without the caches constants and code are always there. `figures` pairs each dotted key
+    ("units.alu.latency") with what the file says."""
 
     name: str
     description: str
@@ -344,6 +376,8 @@ class Machine:
     constant: ConstantCache
     search: Search
     register_file: RegisterFile | None
+    constant_cache: ConstantLines | None
+    instruction_cache: InstructionCache | None
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
     @property
