@@ -1,6 +1,6 @@
 """First ready, first come in its plainest form: at every tick, of all that any bank could be told, the first by the
-rules of TIMING.md, and with two command buses the first of the other kind, too. No state is kept but the commands so far
-and the requests that wait."""
+rules of TIMING.md, and with two command buses the first of the other kind, too. No state is kept but the commands so
+far and the requests that wait."""
 
 from __future__ import annotations
 
