@@ -115,7 +115,7 @@ def source_hash() -> str:
     names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
     names.add("binalloc.emulator.host.compiling")
     state = ["codes", "counters", "layout", "memories", "memory_layout", "modes", "profile_columns", "records"]
-    state += [f"parts.{name}" for name in ("dram", "l1", "log", "memory", "queue", "scheduler")]
+    state += [f"parts.{name}" for name in ("dram", "l1", "log", "memory", "queue", "scheduler", "tagged")]
     names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
     constants = ("table.fields", "table.opcodes", "instruction", "interface.places", "timing")  # layout takes them
     names |= {f"binalloc.isa.{name}" for name in constants}

@@ -155,6 +155,21 @@ assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 
 @dataclass(frozen=True, slots=True)
+class RegisterFile:
+    """How instructions of fixed latency read registers; register r of a thread is in bank r mod `banks`.
+
+    reads: registers of a warp that a bank of one scheduler gives out a cycle. window: cycles in which an instruction's
+    registers must come; where they come later it waits, and its scheduler with it. operand_cache: operands with a reuse
+    flag are kept for the same operand of the warp's next instructions.
+    """
+
+    banks: int = _figure("banks", 1, 8)
+    reads: int = _figure("registers/cycle", 1, 8)
+    window: int = _figure("cycles", 1, 16)
+    operand_cache: bool = _figure("flag")
+
+
+@dataclass(frozen=True, slots=True)
 class SharedMemory:
     """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle.
 
@@ -299,6 +314,37 @@ class ConstantCache:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantLines:
+    """What the constant cache of an SM holds, where it is not taken to hold all constants; a miss goes to L2.
+
+    enabled: it is looked at; else every look hits, as without this section. mshrs: lines that it may have asked for.
+    """
+
+    enabled: bool = _figure("flag")
+    bytes: int = _figure("bytes", 32, 1 << 18)
+    line_bytes: int = _figure("bytes", 32, 128)
+    sets: int = _figure("sets", 1, 1 << 13)
+    ways: int = _figure("ways", 1, 1 << 13)
+    mshrs: int = _figure("requests", 1, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCache:
+    """Instruction cache of an SM, where it is not taken to hold all code; a hit costs nothing, a miss goes to L2.
+
+    enabled, mshrs: as those of `ConstantLines`. prefetch: lines behind a missing one that are asked for, too.
+    """
+
+    enabled: bool = _figure("flag")
+    bytes: int = _figure("bytes", 32, 1 << 18)
+    line_bytes: int = _figure("bytes", 32, 128)
+    sets: int = _figure("sets", 1, 1 << 13)
+    ways: int = _figure("ways", 1, 1 << 13)
+    mshrs: int = _figure("requests", 1, 256)
+    prefetch: int = _figure("lines", 0, 64)
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """Constants of the unified paper's concurrency search (sections 4.2, 5)."""
 
@@ -315,7 +361,9 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One device; see the sections. `figures` pairs each dotted key ("units.alu.latency") with what the file says."""
+    """One device; see the sections, of which the last three may be missing: without `register_file` every register can
+    be read at once, without the caches constants and code are always there. `figures` pairs each dotted key
+    ("units.alu.latency") with what the file says."""
 
     name: str
     description: str
@@ -335,6 +383,9 @@ class Machine:
     dram: Dram
     constant: ConstantCache
     search: Search
+    register_file: RegisterFile | None
+    constant_cache: ConstantLines | None
+    instruction_cache: InstructionCache | None
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
     @property

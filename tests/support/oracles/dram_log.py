@@ -25,8 +25,8 @@ def moves_data(command: Logged) -> bool:
 
 
 def violations(log: Sequence[Logged], t: Mapping[str, int], groups: int, buses: int) -> list[str]:
-    """What in the log breaks a rule; t: parameters by JEDEC's names in small letters without the t; buses: a channel's,
-    for commands."""
+    """What in the log breaks a rule; t: parameters by JEDEC's names in small letters without the t; buses: those of a
+    channel for commands."""
     return [text for channel in sorted({c.channel for c in log}) for text in _channel(log, channel, t, groups, buses)]
 
 
