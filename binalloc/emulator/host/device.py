@@ -188,6 +188,7 @@ class Device:
         for name, figure in tagged_figures(m, self.get("code_words")).items():
             self.put(name, figure)
         self.put("channel_due", [NEVER] * MAX_CHANNELS)
+        self.put("channel_refresh", [m.dram.refi] * MAX_CHANNELS)
         self.put("bank_ready", [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM))
         self._check_shapes()
         groups = {group.name: i for i, group in enumerate(m.port_groups)}

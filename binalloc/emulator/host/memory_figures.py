@@ -38,7 +38,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
         "t_rcd": dram.rcd, "t_rp": dram.rp, "t_ras": dram.ras, "t_rc": dram.rc, "t_cl": dram.cl, "t_wl": dram.wl,
         "t_ccd": dram.ccd, "t_ccdl": dram.ccdl, "t_rrd": dram.rrd, "t_wr": dram.wr, "t_cdlr": dram.cdlr,
-        "t_rtp": dram.rtp, "t_faw": dram.faw, "t_burst": dram.burst_cycles,
+        "t_rtp": dram.rtp, "t_faw": dram.faw, "t_refi": dram.refi, "t_rfc": dram.rfc, "t_burst": dram.burst_cycles,
         "t_rtw": dram.cl + dram.burst_cycles + 2 - dram.wl,
         "t_data": round(Fraction(dram.burst, dram.data_rate) * slower * (1 << DATA_FRACTION)),
         "l1_mshrs": m.l1.mshrs, "store_places": m.l1.store_places, "l1_updates": int(m.l1.updates),

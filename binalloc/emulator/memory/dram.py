@@ -4,7 +4,8 @@ A channel issues at most one command a tick of its clock; with two command buses
 and one that opens or closes a row. Of the requests that wait at a bank, one is next: the oldest that wants the open
 row, else the oldest. Among the banks' next commands the channel issues the one whose constraints let it go first; in
 one tick, a read or write before an activation or a precharge, then the older request's. Rows stay open until another is
-wanted. A request takes one read or write per burst, and is done when the last has passed the data bus. Figures and
+wanted. A request takes one read or write per burst, and is done when the last has passed the data bus. Where the
+machine says how often, all banks are closed and refreshed together, and nothing else happens meanwhile. Figures and
 their names: `state.parts.dram`; what is not modelled stands in TIMING.md.
 """
 
@@ -21,6 +22,7 @@ from binalloc.emulator.state.memory_layout import (
     IDLE,
     MAX_BANKS_OF_DRAM,
     NEVER,
+    REFRESHING,
     Command,
     MemoryStat,
     Queue,
@@ -160,9 +162,12 @@ def key_of(g: Gpu, b: int, first: int, read: int, write: int, activate: int, pre
 
 @device(inline=True)
 def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
-    """The channel's next command is the one that `key_of` gives this key."""
+    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then."""
     g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + key % MAX_BANKS_OF_DRAM
     g.channel_tick[channel] = first + (key >> WAIT_SHIFT)
+    if g.t_refi and g.channel_tick[channel] >= g.channel_refresh[channel]:
+        g.channel_next[channel] = REFRESHING
+        g.channel_tick[channel] = g.channel_refresh[channel]
     g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
 
 
@@ -192,7 +197,7 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
     precharge = max(g.row_bus[channel] - first, 0)
     activate = max(g.channel_activate[channel] - first, precharge)
     key = key_of(g, b, first, read, write, activate, precharge)
-    if g.channel_due[channel] < NEVER:
+    if g.channel_due[channel] < NEVER and g.channel_next[channel] != REFRESHING:
         found = key_of(g, g.channel_next[channel], first, read, write, activate, precharge)
         if found <= key:
             return
@@ -204,8 +209,45 @@ def serve_channel(g: Gpu, log: Words, channel: int) -> None:
     """Issue the channel's commands of this core cycle; leaves in `channel_due` the cycle of the next."""
     first = tick_from(g, g.cycle)
     while g.channel_due[channel] <= g.cycle:
-        issue(g, log, channel, g.channel_next[channel], g.channel_tick[channel])
+        if g.channel_next[channel] == REFRESHING:
+            refresh(g, log, channel)
+        else:
+            issue(g, log, channel, g.channel_next[channel], g.channel_tick[channel])
         find_next(g, channel, first)
+
+
+@device
+def refresh(g: Gpu, log: Words, channel: int) -> None:
+    """Close the banks that are open, as soon as all can be closed, and refresh all of them.
+
+    The channel does nothing else from the tick at which this is due until it is over, so all of it is settled at once,
+    ahead of time: requests that come meanwhile only wait. So it is, afterwards, for the refreshes of a channel that had
+    no requests: they were noticed by nobody.
+    """
+    first = channel * MAX_BANKS_OF_DRAM
+    close = max(g.channel_refresh[channel], g.row_bus[channel])
+    begin = close
+    rows = 0
+    for b in range(first, first + g.dram_banks):
+        begin = max(begin, g.bank_activate[b])
+        if g.bank_row[b]:
+            close = max(close, g.bank_precharge[b])
+            rows += 1
+    if rows:
+        note(g, log, channel, close, Command.PRECHARGE_ALL, first, 0)
+        g.memory_stat[MemoryStat.DRAM_PRECHARGES] += rows
+        begin = max(begin, close + g.t_rp)
+    note(g, log, channel, begin, Command.REFRESH, first, 0)
+    g.memory_stat[MemoryStat.DRAM_REFRESHES] += 1
+    g.channel_refresh[channel] += g.t_refi
+    g.channel_bus[channel] = begin + 1
+    g.row_bus[channel] = begin + 1
+    for b in range(first, first + g.dram_banks):
+        g.bank_row[b] = 0
+        g.bank_activate[b] = begin + g.t_rfc
+        if (g.channel_used[channel] >> (b - first)) & 1:
+            g.bank_next[b] = g.bank_first[b]
+            want(g, b)
 
 
 @device

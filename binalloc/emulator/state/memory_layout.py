@@ -21,6 +21,7 @@ NEVER = 1 << 60
 """A time that does not come."""
 
 IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
+REFRESHING = -1  # in place of a bank's number: what comes next is for all of the channel
 
 
 
@@ -31,6 +32,8 @@ class Command(Codes):
     WRITE: int
     ACTIVATE: int
     PRECHARGE: int
+    PRECHARGE_ALL: int
+    REFRESH: int
 
 
 MAX_SMS = 192
@@ -100,6 +103,7 @@ class MemoryStat(Codes):
     DRAM_WRITES: int
     DRAM_ACTIVATIONS: int
     DRAM_PRECHARGES: int
+    DRAM_REFRESHES: int
     DRAM_BUSY_TICKS: int
     DRAM_BANK_TICKS: int
 

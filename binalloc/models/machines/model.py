@@ -39,6 +39,11 @@ def _figure(unit: str, low: float = 1, high: float = 1 << 20) -> Any:
     return field(metadata={"unit": unit, "low": low, "high": high})
 
 
+def _figure_or_none(unit: str, high: float) -> Any:
+    """A field that the file may state as a figure in `unit`, from 1 to `high`; 0 where it does not."""
+    return field(default=0, metadata={"unit": unit, "low": 1, "high": high})
+
+
 def _name(*choices: str) -> Any:
     """A field that the file states as a plain text, one of `choices` where there are any."""
     return field(metadata={"choices": choices})
@@ -252,6 +257,7 @@ class Dram:
     in core cycles, from issue to use of an unloaded load whose bank is closed.
 
     bus_bytes: of one channel; data_rate: transfers on it per command cycle; burst: transfers of one read or write.
+    refi: between refreshes, and rfc: for which one takes; where a file has neither nothing is refreshed.
     command_buses: of a channel; with two, as HBM has, reads and writes go by one, activations and precharges by the
     other, a command in each cycle by either.
     """
@@ -281,6 +287,8 @@ class Dram:
     cdlr: int = _figure("command cycles", 1, 1000)
     rtp: int = _figure("command cycles", 1, 1000)
     faw: int = _figure("command cycles", 0, 1000)
+    refi: int = _figure_or_none("command cycles", 1 << 15)
+    rfc: int = _figure_or_none("command cycles", 1 << 15)
 
     @property
     def bandwidth(self) -> float:

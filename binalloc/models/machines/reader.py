@@ -11,7 +11,7 @@ import contextlib
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
@@ -154,11 +154,13 @@ class _Reader:
     def section(self, at: _At, table: object, cls: type[_T]) -> _T:
         """The table at `at` as `cls`, whose fields say what it must hold."""
         members: tuple[Field[Any], ...] = fields(cls)  # type: ignore[arg-type]
-        content = at.whole(table, [member.name for member in members])
+        stated = [member.name for member in members if member.default is MISSING]
+        content = at.whole(table, stated, [member.name for member in members])
         types = get_type_hints(cls)
         values = {
             member.name: self.value(at.sub(member.name), content[member.name], types[member.name], member.metadata)
             for member in members
+            if member.name in content
         }
         return cls(**values)
 
@@ -300,6 +302,15 @@ class _Reader:
             )
         if dram.faw:
             self.at_least("dram.faw", dram.faw, "four times dram.rrd", 4 * dram.rrd)
+        for given, key in ((dram.refi, "rfc"), (dram.rfc, "refi")):
+            if given and not getattr(dram, key):
+                self.root.sub(f"dram.{key}").fail("missing key", "nothing", "both dram.refi and dram.rfc, or neither")
+        if dram.refi:
+            self.at_least(
+                "dram.refi", dram.refi, "dram.rfc and what it takes to open a row, use and close it",
+                dram.rfc + dram.rc + dram.rcd + dram.cl + dram.wl + dram.burst_cycles + dram.wr + dram.cdlr + dram.rtp
+                + dram.rp + dram.rrd + dram.faw,
+            )  # fmt: skip
 
     def consistent_ports(self, m: Machine) -> None:
         ports = {group.name: group.ports for group in m.port_groups}

@@ -49,9 +49,16 @@ def parameters(rng: random.Random, apart: int = 0) -> dict[str, int]:
     return t
 
 
-def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0) -> Case:
+def refreshed(rng: random.Random, t: dict[str, int]) -> dict[str, int]:
+    """Parameters with refreshes that leave time for a few requests between them."""
+    rfc = rng.randint(1, 150)
+    return t | {"rfc": rfc, "refi": rfc + sum(t.values()) + rng.randint(0, 200)}
+
+
+def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, refresh: bool = False) -> Case:
     rng = random.Random(seed)
     t = parameters(rng, apart)
+    t = refreshed(rng, t) if refresh else t
     g = Gpu()
     for name, value in t.items():
         setattr(g, f"t_{name}", value)
@@ -61,13 +68,14 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0) -> 
     g.dram_channels, g.dram_banks, g.dram_groups = CHANNELS, BANKS, rng.choice((1, 2, 4))
     g.dram_depth, g.command_buses = rng.choice((4, 16, 64)), buses
     g.tick_numerator, g.tick_denominator = rng.choice(((1, 1), (924, 700), (325, 800), (3, 1)))
+    g.channel_refresh = [g.t_refi] * len(g.channel_refresh)  # type: ignore[assignment, arg-type]
     g.dram_due = NEVER
     g.channel_due = [NEVER] * len(g.channel_due)  # type: ignore[assignment, arg-type]
     g.bank_ready = [IDLE] * len(g.bank_ready)  # type: ignore[assignment, arg-type]
     g.dram_log = 5 * 10 * REQUESTS
     log = [0] * g.dram_log
     rows, writes = rng.choice((1, 3, 50)), rng.choice((0.0, 0.3, 1.0))
-    left, asked = REQUESTS, []
+    left, asked, often = REQUESTS, [], 0.3
 
     def ask(channel: int, tick: int) -> None:
         """A request for a channel with room; what it needs begins at `tick`."""
@@ -81,7 +89,9 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0) -> 
     while left or g.events or any(g.channel_waiting):  # type: ignore[call-overload]
         take(g)
         first = -(-g.cycle * g.tick_numerator // g.tick_denominator)
-        while left and rng.random() < 0.3:
+        if g.t_refi and rng.random() < 0.005:
+            often = 0.3 - often  # for a while there are none, and channels are refreshed that nobody asks for anything
+        while left and rng.random() < often:
             channel = rng.randrange(CHANNELS)
             if has_room(g, channel, 1):
                 ask(channel, first)
@@ -95,7 +105,7 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0) -> 
                     ask(channel, max(first, tick + 1))
                     left -= 1
         g.cycle += 1
-        assert g.cycle < 500 * REQUESTS, "requests do not come to an end"
+        assert g.cycle < 1000 * REQUESTS, "requests do not come to an end"
     fields = [log[i : i + 5] for i in range(0, 5 * g.dram_logged, 5)]
     found = [Logged(c, tick, Command.names[what], bank, row) for c, tick, what, bank, row in fields]
     ticks = [g.memory_stat[i] for i in (MemoryStat.DRAM_BANK_TICKS, MemoryStat.DRAM_BUSY_TICKS)]
@@ -109,12 +119,14 @@ def broken(case: Case, log: list[Logged]) -> list[str]:
 
 
 BUSES = pytest.mark.parametrize("buses", [1, 2])
+REFRESH = pytest.mark.parametrize("refresh", [False, True])
 
 
 @BUSES
+@REFRESH
 @pytest.mark.parametrize("seed", range(12))
-def test_no_command_comes_too_early_and_every_burst_is_moved(seed: int, buses: int) -> None:
-    case = run(seed, buses)
+def test_no_command_comes_too_early_and_every_burst_is_moved(seed: int, refresh: bool, buses: int) -> None:
+    case = run(seed, buses, refresh=refresh)
     assert broken(case, case.log) == []
     assert sum(moves_data(c) for c in case.log) == case.bursts
 
@@ -154,6 +166,32 @@ def test_a_command_a_tick_earlier_is_rejected(seed: int, buses: int) -> None:
             assert (c.bank, c.tick) in arrivals or (c.what == "write" and c.tick - last_read == turn)
     assert rejected >= 15
     assert rejected >= 2 * kept
+
+
+@BUSES
+@pytest.mark.parametrize("seed", range(8))
+def test_refreshes_come_when_the_plainest_channel_has_them(seed: int, buses: int) -> None:
+    case = run(seed, buses, refresh=True)
+    for channel in range(CHANNELS):
+        logged = [c for c in case.log if c.channel == channel]
+        plain = commands(case.requests, channel, case.parameters, case.groups, case.data, buses)
+        assert [(c.tick, c.what) for c in logged] == [(c.tick, c.what) for c in plain]
+        assert [c for c in logged if moves_data(c)] == [c for c in plain if moves_data(c)]
+
+
+def test_a_refresh_a_tick_earlier_or_left_out_is_rejected() -> None:
+    refreshes = 0
+    for seed in range(6):
+        case = run(seed, 2, refresh=True)
+        for channel in range(CHANNELS):
+            log = [c for c in case.log if c.channel == channel]
+            for i, c in enumerate(log):
+                if c.what in ("refresh", "precharge_all"):
+                    assert broken(case, [*log[:i], c._replace(tick=c.tick - 1), *log[i + 1 :]])
+                    if i + 1 < len(log):
+                        assert broken(case, [*log[:i], *log[i + 1 :]])
+                    refreshes += 1
+    assert refreshes > 20
 
 
 @BUSES

@@ -43,7 +43,7 @@ def commands(device: Device) -> list[Logged]:
 
 def broken(m: Machine, log: list[Logged]) -> list[str]:
     """The machine's own rules that a log breaks."""
-    names = ("rcd", "rp", "ras", "rc", "cl", "wl", "ccd", "ccdl", "rrd", "wr", "cdlr", "rtp", "faw")
+    names = ("rcd", "rp", "ras", "rc", "cl", "wl", "ccd", "ccdl", "rrd", "wr", "cdlr", "rtp", "faw", "refi", "rfc")
     parameters = {name: getattr(m.dram, name) for name in names} | {"burst": m.dram.burst_cycles}
     return violations(log, parameters, m.dram.groups, m.dram.command_buses)
 
@@ -71,3 +71,23 @@ def test_no_command_of_a_run_comes_too_early(
             stats = result.stats
             assert stats["dram_reads"] + stats["dram_writes"] == sum(moves_data(c) for c in fast)
             assert stats["dram_activations"] == sum(c.what == "activate" for c in fast)
+
+
+@pytest.mark.parametrize("name", ["v100", "rtx3070"])
+def test_a_run_with_refreshes(name: str, devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both modes and both engines; results are those of the reference, and it takes longer."""
+    shipped = load_machine(name)
+    m = replace(shipped, dram=replace(shipped.dram, refi=1000, rfc=250))
+    plain = micro.measure("stream_copy", name, engine="python")
+    monkeypatch.setattr(micro, "load_machine", lambda name: m)
+    fast, slow, compiled = (
+        micro.measure("stream_copy", name, engine=engine, reference=mode)
+        for engine, mode in (("python", False), ("python", True), ("numba", False))
+    )
+    log = commands(devices[1])
+    assert log == commands(devices[2]) == commands(devices[3])
+    assert fast.stats == slow.stats == compiled.stats
+    assert broken(m, log) == []
+    refreshes = sum(c.what == "refresh" for c in log)
+    assert fast.stats["dram_refreshes"] == refreshes > 3
+    assert fast.cycles > plain.cycles

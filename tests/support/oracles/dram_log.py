@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 
 class Logged(NamedTuple):
-    """One command of a log: `what` is "read", "write", "activate" or "precharge"."""
+    """One command of a log: `what` is "read", "write", "activate", "precharge", "precharge_all" or "refresh"; of the
+    last two bank and row mean nothing."""
 
     channel: int
     tick: int
@@ -35,7 +36,9 @@ def _channel(log: Sequence[Logged], channel: int, t: Mapping[str, int], groups: 
     for bus in [commands] if buses == 1 else [[c for c in commands if moves_data(c) == kind] for kind in (True, False)]:
         yield from (f"{b}: the bus has {a}" for a, b in pairwise(bus) if b.tick == a.tick)
     yield from _rows(commands)
-    longest = 2 * max(t.values()) + sum(t[name] for name in ("wl", "cl", "burst"))  # beyond which no rule reaches
+    if t.get("refi"):
+        yield from _refreshes(commands, t["refi"])
+    longest = reach(t)
     first = 0
     for i, later in enumerate(commands):
         while later.tick - commands[first].tick > longest:
@@ -51,12 +54,35 @@ def _channel(log: Sequence[Logged], channel: int, t: Mapping[str, int], groups: 
                 yield f"{fifth}: tFAW after {first}"
 
 
+def reach(t: Mapping[str, int]) -> int:
+    """Ticks beyond which no rule but that of tREFI reaches."""
+    return 2 * max(ticks for name, ticks in t.items() if name != "refi") + t["wl"] + t["cl"] + t["burst"]
+
+
+def _refreshes(commands: Sequence[Logged], every: int) -> Iterator[str]:
+    """One is due every so many ticks; from then on nothing comes but what closes all banks, and it."""
+    due = every
+    for c in commands:
+        if c.what in ("precharge_all", "refresh"):
+            if c.tick < due:
+                yield f"{c}: due at {due}"
+        elif c.tick >= due:
+            yield f"{c}: a refresh has been due since {due}"
+        if c.what == "refresh":
+            due += every
+
+
 def _rows(commands: Sequence[Logged]) -> Iterator[str]:
     """Banks are closed before they are activated, and open at the row that is read or written."""
     rows: dict[int, int] = {}
     for c in commands:
         found = rows.get(c.bank)
-        if c.what == "activate":
+        if c.what == "precharge_all":
+            rows.clear()
+        elif c.what == "refresh":
+            if rows:
+                yield f"{c}: open banks {sorted(rows)}"
+        elif c.what == "activate":
             if found is not None:
                 yield f"{c}: the bank is open"
             rows[c.bank] = c.row
@@ -71,19 +97,21 @@ def _rows(commands: Sequence[Logged]) -> Iterator[str]:
 def rules(a: Logged, b: Logged, t: Mapping[str, int], groups: int) -> Iterator[tuple[str, int]]:
     """The least distances from command `a` to a later command `b` of one channel."""
     columns = ("read", "write")
-    if a.bank == b.bank:
+    if a.bank == b.bank or {"precharge_all", "refresh"} & {a.what, b.what}:
         match a.what, b.what:
             case "activate", ("read" | "write"):
                 yield "tRCD", t["rcd"]
-            case "activate", "precharge":
+            case "activate", ("precharge" | "precharge_all"):
                 yield "tRAS", t["ras"]
-            case "activate", "activate":
+            case "activate", ("activate" | "refresh"):
                 yield "tRC", t["rc"]
-            case "precharge", "activate":
+            case ("precharge" | "precharge_all"), ("activate" | "refresh"):
                 yield "tRP", t["rp"]
-            case "read", "precharge":
+            case "refresh", "activate":
+                yield "tRFC", t["rfc"]
+            case "read", ("precharge" | "precharge_all"):
                 yield "tRTP", t["rtp"]
-            case "write", "precharge":
+            case "write", ("precharge" | "precharge_all"):
                 yield "tWR", t["wl"] + t["burst"] + t["wr"]
     elif a.what == b.what == "activate":
         yield "tRRD", t["rrd"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tests.support.oracles.dram_log import Logged, moves_data, rules
+from tests.support.oracles.dram_log import Logged, moves_data, reach, rules
 
 LESS_THAN_A_TICK = 1 - Fraction(1, 1 << 16)
 """What a command may have waited for its tick to begin is not lost for the bus; fractions of it are 2^-16 ticks."""
@@ -35,8 +35,15 @@ def commands(
     waiting = [r for r in requests if r.channel == channel]
     left = {r.age: r.bursts for r in waiting}
     log: list[Logged] = []
-    tick, bus = 0, Fraction(0)
+    tick, bus, due = 0, Fraction(0), t.get("refi", 0)
     while waiting:
+        if due and tick >= due:
+            refreshing = Logged(channel, tick, "precharge_all" if _open_banks(log) else "refresh", 0, 0)
+            if _legal(log, refreshing, t, groups):
+                log.append(refreshing)
+                due += t["refi"] * (refreshing.what == "refresh")
+            tick += 1
+            continue
         for kinds in [(True, False)] if buses == 1 else [(True,), (False,)]:  # that one bus carries: moves data, or not
             found = [
                 (not moves_data(command), r.age, command, r)
@@ -71,8 +78,14 @@ def _wanted(
         yield _command(channel, tick, r, row), r
 
 
+def _open_banks(log: Sequence[Logged]) -> set[int]:
+    return {c.bank for c in log if _open_row(log, c.bank) is not None}
+
+
 def _open_row(log: Sequence[Logged], bank: int) -> int | None:
     for c in reversed(log):
+        if c.what == "precharge_all":
+            return None
         if c.bank == bank and c.what in ("activate", "precharge"):
             return c.row if c.what == "activate" else None
     return None
@@ -95,7 +108,7 @@ def _legal(log: Sequence[Logged], command: Logged, t: Mapping[str, int], groups:
         and command.tick - activations[-4].tick < t["faw"]
     ):
         return False
-    longest = 2 * max(t.values()) + t["wl"] + t["cl"] + t["burst"]
+    longest = reach(t)
     for earlier in reversed(log):
         distance = command.tick - earlier.tick
         if distance > longest:

@@ -69,6 +69,37 @@ def test_none_of_something_is_out_of_range(tmp_path: Path, key: str, value: int)
     assert caught.value.place == f"{key}.value"
 
 
+def with_refresh(tmp_path: Path, **figures: int) -> Path:
+    """GTX 680 with the optional keys of refreshes."""
+    lines = [f'{key} = {{ value = {n}, unit = "command cycles", source = "test" }}' for key, n in figures.items()]
+    path = tmp_path / "mine.toml"
+    path.write_text((MACHINES / "gtx680.toml").read_text().replace("[dram]", "\n".join(["[dram]", *lines])))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("figures", "key"),
+    [
+        ({"refi": 5000}, "dram.rfc"),
+        ({"rfc": 300}, "dram.refi"),
+        ({"refi": 300, "rfc": 300}, "dram.refi"),
+        ({"refi": 0, "rfc": 300}, "dram.refi.value"),
+        ({"refi": 5000, "rfc": -1}, "dram.rfc.value"),
+        ({"refi": 1 << 16, "rfc": 300}, "dram.refi.value"),
+    ],
+)
+def test_refreshes_that_cannot_be_are_refused_by_key(tmp_path: Path, figures: dict[str, int], key: str) -> None:
+    with pytest.raises(MalformedInput) as caught:
+        load_machine(with_refresh(tmp_path, **figures))
+    assert caught.value.place == key
+
+
+def test_refreshes_are_optional_and_change_what_a_machine_is(tmp_path: Path) -> None:
+    refreshed = load_machine(with_refresh(tmp_path, refi=5000, rfc=300))
+    assert (refreshed.dram.refi, refreshed.dram.rfc, GTX680.dram.refi, GTX680.dram.rfc) == (5000, 300, 0, 0)
+    assert refreshed.digest != GTX680.digest
+
+
 def test_more_command_buses_than_two_are_out_of_range(tmp_path: Path) -> None:
     with pytest.raises(MalformedInput, match="out of range") as caught:
         load_machine(edited(tmp_path, "v100", {"dram.command_buses": 3}))

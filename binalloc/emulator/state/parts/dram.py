@@ -43,6 +43,8 @@ class DramRecord:
     t_rtp: int
     t_rtw: int
     t_faw: int
+    t_refi: int
+    t_rfc: int
     t_burst: int
     # what a burst takes of the data bus, with less bandwidth than the channel has; in 2^-DATA_FRACTION ticks
     t_data: int
@@ -60,10 +62,12 @@ class DramRecord:
     channel_oldest: Annotated[Words, MAX_CHANNELS]
     channel_waiting: Annotated[Words, MAX_CHANNELS]
     channel_used: Annotated[Words, MAX_CHANNELS]
-    # tick and bank of the command that comes next; whether a request has left since slices were told
+    # tick and bank (or REFRESHING) of the command that comes next; whether a request has left since slices were told
     channel_tick: Annotated[Words, MAX_CHANNELS]
     channel_next: Annotated[Words, MAX_CHANNELS]
     channel_served: Annotated[Words, MAX_CHANNELS]
+    # the tick at which the channel is to be refreshed next, where `t_refi` is not 0
+    channel_refresh: Annotated[Words, MAX_CHANNELS]
     # ticks at which the last of the commands given so far, to any bank, to each bank, has been carried out
     channel_busy: Annotated[Words, MAX_CHANNELS]
     bank_busy: Annotated[Words, BANK_ROWS]
