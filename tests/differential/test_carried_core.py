@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numpy.testing import assert_equal
 
 from binalloc.emulator.carried import core
 from binalloc.emulator.carried.core import NEEDS, Core, find_core
@@ -69,7 +71,11 @@ def test_samples(name: str, scheduler: str, carried: Callable[..., Any], monkeyp
     ours = [result(mode) for mode in MODES]
     monkeypatch.setattr(engine, "_compiled", carried)
     for mode, one in zip(MODES, ours, strict=True):
-        same(result(mode), one)
+        found = result(mode)
+        same(found, one)
+        assert found.profile.keys() == one.profile.keys()
+        for function, profile in one.profile.items():
+            assert_equal(asdict(found.profile[function]), asdict(profile))
 
 
 def test_random_programs(carried: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

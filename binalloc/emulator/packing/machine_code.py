@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from binalloc.emulator.carried.core import ENTRY, FAILED, IDENTITY, NEEDS, Label, kind_of
+from binalloc.emulator.carried.core import ENTRY, FAILED, FOLDER, IDENTITY, NEEDS, Label, kind_of
 from binalloc.emulator.host.compiling import Untyped, one_program, replace
 from binalloc.emulator.host.engine import build, name_of_build
 from binalloc.emulator.state.memories import Memories
@@ -44,8 +44,9 @@ def make_core(name: str, folder: Path) -> None:
         raise Refused("a compiled core is made on Linux on x86_64 alone", found=f"{sys.platform}, {os.uname().machine}")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "BINALLOC_"))}
     chosen = {"NUMBA_CPU_NAME": CPU, "NUMBA_CPU_FEATURES": ""}
-    command = [sys.executable, "-m", __name__, name, str(folder)]
-    done = subprocess.run(command, env=kept | chosen, capture_output=True, text=True)
+    command = [sys.executable, "-m", __name__, name, str(folder.resolve())]
+    here = FOLDER.parents[2]  # where the child finds these very sources
+    done = subprocess.run(command, cwd=here, env=kept | chosen, capture_output=True, text=True)
     if done.returncode:
         raise Refused("the compiled core cannot be made", found=(done.stderr or "no message").strip().splitlines()[-1])
 

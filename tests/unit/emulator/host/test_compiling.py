@@ -27,7 +27,7 @@ def entry(words, n):
     i = left(words, 0)
     for _ in range(n):
         i = right(words, i)
-    return i + leaf(words, 0, 500)
+    return i + left(words, 3)
 """
 
 
@@ -39,6 +39,13 @@ def program(**options: bool) -> dict[str, Any]:
     chosen = {"inline": False, "apart": False, "boundscheck": False, "cache": False} | options
     space |= {name: device_function(space[name], entry=name == "entry", **chosen) for name in names}
     return {name: space[name] for name in names}
+
+
+@pytest.fixture(autouse=True)
+def known() -> None:
+    """These tests are about a Numba that is as expected. With another all functions are compiled as it does that."""
+    if odd := strange():
+        pytest.skip(f"this version of Numba has another {odd}")
 
 
 def plain() -> tuple[int, list[int]]:
@@ -101,15 +108,14 @@ def test_a_numba_of_another_shape_is_left_alone(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """The functions are compiled as Numba does it, to the same result."""
-    assert strange() == ""
     monkeypatch.setitem(REPLACED, name, shape)
     monkeypatch.setattr(logging.getLogger("binalloc"), "propagate", True)
     assert strange() == ".".join(name)
     made, words = program(), np.zeros(8, np.int64)
-    known = [key for key in REPLACED if key != name or "osuch" not in key[1].lower()]
-    before = [_found(*key) for key in known]
+    there = [key for key in REPLACED if "osuch" not in key[1].lower()]
+    before = [_found(*key) for key in there]
     with caplog.at_level("INFO", logger="binalloc"), one_program("entry"):
-        assert [_found(*key) for key in known] == before
+        assert [_found(*key) for key in there] == before
         assert (made["entry"](words, 2), words.tolist()) == plain()
     assert f"another {'.'.join(name)}: compiling takes" in caplog.text
     with pytest.raises(RuntimeError, match="this version of Numba has another"), one_program("entry", required=True):

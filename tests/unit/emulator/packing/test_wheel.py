@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import io
+import os
 import subprocess
 import sys
 import zipfile
@@ -103,6 +104,8 @@ def test_pip_installs_it_and_what_is_installed_looks_at_its_core(tmp_path: Path)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target"]
     subprocess.run([*command, str(tmp_path / "site"), str(path)], check=True, capture_output=True)
     asked = [sys.executable, "-m", "binalloc", "--version"]
-    told = subprocess.run(asked, cwd=tmp_path / "site", capture_output=True, text=True, check=True).stdout
+    env = {name: value for name, value in os.environ.items() if not name.startswith("BINALLOC_")}
+    env |= {"XDG_CACHE_HOME": str(tmp_path)}
+    told = subprocess.run(asked, cwd=tmp_path / "site", env=env, capture_output=True, text=True, check=True).stdout
     assert told.startswith(f"binalloc, version {VERSION}\nemulator: compiled code made when it is first needed; ")
     assert "the package's own is not used: " in told
