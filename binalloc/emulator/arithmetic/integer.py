@@ -12,6 +12,7 @@ does nothing compiled; uncompiled it turns a NumPy integer, which would warn of 
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import LUT_BITS
 
 M32 = 0xFFFFFFFF
 SIGN32 = 0x80000000
@@ -32,6 +33,12 @@ def iadd3(a: int, b: int, c: int, nega: int, negb: int, negc: int, x: int, ps0: 
     """IADD3. Returns t: rd = t & M32, pd0 = t >> 32 >= 1, pd1 = t >> 32 >= 2."""
     t = (a ^ (M32 * nega)) + (b ^ (M32 * negb)) + (c ^ (M32 * negc))
     return t + (ps0 + ps1 if x else nega + negb + negc)
+
+
+@device(inline=True)
+def sum3(a: int, b: int, c: int, nega: int, negb: int, negc: int) -> int:
+    """IADD3 without .X: its low word, and nothing meant above it."""
+    return (a ^ -nega) + (b ^ -negb) + (c ^ -negc) + (nega + negb + negc)
 
 
 @device(inline=True)
@@ -113,14 +120,20 @@ def shf(a: int, b: int, c: int, right: int, stype: int, hi: int, wrap: int) -> i
 
 
 @device(inline=True)
-def lop3(a: int, b: int, c: int, lut: int) -> int:
-    """LOP3: bit i of the result is lut[(a_i << 2) | (b_i << 1) | c_i]; pd0 = result != 0."""
+def lop3(a: int, b: int, c: int, m0: int, m1: int, m2: int, m3: int, m4: int, m5: int, m6: int, m7: int) -> int:
+    """LOP3: bit i of the result is lut[(a_i << 2) | (b_i << 1) | c_i]; `m0` to `m7` are the lut's bits, each as a word
+    of 32 such bits (`table_masks`): given as bits, a compiler would make branches of them."""
     nc = ~c
-    r00 = (c & -((lut >> 1) & 1)) | (nc & -(lut & 1))
-    r01 = (c & -((lut >> 3) & 1)) | (nc & -((lut >> 2) & 1))
-    r10 = (c & -((lut >> 5) & 1)) | (nc & -((lut >> 4) & 1))
-    r11 = (c & -((lut >> 7) & 1)) | (nc & -((lut >> 6) & 1))
+    r00 = (c & m1) | (nc & m0)
+    r01 = (c & m3) | (nc & m2)
+    r10 = (c & m5) | (nc & m4)
+    r11 = (c & m7) | (nc & m6)
     return ((a & ((b & r11) | (~b & r10))) | (~a & ((b & r01) | (~b & r00)))) & M32
+
+
+def table_masks(lut: int) -> list[int]:
+    """A table of LOP3 as words, see there."""
+    return [M32 * (lut >> i & 1) for i in range(LUT_BITS)]
 
 
 @device

@@ -8,6 +8,10 @@ Per warp and row (register or predicate) the table keeps what is in flight, apar
 - late readers (memory instructions read their sources after issue): one bit per pair (read scoreboard, write
   scoreboard), because waiting for either of the two frees the source; pair (7, 7) is never freed.
 
+What every instruction looks at is one number of the row (`soon`): the virtual time until which a fixed result is in
+flight, PENDING on top of it while a variable result or a late reader is. Beside it stand the lanes and the instruction
+of the fixed result (`whose`); what is PENDING stands in a table of its own.
+
 Each carries the lanes concerned: after a divergent branch the warp runs both sides one after the other, but a lane
 depends only on what it executed itself. Where some lanes overwrite a fixed result in flight, the others keep theirs
 with its own time in a list of results *set aside*, empty nearly always. Variable results of disjoint lanes in flight
@@ -19,7 +23,20 @@ from __future__ import annotations
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import ASIDE, ASIDE_COLUMNS, FIRST_DEF, FIRST_USE, Aside, Column, Fault, Hazard
+from binalloc.emulator.state.layout import (
+    ASIDE,
+    ASIDE_COLUMNS,
+    FIRST_DEF,
+    FIRST_USE,
+    FULL,
+    PENDING,
+    ROWS,
+    Aside,
+    Column,
+    Fault,
+    Fixed,
+    Hazard,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -36,6 +53,8 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
             if left:
                 s.var_list[w, keep] = r
                 keep += 1
+            elif hazard[row, r, Hazard.READ] == 0:
+                s.fixed[w, r, Fixed.SOON] &= ~PENDING
         s.var_count[w] = keep
         s.var_any[w] &= ~mask
     clear = g.clear_read[mask]
@@ -48,28 +67,49 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
             if left:
                 s.read_list[w, keep] = r
                 keep += 1
+            elif hazard[row, r, Hazard.VAR] == 0:
+                s.fixed[w, r, Fixed.SOON] &= ~PENDING
         s.read_count[w] = keep
         s.read_any[w] &= ~clear
 
 
-@device
+@device(inline=True)
+def time_of(s: Sm, w: int, r: int) -> int:
+    """The virtual time at which the last fixed result on row `r` is there."""
+    return s.fixed[w, r, Fixed.SOON] & ~PENDING
+
+
+@device(inline=True)
+def lanes_of(s: Sm, w: int, r: int) -> int:
+    """The lanes of the last fixed result on row `r`."""
+    return s.fixed[w, r, Fixed.WHOSE] & FULL
+
+
+@device(inline=True)
+def enter(s: Sm, w: int, r: int, pc: int, mask: int, time: int) -> None:
+    """The fixed result of the instruction at `pc` for lanes `mask` is on its way to row `r`."""
+    s.fixed[w, r, Fixed.SOON] = time
+    s.fixed[w, r, Fixed.WHOSE] = pc << 32 | mask
+
+
+@device(apart=True)
 def check_read(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int) -> None:
     """RAW on row `r` of lanes `mask`."""
     row = s.warp_base + w
-    if hazard[row, r, Hazard.FIX_TIME] > s.vclock[w] and hazard[row, r, Hazard.FIX_MASK] & mask:
-        set_fault(
-            g, s, Fault.RAW, w, pc, r, hazard[row, r, Hazard.FIX_PC], hazard[row, r, Hazard.FIX_TIME] - s.vclock[w], 0
-        )
+    late = time_of(s, w, r) - s.vclock[w]
+    if late > 0 and lanes_of(s, w, r) & mask:
+        set_fault(g, s, Fault.RAW, w, pc, r, s.fixed[w, r, Fixed.WHOSE] >> 32, late, 0)
     if hazard[row, r, Hazard.VAR] != 0 and hazard[row, r, Hazard.VAR_MASK] & mask:
         set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, Hazard.VAR_PC], 0, hazard[row, r, Hazard.VAR])
 
 
-@device
+@device(apart=True)
 def check_write(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int, done: int) -> None:
     """WAW and WAR on row `r` of lanes `mask` by a result that is there at virtual time `done`."""
     row = s.warp_base + w
-    if hazard[row, r, Hazard.FIX_TIME] >= done and hazard[row, r, Hazard.FIX_MASK] & mask:
-        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, Hazard.FIX_PC], hazard[row, r, Hazard.FIX_TIME] - done, 0)
+    late = time_of(s, w, r) - done
+    if late >= 0 and lanes_of(s, w, r) & mask:
+        set_fault(g, s, Fault.WAW, w, pc, r, s.fixed[w, r, Fixed.WHOSE] >> 32, late, 0)
     if hazard[row, r, Hazard.VAR] != 0 and hazard[row, r, Hazard.VAR_MASK] & mask:
         set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, Hazard.VAR_PC], 0, hazard[row, r, Hazard.VAR])
     if hazard[row, r, Hazard.READ] != 0:
@@ -97,26 +137,32 @@ def drop_aside(s: Sm, w: int) -> None:
     s.aside_count[w] = keep
 
 
-@device
-def overwrite(s: Sm, hazard: Cube, w: int, r: int, mask: int) -> int:
-    """Lanes `mask` write row `r`, on which a fixed result is in flight: the others' is set aside. Returns 1 if there is
-    no room for it, which takes more such results at once than stall counts above zero allow."""
-    row = s.warp_base + w
-    for i in range(s.aside_count[w]):
-        if s.aside[w, i, Aside.ROW] == r:
-            s.aside[w, i, Aside.MASK] &= ~mask
-    others = hazard[row, r, Hazard.FIX_MASK] & ~mask
+@device(apart=True)
+def overwrite(s: Sm, w: int, r: int, pc: int, mask: int, done: int) -> None:
+    """Lanes `mask` write row `r`, on which something is in flight: where that is a fixed result, the other lanes' is
+    set aside, or stays with the later time of both if there is no room for it, which takes more such results at once
+    than stall counts above zero allow."""
+    pending = s.fixed[w, r, Fixed.SOON] & PENDING
+    before = time_of(s, w, r)
+    others = 0
+    if before > s.vclock[w]:
+        for i in range(s.aside_count[w]):
+            if s.aside[w, i, Aside.ROW] == r:
+                s.aside[w, i, Aside.MASK] &= ~mask
+        others = lanes_of(s, w, r) & ~mask
     if others == 0:
-        return 0
+        enter(s, w, r, pc, mask, done | pending)
+        return
     i = s.aside_count[w]
     if i == ASIDE:
-        return 1
+        enter(s, w, r, pc, mask | others, max(before, done) | pending)
+        return
     s.aside[w, i, Aside.ROW] = r
-    s.aside[w, i, Aside.TIME] = hazard[row, r, Hazard.FIX_TIME]
+    s.aside[w, i, Aside.TIME] = before
     s.aside[w, i, Aside.MASK] = others
-    s.aside[w, i, Aside.PC] = hazard[row, r, Hazard.FIX_PC]
+    s.aside[w, i, Aside.PC] = s.fixed[w, r, Fixed.WHOSE] >> 32
     s.aside_count[w] = i + 1
-    return 0
+    enter(s, w, r, pc, mask, done | pending)
 
 
 @device
@@ -135,6 +181,7 @@ def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int
             hazard[row, r, Hazard.VAR_MASK] |= mask
         hazard[row, r, Hazard.VAR] = old | bit
         hazard[row, r, Hazard.VAR_PC] = pc
+        s.fixed[w, r, Fixed.SOON] |= PENDING
     s.var_any[w] |= bit
 
 
@@ -150,7 +197,20 @@ def mark_late(s: Sm, program: Grid, hazard: Cube, w: int, pc: int) -> None:
             s.read_count[w] += 1
         hazard[row, r, Hazard.READ] |= pair
         hazard[row, r, Hazard.READ_PC] = pc
+        s.fixed[w, r, Fixed.SOON] |= PENDING
     s.read_any[w] |= pair
+
+
+@device(apart=True)
+def check_all_aside(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, mask: int) -> None:
+    """The results set aside, against what the instruction at `pc` reads and writes."""
+    drop_aside(s, w)
+    now = s.vclock[w]
+    for i in range(program[pc, Column.N_USES]):
+        check_aside(g, s, w, pc, program[pc, FIRST_USE + i], active, now + 1, Fault.RAW)
+    if mask:
+        for i in range(program[pc, Column.N_DEFS]):
+            check_aside(g, s, w, pc, program[pc, FIRST_DEF + i], mask, now + program[pc, Column.LATENCY], Fault.WAW)
 
 
 @device
@@ -159,53 +219,47 @@ def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, 
 
     `active` lanes read the guard (last in the list of uses where there is one), `mask` of them execute.
     """
-    row = s.warp_base + w
     now = s.vclock[w]
     if s.aside_count[w]:
-        drop_aside(s, w)
+        check_all_aside(g, s, program, w, pc, active, mask)
     for i in range(program[pc, Column.N_USES]):
         r = program[pc, FIRST_USE + i]
-        if s.aside_count[w]:
-            check_aside(g, s, w, pc, r, active, now + 1, Fault.RAW)
-        if hazard[row, r, Hazard.FIX_TIME] > now or hazard[row, r, Hazard.VAR] != 0:
+        if s.fixed[w, r, Fixed.SOON] > now:
             check_read(g, s, hazard, w, pc, r, active)
     if mask == 0:
         return
-    defs = program[pc, Column.N_DEFS]
     done = now + program[pc, Column.LATENCY]
-    for i in range(defs):
-        r = program[pc, FIRST_DEF + i]
-        if s.aside_count[w]:
-            check_aside(g, s, w, pc, r, mask, done, Fault.WAW)
-        if (
-            hazard[row, r, Hazard.FIX_TIME] >= done
-            or hazard[row, r, Hazard.VAR] != 0
-            or hazard[row, r, Hazard.READ] != 0
-        ):
-            check_write(g, s, hazard, w, pc, r, mask, done)
     if program[pc, Column.VARIABLE]:
-        if defs:
-            mark_variable(s, program, hazard, w, pc, mask)
-        if program[pc, Column.LATE] != 0:
-            mark_late(s, program, hazard, w, pc)
+        start_variable(g, s, program, hazard, w, pc, mask, done)
         return
-    for i in range(defs):
+    for i in range(program[pc, Column.N_DEFS]):
         r = program[pc, FIRST_DEF + i]
-        if hazard[row, r, Hazard.FIX_TIME] > now and overwrite(s, hazard, w, r, mask):
-            hazard[row, r, Hazard.FIX_MASK] |= mask
-            hazard[row, r, Hazard.FIX_TIME] = max(hazard[row, r, Hazard.FIX_TIME], done)
+        if s.fixed[w, r, Fixed.SOON] > now:
+            check_write(g, s, hazard, w, pc, r, mask, done)
+            overwrite(s, w, r, pc, mask, done)
         else:
-            hazard[row, r, Hazard.FIX_MASK] = mask
-            hazard[row, r, Hazard.FIX_TIME] = done
-        hazard[row, r, Hazard.FIX_PC] = pc
+            enter(s, w, r, pc, mask, done)
+
+
+@device(apart=True)
+def start_variable(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, done: int) -> None:
+    """The instruction of variable latency at `pc` starts: its writes are checked, it and its sources are in flight."""
+    for i in range(program[pc, Column.N_DEFS]):
+        r = program[pc, FIRST_DEF + i]
+        if s.fixed[w, r, Fixed.SOON] > s.vclock[w]:
+            check_write(g, s, hazard, w, pc, r, mask, done)
+    if program[pc, Column.N_DEFS]:
+        mark_variable(s, program, hazard, w, pc, mask)
+    if program[pc, Column.LATE] != 0:
+        mark_late(s, program, hazard, w, pc)
 
 
 @device
 def forget(s: Sm, hazard: Cube, w: int) -> None:
     """Nothing is in flight: a new block's warp takes the slot."""
     row = s.warp_base + w
-    for r in range(hazard.shape[1]):
-        hazard[row, r, Hazard.FIX_TIME] = 0
+    for r in range(ROWS):
+        s.fixed[w, r, Fixed.SOON] = 0
         hazard[row, r, Hazard.VAR] = 0
         hazard[row, r, Hazard.READ] = 0
     s.var_count[w] = 0

@@ -14,7 +14,8 @@ from binalloc.emulator.stops.context import Context
 
 _STATES = {
     L.Warp.READY: "ready", L.Warp.STALL: "waits out a stall count", L.Warp.BRANCH: "waits for a control instruction",
-    L.Warp.SCOREBOARD: "waits for a scoreboard", L.Warp.BARRIER: "waits at a barrier", L.Warp.DONE: "has ended",
+    L.Warp.SCOREBOARD: "waits for a scoreboard", L.Warp.FETCH: "waits for its code",
+    L.Warp.CONSTANT: "waits for a constant", L.Warp.BARRIER: "waits at a barrier", L.Warp.DONE: "has ended",
 }  # fmt: skip
 
 

@@ -1,15 +1,27 @@
 """Operands of a warp's lanes staged, results written back, for the operations of all groups.
 
-Operands are staged into fixed arrays of the SM record (`a ah b bh c ch`), results are left in `d dh`; the loops over
-lanes have their trip count in the state and no branch on the mask, so that they vectorise. Only write-back looks at
-the mask."""
+Most operations work on *rows*, arrays of a word for every lane: registers, values that staging has laid out as rows,
+and a few rows for results and for operands with sign modifiers. Operations of the whole warp and of memory have their
+operands staged into fixed arrays of the SM record (`a ah b bh c ch`) and leave results in `d dh`. The loops over lanes
+have their trip count in the state and no branch on the mask, so that they vectorise. Only write-back looks at the
+mask."""
 
 from __future__ import annotations
 
 from binalloc.emulator.arithmetic.integer import bool_op
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, PT, RZ, Column
+from binalloc.emulator.state.layout import (
+    FULL,
+    PT,
+    REGISTER_ROWS,
+    RESULT_ROW,
+    RZ,
+    SIGNED_ROWS_A,
+    SIGNED_ROWS_B,
+    SIGNED_ROWS_C,
+    Column,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -114,6 +126,65 @@ def write_comparison(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, m
     write_predicate(s, w, program[pc, Column.PD1], bool_op(bits ^ FULL, p, bop), mask)
 
 
+# -- rows: where most operations find their operands and leave their results ------------------------------------------
+
+
+@device(inline=True)
+def first_row(s: Sm, w: int) -> int:
+    """The row of the warp's R0."""
+    return s.row_base + w * REGISTER_ROWS
+
+
+@device(apart=True)
+def stage_signs(g: Gpu, program: Grid, rows: Grid, pc: int, a: int, b: int, c: int) -> None:
+    """The operands at rows `a b c` with their sign modifiers into the rows for that."""
+    sign_row(
+        g, rows, SIGNED_ROWS_A, a, program[pc, Column.A_UNITS], program[pc, Column.A_AND], program[pc, Column.A_XOR]
+    )
+    sign_row(
+        g, rows, SIGNED_ROWS_B, b, program[pc, Column.B_UNITS], program[pc, Column.B_AND], program[pc, Column.B_XOR]
+    )
+    sign_row(
+        g, rows, SIGNED_ROWS_C, c, program[pc, Column.C_UNITS], program[pc, Column.C_AND], program[pc, Column.C_XOR]
+    )
+
+
+@device
+def sign_row(g: Gpu, rows: Grid, target: int, source: int, units: int, keep: int, flip: int) -> None:
+    """A copy of the operand of `units` words with the modifiers of its highest."""
+    if units == 0:
+        return
+    if units == 2:
+        for t in range(g.lanes):
+            rows[target, t] = rows[source, t]
+    high = units - 1
+    for t in range(g.lanes):
+        rows[target + high, t] = (int(rows[source + high, t]) & keep) ^ flip
+
+
+@device
+def write_rows(g: Gpu, program: Grid, rows: Grid, pc: int, base: int, mask: int) -> None:
+    """The result, in the rows for that, into lanes `mask` of the destination register or pair."""
+    rd = program[pc, Column.RD]
+    if rd == RZ:
+        return
+    write_row(g, rows, RESULT_ROW, base + rd, mask)
+    if program[pc, Column.RD_UNITS] == 2:
+        write_row(g, rows, RESULT_ROW + 1, base + rd + 1, mask)
+
+
+@device(inline=True)
+def write_row(g: Gpu, rows: Grid, source: int, target: int, mask: int) -> None:
+    """Lanes `mask` of row `target` take row `source`."""
+    if mask == FULL:
+        for t in range(g.lanes):
+            rows[target, t] = rows[source, t]
+    else:
+        for t in range(g.lanes):
+            take = -((mask >> t) & 1)
+            rows[target, t] = (int(rows[source, t]) & take) | (int(rows[target, t]) & ~take)
+
+
 @device
 def carries(g: Gpu, s: Sm, least: int) -> int:
     """Bit mask of the lanes whose sum in `d` carries at least `least`."""
@@ -124,23 +195,23 @@ def carries(g: Gpu, s: Sm, least: int) -> int:
 
 
 @device
-def finish_sum(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, both: int) -> None:
-    """Sums in `d`: carries into the predicate destinations, then cut to 32 bits."""
+def finish_sum(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row: int, mask: int, both: int) -> None:
+    """Sums in `d`: carries into the predicate destinations, the rest, cut to 32 bits, into `row`."""
     if program[pc, Column.PD0] != PT:
         write_predicate(s, w, program[pc, Column.PD0], carries(g, s, 1), mask)
     if both and program[pc, Column.PD1] != PT:
         write_predicate(s, w, program[pc, Column.PD1], carries(g, s, 2), mask)
     for t in range(g.lanes):
-        s.d[t] &= FULL
+        rows[row, t] = s.d[t] & FULL
 
 
 @device
-def write_nonzero(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """Whether the words in `d` are not zero, into the predicate destination if there is one."""
+def write_nonzero(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row: int, mask: int) -> None:
+    """Whether the words in `row` are not zero, into the predicate destination if there is one."""
     if program[pc, Column.PD0] != PT:
         bits = 0
         for t in range(g.lanes):
-            bits |= (1 if s.d[t] != 0 else 0) << t
+            bits |= (1 if rows[row, t] != 0 else 0) << t
         write_predicate(s, w, program[pc, Column.PD0], bits, mask)
 
 

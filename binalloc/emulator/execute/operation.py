@@ -6,7 +6,7 @@ becomes of its result are written out here. Any other operation has a device fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -16,6 +16,8 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 Executor = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
 """A device function that executes instructions of a group or a kind: (g, s, program, regs, w, pc, mask)."""
+ExecutorInRows = Callable[[Gpu, Sm, Grid, Grid, int, int, int], None]
+"""The same of a group that works on rows, which it takes in place of the registers."""
 
 
 class Result(Enum):
@@ -62,49 +64,105 @@ class Operation:
     result: Result = Result.WORD
     plain: Callable[..., object] | None = None
     unless: str = ""
+    ignored: str = ""
     masked: bool = False
     taint: int = L.Taint.ANY
 
 
-_SOURCES = {
+_STAGED = {
     "a": "s.a[t]", "a.lo": "s.a[t]", "a.hi": "s.ah[t]",
     "b": "s.b[t]", "b.lo": "s.b[t]", "b.hi": "s.bh[t]",
     "c": "s.c[t]", "c.lo": "s.c[t]", "c.hi": "s.ch[t]",
+}  # fmt: skip
+_IN_ROWS = {
+    "a": "int(rows[a, t])", "a.lo": "int(rows[a, t])", "a.hi": "int(rows[a + 1, t])",
+    "b": "int(rows[b, t])", "b.lo": "int(rows[b, t])", "b.hi": "int(rows[b + 1, t])",
+    "c": "int(rows[c, t])", "c.lo": "int(rows[c, t])", "c.hi": "int(rows[c + 1, t])",
+}  # fmt: skip
+_LANE = {
+    "lut": ", ".join(f"m{i}" for i in range(L.LUT_BITS)),
     "preds": "lane_predicates(s, w, t)",
     "ps0": "(ps0 >> t) & 1", "ps1": "(ps1 >> t) & 1",
 }  # fmt: skip
 _PREDICATES = {"ps0": (L.Column.PS0, L.Column.PS0_XOR), "ps1": (L.Column.PS1, L.Column.PS1_XOR)}
 _WHOLE = (Result.WARP, Result.PREDICATES)
+_SUMS = (Result.SUM, Result.DOUBLE_SUM)
+
+
+def in_rows(rows: Sequence[Operation]) -> bool:
+    """Whether a group's function reads and writes rows of registers and values where they lie; groups that have an
+    operation of the whole warp get their operands staged."""
+    return not any(row.result in _WHOLE for row in rows)
 
 
 def group_text(name: str, rows: Sequence[Operation]) -> str:
     """The device function `name` that executes the operations of one group, told apart by their numbers in it."""
-    lines = [f"def {name}(g, s, program, regs, w, pc, mask):", f"    op = program[pc, {L.Column.OP}]"]
+    where = "rows" if in_rows(rows) else "regs"
+    lines = [f"def {name}(g, s, program, {where}, w, pc, mask):", f"    op = program[pc, {L.Column.OP}]"]
+    if in_rows(rows):
+        lines += [f"    {line}" for line in _find_rows()]
     for number, row in enumerate(rows):
         lines.append(f"    {'if' if number == 0 else 'elif'} op == {number}:  # {row.name}")
-        lines += [f"        {line}" for line in _body(row)]
-    return "\n".join([*lines, "    write_back(g, s, program, regs, w, pc, mask)", ""])
+        lines += [f"        {line}" for line in (_row_body(row) if in_rows(rows) else _staged_body(row))]
+    if in_rows(rows):
+        lines += [f"    if d == {L.RESULT_ROW}:", "        write_rows(g, program, rows, pc, base, mask)"]
+    else:
+        lines.append("    write_back(g, s, program, regs, w, pc, mask)")
+    return "\n".join([*lines, ""])
 
 
-def _body(row: Operation) -> Iterator[str]:
-    """What one operation does before the results in `s.d` are written back."""
+def _find_rows() -> Iterator[str]:
+    """The rows of the operands. The result goes to its destination at once where every lane executes and no operand
+    lies there: a loop whose rows are apart can be vectorised; otherwise into a row of its own."""
+    yield "base = first_row(s, w)"
+    for name, (row, own) in L.ROW_COLUMNS.items():
+        yield f"{name} = program[pc, {row}] + (base & program[pc, {own}])"
+    yield f"if program[pc, {L.Column.SIGNS}]:"
+    yield "    stage_signs(g, program, rows, pc, a, b, c)"
+    yield f"    a, b, c = {L.SIGNED_ROWS_A}, {L.SIGNED_ROWS_B}, {L.SIGNED_ROWS_C}"
+    yield f"d = base + program[pc, {L.Column.RD}]"
+    yield f"if mask != {L.FULL} or program[pc, {L.Column.RD}] == {L.RZ} or d == a or d == b or d == c:"
+    yield f"    d = {L.RESULT_ROW}"
+
+
+def _row_body(row: Operation) -> Iterator[str]:
+    """What one operation of a group that works on rows does before its result is written to its destination."""
+    assert row.function is not None, row.name
+    yield from _fields(row.arguments.split())
+    if row.result is Result.COMPARISON:
+        yield "bits = 0"
+    if row.result is Result.PAIR:
+        yield f"d = {L.RESULT_ROW}"
+    if row.result in _SUMS:  # beyond 32 bits only where somebody wants to know
+        second = f" and program[pc, {L.Column.PD1}] == {L.PT}" if row.result is Result.DOUBLE_SUM else ""
+        yield f"if program[pc, {L.Column.PD0}] == {L.PT}{second}:"
+        yield from _indented(_choice(row, _IN_ROWS, f"rows[d, t] = {{}} & {L.FULL}"))
+        yield "else:"
+        yield from _indented(_lanes(row, row.function.__name__, row.arguments.split(), _IN_ROWS, "s.d[t] = {}"))
+        yield f"    finish_sum(g, s, program, rows, w, pc, d, mask, {int(row.result is Result.DOUBLE_SUM)})"
+        return
+    yield from _choice(row, _IN_ROWS, _KEPT_IN_ROWS.get(row.result, "rows[d, t] = {}"))
+    if row.result is Result.COMPARISON:
+        yield "write_comparison(g, s, program, w, pc, bits, mask)"
+        yield "return"
+    if row.result is Result.NONZERO:
+        yield "write_nonzero(g, s, program, rows, w, pc, d, mask)"
+
+
+_KEPT_IN_ROWS = {Result.COMPARISON: "bits |= int({}) << t", Result.PAIR: "rows[d, t], rows[d + 1, t] = {}"}
+
+
+def _staged_body(row: Operation) -> Iterator[str]:
+    """What one operation of a group whose operands are staged does before the results in `s.d` are written back."""
     assert row.function is not None, row.name
     if row.result in _WHOLE:
         yield f"{row.function.__name__}(g, s, program, w, pc, mask)"
     else:
+        assert row.result is Result.WORD, row.name
         yield from _fields(row.arguments.split())
-        if row.result is Result.COMPARISON:
-            yield "bits = 0"
-        if row.plain is not None:
-            unless = row.unless.split()
-            yield f"if {' and '.join(f'f_{name} == 0' for name in unless)}:"
-            plain = [name for name in row.arguments.split() if name not in unless]
-            yield from (f"    {line}" for line in _lanes(row, row.plain.__name__, plain))
-            yield "else:"
-            yield from (f"    {line}" for line in _lanes(row, row.function.__name__, row.arguments.split()))
-        else:
-            yield from _lanes(row, row.function.__name__, row.arguments.split())
-    yield from _ends(row.result)
+        yield from _choice(row, _STAGED, "s.d[t] = {}")
+    if row.result is Result.PREDICATES:
+        yield "return"
 
 
 def _fields(arguments: list[str]) -> Iterator[str]:
@@ -113,32 +171,40 @@ def _fields(arguments: list[str]) -> Iterator[str]:
         if name in _PREDICATES:
             number, flip = _PREDICATES[name]
             yield f"{name} = s.pred[w, program[pc, {number}]] ^ program[pc, {flip}]"
-        elif name not in _SOURCES:
+        elif name == "lut":
+            yield f"lut = program[pc, {L.FIELD_COLUMNS[name]}]"
+            yield from (f"m{i} = g.lut_masks[lut, {i}]" for i in range(L.LUT_BITS))
+        elif name not in _STAGED and name not in _LANE:
             yield f"f_{name} = program[pc, {L.FIELD_COLUMNS[name]}]"
 
 
-def _lanes(row: Operation, function: str, arguments: list[str]) -> Iterator[str]:
+def _choice(row: Operation, sources: Mapping[str, str], kept: str) -> Iterator[str]:
+    """The loop over the lanes, by the plain function where the instruction allows it. kept: what is done with what the
+    function returns, which stands for {}."""
+    assert row.function is not None
+    arguments = row.arguments.split()
+    if row.plain is None:
+        yield from _lanes(row, row.function.__name__, arguments, sources, kept)
+        return
+    unless = row.unless.split()
+    yield f"if {' and '.join(f'f_{name} == 0' for name in unless)}:"
+    fewer = [name for name in arguments if name not in (*unless, *row.ignored.split())]
+    yield from _indented(_lanes(row, row.plain.__name__, fewer, sources, kept))
+    yield "else:"
+    yield from _indented(_lanes(row, row.function.__name__, arguments, sources, kept))
+
+
+def _lanes(
+    row: Operation, function: str, arguments: list[str], sources: Mapping[str, str], kept: str
+) -> Iterator[str]:
     """The loop over the lanes."""
-    call = f"{function}({', '.join(_SOURCES.get(name, 'f_' + name) for name in arguments)})"
+    places = {**sources, **_LANE}
+    call = f"{function}({', '.join(places.get(name, 'f_' + name) for name in arguments)})"
     yield "for t in range(g.lanes):"
     if row.masked:
         yield "    if (mask >> t) & 1:"
-    indent = " " * (8 if row.masked else 4)
-    if row.result is Result.COMPARISON:
-        yield f"{indent}bits |= int({call}) << t"
-    elif row.result is Result.PAIR:
-        yield f"{indent}s.d[t], s.dh[t] = {call}"
-    else:
-        yield f"{indent}s.d[t] = {call}"
+    yield f"{' ' * (8 if row.masked else 4)}{kept.format(call)}"
 
 
-def _ends(result: Result) -> Iterator[str]:
-    """What follows the loop."""
-    if result is Result.COMPARISON:
-        yield "write_comparison(g, s, program, w, pc, bits, mask)"
-    elif result is Result.NONZERO:
-        yield "write_nonzero(g, s, program, w, pc, mask)"
-    elif result in (Result.SUM, Result.DOUBLE_SUM):
-        yield f"finish_sum(g, s, program, w, pc, mask, {int(result is Result.DOUBLE_SUM)})"
-    if result in (Result.COMPARISON, Result.PREDICATES):
-        yield "return"
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"    {line}" for line in lines)

@@ -27,10 +27,20 @@ from binalloc.emulator.arithmetic.integer import (
     prmt,
     sel,
     shf,
+    sum3,
 )
 from binalloc.emulator.arithmetic.mufu import mufu
-from binalloc.emulator.execute.operands import finish_sum, lane_predicates, write_back, write_comparison, write_nonzero
-from binalloc.emulator.execute.operation import Executor, Operation, Result, group_text
+from binalloc.emulator.execute.operands import (
+    finish_sum,
+    first_row,
+    lane_predicates,
+    stage_signs,
+    write_back,
+    write_comparison,
+    write_nonzero,
+    write_rows,
+)
+from binalloc.emulator.execute.operation import Executor, ExecutorInRows, Operation, Result, group_text
 from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
 from binalloc.emulator.state import layout as L
@@ -43,7 +53,9 @@ _MEM, _CONTROL = L.ExecGroup.MEM, L.ExecGroup.CONTROL
 
 _ROWS = (
     # -- integer; the commonest first
-    Operation("IADD3", _INT, iadd3, "a b c nega negb negc x ps0 ps1", Result.DOUBLE_SUM),
+    Operation(
+        "IADD3", _INT, iadd3, "a b c nega negb negc x ps0 ps1", Result.DOUBLE_SUM, sum3, unless="x", ignored="ps0 ps1"
+    ),
     Operation("IMAD", _INT, imad, "a b c negc"),
     Operation("MOV", _INT, mov, "b"),
     Operation("LOP3", _INT, lop3, "a b c lut", Result.NONZERO),
@@ -105,10 +117,10 @@ assert OPERATIONS.keys() == BY_NAME.keys(), (
     f"only in one of isa.table.opcodes and emulator.execute.table: {sorted(OPERATIONS.keys() ^ BY_NAME.keys())}"
 )
 
-exec_int: Executor
-exec_f32: Executor
-exec_f64: Executor
-exec_conv: Executor
+exec_int: ExecutorInRows
+exec_f32: ExecutorInRows
+exec_f64: ExecutorInRows
+exec_conv: ExecutorInRows
 exec_pred: Executor
 exec_warp: Executor
 exec_special: Executor
@@ -116,7 +128,8 @@ _FUNCTIONS = {
     "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_conv": _CONV, "exec_pred": _PRED, "exec_warp": _WARP,
     "exec_special": _SPECIAL,
 }  # fmt: skip
-_CALLED: list[Callable[..., object]] = [finish_sum, lane_predicates, write_back, write_comparison, write_nonzero]
+_CALLED: list[Callable[..., object]] = [finish_sum, first_row, lane_predicates, stage_signs, write_back]
+_CALLED += [write_comparison, write_nonzero, write_rows]
 _CALLED += [function for row in _ROWS for function in (row.function, row.plain) if function is not None]
 for _name, _group in _FUNCTIONS.items():
     _text = group_text(_name, [row for row in _ROWS if row.group == _group])

@@ -8,15 +8,16 @@ from typing import Protocol
 
 import numpy as np
 
+from binalloc.emulator.arithmetic.integer import table_masks
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
 from binalloc.emulator.host.interrupts import whole_cycles
-from binalloc.emulator.host.memory_figures import memory_figures, most_requests
+from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
-from binalloc.emulator.host.status import AT_LIMIT, GOES_ON, LOG_FULL
+from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
 from binalloc.emulator.state.memory_layout import (
@@ -29,6 +30,7 @@ from binalloc.emulator.state.memory_layout import (
     MAX_REQUESTS,
     MAX_SLICES,
     MAX_SMS,
+    MAX_TAGGED_LINES,
     NEVER,
 )
 from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
@@ -44,13 +46,16 @@ LOCAL_LIMIT = 512 << 20
 
 
 class Sampler(Protocol):
-    """Looks at the device now and then."""
+    """Looks at a device now and then."""
 
     due: int
     """The cycle in front of which the next sample is taken."""
 
-    def take(self, device: Device) -> None:
+    def take(self) -> None:
         """Look at the device, all of whose cycles before `due` are over, and put `due` off to a later one."""
+
+    def end(self) -> None:
+        """The launch has ended."""
 
 
 class Device:
@@ -72,7 +77,7 @@ class Device:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
         self.drain: Callable[[], None] | None = None
-        self.sampler: Sampler | None = None
+        self.samplers: list[Sampler] = []
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(
@@ -178,8 +183,10 @@ class Device:
             "launch_interval": m.dispatch.interval, "const_latency": m.constant.latency, "dram_due": NEVER,
             **memory_figures(m, self.sms_count),
         }  # fmt: skip
-        for name, value in values.items():
+        for name, value in (values | self._register_file()).items():
             self.put(name, int(value))
+        for name, figure in tagged_figures(m, self.get("code_words")).items():
+            self.put(name, figure)
         self.put("channel_due", [NEVER] * MAX_CHANNELS)
         self.put("bank_ready", [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM))
         self._check_shapes()
@@ -188,12 +195,28 @@ class Device:
             self.put(f"unit_{field_name}", [getattr(m.units[u], field_name) for u in L.UNIT_NAMES])
         self.put("unit_group", [groups[m.units[u].port_group] for u in L.UNIT_NAMES])
         self.put("group_ports", [group.ports for group in m.port_groups])
+        warps = range(min(m.schedulers.count * L.MAX_WARPS_OF_SCHEDULER, L.MAX_WARPS))
+        self.put("scheduler_of", [w % m.schedulers.count for w in warps])
+        self.put("bit_of", [1 << w // m.schedulers.count for w in warps])
+        self.put("lut_masks", np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)]))
         self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
+
+    def _register_file(self) -> dict[str, int]:
+        """Figures of the register file; the operand cache counts where the code keeps something in it."""
+        file = self.machine.register_file
+        if file is None:
+            return {}
+        table = self.program.table
+        keeps = file.operand_cache and bool((table[:, L.Column.REUSE] * table[:, L.Column.READS]).any())
+        return {
+            "register_banks": file.banks, "bank_reads": file.reads, "read_window": file.window, "operand_cache": keeps,
+        }  # fmt: skip
 
     def _check_shapes(self) -> None:
         """Machines larger than the record's arrays are refused, not run wrongly."""
         m = self.machine
         warps = self.need.use.warps * self.engine.get(self.g, 0, "resident_limit")
+        small = (("instruction cache", m.instruction_cache), ("constant cache", m.constant_cache))
         bounds = (
             ("threads per block", self.need.use.threads, L.LANES * L.MAX_BLOCK_WARPS),
             ("warps per SM", warps, L.MAX_WARPS),
@@ -202,6 +225,7 @@ class Device:
             ("port groups", len(m.port_groups), L.MAX_GROUPS),
             ("shared banks", m.shared.banks, L.MAX_BANKS),
             ("MSHRs", m.l1.mshrs, MAX_MSHRS),
+            *((f"{name} lines", cache.sets * cache.ways, MAX_TAGGED_LINES) for name, cache in small if cache),
             ("SMs", self.sms_count, MAX_SMS),
             ("L2 slices", m.l2.slices, MAX_SLICES),
             ("L2 lines", m.l2.slices * m.l2.sets * m.l2.ways, MAX_L2_LINES),
@@ -216,7 +240,8 @@ class Device:
     def _allocate(self, resident: int) -> None:
         need, mem = self.need, self.memories
         warps = resident * need.use.warps * self.sms_count
-        mem.regs = np.zeros((warps, L.REGISTERS, L.LANES), np.uint32)
+        values = self.program.values.array()
+        mem.make_rows(values, warps)
         mem.hazard = np.zeros((warps, L.ROWS, L.HAZARD_COLUMNS), np.int64)
         words = -(-max(need.use.block_shared, self.machine.occupancy(need.use).shared_per_block) // L.WORD)
         self.put("block_words", words)
@@ -226,7 +251,9 @@ class Device:
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
         for i in range(self.sms_count):
             self.engine.put(self.sms, i, "id", i)
-            self.engine.put(self.sms, i, "warp_base", i * resident * need.use.warps)
+            first_warp = i * resident * need.use.warps
+            self.engine.put(self.sms, i, "warp_base", first_warp)
+            self.engine.put(self.sms, i, "row_base", len(values) + first_warp * L.REGISTER_ROWS)
             self.engine.put(self.sms, i, "last_time", -1)
             self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
             self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)
@@ -261,21 +288,23 @@ class Device:
         says, but 0 where a log is full: it is drained. Raises LimitHit: more samples than `sample` has room for."""
         arguments = self.memories.arguments()
         while True:
-            stop = min([limit, *(each.due for each in (self.series, self.sampler) if each is not None)])
+            stop = min([limit, *(each.due for each in self.samplers)])
             with whole_cycles(self.engine.name):
                 status = self.engine.run_quantum(self.g, self.sms, arguments, steps, stop)
             if self.drain is not None:
                 self.drain()
-            while status == AT_LIMIT and self.sampler is not None and self.sampler.due <= min(self.get("cycle"), limit):
-                self.sampler.take(self)
-            if self.series is not None:
-                self.series.follow(status, limit)
+            for each in self.samplers:
+                while status == AT_LIMIT and each.due <= min(self.get("cycle"), limit):
+                    each.take()
+                if status == ENDED:
+                    each.end()
             if status != AT_LIMIT or self.get("cycle") >= limit:
                 return GOES_ON if status == LOG_FULL else status
 
     def sample(self, every: int) -> Series:
         """Have counters sampled every so many cycles, from the first one on."""
         self.series = Series(every, self.engine, self.g, self.sms, self.memories, self.machine)
+        self.samplers.append(self.series)
         return self.series
 
     def get(self, name: str) -> int:

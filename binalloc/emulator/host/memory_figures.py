@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, LINE_BYTES
+from binalloc.emulator.state.memory_layout import CODE_WORD_SHIFT, DATA_FRACTION, LINE_BYTES, Tagged
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.unloaded import dram_cycles, l2_cycles, ticks_per_cycle
 
@@ -34,6 +34,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         "dram_latency": dram_cycles(m, slower),
         "burst_bytes": dram.burst_bytes, "row_bytes": dram.row_bytes, "interleave": dram.interleave,
         "dram_channels": channels, "dram_banks": dram.banks, "dram_groups": dram.groups, "dram_depth": dram.queue,
+        "command_buses": dram.command_buses,
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
         "t_rcd": dram.rcd, "t_rp": dram.rp, "t_ras": dram.ras, "t_rc": dram.rc, "t_cl": dram.cl, "t_wl": dram.wl,
         "t_ccd": dram.ccd, "t_ccdl": dram.ccdl, "t_rrd": dram.rrd, "t_wr": dram.wr, "t_cdlr": dram.cdlr,
@@ -45,10 +46,26 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
     }  # fmt: skip
 
 
+def tagged_figures(m: Machine, code_words: int) -> dict[str, int | list[int]]:
+    """The figures of instruction cache and constant cache by their names in the record, for a module's code."""
+    caches = {Tagged.CODE: m.instruction_cache, Tagged.CONSTANTS: m.constant_cache}
+    out: dict[str, int | list[int]] = {
+        "tagged": sum(1 << number for number, cache in caches.items() if cache is not None and cache.enabled),
+        "tagged_shift": [0 if cache is None else cache.line_bytes.bit_length() - 1 for cache in caches.values()],
+    }
+    for name in ("sets", "ways", "mshrs"):
+        out[f"tagged_{name}"] = [1 if cache is None else getattr(cache, name) for cache in caches.values()]
+    code = m.instruction_cache
+    out["code_ahead"] = 0 if code is None else code.prefetch
+    out["last_code_line"] = 0 if code is None else max(0, (code_words << CODE_WORD_SHIFT) - 1) // code.line_bytes
+    return out
+
+
 def most_requests(m: Machine, sms: int) -> int:
     """How many requests there can be at once: what SMs have under way, what slices fetch, and what waits at channels.
     What goes past L2 has a second request at DRAM."""
     figures = memory_figures(m, sms)
-    loads, stores = sms * m.l1.mshrs, sms * m.l1.store_places
+    small = sum(cache.mshrs for cache in (m.instruction_cache, m.constant_cache) if cache is not None)
+    loads, stores = sms * (m.l1.mshrs + small), sms * m.l1.store_places
     past = 0 if m.l2.caches_data else loads
     return loads + stores + past + figures["slices"] * m.l2.mshrs + figures["dram_channels"] * m.dram.queue

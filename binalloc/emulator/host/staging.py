@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
+from binalloc.emulator.host.value_rows import ValueRows
 from binalloc.emulator.sm.control import control_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
+from binalloc.emulator.state.memory_layout import BANK_SHIFT
 from binalloc.errors import Hint, MalformedInput, Refused
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.places import PRED, REG
@@ -74,12 +76,13 @@ class Program:
     def __init__(self, module: Module, machine: Machine, constants: Constants) -> None:
         validate_layout(module)
         self.module = module
+        self.values = ValueRows()
         words = max((fn.address + len(fn.instrs) for fn in module.functions), default=0)
         self.table: Array = np.zeros((words + 1, L.COLUMNS), np.int64)
         for fn in module.functions:
             for index, instr in enumerate(fn.instrs):
                 try:
-                    row = stage_instruction(fn.address + index, instr, machine, constants)
+                    row = stage_instruction(fn.address + index, instr, machine, constants, self.values)
                 except MalformedInput as error:
                     error.place = error.place or f"{fn.name}+{index}"
                     raise (error.at(module.path) if module.path else error) from None
@@ -143,7 +146,9 @@ for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
     _BLANK[L.FIELD_COLUMNS[_name]] = PT
 
 
-def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Constants) -> list[int]:
+def stage_instruction(
+    word: int, instr: Instr, machine: Machine, constants: Constants, values: ValueRows
+) -> list[int]:
     """The table row of `instr`, which stands at code word `word`: one number per column."""
     row = list(_BLANK)
     op, f = instr.op, instr.f
@@ -176,9 +181,13 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
         row[c] = L.FULL
     for operand in op.operands:
         stage_operand(row, operand, instr, constants)
+    stage_rows(row, values)
     if op.access:
         stage_memory(row, instr)
     stage_places(row, instr, guarded)
+    if machine.register_file is not None and not guarded and row[L.Column.CONTROL] == L.NO_CONTROL:
+        stage_reads(row, machine.register_file.banks)
+        row[L.Column.REUSE] = ctrl.reuse
     return row
 
 
@@ -212,6 +221,21 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
         row[L.Column.C_REG], row[L.Column.C_LO] = (-1, f["clampimm"]) if f["cimm"] else (f["rc"], 0)
 
 
+def stage_rows(row: list[int], values: ValueRows) -> None:
+    """Where operands A, B, C lie: a row among the warp's own, or one of `values`."""
+    c = L.Column
+    value = {"b": (c.B_LO, c.B_HI), "c": (c.C_LO, c.C_HI)}
+    reg = {"a": c.A_REG, "b": c.B_REG, "c": c.C_REG}
+    for name, (at, counts) in L.ROW_COLUMNS.items():
+        r = row[reg[name]]
+        own = 0 <= r < RZ
+        low, high = (row[column] for column in value[name]) if r < 0 else (0, 0)
+        row[at] = r if own else values.row(low, high)
+        row[counts] = -1 if own else 0
+    masks = ((c.A_AND, c.A_XOR), (c.B_AND, c.B_XOR), (c.C_AND, c.C_XOR))
+    row[c.SIGNS] = any(row[keep] != L.FULL or row[flip] for keep, flip in masks)
+
+
 def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:
     """Operand B or C, whose columns UNITS REG LO HI AND XOR start at `first`, under the instruction's form."""
     f, form = instr.f, instr.form
@@ -227,6 +251,8 @@ def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constant
         row[first + 2], row[first + 3] = [*(found or [0]), 0][:2]
         if found is None:  # a fault of the lane that executes it, as in LDC: nobody may ever
             row[L.Column.GROUP], row[L.Column.OFFSET], row[L.Column.SIZE] = L.ExecGroup.OUTSIDE, f["coff"], 4 * width
+        else:
+            row[L.Column.CONSTANT] = 1 + (f["cbank"] << BANK_SHIFT) + f["coff"]
     else:
         row[first + 1] = f["rb" if name == "b" and form not in (FORM_C_IMM, FORM_C_CONST) else "rc"]
     stage_signs(row, name, first + 4, first + 5, instr)
@@ -237,6 +263,22 @@ def wide_immediate(imm: int, instr: Instr) -> tuple[int, int]:
     if instr.op.operand["b"].units == "i":
         return imm, (L.FULL if ITYPES[instr.f["ityp"]] == "S64" and imm >> 31 else 0)
     return 0, imm
+
+
+def stage_reads(row: list[int], banks: int) -> None:
+    """What an instruction reads of banks of registers: column OPERANDS has the registers of A, B and C, two of each
+    (RZ where there are fewer), column READS how many different ones of them are in each bank."""
+    named, packed = set(), 0
+    c = L.Column
+    for operand, (units, first) in enumerate(((c.A_UNITS, c.A_REG), (c.B_UNITS, c.B_REG), (c.C_UNITS, c.C_REG))):
+        assert row[units] <= L.OPERAND_WORDS
+        for word in range(L.OPERAND_WORDS):
+            there = word < row[units] and row[first] not in (-1, RZ)
+            register = row[first] + word if there else RZ
+            packed |= register << L.REGISTER_BITS * (operand * L.OPERAND_WORDS + word)
+            named |= {register} - {RZ}
+    row[L.Column.OPERANDS] = packed
+    row[L.Column.READS] = sum(1 << L.READ_BITS * (register % banks) for register in named)
 
 
 def stage_signs(row: list[int], name: str, keep: int, flip: int, instr: Instr) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.counters import Stall, Stat
-from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, Queue
+from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, Queue, TaggedStat
 from binalloc.models.machines.model import Machine
 
 Stats = dict[str, Any]
@@ -26,7 +26,7 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     """What has been counted in the cycles before `cycles`, summed over the SMs: all of it grows with time but `queues`,
     places and most.
 
-    Keys: `cycles`; the counters of `counters.Stat`; `stalls` {reason: issue slots}; `units`
+    Keys: `cycles`; the counters of `counters.Stat` and of `TaggedStat`; `stalls` {reason: issue slots}; `units`
     {unit: warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`; the counters of `MemoryStat`;
     `dram_bytes`; `queues` {queue: see `queue_figures`}. The slots of all reasons and those used add up to
     cycles * schedulers * issue width * SMs.
@@ -34,9 +34,11 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     n = engine.get(g, 0, "sms")
     stat = sum(engine.get(sms, i, "stat") for i in range(n))
     stall = sum(engine.get(sms, i, "stall") for i in range(n))
+    tagged = sum(engine.get(sms, i, "tagged_stat") for i in range(n))
     units = sum(engine.get(sms, i, "unit_issued") for i in range(n))
     out: Stats = {"cycles": cycles}
     out |= {name: int(stat[i]) for i, name in enumerate(Stat.names)}
+    out |= {name: int(tagged[i]) for i, name in enumerate(TaggedStat.names)}
     out["stalls"] = {name: int(stall[i]) for i, name in enumerate(Stall.names)}
     out["units"] = {name: int(units[i]) for i, name in enumerate(L.UNIT_NAMES)}
     spills = ("spill_shared_load", "spill_shared_store", "spill_local_load", "spill_local_store")

@@ -30,6 +30,13 @@ def post(g: Gpu, r: int, time: int) -> None:
     g.events += 1
 
 
+@device(inline=True)
+def memory_due(g: Gpu) -> int:
+    """Whether the memory system may have something to do in this cycle."""
+    index = g.cycle & (MEMORY_CALENDAR - 1)
+    return (g.event_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1))) & 1 or g.dram_due <= g.cycle
+
+
 @device
 def take(g: Gpu) -> int:
     """The requests of this cycle as a list linked by `following`, -1 if there are none; those of a later lap stay."""

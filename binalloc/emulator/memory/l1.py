@@ -9,14 +9,16 @@ that is held, so that an access can be turned away at any of them. It is done wh
 from __future__ import annotations
 
 from binalloc.emulator.memory.interconnect import send
-from binalloc.emulator.memory.places import spread
+from binalloc.emulator.memory.places import is_spill, spread
 from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.sectors import sector_count, whole_sectors
+from binalloc.emulator.memory.tagged import load_constants
+from binalloc.emulator.memory.waiters import new_waiter, room_to_wait
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER
-from binalloc.emulator.state.memory_layout import CACHED, MAX_WAITERS, SERIAL_SHIFT, TEXEL, Kind, LinePolicy, Queue
+from binalloc.emulator.state.memory_layout import CACHED, SERIAL_SHIFT, TEXEL, Kind, LinePolicy, Queue
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -124,19 +126,19 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
     lacking = words if i < 0 else words & ~s.l1_valid[i]
     if lacking == 0:
         touch(s, i)
-        count_load(s, policy, 1)
+        count_load(g, s, policy, line, 1)
         s.access_time[a] = max(s.access_time[a], g.cycle + g.l1_latency)
         return 1
     wanted = g.l1_fill_words if g.l1_fill_words else whole_sectors(lacking)
     wanted &= ~(0 if i < 0 else s.l1_coming[i] | s.l1_valid[i])
-    if (wanted and s.loads_out >= g.l1_mshrs) or (s.free_waiter == 0 and s.waiters == MAX_WAITERS):
+    if (wanted and s.loads_out >= g.l1_mshrs) or room_to_wait(s) == 0:
         return 0
     if i < 0:
         i = least_used(s.l1_age, first, g.l1_ways)
         if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
             return 0
         take_way(g, s, i, line)
-    count_load(s, policy, 0)
+    count_load(g, s, policy, line, 0)
     if wanted:
         s.l1_coming[i] |= wanted
         ask(g, s, policy, line, wanted, CACHED | i)
@@ -150,15 +152,8 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
 @device
 def join(s: Sm, a: int, i: int, lacking: int) -> None:
     """Access a waits for words of line i."""
-    n = s.free_waiter - 1
-    if n >= 0:
-        s.free_waiter = s.next_waiter[n]
-    else:
-        n = s.waiters
-        s.waiters += 1
-    s.waiter_access[n] = a
+    n = new_waiter(s, a)
     s.waiter_words[n] = lacking
-    s.missing[a] += 1
     append_waiter(s, i, n + 1)
 
 
@@ -186,9 +181,9 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
             if i < 0 or (s.l1_dirty[i] and s.stores_out >= g.store_places):
                 return 0
             take_way(g, s, i, line)
-            s.stat[Stat.L1_LOCAL_MISSES] += 1
+            count_local(g, s, line, 0)
         else:
-            s.stat[Stat.L1_LOCAL_HITS] += 1
+            count_local(g, s, line, 1)
         touch(s, i)
         s.l1_valid[i] |= words
         s.l1_dirty[i] |= words
@@ -235,14 +230,24 @@ def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: 
         return store_line(g, s, s.access_warp[a], policy, line, words)
     if policy == LinePolicy.LOAD_PAST or policy == LinePolicy.LOCAL_LOAD_PAST:
         return load_past(g, s, a, policy, line, words)
+    if policy == LinePolicy.CONSTANT:
+        return load_constants(g, s, a, line)
     return load_line(g, s, a, policy, line, words)
 
 
 @device
-def count_load(s: Sm, policy: int, hit: int) -> None:
+def count_local(g: Gpu, s: Sm, line: int, hit: int) -> None:
+    """One line of local memory that has been looked for in L1: the program's own, or one of spilled values."""
+    s.stat[Stat.L1_LOCAL_HITS if hit else Stat.L1_LOCAL_MISSES] += 1
+    if is_spill(g, line):
+        s.stat[Stat.L1_SPILL_HITS if hit else Stat.L1_SPILL_MISSES] += 1
+
+
+@device
+def count_load(g: Gpu, s: Sm, policy: int, line: int, hit: int) -> None:
     """One line that a load has looked for in L1."""
     if policy == LinePolicy.LOCAL_LOAD:
-        s.stat[Stat.L1_LOCAL_HITS if hit else Stat.L1_LOCAL_MISSES] += 1
+        count_local(g, s, line, hit)
     elif policy == LinePolicy.TEXTURE:
         s.stat[Stat.L1_TEXTURE_HITS if hit else Stat.L1_TEXTURE_MISSES] += 1
     else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.dram import enqueue, has_room
 from binalloc.emulator.memory.interconnect import request_size
-from binalloc.emulator.memory.places import row_of
+from binalloc.emulator.memory.places import is_spill, row_of
 from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.requests import drop_request, make_request
@@ -19,6 +19,8 @@ from binalloc.emulator.memory.sectors import SECTOR_WORDS, SECTORS, sector_count
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import (
     CACHED,
+    FIRST_CODE_LINE,
+    FIRST_CONSTANT_LINE,
     FIRST_LOCAL_LINE,
     MAX_BANKS_OF_DRAM,
     SERIAL_SHIFT,
@@ -78,10 +80,10 @@ def find_line(g: Gpu, r: int) -> int:
     """Index of request r's line in L2; -1 if it has none."""
     first = g.at_way[r]
     tag = g.line[r] + 1
-    for i in range(first, first + g.l2_ways):
-        if g.l2_line[i] == tag:
-            return i
-    return -1
+    at = -1
+    for i in range(first, first + g.l2_ways):  # without a way out, so that ways are looked at together
+        at = max(at, i if g.l2_line[i] == tag else -1)
+    return at
 
 
 @device
@@ -118,7 +120,9 @@ def to_dram(g: Gpu, r: int, k: int) -> None:
 
 @device
 def serve(g: Gpu, r: int, k: int) -> int:
-    """Slice k takes request r, or returns 0 if it cannot yet."""
+    """Slice k takes request r, or returns 0 if it cannot yet; `slice_wants` says how many places at the channel it
+    lacks, if that is why."""
+    g.slice_wants[k] = 0
     if g.l2_data == 0 and (g.kind[r] != Kind.LOAD or g.link[r] & CACHED == 0):
         return serve_past(g, r, k)
     kind = g.kind[r]
@@ -140,6 +144,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
             return 0
         room += 1 if g.l2_dirty[i] else 0
     if room and has_room(g, k // g.slices_per_channel, room) == 0:
+        g.slice_wants[k] = room
         return 0
     count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
@@ -205,11 +210,24 @@ def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
         g.memory_stat[MemoryStat.L2_LOAD_SECTORS] += sectors
     g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
     if g.line[r] >= FIRST_LOCAL_LINE:
-        g.memory_stat[MemoryStat.L2_LOCAL_MISSES if lacking else MemoryStat.L2_LOCAL_HITS] += 1
+        count_apart(g, r, 1 if lacking else 0)
     elif kind == Kind.LOAD and g.link[r] & TEXEL:
         g.memory_stat[MemoryStat.L2_TEXTURE_MISSES if lacking else MemoryStat.L2_TEXTURE_HITS] += 1
     if lacking and not fetch:
         g.memory_stat[MemoryStat.L2_MERGES] += 1
+
+
+@device
+def count_apart(g: Gpu, r: int, missed: int) -> None:
+    """Load r of what no address reaches: code, constants, local memory."""
+    if g.line[r] >= FIRST_CONSTANT_LINE:
+        g.memory_stat[MemoryStat.L2_CONSTANT_MISSES if missed else MemoryStat.L2_CONSTANT_HITS] += 1
+    elif g.line[r] >= FIRST_CODE_LINE:
+        g.memory_stat[MemoryStat.L2_INSTRUCTION_MISSES if missed else MemoryStat.L2_INSTRUCTION_HITS] += 1
+    else:
+        g.memory_stat[MemoryStat.L2_LOCAL_MISSES if missed else MemoryStat.L2_LOCAL_HITS] += 1
+        if is_spill(g, g.line[r]):
+            g.memory_stat[MemoryStat.L2_SPILL_MISSES if missed else MemoryStat.L2_SPILL_HITS] += 1
 
 
 @device
@@ -234,13 +252,15 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
 
 @device
 def let_in(g: Gpu) -> None:
-    """Channels have places again: requests that slices turned away go on."""
+    """Channels have places again: requests that slices turned away for want of them go on. Whatever else a slice waits
+    for is heard of by `go_on`."""
     for channel in range(g.dram_channels):
         if g.channel_served[channel]:
             g.channel_served[channel] = 0
             first = channel * g.slices_per_channel
             for k in range(first, first + g.slices_per_channel):
-                go_on(g, k)
+                if g.slice_wants[k] and has_room(g, channel, g.slice_wants[k]):
+                    go_on(g, k)
 
 
 @device
@@ -274,7 +294,9 @@ def fill_line(g: Gpu, r: int) -> None:
 def serve_past(g: Gpu, r: int, k: int) -> int:
     """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place."""
     kind = g.kind[r]
-    if has_room(g, k // g.slices_per_channel, 2 if kind == Kind.ATOMIC else 1) == 0:
+    room = 2 if kind == Kind.ATOMIC else 1
+    if has_room(g, k // g.slices_per_channel, room) == 0:
+        g.slice_wants[k] = room
         return 0
     if kind == Kind.STORE:
         count(g, r, 0, 0)
@@ -282,6 +304,7 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
         answer(g, r, k, -1)
         return 1
     count(g, r, g.words[r], g.words[r])
+    g.stage[r] = Stage.WAITS_FOR_LINE
     ask_dram(g, make_request(g, Kind.FILL, k, g.line[r], whole_sectors(g.words[r]), -1 - r), k)
     take_turn(g, k, 1)
     return 1

@@ -7,7 +7,7 @@ round's number, so that strides do not all meet in one slice. Banks of a channel
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import LINE_BYTES, MAX_BANKS_OF_DRAM
+from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_BYTES, MAX_BANKS_OF_DRAM
 from binalloc.emulator.state.records import Gpu
 
 
@@ -23,6 +23,12 @@ def mixed(x: int) -> int:
 def spread(i: int, places: int) -> int:
     """The place of the i-th thing of many that go round so many places, each round from another one on."""
     return (i + mixed(i // places)) % places
+
+
+@device
+def is_spill(g: Gpu, line: int) -> int:
+    """Whether a line of local memory is of the part behind the program's own, where spilled values lie."""
+    return 1 if ((line - FIRST_LOCAL_LINE) % (g.local_total >> 2)) << 2 >= g.local_user else 0
 
 
 @device(inline=True)

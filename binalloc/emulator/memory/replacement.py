@@ -1,4 +1,4 @@
-"""Which way of a cache's set a new line takes, in L1 and L2: an empty one, else the least recently used.
+"""Which way of a cache's set a new line takes, in every cache: an empty one, else the least recently used.
 
 An empty way has age 0; that of a line some of whose words are on their way carries BUSY, and is not taken.
 """
@@ -14,10 +14,11 @@ BUSY = 1 << 60
 @device
 def least_used(ages: Words, first: int, ways: int) -> int:
     """Index of the way to take among `ways` from `first` on, the lowest where several are empty; -1 if all are busy."""
-    best = first
-    least = ages[first]
-    for i in range(first + 1, first + ways):
-        age = ages[i]
-        best = i if age < least else best
-        least = min(age, least)
+    least = BUSY
+    for i in range(first, first + ways):
+        least = min(least, ages[i])
+    end = first + ways
+    best = end
+    for i in range(first, end):
+        best = min(best, i if ages[i] == least else end)
     return best if least < BUSY else -1

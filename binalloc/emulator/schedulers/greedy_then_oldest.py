@@ -28,8 +28,8 @@ def greedy_then_oldest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
 @device
 def leave_ended(g: Gpu, s: Sm, w: int) -> None:
     """The warp has ended: a later one in its slot is not the one that issued last."""
-    if s.greedy[w % g.schedulers] == w // g.schedulers + 1:
-        s.greedy[w % g.schedulers] = 0
+    if s.greedy[g.scheduler_of[w]] == w // g.schedulers + 1:
+        s.greedy[g.scheduler_of[w]] = 0
 
 
 GTO = WarpScheduler(

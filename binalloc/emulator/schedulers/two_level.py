@@ -65,8 +65,8 @@ def begin_pending(g: Gpu, s: Sm, w: int) -> None:
 @device
 def leave(g: Gpu, s: Sm, w: int) -> None:
     """The warp is active no more, if it was."""
-    sch = w % g.schedulers
-    bit = 1 << (w // g.schedulers)
+    sch = g.scheduler_of[w]
+    bit = g.bit_of[w]
     if s.active[sch] & bit:
         s.active[sch] &= ~bit
         s.pending_since[w] = g.cycle

@@ -6,7 +6,9 @@ from binalloc.emulator.memory.interconnect import response_size
 from binalloc.emulator.memory.l1 import append_waiter, end_access, load_answered, one_line, store_answered
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.memory.requests import drop_request
-from binalloc.emulator.sm.events import board_done, guard_until
+from binalloc.emulator.memory.tagged import Awaits, no_room
+from binalloc.emulator.memory.waiters import drop_waiter
+from binalloc.emulator.sm.events import board_done, guard_until, knock
 from binalloc.emulator.sm.issue import wake_sm
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import open_path
@@ -14,7 +16,7 @@ from binalloc.emulator.sm.profile import profile_access, settle
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
-from binalloc.emulator.state.memory_layout import CACHED, Kind, MemoryStat
+from binalloc.emulator.state.memory_layout import CACHED, CODE_ROW, CONSTANT_ROW, Kind, MemoryStat, Tagged
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
@@ -82,6 +84,10 @@ def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
         if link:
             store_came(g, s, program, link - 1)
     else:
+        if link & (CODE_ROW | CONSTANT_ROW) and kind == Kind.LOAD:
+            fill_row(g, s, program, 1 if link & CONSTANT_ROW else 0, link & (CACHED - 1))
+            drop_request(g, r)
+            return
         load_answered(g, s)
         a = link & (CACHED - 1)
         if kind == Kind.ATOMIC:
@@ -112,7 +118,29 @@ def fill_way(g: Gpu, s: Sm, program: Grid, i: int, words: int) -> None:
             append_waiter(s, i, n)
         else:
             a = s.waiter_access[n - 1]
-            s.next_waiter[n - 1] = s.free_waiter
-            s.free_waiter = n
+            drop_waiter(s, n - 1)
             line_came(g, s, program, a)
         n = following
+
+
+@device
+def fill_row(g: Gpu, s: Sm, program: Grid, cache: int, i: int) -> None:
+    """The line of row i of the instruction cache or the constant cache has come: warps that it keeps from issuing have
+    it, LDCs are done with it, and who found no room in the cache tries again."""
+    s.tagged_out[cache] -= 1
+    s.tagged_age[i] &= BUSY - 1
+    for w in range(g.warp_limit):
+        if s.awaits[w] == i + 1 or s.awaits[w] == no_room(cache):
+            wake_sm(g, s, program)
+            s.awaits[w] = Awaits.HERE if s.awaits[w] == i + 1 else 0
+            knock(g, s, w)
+    n = s.tagged_first[i]
+    s.tagged_first[i] = 0
+    while n:
+        following = s.next_waiter[n - 1]
+        a = s.waiter_access[n - 1]
+        drop_waiter(s, n - 1)
+        line_came(g, s, program, a)
+        n = following
+    if cache == Tagged.CONSTANTS:
+        go_on_with_held(g, s, program)

@@ -17,7 +17,7 @@ from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
-from binalloc.emulator.memory.calendar import next_memory_event
+from binalloc.emulator.memory.calendar import memory_due, next_memory_event
 from binalloc.emulator.sm.control import exec_control
 from binalloc.emulator.sm.issue import (
     account,
@@ -79,13 +79,14 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
     """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
     would be `limit`, 4 when the log is to be drained, else 0. `gpus` (one) and `sms` are arrays of records."""
     g = gpus[0]
-    program, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
+    program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
     for _ in range(steps):
         if g.cycle >= limit:
             return 3
         if g.log_stop:
             return 4
-        serve_memory(g, sms, program, log)
+        if memory_due(g):
+            serve_memory(g, sms, program, log)
         for i in range(g.sms):
             s = sms[i]
             if s.next_time != g.cycle:
@@ -94,7 +95,9 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             for sch in range(g.schedulers):
                 w = select(g, s, program, sch)
                 issued, why = 0, ~w
-                while w >= 0:
+                s.turn = w  # read anew in each round, so that a compiler puts nothing that follows from it before them
+                while s.turn >= 0:
+                    w = s.turn
                     pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
                     if g.logging:
@@ -108,27 +111,28 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                         exec_control(g, s, program, regs, w, pc, mask)
                     else:
                         if mask:
-                            stage(g, s, program, regs, w, pc)
                             if group == ExecGroup.INT:
-                                exec_int(g, s, program, regs, w, pc, mask)
+                                exec_int(g, s, program, rows, w, pc, mask)
                             elif group == ExecGroup.F32:
-                                exec_f32(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.MEM:
-                                exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
-                            elif group == ExecGroup.PRED:
-                                exec_pred(g, s, program, regs, w, pc, mask)
+                                exec_f32(g, s, program, rows, w, pc, mask)
                             elif group == ExecGroup.CONV:
-                                exec_conv(g, s, program, regs, w, pc, mask)
+                                exec_conv(g, s, program, rows, w, pc, mask)
                             elif group == ExecGroup.F64:
-                                exec_f64(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.WARP:
-                                exec_warp(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.SPECIAL:
-                                exec_special(g, s, program, regs, w, pc, mask)
-                            elif group == ExecGroup.TEX:
-                                exec_tex(g, s, program, regs, global_, w, pc, mask)
-                            elif group != ExecGroup.NOP:
-                                refuse(g, s, program, w, pc)
+                                exec_f64(g, s, program, rows, w, pc, mask)
+                            else:
+                                stage(g, s, program, regs, w, pc)
+                                if group == ExecGroup.MEM:
+                                    exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
+                                elif group == ExecGroup.PRED:
+                                    exec_pred(g, s, program, regs, w, pc, mask)
+                                elif group == ExecGroup.WARP:
+                                    exec_warp(g, s, program, regs, w, pc, mask)
+                                elif group == ExecGroup.SPECIAL:
+                                    exec_special(g, s, program, regs, w, pc, mask)
+                                elif group == ExecGroup.TEX:
+                                    exec_tex(g, s, program, regs, global_, w, pc, mask)
+                                elif group != ExecGroup.NOP:
+                                    refuse(g, s, program, w, pc)
                         if CHECKING and g.race and group == ExecGroup.MEM and mask and g.fault == 0:
                             race_access(g, s, program, regs, races, w, pc, mask)
                         advance(s, w, pc)
@@ -138,7 +142,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                         return 2
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:
-                        w = -1
+                        s.turn = -1
                 account(g, s, program, sch, issued, why)
             end_cycle(g, s)
         status = next_cycle(g, sms, program)

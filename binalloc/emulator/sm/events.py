@@ -33,7 +33,7 @@ from binalloc.emulator.state.scan import lowest_bit
 @device(inline=True)
 def set_state(g: Gpu, s: Sm, w: int, state: int) -> None:
     """Move warp slot `w` to another state, census included."""
-    sch = w % g.schedulers
+    sch = g.scheduler_of[w]
     s.census[sch, s.state[w]] -= 1
     s.census[sch, state] += 1
     s.state[w] = state
@@ -67,20 +67,41 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 
 
 @device(inline=True)
+def knock(g: Gpu, s: Sm, w: int) -> None:
+    """The warp is to be looked at in this cycle, see `sm.fetch`: it wakes, or what it waited for has come."""
+    s.knocking[g.scheduler_of[w]] |= g.bit_of[w]
+
+
+@device(inline=True)
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
-    """The warp may issue its next instruction now, or waits for scoreboards."""
+    """The warp may issue its next instruction now, or waits for something."""
+    if g.tagged:
+        knock(g, s, w)
+    elif wait_for_boards(g, s, program, w) == 0:
+        may_issue(g, s, program, w)
+
+
+@device(inline=True)
+def wait_for_boards(g: Gpu, s: Sm, program: Grid, w: int) -> int:
+    """1 if the warp's next instruction waits for scoreboards; it does so from now on."""
+    boards = s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]
+    if boards == 0:
+        return 0
+    set_state(g, s, w, Warp.SCOREBOARD)
+    waits(g, s, w, boards)
+    if g.logging:
+        log_wait(g, s, w, boards)
+    return 1
+
+
+@device(inline=True)
+def may_issue(g: Gpu, s: Sm, program: Grid, w: int) -> None:
+    """The warp waits for nothing but its turn."""
     pc = s.stack[w, s.sp[w], Entry.PC]
-    boards = s.busy[w] & program[pc, Column.WAIT]
-    if boards:
-        set_state(g, s, w, Warp.SCOREBOARD)
-        waits(g, s, w, boards)
-        if g.logging:
-            log_wait(g, s, w, boards)
-        return
     set_state(g, s, w, Warp.READY)
-    sch = w % g.schedulers
+    sch = g.scheduler_of[w]
     unit = program[pc, Column.UNIT]
-    s.ready[sch, unit] |= 1 << (w // g.schedulers)
+    s.ready[sch, unit] |= g.bit_of[w]
     s.ready_units[sch] |= 1 << unit
 
 
@@ -90,9 +111,9 @@ def wake_at(g: Gpu, s: Sm, w: int, time: int, state: int) -> None:
     set_state(g, s, w, state)
     s.ready_at[w] = time
     if time - g.cycle < WHEEL:
-        sch = w % g.schedulers
+        sch = g.scheduler_of[w]
         slot = time & (WHEEL - 1)
-        s.wheel[slot, sch] |= 1 << (w // g.schedulers)
+        s.wheel[slot, sch] |= g.bit_of[w]
         s.wheel_used |= 1 << slot
     else:
         arm(g, s, w * NODES_PER_WARP + WAKE_NODE, time)

@@ -2,10 +2,10 @@
 
 Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
 applies: warps could issue but its policy chooses none, and says why; a warp could but its unit's ports are busy; a
-warp waits out its stall count; a branch's latency; a scoreboard; a barrier or its latency; all its warps have ended and
-wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many cycles more as a memory
-access needs passes. A policy is asked in the same cycles, about the same warps, by this form and by the per-cycle form
-of a cycle's bookkeeping: a cycle in which a warp could issue is never skipped.
+warp waits out its stall count; a branch's latency; a scoreboard; its code; a constant; a barrier or its latency; all
+its warps have ended and wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many
+cycles more as a memory access needs passes. A policy is asked in the same cycles, about the same warps, by this form
+and by the per-cycle form of a cycle's bookkeeping: a cycle in which a warp could issue is never skipped.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
 slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
@@ -21,10 +21,12 @@ from binalloc.emulator.schedulers.table import ended, missed, pick
 from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch, next_launch
 from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
+from binalloc.emulator.sm.fetch import answer_knocks, can_pair
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import close_path, port_free, take_port
 from binalloc.emulator.sm.profile import charge, profile_issue
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.sm.register_file import read_registers
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
@@ -57,6 +59,10 @@ def idle_reason(g: Gpu, s: Sm, sch: int) -> int:
         return Stall.BRANCH
     if s.census[sch, Warp.SCOREBOARD]:
         return Stall.SCOREBOARD
+    if s.census[sch, Warp.FETCH]:
+        return Stall.INSTRUCTION_FETCH
+    if s.census[sch, Warp.CONSTANT]:
+        return Stall.CONSTANT
     if s.census[sch, Warp.BARRIER]:
         return Stall.BARRIER
     if s.census[sch, Warp.DONE]:
@@ -97,10 +103,11 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
 
     Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
     """
+    wait = read_registers(g, s, program, w, pc) if program[pc, Column.READS] else 0
     if CHECKING and g.profile:
         profile_issue(g, s, program, pc)
     unit = program[pc, Column.UNIT]
-    cycles = g.unit_interval[unit] + s.passes - 1
+    cycles = g.unit_interval[unit] + s.passes - 1 + wait
     take_port(g, s, unit, cycles)
     if s.held:
         close_path(s)
@@ -108,7 +115,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
             log_event(g, s, LogKind.HOLD, w, pc, 0)
     if s.waits == 0 and program[pc, Column.WBAR] != NO_BARRIER:
         if s.done_at > g.cycle:
-            guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
+            guard_until(g, s, w, program[pc, Column.WBAR], s.done_at + wait)
         if s.access >= 0:
             s.access_board[s.access] = program[pc, Column.WBAR]
             hold_board(s, w, program[pc, Column.WBAR])
@@ -119,9 +126,9 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     if s.sp[w] < 0:
         end_warp(g, s, program, regs, w)
     elif s.waits == 0:
-        if issued < g.issue_width and may_pair(g, s, program, w, pc):
+        if issued < g.issue_width and wait == 0 and may_pair(g, s, program, w, pc):
             return 1
-        delay = max(program[pc, Column.STALL], 1)
+        delay = max(program[pc, Column.STALL], 1) + wait
         state = Warp.STALL
         if program[pc, Column.CONTROL] != NO_CONTROL and g.unit_latency[unit] > delay:
             delay = g.unit_latency[unit]
@@ -157,7 +164,9 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
     unit = program[pc, Column.UNIT]
     if unit == UNIT_LSU and program[first, Column.UNIT] == UNIT_LSU:
         return 0
-    return 1 if port_free(g, s, unit) <= g.cycle else 0
+    if port_free(g, s, unit) > g.cycle:
+        return 0
+    return can_pair(g, s, program, w, pc) if g.tagged else 1
 
 
 @device(inline=True)
@@ -179,13 +188,18 @@ def begin_cycle(
     races: Cube,
 ) -> None:  # fmt: skip
     """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
-    skip(g, s, program, g.cycle - s.last_time - 1)
+    if g.cycle > s.last_time + 1:
+        skip(g, s, program, g.cycle - s.last_time - 1)
     s.last_time = g.cycle
     if g.reference:
         refresh(g, s, program)
     else:
         fire(g, s, program)
-    slot = dispatch(g, s, program, regs, hazard, shared, local)
+    slot = -1
+    if next_launch(g, s) <= g.cycle:
+        slot = dispatch(g, s, program, regs, hazard, shared, local)
+    if g.tagged:
+        answer_knocks(g, s, program)
     if CHECKING and slot >= 0 and g.check:
         poison_all(g, s, shadow, shadow_local, slot)
     if CHECKING and slot >= 0 and g.race:
@@ -196,6 +210,8 @@ def begin_cycle(
 @device
 def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     """The warp slot that the scheduler issues from, taken out of the ready masks; ~reason, a `Stall`, if from none."""
+    if s.issue_latest > g.cycle and s.issue_from[sch] > g.cycle:
+        return ~Stall.REGISTER_BANK
     eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
     if eligible == 0:
         return ~(reason(g, s, sch) if g.reference else idle_reason(g, s, sch))
@@ -239,7 +255,7 @@ def next_time(g: Gpu, s: Sm) -> int:
     """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
     soon = g.cycle + 1
     launch = next_launch(g, s)
-    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon:
+    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon or s.issue_latest > soon:
         return soon
     best = next_event(g, s)
     if launch < NEVER and (best < 0 or launch < best):

@@ -7,13 +7,14 @@ and the stall reasons are found; both must agree on every counter."""
 from __future__ import annotations
 
 from binalloc.emulator.schedulers.table import completed, resumed, waits
-from binalloc.emulator.sm.events import retire_warp, set_state
+from binalloc.emulator.sm.events import knock, retire_warp, set_state
 from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
+from binalloc.emulator.state.memory_layout import Tagged
 from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -36,10 +37,16 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
                 resumed(g, s, w)
                 if g.logging:
                     log_event(g, s, LogKind.RESUME, w, -1, 0)
-                set_state(g, s, w, Warp.READY)
+                if g.tagged:
+                    knock(g, s, w)
+                else:
+                    set_state(g, s, w, Warp.READY)
         elif (
             state == Warp.STALL or state == Warp.BRANCH or (state == Warp.BARRIER and s.bar_id[w] < 0)
         ) and s.ready_at[w] == g.cycle:
+            if g.tagged:
+                knock(g, s, w)
+                continue
             boards = waited_for(s, program, w)
             set_state(g, s, w, Warp.SCOREBOARD if boards else Warp.READY)
             if boards:
@@ -58,11 +65,11 @@ def waited_for(s: Sm, program: Grid, w: int) -> int:
 def reason(g: Gpu, s: Sm, sch: int) -> int:
     """Why the scheduler issues nothing, from its warps' states."""
     best = Stall.NO_WARP
-    rank = 7
+    rank = 8
     for w in range(sch, g.warp_limit, g.schedulers):
         state = s.state[w]
         r = Stall.NO_WARP
-        k = 7
+        k = 8
         if state == Warp.READY:
             r, k = Stall.PORT_BUSY, 0
         elif state == Warp.STALL:
@@ -71,10 +78,14 @@ def reason(g: Gpu, s: Sm, sch: int) -> int:
             r, k = Stall.BRANCH, 2
         elif state == Warp.SCOREBOARD:
             r, k = Stall.SCOREBOARD, 3
+        elif state == Warp.FETCH:
+            r, k = Stall.INSTRUCTION_FETCH, 4
+        elif state == Warp.CONSTANT:
+            r, k = Stall.CONSTANT, 5
         elif state == Warp.BARRIER:
-            r, k = Stall.BARRIER, 4
+            r, k = Stall.BARRIER, 6
         elif state == Warp.DONE:
-            r, k = Stall.BLOCK_DRAIN, 5
+            r, k = Stall.BLOCK_DRAIN, 7
         if k < rank:
             best, rank = r, k
     return best
@@ -97,7 +108,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
         if s.state[w] == Warp.READY:
             unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
             if port_free(g, s, unit) <= g.cycle:
-                eligible |= 1 << (w // g.schedulers)
+                eligible |= g.bit_of[w]
     return eligible
 
 
@@ -105,6 +116,8 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 def can_go_on(g: Gpu, s: Sm) -> int:
     """1 if any warp of the SM can ever issue again by itself, or a block can still come."""
     if (g.next_block < g.blocks and s.resident < g.resident_limit) or s.loads_out or s.stores_out:
+        return 1
+    if s.tagged_out[Tagged.CODE] or s.tagged_out[Tagged.CONSTANTS]:
         return 1
     for w in range(g.warp_limit):
         state = s.state[w]

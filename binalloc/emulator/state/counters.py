@@ -17,6 +17,9 @@ class Stall(Codes):
     BLOCK_DRAIN: int
     NO_PAIR: int
     PENDING: int
+    REGISTER_BANK: int
+    INSTRUCTION_FETCH: int
+    CONSTANT: int
 
 
 REASONS = len(Stall.names)
@@ -67,6 +70,8 @@ class Stat(Codes):
     BANK_CONFLICT_CYCLES: int
     L1_LOCAL_HITS: int
     L1_LOCAL_MISSES: int
+    L1_SPILL_HITS: int
+    L1_SPILL_MISSES: int
     L1_GLOBAL_HITS: int
     L1_GLOBAL_MISSES: int
     L1_TEXTURE_HITS: int
@@ -80,6 +85,9 @@ class Stat(Codes):
     BLOCKS_RETIRED: int
     WARP_CYCLES: int
     TEXTURE_FETCHES: int
+    REGISTER_CONFLICTS: int
+    REGISTER_WAIT_CYCLES: int
+    OPERAND_CACHE_HITS: int
 
 
 S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS  # bytes stand behind counts, in their order

@@ -21,6 +21,9 @@ RZ = fields.RZ
 NO_BARRIER = fields.NO_BARRIER
 PT = fields.PT
 REGISTERS = RZ + 1  # of the register file, the row of RZ among them
+REGISTER_ROWS = REGISTERS + 1  # of a warp; an odd number spreads the warps' rows over the sets of the host's caches
+# rows of words in front of the warps': operands with sign modifiers, a result (pairs each), then values, first of all 0
+SIGNED_ROWS_A, SIGNED_ROWS_B, SIGNED_ROWS_C, RESULT_ROW, VALUE_ROWS = range(0, 10, 2)
 PREDICATES = PT + 1
 CONST_BANKS = fields.FIELDS["cbank"].maximum + 1
 
@@ -37,6 +40,7 @@ UNIT_TEX = UNIT_NAMES.index("tex")
 MAX_GROUPS = 16
 MAX_PORTS = 64
 STACK_DEPTH = STACK_ENTRIES
+STACK_ROWS = STACK_DEPTH + 1  # as for REGISTER_ROWS
 BARRIERS = 16
 SCOREBOARDS = timing.SCOREBOARDS
 BOARD_NUMBERS = NO_BARRIER + 1  # what a scoreboard field can say
@@ -47,22 +51,36 @@ USED_SHIFT = 5
 USED_BITS = 1 << USED_SHIFT  # buckets of the calendar that a word of its used bits tells of
 NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh for a late wake-up
 WAKE_NODE = 7
+MAX_REGISTER_BANKS = 8
+OPERANDS = 3  # A, B and C, each with a reuse flag
+OPERAND_WORDS = 2  # registers of one of them at most, where the latency is fixed
+READ_BITS = 4  # of a bank's share of column READS
+REGISTER_BITS = 8  # of a register's share of column OPERANDS
 MAX_BUFFERS = 4096
 MAX_BANKS = 32
+LUT_BITS = fields.FIELDS["lut"].width
 
 # -- rows of the hazard table: registers 0..254 (255 is RZ), then predicates
 PRED_ROW = PRED_BASE
 ROWS = PRED_ROW + PREDICATES
 
 
-class Hazard(Codes):
-    """What a row says of the results in flight, see `checks.hazards`."""
+class Fixed(Codes):
+    """What a row says that every instruction looks at, see `checks.hazards`."""
 
-    FIX_TIME: int
+    SOON: int
+    WHOSE: int
+
+
+FIXED_COLUMNS = len(Fixed.names)
+PENDING = 1 << 62  # in SOON: beyond all times
+
+
+class Hazard(Codes):
+    """What a row says of variable results and late readers in flight, see `checks.hazards`."""
+
     VAR: int
     READ: int
-    FIX_MASK: int
-    FIX_PC: int
     VAR_MASK: int
     VAR_PC: int
     READ_PC: int
@@ -161,6 +179,8 @@ class Warp(Codes):
     STALL: int
     BRANCH: int
     SCOREBOARD: int
+    FETCH: int
+    CONSTANT: int
     BARRIER: int
     DONE: int
 
@@ -264,20 +284,32 @@ class Taint(Codes):
 
 # -- program columns: staged ones, then encoding fields as they stand, then the lists of rows read and written
 class Staged(Codes):
-    """What staging makes of an instruction."""
+    """What staging makes of an instruction. Those that most instructions look at stand together, in front."""
 
     OP: int
     GROUP: int
     UNIT: int
+    VALID: int
+    GUARD: int
+    GUARDN: int
+    WAIT: int
+    STALL: int
     LATENCY: int
     VARIABLE: int
     CONTROL: int
-    STALL: int
     WBAR: int
     RBAR: int
-    WAIT: int
-    GUARD: int
-    GUARDN: int
+    N_USES: int
+    N_DEFS: int
+    RD_UNITS: int
+    A_ROW: int
+    A_OWN: int
+    B_ROW: int
+    B_OWN: int
+    C_ROW: int
+    C_OWN: int
+    SIGNS: int
+    RD: int
     A_UNITS: int
     A_REG: int
     A_AND: int
@@ -294,16 +326,11 @@ class Staged(Codes):
     C_HI: int
     C_AND: int
     C_XOR: int
-    RD: int
-    RD_UNITS: int
     SPACE: int
     ACCESS: int
     SIZE: int
     SIGNED: int
     LATE: int
-    VALID: int
-    N_USES: int
-    N_DEFS: int
     N_LATE: int
     OFFSET: int
     DATA: int
@@ -316,6 +343,10 @@ class Staged(Codes):
     TAINT: int
     PAST: int
     BREAK: int
+    READS: int
+    OPERANDS: int
+    REUSE: int
+    CONSTANT: int
 
 
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes
@@ -360,6 +391,13 @@ class Column(Staged, numbers=FIELD_COLUMNS):
     VOTE: int
 
 
+ROW_COLUMNS = {
+    "a": (Column.A_ROW, Column.A_OWN),
+    "b": (Column.B_ROW, Column.B_OWN),
+    "c": (Column.C_ROW, Column.C_OWN),
+}
+"""Of each operand: the column of its row, and that which says whether the row counts from the warp's first (-1 or
+0)."""
 FIRST_USE = len(Staged.names) + len(FIELD_COLUMNS)
 FIRST_DEF = FIRST_USE + MAX_LISTED
 COLUMNS = FIRST_DEF + MAX_LISTED

@@ -25,7 +25,7 @@ IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
 
 
 class Command(Codes):
-    """What a channel's command bus carries; first those that move data."""
+    """What a channel is told; first those that move data."""
 
     READ: int
     WRITE: int
@@ -71,8 +71,14 @@ class MemoryStat(Codes):
     L2_MERGES: int
     L2_LOCAL_HITS: int
     L2_LOCAL_MISSES: int
+    L2_SPILL_HITS: int
+    L2_SPILL_MISSES: int
     L2_TEXTURE_HITS: int
     L2_TEXTURE_MISSES: int
+    L2_INSTRUCTION_HITS: int
+    L2_INSTRUCTION_MISSES: int
+    L2_CONSTANT_HITS: int
+    L2_CONSTANT_MISSES: int
     L2_STORES: int
     L2_ATOMICS: int
     L2_EVICTIONS: int
@@ -119,10 +125,43 @@ WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
 CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for
 TEXEL = 1 << 25  # beside either: the load is a texture fetch's
+CODE_ROW = 1 << 26  # beside a row of the instruction cache, CONSTANT_ROW of the constant cache: a load for it
+CONSTANT_ROW = 1 << 27
 SERIAL_SHIFT = 32  # above an atomic's access: how many of its lanes meet at one address
 
 FIRST_LOCAL_LINE = 1 << 40
 """Number of the first line of local memory, behind all that addresses reach."""
+FIRST_CODE_LINE = 1 << 41
+"""Of the module's code, word after word of 16 bytes, behind all local memory that there can be."""
+FIRST_CONSTANT_LINE = 1 << 42
+"""Of the constant banks, 64 KB for each."""
+BANK_SHIFT = 16
+CODE_WORD_SHIFT = 4
+
+
+class Tagged(Codes):
+    """The small caches of an SM that are optional: which of the two."""
+
+    CODE: int
+    CONSTANTS: int
+
+
+CODE_BIT = 1 << Tagged.CODE  # in `Gpu.tagged`: the machine has it
+CONSTANTS_BIT = 1 << Tagged.CONSTANTS
+MAX_TAGGED_LINES = 8192  # of either: 256 KB of the shortest lines
+TAGGED_ROWS = MAX_TAGGED_LINES * len(Tagged.names) + APART
+
+
+class TaggedStat(Codes):
+    """Counters of an SM's instruction cache and of its constant cache; `names` is what results call them."""
+
+    INSTRUCTION_HITS: int
+    INSTRUCTION_MISSES: int
+    INSTRUCTION_FILL_SECTORS: int
+    CONSTANT_HITS: int
+    CONSTANT_MISSES: int
+    CONSTANT_FILL_SECTORS: int
+    INSTRUCTION_PREFETCHES: int
 
 
 class LinePolicy(Codes):
@@ -137,3 +176,4 @@ class LinePolicy(Codes):
     LOCAL_STORE: int
     STORE_PAST: int
     ATOMIC: int
+    CONSTANT: int

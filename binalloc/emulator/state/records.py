@@ -27,7 +27,9 @@ from binalloc.emulator.state.layout import (
     BOARD_SETS,
     CALENDAR,
     CONST_BANKS,
+    FIXED_COLUMNS,
     LANES,
+    LUT_BITS,
     MAX_BANKS,
     MAX_BLOCK_WARPS,
     MAX_BLOCKS,
@@ -41,7 +43,7 @@ from binalloc.emulator.state.layout import (
     PREDICATES,
     ROWS,
     STACK_COLUMNS,
-    STACK_DEPTH,
+    STACK_ROWS,
     TEXTURE_COLUMNS,
     UNITS,
     USED_BITS,
@@ -52,7 +54,9 @@ from binalloc.emulator.state.parts.l1 import L1Record
 from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
+from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
 from binalloc.emulator.state.parts.scheduler import SchedulerRecord
+from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
 
 
 class Record:
@@ -108,7 +112,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, QueueRecord, LogRecord, Record):
+class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -201,13 +205,20 @@ class Gpu(MemoryRecord, QueueRecord, LogRecord, Record):
     const_size: Annotated[Words, CONST_BANKS]
     texture: Annotated[Grid, MAX_TEXTURES, TEXTURE_COLUMNS]
     clear_read: Annotated[Words, BOARD_SETS]
+    # of a warp slot: its scheduler, and its bit in that scheduler's masks
+    scheduler_of: Annotated[Words, MAX_WARPS]
+    bit_of: Annotated[Words, MAX_WARPS]
+    # every table of LOP3 as words of equal bits
+    lut_masks: Annotated[Grid, 1 << LUT_BITS, LUT_BITS]
 
 
-class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
+class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record):
     """One SM."""
 
     id: int
+    # its first warp among all of the device; the row of that warp's first register
     warp_base: int
+    row_base: int
     launch_free: int
     next_time: int
     last_time: int
@@ -215,6 +226,8 @@ class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     live_warps: int
     stamp: int
     wheel_used: int
+    # the warp slot that issues now, -1 for none
+    turn: int
     # results of the instruction being executed: LSU passes, time its result is there, time its sources are read
     passes: int
     done_at: int
@@ -240,7 +253,7 @@ class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     state: Annotated[Words, MAX_WARPS]
     at: Annotated[Words, MAX_WARPS]
     sp: Annotated[Words, MAX_WARPS]
-    stack: Annotated[Cube, MAX_WARPS, STACK_DEPTH, STACK_COLUMNS]
+    stack: Annotated[Cube, MAX_WARPS, STACK_ROWS, STACK_COLUMNS]
     live: Annotated[Words, MAX_WARPS]
     pred: Annotated[Grid, MAX_WARPS, PREDICATES]
     vclock: Annotated[Words, MAX_WARPS]
@@ -256,7 +269,8 @@ class Sm(L1Record, QueueRecord, SchedulerRecord, Record):
     busy: Annotated[Words, MAX_WARPS]
     board_time: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
     board_open: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
-    # pending lists of the hazard table
+    # hazard table: fixed results in flight; lists of the rows that have others pending
+    fixed: Annotated[Cube, MAX_WARPS, ROWS, FIXED_COLUMNS]
     var_count: Annotated[Words, MAX_WARPS]
     var_list: Annotated[Grid, MAX_WARPS, ROWS]
     read_count: Annotated[Words, MAX_WARPS]

@@ -142,6 +142,10 @@ def _doing(c: Context, block: Block, waiting: Waiting) -> str:
     if waiting.state == L.Warp.SCOREBOARD:
         what = "an answer from memory" if waiting.unanswered else "a result"
         return f"waiting for {what}, {_numbers('scoreboard', waiting.boards)}, at {where}"
+    if waiting.state == L.Warp.FETCH:
+        return f"waiting for its code at {where}"
+    if waiting.state == L.Warp.CONSTANT:
+        return f"waiting for a constant at {where}"
     if waiting.state in _SPINNING:
         held = f", while lanes {waiting.behind:#x} wait until these are done" if waiting.behind else ""
         return f"spinning at {where}{held}"

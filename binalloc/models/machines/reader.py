@@ -46,6 +46,13 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("constant", "constant", model.ConstantCache),
     ("search", "search", model.Search),
 )
+_OPTIONAL: tuple[tuple[str, type], ...] = (
+    ("register_file", model.RegisterFile),
+    ("constant_cache", model.ConstantLines),
+    ("instruction_cache", model.InstructionCache),
+)
+"""Sections that a file may leave out, as nobody may have measured what they say; key and attribute are the same, which
+is None then."""
 _TYPE_NAMES = {
     int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table", list: "a list",
 }  # fmt: skip
@@ -121,7 +128,7 @@ class _Reader:
     def machine(self, document: dict[str, Any]) -> Machine:
         root = self.root
         keys = ("schema", "name", "description", "units", "port_groups", *(key for key, _, _ in _SECTIONS))
-        root.whole(document, keys)
+        root.whole(document, keys, [key for key, _ in _OPTIONAL])
         version = root.sub("schema").typed(document["schema"], int)
         if version != SCHEMA_VERSION:
             root.sub("schema").fail("unknown version of the machine file", version, SCHEMA_VERSION)
@@ -132,6 +139,8 @@ class _Reader:
         parts: dict[str, Any] = {
             attribute: self.section(root.sub(key), document[key], cls) for key, attribute, cls in _SECTIONS
         }
+        for key, cls in _OPTIONAL:
+            parts[key] = self.section(root.sub(key), document[key], cls) if key in document else None
         groups = self.port_groups(root.sub("port_groups"), document["port_groups"])
         units = root.sub("units").whole(document["units"], UNIT_CLASSES)
         built = {name: self.section(root.sub("units").sub(name), units[name], Unit) for name in UNIT_CLASSES}
@@ -247,6 +256,7 @@ class _Reader:
         self.at_most("dram.rcd", dram.rcd, "dram.ras", dram.ras)
         self.at_most("dram.wl", dram.wl, "dram.cl", dram.cl)
         self.consistent_dram(m)
+        self.consistent_tagged(m)
         self.at_most("l1.latency", m.l1.latency, "l2.latency", l2.latency)
         self.at_least("l2.latency", l2.latency, "both ways on the interconnect, and a cycle in L2", link_cycles(m) + 1)
         self.at_least(
@@ -260,6 +270,16 @@ class _Reader:
             self.root.sub("coalescing.segments").fail("L2 caches sectors, see l2.caches_data", True, "false")
         if m.coalescing.lanes not in (m.chip.warp_size // 2, m.chip.warp_size):
             self.root.sub("coalescing.lanes").fail("neither half a warp nor a warp", m.coalescing.lanes, "16 or 32")
+
+    def consistent_tagged(self, m: Machine) -> None:
+        """The caches that a machine may have, lines of which are parts of L2's."""
+        for key, cache in (("constant_cache", m.constant_cache), ("instruction_cache", m.instruction_cache)):
+            if cache is None:
+                continue
+            if cache.line_bytes & (cache.line_bytes - 1):
+                self.root.sub(f"{key}.line_bytes").fail("not a power of two", cache.line_bytes, "a power of two")
+            size = cache.sets * cache.ways * cache.line_bytes
+            self.equal(f"{key}.bytes", cache.bytes, f"{key}.sets * {key}.ways * {key}.line_bytes", size)
 
     def consistent_dram(self, m: Machine) -> None:
         """Timing parameters of which one makes another impossible."""

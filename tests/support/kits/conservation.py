@@ -9,7 +9,7 @@ from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.stats import collect
 from binalloc.emulator.runs import run as emulator
 from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
-from binalloc.emulator.state.layout import LANES
+from binalloc.emulator.state.layout import LANES, Column
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, Stage
 
 SECTOR_WORDS = SECTOR_BYTES // 4
@@ -46,14 +46,16 @@ def violations(device: Device) -> list[str]:
     packets = stats["l2_hits"] + stats["l2_misses"] + stats["l2_stores"]
     net, header = machine.interconnect, machine.interconnect.header_bytes
     sms_sum = {name: sum(engine.get(device.sms, i, name) for i in range(sms)) for name in ("loads_out", "stores_out")}
-    requested = stats["global_fill_sectors"] + stats["local_fill_sectors"] + stats["texture_fill_sectors"]
+    kinds = ("global", "local", "texture", "instruction", "constant")
+    requested = sum(stats[f"{kind}_fill_sectors"] for kind in kinds)
+    sms_sum["tagged_out"] = sum(int(engine.get(device.sms, i, "tagged_out").sum()) for i in range(sms))
     on_way = [r for r in waiting if r["kind"] <= Kind.ATOMIC and r["stage"] == Stage.REACHES_SLICE]
     slots = cycles * sms * machine.schedulers.count * machine.schedulers.issue_width
     laws = (
         ("issue slots", stats["issue_slots"] + sum(stats["stalls"].values()), slots),
         ("stores, write-backs and atomics under way at the end", len(waiting) - len(loads + fills + evictions), 0),
         ("places of stores taken at the end", sms_sum["stores_out"], 0),
-        ("MSHRs of the SMs taken at the end", sms_sum["loads_out"], len(loads)),
+        ("MSHRs of the SMs taken at the end", sms_sum["loads_out"] + sms_sum["tagged_out"], len(loads)),
         ("MSHRs of L2 taken at the end", int(engine.get(device.g, 0, "slice_pending").sum()), len(fills)),
         ("places of DRAM taken at the end",
          int(engine.get(device.g, 0, "channel_waiting").sum()) + stats["dram_requests"],
@@ -82,7 +84,34 @@ def violations(device: Device) -> list[str]:
     )
     broken += [f"{what}: {moved} bytes in {cycles} cycles, at most {peak:.2f} a cycle" for what, moved, peak in links
                if moved > peak * cycles]  # fmt: skip
-    return broken + queue_violations(device, stats) + profile_violations(device, stats)
+    parts = (queue_violations, tagged_violations, profile_violations)
+    return broken + [violation for part in parts for violation in part(device, stats)]
+
+
+def tagged_violations(device: Device, stats: dict[str, Any]) -> list[str]:
+    """What the instruction cache and the constant cache of a run that has ended cannot have counted."""
+    machine, broken = device.machine, []
+    issues = {"instruction": stats["warp_instructions"], "constant": _operands(device)}
+    loads = {"instruction": 0, "constant": stats["const_loads"]}
+    for kind, cache in (("instruction", machine.instruction_cache), ("constant", machine.constant_cache)):
+        hits, misses, sectors = (stats[f"{kind}_{name}"] for name in ("hits", "misses", "fill_sectors"))
+        looks, reached = hits + misses, stats[f"l2_{kind}_hits"] + stats[f"l2_{kind}_misses"]
+        if cache is None or not cache.enabled:
+            if looks or sectors or reached or stats["stalls"]["instruction_fetch" if kind == "instruction" else kind]:
+                broken.append(f"{kind} cache that is off: {looks} looks, {sectors} sectors, {reached} loads of L2")
+            continue
+        fewest, most = issues[kind] + loads[kind], issues[kind] + LANES * loads[kind]
+        if not fewest <= looks <= most:
+            broken.append(f"{kind} cache: {looks} looks, not {fewest} to {most}")
+        asked = misses + (stats["instruction_prefetches"] if kind == "instruction" else 0)
+        if sectors * SECTOR_BYTES > asked * cache.line_bytes or reached * cache.line_bytes > sectors * SECTOR_BYTES:
+            broken.append(f"{kind} cache: {sectors} sectors for {asked} lines, {reached} loads of L2")
+    return broken
+
+
+def _operands(device: Device) -> int:
+    """Instructions with a constant operand that have been issued."""
+    return int(device.memories.counts[device.memories.program[:, Column.CONSTANT] > 0].sum())
 
 
 def queue_violations(device: Device, stats: dict[str, Any]) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
-from binalloc.models.machines.model import Machine
+from binalloc.models.machines.model import ConstantLines, InstructionCache, Machine
 from binalloc.models.machines.reader import load_machine
 
 
@@ -26,3 +27,27 @@ def machines() -> list[Machine]:
         dp=replace(dual.units.dp, latency=16),
     )
     return [dual, single, replace(single, units=units)]
+
+
+def instruction_cache(line_bytes: int, sets: int, ways: int, mshrs: int = 2, prefetch: int = 0) -> InstructionCache:
+    """One that is on."""
+    return InstructionCache(True, line_bytes * sets * ways, line_bytes, sets, ways, mshrs, prefetch)
+
+
+def constant_lines(line_bytes: int, sets: int, ways: int, mshrs: int = 2) -> ConstantLines:
+    """Those of a constant cache that is on."""
+    return ConstantLines(True, line_bytes * sets * ways, line_bytes, sets, ways, mshrs)
+
+
+def with_small_caches(m: Machine, rng: Random) -> Machine:
+    """The machine with an instruction cache, a constant cache or both, of one line or some."""
+
+    def shape() -> tuple[int, int, int, int]:
+        return rng.choice((32, 64, 128)), rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 4)), rng.choice((1, 2, 8))
+
+    code = instruction_cache(*shape(), rng.choice((0, 0, 1, 2, 8)))
+    constants = constant_lines(*shape())
+    which = rng.randrange(4)
+    return replace(
+        m, instruction_cache=None if which == 0 else code, constant_cache=None if which == 1 else constants
+    )

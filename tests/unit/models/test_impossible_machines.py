@@ -9,7 +9,18 @@ import pytest
 
 from binalloc.emulator.state import layout, memory_layout
 from binalloc.errors import MalformedInput
-from binalloc.models.machines.model import MOST_PORT_GROUPS, Chip, Dram, L1Cache, L2Cache, SharedMemory, SmLimits
+from binalloc.models.machines.model import (
+    MOST_PORT_GROUPS,
+    Chip,
+    ConstantLines,
+    Dram,
+    InstructionCache,
+    L1Cache,
+    L2Cache,
+    RegisterFile,
+    SharedMemory,
+    SmLimits,
+)
 from binalloc.models.machines.reader import load_machine
 from binalloc.models.machines.unloaded import closed_bank_cycles, link_cycles
 from tests.support.paths import MACHINES
@@ -40,10 +51,13 @@ ZERO = [
     "l1.mshrs", "l1.store_places", "l1.sets", "l1.ways", "interconnect.request_bytes", "interconnect.response_bytes",
     "interconnect.latency", "interconnect.header_bytes", "l2.slices", "l2.sets", "l2.ways", "l2.port_bytes",
     "l2.latency", "l2.mshrs", "l2.atomic_cycles", "dram.channels", "dram.banks", "dram.groups", "dram.bus_bytes",
-    "dram.burst", "dram.data_rate", "dram.command_mhz", "dram.row_bytes", "dram.interleave", "dram.queue",
+    "dram.burst", "dram.data_rate", "dram.command_mhz", "dram.command_buses", "dram.row_bytes", "dram.interleave",
+    "dram.queue",
     "dram.latency", "dram.rcd", "dram.rp", "dram.ras", "dram.rc", "dram.cl", "dram.ccd", "dram.ccdl", "dram.rrd",
     "dram.wr", "dram.cdlr", "dram.rtp", "constant.latency", "units.alu.ports", "units.alu.interval",
-    "units.alu.latency", "coalescing.lanes",
+    "units.alu.latency", "coalescing.lanes", "constant_cache.bytes", "constant_cache.line_bytes", "constant_cache.sets",
+    "constant_cache.ways", "constant_cache.mshrs", "instruction_cache.bytes", "instruction_cache.line_bytes",
+    "instruction_cache.sets", "instruction_cache.ways", "instruction_cache.mshrs",
 ]  # fmt: skip
 
 
@@ -53,6 +67,32 @@ def test_none_of_something_is_out_of_range(tmp_path: Path, key: str, value: int)
     with pytest.raises(MalformedInput, match="out of range") as caught:
         load_machine(edited(tmp_path, "gtx680", {key: value}))
     assert caught.value.place == f"{key}.value"
+
+
+def test_more_command_buses_than_two_are_out_of_range(tmp_path: Path) -> None:
+    with pytest.raises(MalformedInput, match="out of range") as caught:
+        load_machine(edited(tmp_path, "v100", {"dram.command_buses": 3}))
+    assert (caught.value.place, caught.value.expected) == ("dram.command_buses.value", "1 to 2")
+
+
+@pytest.mark.parametrize("key", ["banks", "reads", "window"])
+@pytest.mark.parametrize("value", [0, -1, 17])
+def test_a_register_file_that_cannot_be_is_out_of_range(tmp_path: Path, key: str, value: int) -> None:
+    with pytest.raises(MalformedInput, match="out of range") as caught:
+        load_machine(edited(tmp_path, "v100", {f"register_file.{key}": value}))
+    assert caught.value.place == f"register_file.{key}.value"
+
+
+def test_a_register_file_is_whole_or_left_out(tmp_path: Path) -> None:
+    head, rest = (MACHINES / "v100.toml").read_text().split("[register_file]\n")
+    figures, rest = rest.split("\n\n", 1)
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{head}{rest}")
+    assert load_machine(path).register_file is None
+    path.write_text(f"{head}[register_file]\n{figures.partition('window')[0]}\n{rest}")
+    with pytest.raises(MalformedInput, match="missing key") as caught:
+        load_machine(path)
+    assert caught.value.place == "register_file.operand_cache"
 
 
 WAY = link_cycles(GTX680)
@@ -88,6 +128,11 @@ CLOSED = closed_bank_cycles(GTX680)
         ({"dram.row_bytes": 3072}, "dram.row_bytes"),
         ({"dram.bus_bytes": 6}, "dram.bus_bytes"),
         ({"shared.banks": 24}, "shared.banks"),
+        ({"constant_cache.line_bytes": 96}, "constant_cache.line_bytes"),
+        ({"constant_cache.sets": 127}, "constant_cache.bytes"),
+        ({"constant_cache.bytes": 64}, "constant_cache.bytes"),  # less than a set
+        ({"instruction_cache.line_bytes": 48}, "instruction_cache.line_bytes"),
+        ({"instruction_cache.ways": 3}, "instruction_cache.bytes"),
         ({"coalescing.lanes": 24}, "coalescing.lanes"),
         ({"coalescing.segments": True}, "coalescing.segments"),
         ({"l2.caches_data": False}, "l1.caches_local"),
@@ -114,6 +159,8 @@ def test_figures_that_contradict_each_other_are_refused_by_key(
         {"dram.rc": 53},
         {"dram.rcd": 37},
         {"dram.faw": 32},
+        {"constant_cache.sets": 1, "constant_cache.ways": 1, "constant_cache.bytes": 64},
+        {"instruction_cache.line_bytes": 32, "instruction_cache.bytes": 1024, "instruction_cache.prefetch": 64},
         {"dram.wl": 16},
         {"l1.latency": 190},
     ],
@@ -127,8 +174,15 @@ LARGEST = [
     (SmLimits, "warps_per_sm", layout.MAX_WARPS),
     (SmLimits, "blocks_per_sm", layout.MAX_BLOCKS),
     (SharedMemory, "banks", layout.MAX_BANKS),
+    (RegisterFile, "banks", layout.MAX_REGISTER_BANKS),
     (L1Cache, "bytes", memory_layout.MAX_L1_LINES * memory_layout.LINE_BYTES),
     (L1Cache, "mshrs", memory_layout.MAX_MSHRS),
+    (InstructionCache, "sets", memory_layout.MAX_TAGGED_LINES),
+    (InstructionCache, "ways", memory_layout.MAX_TAGGED_LINES),
+    (InstructionCache, "bytes", memory_layout.MAX_TAGGED_LINES * memory_layout.SECTOR_BYTES),
+    (ConstantLines, "sets", memory_layout.MAX_TAGGED_LINES),
+    (ConstantLines, "ways", memory_layout.MAX_TAGGED_LINES),
+    (ConstantLines, "bytes", memory_layout.MAX_TAGGED_LINES * memory_layout.SECTOR_BYTES),
     (L2Cache, "bytes", memory_layout.MAX_L2_LINES * memory_layout.LINE_BYTES),
     (L2Cache, "slices", memory_layout.MAX_SLICES),
     (Dram, "channels", memory_layout.MAX_CHANNELS),
@@ -151,3 +205,15 @@ def test_a_machine_with_more_port_groups_than_the_record_is_refused(tmp_path: Pa
         load_machine(path)
     assert caught.value.place == "port_groups"
     assert MOST_PORT_GROUPS == layout.MAX_GROUPS
+
+
+@pytest.mark.parametrize("section", ["constant_cache", "instruction_cache"])
+def test_the_small_caches_may_be_left_out_as_a_whole_but_not_in_part(tmp_path: Path, section: str) -> None:
+    text = (MACHINES / "gtx680.toml").read_text()
+    path = tmp_path / "mine.toml"
+    path.write_text(re.sub(rf"(?s)\[{section}\]\n.*?\n\n", "", text))
+    assert getattr(load_machine(path), section) is None
+    path.write_text(re.sub(rf"(?s)(\[{section}\]\n.*?)mshrs = [^\n]*\n", r"\1", text))
+    with pytest.raises(MalformedInput, match="missing key") as caught:
+        load_machine(path)
+    assert caught.value.place == f"{section}.mshrs"

@@ -30,7 +30,10 @@ from tests.support.paths import MACHINES as SHIPPED
 from tests.support.paths import sample_file
 
 NOT_USE = {"__hash__", "__eq__", "__repr__", "__getstate__", "__init__", "replace", "_replace", "items", "digest"}
-RESTATED = {"chip.warp_size", "l1.bytes", "l1.line_bytes", "l2.bytes", "l2.line_bytes"}
+RESTATED = {
+    "chip.warp_size", "l1.bytes", "l1.line_bytes", "l2.bytes", "l2.line_bytes", "constant_cache.bytes",
+    "instruction_cache.bytes",
+}  # fmt: skip
 """Keys that say again what others say, or what alone is possible: the reader refuses a contradiction."""
 Place = tuple[str, str]
 
@@ -112,6 +115,8 @@ def records(machine: Machine) -> dict[str, str]:
             "search",
         )
     }
+    optional = {name: getattr(machine, name) for name in ("register_file", "constant_cache", "instruction_cache")}
+    sections |= {name: section for name, section in optional.items() if section is not None}
     sections |= {f"units.{name}": machine.units[name] for name in model.UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}
     return {f"{type(record).__name__} {id(record)}": name for name, record in sections.items()}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn
-from binalloc.emulator.arithmetic.integer import brev, icompare, popc
-from binalloc.emulator.execute.operation import Operation, Result, group_text
+from binalloc.emulator.arithmetic.integer import brev, icompare, popc, sum3
+from binalloc.emulator.execute.operation import Operation, Result, group_text, in_rows
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
+from binalloc.emulator.execute.warp import vote
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import GENERATED, REGISTRY, define
 from binalloc.isa.table.opcodes import BY_NAME
@@ -29,29 +30,52 @@ def test_arithmetic_reads_every_modifier_that_its_opcode_has() -> None:
 
 def lines(row: Operation) -> list[str]:
     """What the text says of one operation."""
-    return group_text("f", [row]).splitlines()[3:-1]
+    text = group_text("f", [row]).splitlines()
+    first = text.index(f"    if op == 0:  # {row.name}") + 1
+    return text[first : -2 if in_rows([row]) else -1]
 
 
-def test_a_scalar_function_becomes_a_loop_over_the_lanes() -> None:
+def test_a_scalar_function_becomes_a_loop_over_the_lanes_of_rows() -> None:
     assert lines(Operation("X", 0, popc, "b sh")) == [
         f"        f_sh = program[pc, {L.FIELD_COLUMNS['sh']}]",
         "        for t in range(g.lanes):",
-        "            s.d[t] = popc(s.b[t], f_sh)",
+        "            rows[d, t] = popc(int(rows[b, t]), f_sh)",
     ]
+
+
+def test_a_group_with_an_operation_of_the_whole_warp_has_its_operands_staged() -> None:
+    rows = [Operation("X", 0, popc, "b sh"), Operation("Y", 0, vote, result=Result.WARP)]
+    assert not in_rows(rows)
+    text = group_text("f", rows).splitlines()
+    assert "            s.d[t] = popc(s.b[t], f_sh)" in text
+    assert text[-1] == "    write_back(g, s, program, regs, w, pc, mask)"
+
+
+def test_a_sum_goes_beyond_32_bits_only_where_a_carry_is_wanted() -> None:
+    text = [line.strip() for line in lines(Operation("X", 0, sum3, "a b c nega negb negc", Result.SUM))]
+    narrow, wide = (i for i, line in enumerate(text) if "sum3" in line)
+    assert text[narrow].startswith("rows[d, t] = ")
+    assert text[narrow].endswith("& 4294967295")
+    assert text[wide].startswith("s.d[t] = sum3(")
+    assert text[wide + 1] == "finish_sum(g, s, program, rows, w, pc, d, mask, 0)"
 
 
 def test_a_comparison_collects_bits_and_writes_no_register() -> None:
     text = lines(Operation("X", 0, icompare, "a b ps1", Result.COMPARISON))
-    assert "            bits |= int(icompare(s.a[t], s.b[t], (ps1 >> t) & 1)) << t" in text
+    assert "            bits |= int(icompare(int(rows[a, t]), int(rows[b, t]), (ps1 >> t) & 1)) << t" in text
     assert [line.strip() for line in text[-2:]] == ["write_comparison(g, s, program, w, pc, bits, mask)", "return"]
 
 
 def test_the_plain_function_serves_where_the_named_fields_are_zero() -> None:
     text = lines(Operation("X", 0, fadd, "a b rnd ftz", plain=fadd_rn, unless="rnd ftz"))
     assert [line.strip() for line in text[2:]] == [
-        "if f_rnd == 0 and f_ftz == 0:", "for t in range(g.lanes):", "s.d[t] = fadd_rn(s.a[t], s.b[t])",
-        "else:", "for t in range(g.lanes):", "s.d[t] = fadd(s.a[t], s.b[t], f_rnd, f_ftz)",
-    ]  # fmt: skip
+        "if f_rnd == 0 and f_ftz == 0:",
+        "for t in range(g.lanes):",
+        "rows[d, t] = fadd_rn(int(rows[a, t]), int(rows[b, t]))",
+        "else:",
+        "for t in range(g.lanes):",
+        "rows[d, t] = fadd(int(rows[a, t]), int(rows[b, t]), f_rnd, f_ftz)",
+    ]
 
 
 def test_a_misspelt_argument_is_noticed_at_import() -> None:

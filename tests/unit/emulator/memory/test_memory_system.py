@@ -134,3 +134,30 @@ def test_strides_of_a_power_of_two_find_ways_in_l1() -> None:
     made = module(code, params={"x": 8}, machine="c2075")
     stats = go(made, buffers={"x": np.zeros(1 << 15, np.uint32)}, machine="c2075").stats
     assert stats["l1_evictions"] < len(loads)
+
+
+def test_hits_of_spilled_values_are_told_from_those_of_the_programs_own_local_memory() -> None:
+    """Words 0 and 1 of a thread are the program's, 2 and 3 hold spilled values; each is one line of the warp's."""
+    own = [op("STL", ra=255, rb=255, width=4, moff=0), op("LDL", rd=4, ra=255, width=4, moff=4, wbar=0)]
+    spills = [
+        op("STL", ra=255, rb=255, width=4, moff=8, spill=1), op("LDL", rd=5, ra=255, width=4, moff=8, spill=1, wbar=0),
+        op("LDL", rd=6, ra=255, width=4, moff=12, spill=1, wbar=0), op("STL", ra=255, rb=255, width=4, moff=8, spill=1),
+    ]  # fmt: skip
+    code = module([*own, *spills, op("EXIT", wait=1)], local_bytes=8, spill_local=8)
+    stats = go(code, block=64).stats
+    assert (stats["l1_local_hits"], stats["l1_local_misses"]) == (4, 8)
+    assert (stats["l1_spill_hits"], stats["l1_spill_misses"]) == (4, 4)
+    assert (stats["l2_local_hits"] + stats["l2_local_misses"], stats["l2_spill_misses"]) == (4, 2)
+
+
+@pytest.mark.parametrize("machine", ["gtx680", "c2075", "gtx285"])
+def test_local_memory_without_spills_has_no_such_hits(machine: str) -> None:
+    own = [op("LDL", rd=4 + i, ra=255, width=4, moff=at, wbar=0) for i, at in enumerate((0, 4, 0))]
+    stats = go(module([*own, op("EXIT", wait=1)], local_bytes=8, machine=machine), machine=machine).stats
+    assert [stats[f"{level}_spill_{what}"] for level in ("l1", "l2") for what in ("hits", "misses")] == [0, 0, 0, 0]
+    own = [each.replace(spill=1) for each in own]
+    stats = go(module([*own, op("EXIT", wait=1)], spill_local=8, machine=machine), machine=machine).stats
+    for level in ("l1", "l2"):
+        for what in ("hits", "misses"):
+            assert stats[f"{level}_spill_{what}"] == stats[f"{level}_local_{what}"]
+    assert stats["l2_spill_hits"] + stats["l2_spill_misses"] > 0

@@ -22,9 +22,11 @@ ALLOWED = {
     ("state/memory_layout.py", 128): "slices of L2, bytes of a line, where they get their names",
     ("state/memory_layout.py", 256): "lines of an access, where they get their name",
     ("execute/memory.py", 32): "bits of a word: the high half of an address",
+    ("checks/hazards.py", 32): "bits of a lane mask: the number of an instruction above it",
     ("execute/operands.py", 32): "bits of a word: the carry of a sum",
     ("execute/warp.py", 32): "bits of a word: the high half of the clock",
     ("execute/texture.py", 256): "the weight of a whole texel",
+    ("sm/reference.py", 6): "the place of a reason among those of an idle slot",
     ("host/placing.py", 256): "the alignment of buffers, where it gets its name",
 }
 

@@ -7,7 +7,7 @@ import numpy as np
 from binalloc.emulator.host.engine import _ints
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import STATS, Stat
-from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_DEPTH, Outside
+from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_ROWS, Outside
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of, shapes
 from binalloc.launch.types import AddressMode
 
@@ -43,6 +43,6 @@ def test_both_forms_of_a_record_have_the_fields_of_its_class() -> None:
             assert dtype[name].shape == shape
             assert dtype[name].base == np.int64
             assert np.shape(getattr(plain, name)) == shape
-    assert shapes(Sm)["stack"] == (MAX_WARPS, STACK_DEPTH, 4)
+    assert shapes(Sm)["stack"] == (MAX_WARPS, STACK_ROWS, 4)
     assert shapes(Sm)["a"] == (LANES,)
     assert shapes(Gpu)["cycle"] == ()

@@ -1,0 +1,27 @@
+"""Operands that are no registers, as rows of equal words: device code finds them where it finds registers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.emulator.state.layout import LANES, VALUE_ROWS
+
+
+class ValueRows:
+    """Pairs of rows behind the first VALUE_ROWS, each pair once; the first is zero."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[tuple[int, int], int] = {}
+        self.row(0, 0)
+
+    def row(self, low: int, high: int) -> int:
+        """The row of the low word of the value; that of its high word follows."""
+        return self.pairs.setdefault((low, high), VALUE_ROWS + 2 * len(self.pairs))
+
+    def array(self) -> NDArray[np.uint32]:
+        """uint32 [row, lane], the first VALUE_ROWS zero."""
+        words = np.zeros((VALUE_ROWS + 2 * len(self.pairs), LANES), np.uint32)
+        for (low, high), row in self.pairs.items():
+            words[row], words[row + 1] = low, high
+        return words
