@@ -182,6 +182,7 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("accesses by the program", ("user_", "const_")),
     ("accesses by spill code", ("spill_",)),
     ("blocks", ("blocks_", "warp_cycles")),
+    ("register file", ("register_", "operand_")),
     ("memory system", ("",)),
 )
 _ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues")
@@ -197,6 +198,7 @@ _STALLS = {
     "block_drain": "every warp has exited, its block has not",
     "no_pair": "one instruction issued, none could go with it",
     "pending": "a warp is ready, the scheduler's policy lets none but others issue",
+    "register_bank": "the last instruction waits for its registers' banks, and its scheduler with it",
 }
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.counting import buffer_of, count_access
 from binalloc.emulator.execute.operands import write_back
+from binalloc.emulator.execute.row_access import access_row, side_by_side
 from binalloc.emulator.memory.banks import shared_time
 from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
 from binalloc.emulator.memory.tagged import constant_line
 from binalloc.emulator.state.arrays import Cube, Grid, Words
-from binalloc.emulator.state.counters import S_BYTES_FROM_COUNT, Stat
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     FULL,
@@ -32,7 +34,7 @@ from binalloc.emulator.state.layout import (
 )
 from binalloc.emulator.state.memory_layout import CONSTANTS_BIT, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
-from binalloc.emulator.state.scan import count_bits, lowest_bit
+from binalloc.emulator.state.scan import lowest_bit
 
 
 @device(inline=True)
@@ -77,20 +79,6 @@ def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
             if (mask >> t) & 1 and (s.addr[t] < low or s.addr[t] > last):
                 return t
     return -1
-
-
-@device
-def buffer_of(g: Gpu, address: int) -> int:
-    """Index of the buffer that holds `address`, -1 if none does (binary search; buffers are sorted)."""
-    low = 0
-    high = g.buffers
-    while low < high:
-        middle = (low + high) >> 1
-        if g.buffer_end[middle] > address:
-            high = middle
-        else:
-            low = middle + 1
-    return low if low < g.buffers and g.buffer_start[low] <= address else -1
 
 
 @device
@@ -141,13 +129,6 @@ def local_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: in
     lane = within(g, s, mask, low, high, size)
     if lane >= 0:
         set_fault(g, s, Fault.SPILL if spill else Fault.LOCAL, w, pc, lane, s.addr[lane], low, high)
-
-
-@device
-def count_access(s: Sm, index: int, mask: int, size: int) -> None:
-    """One access of `mask` lanes in counter `index` and in the byte counter beside it."""
-    s.stat[index] += 1
-    s.stat[index + S_BYTES_FROM_COUNT] += count_bits(mask) * size
 
 
 @device
@@ -260,8 +241,12 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
 
 @device
 def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
-    """The lanes of `mask` in global memory."""
+    """The lanes of `mask` in global memory. Leaves `s.addr` as it was, unless there is a fault."""
     access = program[pc, Column.ACCESS]
+    if access != Access.ATOMIC and side_by_side(g, s, mask, program[pc, Column.SIZE]):
+        b = buffer_of(g, s.addr[0])
+        if b >= 0 and access_row(g, s, program, regs, global_, w, pc, b):
+            return
     global_bounds(g, s, w, pc, mask, program[pc, Column.SIZE])
     if g.fault:
         return
@@ -270,6 +255,8 @@ def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, 
     for t in range(g.lanes):
         s.addr[t] -= g.global_base
     flat(g, s, program, regs, global_, w, pc, mask)
+    for t in range(g.lanes):
+        s.addr[t] += g.global_base
 
 
 @device
@@ -351,8 +338,6 @@ def in_generic(
     rest = mask & ~(in_window | in_stack)
     if rest:
         in_global(g, s, program, regs, global_, w, pc, rest)
-        for t in range(g.lanes):
-            s.addr[t] += g.global_base
     if in_window and g.fault == 0:
         for t in range(g.lanes):
             s.addr[t] -= SHARED_WINDOW

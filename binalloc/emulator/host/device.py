@@ -17,7 +17,7 @@ from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers,
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
-from binalloc.emulator.host.status import AT_LIMIT, GOES_ON, LOG_FULL
+from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
 from binalloc.emulator.state.memory_layout import (
@@ -46,13 +46,16 @@ LOCAL_LIMIT = 512 << 20
 
 
 class Sampler(Protocol):
-    """Looks at the device now and then."""
+    """Looks at a device now and then."""
 
     due: int
     """The cycle in front of which the next sample is taken."""
 
-    def take(self, device: Device) -> None:
+    def take(self) -> None:
         """Look at the device, all of whose cycles before `due` are over, and put `due` off to a later one."""
+
+    def end(self) -> None:
+        """The launch has ended."""
 
 
 class Device:
@@ -74,7 +77,7 @@ class Device:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
         self.drain: Callable[[], None] | None = None
-        self.sampler: Sampler | None = None
+        self.samplers: list[Sampler] = []
         self.need, self.host, self.sms_count = need, buffers, sms
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(
@@ -180,7 +183,7 @@ class Device:
             "launch_interval": m.dispatch.interval, "const_latency": m.constant.latency, "dram_due": NEVER,
             **memory_figures(m, self.sms_count),
         }  # fmt: skip
-        for name, value in values.items():
+        for name, value in (values | self._register_file()).items():
             self.put(name, int(value))
         for name, figure in tagged_figures(m, self.get("code_words")).items():
             self.put(name, figure)
@@ -197,6 +200,17 @@ class Device:
         self.put("bit_of", [1 << w // m.schedulers.count for w in warps])
         self.put("lut_masks", np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)]))
         self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
+
+    def _register_file(self) -> dict[str, int]:
+        """Figures of the register file; the operand cache counts where the code keeps something in it."""
+        file = self.machine.register_file
+        if file is None:
+            return {}
+        table = self.program.table
+        keeps = file.operand_cache and bool((table[:, L.Column.REUSE] * table[:, L.Column.READS]).any())
+        return {
+            "register_banks": file.banks, "bank_reads": file.reads, "read_window": file.window, "operand_cache": keeps,
+        }  # fmt: skip
 
     def _check_shapes(self) -> None:
         """Machines larger than the record's arrays are refused, not run wrongly."""
@@ -274,21 +288,23 @@ class Device:
         says, but 0 where a log is full: it is drained. Raises LimitHit: more samples than `sample` has room for."""
         arguments = self.memories.arguments()
         while True:
-            stop = min([limit, *(each.due for each in (self.series, self.sampler) if each is not None)])
+            stop = min([limit, *(each.due for each in self.samplers)])
             with whole_cycles(self.engine.name):
                 status = self.engine.run_quantum(self.g, self.sms, arguments, steps, stop)
             if self.drain is not None:
                 self.drain()
-            while status == AT_LIMIT and self.sampler is not None and self.sampler.due <= min(self.get("cycle"), limit):
-                self.sampler.take(self)
-            if self.series is not None:
-                self.series.follow(status, limit)
+            for each in self.samplers:
+                while status == AT_LIMIT and each.due <= min(self.get("cycle"), limit):
+                    each.take()
+                if status == ENDED:
+                    each.end()
             if status != AT_LIMIT or self.get("cycle") >= limit:
                 return GOES_ON if status == LOG_FULL else status
 
     def sample(self, every: int) -> Series:
         """Have counters sampled every so many cycles, from the first one on."""
         self.series = Series(every, self.engine, self.g, self.sms, self.memories, self.machine)
+        self.samplers.append(self.series)
         return self.series
 
     def get(self, name: str) -> int:

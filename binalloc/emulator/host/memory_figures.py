@@ -34,6 +34,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
         "dram_latency": dram_cycles(m, slower),
         "burst_bytes": dram.burst_bytes, "row_bytes": dram.row_bytes, "interleave": dram.interleave,
         "dram_channels": channels, "dram_banks": dram.banks, "dram_groups": dram.groups, "dram_depth": dram.queue,
+        "command_buses": dram.command_buses,
         "tick_numerator": rate.numerator, "tick_denominator": rate.denominator,
         "t_rcd": dram.rcd, "t_rp": dram.rp, "t_ras": dram.ras, "t_rc": dram.rc, "t_cl": dram.cl, "t_wl": dram.wl,
         "t_ccd": dram.ccd, "t_ccdl": dram.ccdl, "t_rrd": dram.rrd, "t_wr": dram.wr, "t_cdlr": dram.cdlr,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.host.stats import Stats, count, ratios
-from binalloc.emulator.host.status import AT_LIMIT, ENDED
 from binalloc.emulator.state.memories import Memories
 from binalloc.errors import Hint, LimitHit
 from binalloc.models.machines.model import Machine
@@ -28,15 +27,13 @@ class Series:
         self._engine, self._g, self._sms, self._memories, self._machine = engine, g, sms, memories, machine
         self._counted = [self._now(0)]
 
-    def follow(self, status: int, limit: int) -> None:
-        """The device has stopped, as it was told to, before `due` or `limit`, or as `run_quantum` says with `status`:
-        end the intervals that are over. Raises LimitHit: there are too many."""
-        cycle = int(self._engine.get(self._g, 0, "cycle"))
-        if status == AT_LIMIT:
-            while self.due <= min(cycle, limit):
-                self._end(self.due)
-        if status == ENDED:
-            self._end(cycle)
+    def take(self) -> None:
+        """The interval before `due` is over. Raises LimitHit: there are too many."""
+        self._end(self.due)
+
+    def end(self) -> None:
+        """The launch has ended, and with it the last interval."""
+        self._end(int(self._engine.get(self._g, 0, "cycle")))
 
     def _end(self, cycle: int) -> None:
         """The interval ends before `cycle`."""

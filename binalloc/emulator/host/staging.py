@@ -185,6 +185,9 @@ def stage_instruction(
     if op.access:
         stage_memory(row, instr)
     stage_places(row, instr, guarded)
+    if machine.register_file is not None and not guarded and row[L.Column.CONTROL] == L.NO_CONTROL:
+        stage_reads(row, machine.register_file.banks)
+        row[L.Column.REUSE] = ctrl.reuse
     return row
 
 
@@ -260,6 +263,22 @@ def wide_immediate(imm: int, instr: Instr) -> tuple[int, int]:
     if instr.op.operand["b"].units == "i":
         return imm, (L.FULL if ITYPES[instr.f["ityp"]] == "S64" and imm >> 31 else 0)
     return 0, imm
+
+
+def stage_reads(row: list[int], banks: int) -> None:
+    """What an instruction reads of banks of registers: column OPERANDS has the registers of A, B and C, two of each
+    (RZ where there are fewer), column READS how many different ones of them are in each bank."""
+    named, packed = set(), 0
+    c = L.Column
+    for operand, (units, first) in enumerate(((c.A_UNITS, c.A_REG), (c.B_UNITS, c.B_REG), (c.C_UNITS, c.C_REG))):
+        assert row[units] <= L.OPERAND_WORDS
+        for word in range(L.OPERAND_WORDS):
+            there = word < row[units] and row[first] not in (-1, RZ)
+            register = row[first] + word if there else RZ
+            packed |= register << L.REGISTER_BITS * (operand * L.OPERAND_WORDS + word)
+            named |= {register} - {RZ}
+    row[L.Column.OPERANDS] = packed
+    row[L.Column.READS] = sum(1 << L.READ_BITS * (register % banks) for register in named)
 
 
 def stage_signs(row: list[int], name: str, keep: int, flip: int, instr: Instr) -> None:

@@ -24,7 +24,13 @@ def add_words(s: Sm, first: int, line: int, words: int, policy: int) -> None:
         i -= 1
     if i >= first:
         s.line_words[i] |= words
-        return
+    else:
+        enter_line(s, line, words, policy)
+
+
+@device(inline=True)
+def enter_line(s: Sm, line: int, words: int, policy: int) -> None:
+    """Enter words of a line that the list does not have."""
     i = s.lines
     s.line[i] = line
     s.line_words[i] = words
@@ -118,20 +124,26 @@ def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) 
 
 
 @device
+def policy_of(g: Gpu, access: int, past: int) -> int:
+    """The `LinePolicy` of a global access's lines."""
+    if access == Access.ATOMIC:
+        return LinePolicy.ATOMIC
+    if access == Access.STORE:
+        return LinePolicy.STORE_PAST if past else LinePolicy.STORE
+    return LinePolicy.LOAD_PAST if past or not g.l1_global else LinePolicy.LOAD
+
+
+@device
 def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
     """The lines of the lanes that are looked at together."""
+    first = global_lines(g, s, mask, units, policy_of(g, access, past))
     if access == Access.ATOMIC:
-        first = global_lines(g, s, mask, units, LinePolicy.ATOMIC)
         collisions(g, s, mask, first)
         s.stat[Stat.GLOBAL_ATOMIC_SECTORS] += sectors_from(s, first)
-    elif access == Access.STORE:
-        first = global_lines(g, s, mask, units, LinePolicy.STORE_PAST if past else LinePolicy.STORE)
-        to_segments(g, s, first)
-        s.stat[Stat.GLOBAL_STORE_SECTORS] += sectors_from(s, first)
     else:
-        first = global_lines(g, s, mask, units, LinePolicy.LOAD_PAST if past or not g.l1_global else LinePolicy.LOAD)
         to_segments(g, s, first)
-        s.stat[Stat.GLOBAL_LOAD_SECTORS] += sectors_from(s, first)
+        kind = Stat.GLOBAL_STORE_SECTORS if access == Access.STORE else Stat.GLOBAL_LOAD_SECTORS
+        s.stat[kind] += sectors_from(s, first)
     s.passes += s.lines - first
 
 

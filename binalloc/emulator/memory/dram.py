@@ -1,10 +1,11 @@
 """DRAM: channels of banks with row buffers, which serve requests first ready, first come (FR-FCFS).
 
-A channel issues at most one command a tick of its clock. Of the requests that wait at a bank, one is next: the oldest
-that wants the open row, else the oldest. Among the banks' next commands the channel issues the one whose constraints
-let it go first; in one tick, a read or write before an activation or a precharge, then the older request's. Rows stay
-open until another is wanted. A request takes one read or write per burst, and is done when the last has passed the data
-bus. Figures and their names: `state.parts.dram`; what is not modelled stands in TIMING.md.
+A channel issues at most one command a tick of its clock; with two command buses, as HBM's has, one that moves data
+and one that opens or closes a row. Of the requests that wait at a bank, one is next: the oldest that wants the open
+row, else the oldest. Among the banks' next commands the channel issues the one whose constraints let it go first; in
+one tick, a read or write before an activation or a precharge, then the older request's. Rows stay open until another is
+wanted. A request takes one read or write per burst, and is done when the last has passed the data bus. Figures and
+their names: `state.parts.dram`; what is not modelled stands in TIMING.md.
 """
 
 from __future__ import annotations
@@ -79,9 +80,11 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
 
 @device
 def change_next(g: Gpu, channel: int, b: int, r: int) -> None:
-    """Request r, which has just come, is the next one of its bank."""
+    """Request r, which has just come, is the next one of its bank: for commands behind those that the channel has
+    issued in this cycle."""
     g.bank_next[b] = r
     want(g, b)
+    g.bank_ready[b] = max(g.bank_ready[b], g.channel_bus[channel])
     first = tick_from(g, g.cycle)
     if g.channel_next[channel] == b:
         find_next(g, channel, first)
@@ -140,26 +143,26 @@ def group_of(g: Gpu, b: int) -> int:
 
 
 @device(inline=True)
-def key_of(g: Gpu, b: int, floor: int, read: int, write: int, activate: int) -> int:
-    """What bank b's next command is chosen by, the least of all first: for how many ticks after `floor` it has to wait;
+def key_of(g: Gpu, b: int, first: int, read: int, write: int, activate: int, precharge: int) -> int:
+    """What bank b's next command is chosen by, the least of all first: for how many ticks after `first` it has to wait;
     one that moves data before the others; the age of its request. Its lowest bits say which bank it is. read, write,
-    activate: the ticks for which the channel takes no such command.
+    activate, precharge: the ticks for which the channel takes no such command.
 
     Without branches and look-ups, so that it is worked out for several banks at once.
     """
     wants = g.bank_wants[b]
-    bound = read if wants == Command.READ else write if wants == Command.WRITE else 0
+    bound = read if wants == Command.READ else write if wants == Command.WRITE else precharge
     bound = activate if wants == Command.ACTIVATE else bound
-    wait = min(max(g.bank_ready[b] - floor, bound), LONGEST_WAIT)
+    wait = min(max(g.bank_ready[b] - first, bound), LONGEST_WAIT)
     rank = 1 if wants >= Command.ACTIVATE else 0
     return ((2 * wait + rank) << AGE_BITS | g.bank_age[b]) << BANK_BITS | b & (MAX_BANKS_OF_DRAM - 1)
 
 
 @device(inline=True)
-def keep_next(g: Gpu, channel: int, floor: int, key: int) -> None:
+def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
     """The channel's next command is the one that `key_of` gives this key."""
     g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + key % MAX_BANKS_OF_DRAM
-    g.channel_tick[channel] = floor + (key >> WAIT_SHIFT)
+    g.channel_tick[channel] = first + (key >> WAIT_SHIFT)
     g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
 
 
@@ -170,27 +173,30 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
     if g.channel_used[channel] == 0:
         g.channel_due[channel] = NEVER
         return
-    floor = max(g.channel_bus[channel], first)
-    read = max(g.channel_read[channel] - floor, 0)
-    write = max(g.channel_write[channel] - floor, 0)
-    activate = max(g.channel_activate[channel] - floor, 0)
+    read = max(g.channel_read[channel] - first, 0)
+    write = max(g.channel_write[channel] - first, 0)
+    precharge = max(g.row_bus[channel] - first, 0)
+    activate = max(g.channel_activate[channel] - first, precharge)
     base = channel * MAX_BANKS_OF_DRAM
     best = NEVER
     for b in range(base, base + g.dram_banks):
-        best = min(best, key_of(g, b, floor, read, write, activate))
-    keep_next(g, channel, floor, best)
+        best = min(best, key_of(g, b, first, read, write, activate, precharge))
+    keep_next(g, channel, first, best)
 
 
 @device
 def propose(g: Gpu, channel: int, b: int, first: int) -> None:
     """Bank b has a new next request: its command is the channel's if it comes before the one found so far."""
-    floor = max(g.channel_bus[channel], first)
-    read = max(g.channel_read[channel] - floor, 0)
-    write = max(g.channel_write[channel] - floor, 0)
-    activate = max(g.channel_activate[channel] - floor, 0)
-    key = key_of(g, b, floor, read, write, activate)
-    if g.channel_due[channel] == NEVER or key < key_of(g, g.channel_next[channel], floor, read, write, activate):
-        keep_next(g, channel, floor, key)
+    read = max(g.channel_read[channel] - first, 0)
+    write = max(g.channel_write[channel] - first, 0)
+    precharge = max(g.row_bus[channel] - first, 0)
+    activate = max(g.channel_activate[channel] - first, precharge)
+    key = key_of(g, b, first, read, write, activate, precharge)
+    if g.channel_due[channel] < NEVER:
+        found = key_of(g, g.channel_next[channel], first, read, write, activate, precharge)
+        if found <= key:
+            return
+    keep_next(g, channel, first, key)
 
 
 @device
@@ -208,6 +214,9 @@ def issue(g: Gpu, log: Words, channel: int, b: int, tick: int) -> None:
     r = g.bank_next[b]
     command = g.bank_wants[b]
     g.channel_bus[channel] = tick + 1
+    # what moves data comes first in a tick, and never less than tCCD apart: it finds no bus taken
+    if command >= Command.ACTIVATE or g.command_buses == 1:
+        g.row_bus[channel] = tick + 1
     if command == Command.ACTIVATE:
         activate(g, channel, b, tick)
         note(g, log, channel, tick, command, b, g.at_row[r])
@@ -277,13 +286,13 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
     if g.writes[r]:
         end = tick + g.t_wl + g.t_burst
         write = max(write, tick + g.t_ccd)
-        read = max(read, end + g.t_cdlr)
+        read = max(read, tick + g.t_ccd, end + g.t_cdlr)
         g.bank_precharge[b] = max(g.bank_precharge[b], end + g.t_wr)
         g.memory_stat[MemoryStat.DRAM_WRITES] += 1
     else:
         end = tick + g.t_cl + g.t_burst
         read = max(read, tick + g.t_ccd)
-        write = max(write, tick + g.t_rtw)
+        write = max(write, tick + g.t_ccd, tick + g.t_rtw)
         g.bank_precharge[b] = max(g.bank_precharge[b], tick + g.t_rtp)
         g.memory_stat[MemoryStat.DRAM_READS] += 1
     keep_busy(g, channel, b, tick, end)

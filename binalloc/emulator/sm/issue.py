@@ -26,6 +26,7 @@ from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import close_path, port_free, take_port
 from binalloc.emulator.sm.profile import charge, profile_issue
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
+from binalloc.emulator.sm.register_file import read_registers
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.device import device
@@ -102,10 +103,11 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
 
     Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
     """
+    wait = read_registers(g, s, program, w, pc) if program[pc, Column.READS] else 0
     if CHECKING and g.profile:
         profile_issue(g, s, program, pc)
     unit = program[pc, Column.UNIT]
-    cycles = g.unit_interval[unit] + s.passes - 1
+    cycles = g.unit_interval[unit] + s.passes - 1 + wait
     take_port(g, s, unit, cycles)
     if s.held:
         close_path(s)
@@ -113,7 +115,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
             log_event(g, s, LogKind.HOLD, w, pc, 0)
     if s.waits == 0 and program[pc, Column.WBAR] != NO_BARRIER:
         if s.done_at > g.cycle:
-            guard_until(g, s, w, program[pc, Column.WBAR], s.done_at)
+            guard_until(g, s, w, program[pc, Column.WBAR], s.done_at + wait)
         if s.access >= 0:
             s.access_board[s.access] = program[pc, Column.WBAR]
             hold_board(s, w, program[pc, Column.WBAR])
@@ -124,9 +126,9 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     if s.sp[w] < 0:
         end_warp(g, s, program, regs, w)
     elif s.waits == 0:
-        if issued < g.issue_width and may_pair(g, s, program, w, pc):
+        if issued < g.issue_width and wait == 0 and may_pair(g, s, program, w, pc):
             return 1
-        delay = max(program[pc, Column.STALL], 1)
+        delay = max(program[pc, Column.STALL], 1) + wait
         state = Warp.STALL
         if program[pc, Column.CONTROL] != NO_CONTROL and g.unit_latency[unit] > delay:
             delay = g.unit_latency[unit]
@@ -208,6 +210,8 @@ def begin_cycle(
 @device
 def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     """The warp slot that the scheduler issues from, taken out of the ready masks; ~reason, a `Stall`, if from none."""
+    if s.issue_latest > g.cycle and s.issue_from[sch] > g.cycle:
+        return ~Stall.REGISTER_BANK
     eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
     if eligible == 0:
         return ~(reason(g, s, sch) if g.reference else idle_reason(g, s, sch))
@@ -251,7 +255,7 @@ def next_time(g: Gpu, s: Sm) -> int:
     """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
     soon = g.cycle + 1
     launch = next_launch(g, s)
-    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon:
+    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon or s.issue_latest > soon:
         return soon
     best = next_event(g, s)
     if launch < NEVER and (best < 0 or launch < best):

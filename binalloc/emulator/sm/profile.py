@@ -3,7 +3,8 @@
 A lost slot is held against one instruction of one warp: of the scheduler's warps whose waiting is the slot's reason,
 the oldest (`SchedulerRecord.age`). The instruction is the warp's next one, which cannot issue, where it waits for a
 stall count, scoreboards, a port or the policy; the one that it issued last where that is what keeps it: a branch, a
-barrier, its end, an instruction without a partner. A slot lost for want of a warp is nobody's.
+barrier, its end, an instruction without a partner, or that waits for its registers. A slot lost for want of a warp is
+nobody's.
 
 An SM's counters change while an instruction is executed, or when lines of one that were held go on; what they have
 gained is that instruction's. Neither form of a cycle's bookkeeping matters here: both ask when no state has changed.
@@ -66,7 +67,10 @@ def charge(g: Gpu, s: Sm, program: Grid, sch: int, why: int, slots: int) -> None
     """Slots of a scheduler are lost for the reason `why`, a `Stall`: enter them at an instruction."""
     if slots == 0:
         return
-    w = s.last[sch] * g.schedulers + sch if why == Stall.NO_PAIR else oldest_waiting(g, s, program, sch, why)
+    if why == Stall.NO_PAIR or why == Stall.REGISTER_BANK:
+        w = s.last[sch] * g.schedulers + sch
+    else:
+        w = oldest_waiting(g, s, program, sch, why)
     if w < 0:
         return
     pc = s.at[w]

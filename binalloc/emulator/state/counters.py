@@ -17,6 +17,7 @@ class Stall(Codes):
     BLOCK_DRAIN: int
     NO_PAIR: int
     PENDING: int
+    REGISTER_BANK: int
     INSTRUCTION_FETCH: int
     CONSTANT: int
 
@@ -84,6 +85,9 @@ class Stat(Codes):
     BLOCKS_RETIRED: int
     WARP_CYCLES: int
     TEXTURE_FETCHES: int
+    REGISTER_CONFLICTS: int
+    REGISTER_WAIT_CYCLES: int
+    OPERAND_CACHE_HITS: int
 
 
 S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS  # bytes stand behind counts, in their order

@@ -51,6 +51,11 @@ USED_SHIFT = 5
 USED_BITS = 1 << USED_SHIFT  # buckets of the calendar that a word of its used bits tells of
 NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh for a late wake-up
 WAKE_NODE = 7
+MAX_REGISTER_BANKS = 8
+OPERANDS = 3  # A, B and C, each with a reuse flag
+OPERAND_WORDS = 2  # registers of one of them at most, where the latency is fixed
+READ_BITS = 4  # of a bank's share of column READS
+REGISTER_BITS = 8  # of a register's share of column OPERANDS
 MAX_BUFFERS = 4096
 MAX_BANKS = 32
 LUT_BITS = fields.FIELDS["lut"].width
@@ -338,6 +343,9 @@ class Staged(Codes):
     TAINT: int
     PAST: int
     BREAK: int
+    READS: int
+    OPERANDS: int
+    REUSE: int
     CONSTANT: int
 
 

@@ -25,7 +25,7 @@ IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
 
 
 class Command(Codes):
-    """What a channel's command bus carries; first those that move data."""
+    """What a channel is told; first those that move data."""
 
     READ: int
     WRITE: int

@@ -54,6 +54,7 @@ from binalloc.emulator.state.parts.l1 import L1Record
 from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
+from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
 from binalloc.emulator.state.parts.scheduler import SchedulerRecord
 from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
 
@@ -111,7 +112,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, Record):
+class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):
     """What the whole device shares."""
 
     # clock and end of run
@@ -211,7 +212,7 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, Record):
     lut_masks: Annotated[Grid, 1 << LUT_BITS, LUT_BITS]
 
 
-class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Record):
+class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record):
     """One SM."""
 
     id: int

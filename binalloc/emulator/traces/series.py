@@ -18,46 +18,49 @@ class Series:
     last one. A counter is written where its values change."""
 
     def __init__(self, device: Device, out: EventFile, interval: int) -> None:
-        self._out, self._interval = out, interval
-        self._device = device.sms_count + 1
+        self._device, self._out, self._interval = device, out, interval
+        self._shared = device.sms_count + 1
         self._before: list[int] = []
         self._last: dict[tuple[int, str], Values] = {}
         self._from = 0
         self.due = interval
-        self._rates(device)
+        self._rates()
         for sm in range(device.sms_count):
             out.name(sm + 1, None, f"SM {sm}", sm)
-        out.name(self._device, None, "L2 and DRAM", device.sms_count)
+        out.name(self._shared, None, "L2 and DRAM", device.sms_count)
 
-    def take(self, device: Device) -> None:
+    def take(self) -> None:
         """All cycles before `due` are over."""
-        self._sample(device, self.due)
+        self._sample(self.due)
         self.due += self._interval
 
-    def end(self, device: Device) -> None:
+    def end(self) -> None:
         """The run has ended, or stopped."""
-        cycle = device.get("cycle")
+        cycle = self._device.get("cycle")
         if cycle > self._from:
-            self._sample(device, cycle)
+            self._sample(cycle)
 
-    def _sample(self, device: Device, cycle: int) -> None:
+    def _sample(self, cycle: int) -> None:
         """Rates stand at the beginning of the time that they are of, levels at its end."""
+        device = self._device
         since, cycles = self._from, cycle - self._from
-        rates = self._rates(device)
+        rates = self._rates()
         burst = device.machine.dram.burst_bytes
         read, written, to_l2, from_l2, *issued = (n / cycles for n in rates)
-        self._write(self._device, since, "DRAM bytes per cycle", _rounded(read=read * burst, written=written * burst))
-        self._write(self._device, since, "L2 bytes per cycle", _rounded(**{"to L2": to_l2, "from L2": from_l2}))
+        self._write(self._shared, since, "DRAM bytes per cycle", _rounded(read=read * burst, written=written * burst))
+        self._write(self._shared, since, "L2 bytes per cycle", _rounded(**{"to L2": to_l2, "from L2": from_l2}))
         for sm, count in enumerate(issued):
             self._write(sm + 1, since, "warp instructions per cycle", _rounded(issued=count))
         fetches = int(sum(device.engine.view(device.g, 0, "slice_pending")))
         waiting = int(sum(device.engine.view(device.g, 0, "channel_waiting")))
-        self._write(self._device, cycle, "requests", {"L2 fetches under way": fetches, "DRAM queue": waiting})
+        self._write(self._shared, cycle, "requests", {"L2 fetches under way": fetches, "DRAM queue": waiting})
         for sm in range(device.sms_count):
-            self._levels(device, sm, cycle)
+            self._levels(sm, cycle)
         self._from = cycle
 
-    def _levels(self, device: Device, sm: int, cycle: int) -> None:
+    def _levels(self, sm: int, cycle: int) -> None:
+        device = self._device
+
         def of(name: str) -> int:
             return int(device.engine.get(device.sms, sm, name))
 
@@ -67,9 +70,10 @@ class Series:
         self._write(sm + 1, cycle, "MSHRs in use", {"loads": of("loads_out")})
         self._write(sm + 1, cycle, "stores under way", {"stores": of("stores_out")})
 
-    def _rates(self, device: Device) -> list[int]:
+    def _rates(self) -> list[int]:
         """What has been counted since the last time: DRAM reads and writes, bytes to L2 and from it, each SM's warp
         instructions."""
+        device = self._device
         shared = device.engine.view(device.g, 0, "memory_stat")
         names = (MemoryStat.DRAM_READS, MemoryStat.DRAM_WRITES, MemoryStat.REQUEST_BYTES, MemoryStat.RESPONSE_BYTES)
         now = [int(shared[name]) for name in names]

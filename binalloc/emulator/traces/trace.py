@@ -65,7 +65,7 @@ class Trace:
         assert series is not None
         if timeline.cut is None:
             timeline.end(device.get("cycle"))
-            series.end(device)
+            series.end()
         found = self._found(timeline)
         self._file.end(self._about(device, how) | found)
         return found | {"bytes": self._file.bytes}
@@ -74,7 +74,7 @@ class Trace:
         self._device = device
         self._series = Series(device, self._file, self._options.interval)
         self._timeline = Timeline(device, self._file, self._options.windows)
-        device.sampler = self._series
+        device.samplers.append(self._series)
 
     def _receive(self, batch: Batch) -> None:
         assert self._timeline is not None

@@ -16,18 +16,22 @@ NEVER: Guard = (TRUE, True)
 """The guard under which no thread executes an instruction."""
 
 
+_NO_FLAG: int = field(default=-1, compare=False, repr=False)  # in `Ref` the name `field` is a member's
+
+
 @dataclass(frozen=True, slots=True)
 class Ref:
     """A register or predicate operand. `units` consecutive 32-bit registers from `index`, aligned to `units`.
 
     field: what the instruction set calls the place of the operand, to be named in `rename`; "" where the position is
-    fixed by the encoding.
+    fixed by the encoding. operand: the bit of the control code's `reuse` that speaks of it, -1 where none does.
     """
 
     file: File
     index: int
     units: int
     field: str
+    operand: int = _NO_FLAG
 
     def registers(self) -> range:
         return range(self.index, self.index + self.units)

@@ -30,6 +30,8 @@ _FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
 _FILES |= dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), (PRED, PT))
 """Fields that name a register or a predicate, and the number that is a constant there."""
 _WRITTEN = frozenset(("rd", "pd"))
+_REUSED = {"ra": 0, "b": 1, "c": 2}
+"""Bits of the control code's `reuse`, by operand."""
 _LINK_FIELDS = frozenset(("target", "reconv"))
 
 
@@ -46,11 +48,11 @@ def _view(instr: Instr) -> View:
     defs: list[Ref] = []
     uses: list[Ref] = []
     flags = (f["limm"] | f["cimm"] << 1) if "limm" in f else 0
-    for name, o, written in _places(op.code, f.get("form", 0), flags):
+    for name, o, written, operand in _places(op.code, f.get("form", 0), flags):
         file, constant = _FILES[name]
         if f[name] != constant:
             units = 2 if o.kind == "mem64" else o.width(f)
-            (defs if written else uses).append(Ref(file, f[name], units, name))
+            (defs if written else uses).append(Ref(file, f[name], units, name, operand))
     if "pmask" in f:
         refs = [Ref(PRED, i, 1, "") for i in range(PREDICATES) if f["pmask"] >> i & 1]
         (uses if op.name == "P2R" else defs).extend(refs)
@@ -79,12 +81,12 @@ def _view(instr: Instr) -> View:
 
 
 @cache
-def _places(code: int, form: int, flags: int) -> tuple[tuple[str, Operand, bool], ...]:
+def _places(code: int, form: int, flags: int) -> tuple[tuple[str, Operand, bool, int], ...]:
     """The fields of an operation's word that hold a register or a predicate, in the order of operands: (field, operand,
-    whether it is written). flags: immediate flags, limm | cimm << 1."""
+    whether it is written, its bit of `reuse` or -1). flags: immediate flags, limm | cimm << 1."""
     op, given = OPCODES[code], {"limm": flags & 1, "cimm": flags >> 1}
     found = ((name, o) for o in op.operands for name in operand_fields(o, form, given))
-    return tuple((name, o, o.kind in _WRITTEN) for name, o in found if name in _FILES)
+    return tuple((name, o, o.kind in _WRITTEN, _REUSED.get(o.name, -1)) for name, o in found if name in _FILES)
 
 
 def _drop_unread(instr: Instr, uses: list[Ref]) -> None:

@@ -150,6 +150,21 @@ assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 
 @dataclass(frozen=True, slots=True)
+class RegisterFile:
+    """How instructions of fixed latency read registers; register r of a thread is in bank r mod `banks`.
+
+    reads: registers of a warp that a bank of one scheduler gives out a cycle. window: cycles in which an instruction's
+    registers must come; where they come later it waits, and its scheduler with it. operand_cache: operands with a reuse
+    flag are kept for the same operand of the warp's next instructions.
+    """
+
+    banks: int = _figure("banks", 1, 8)
+    reads: int = _figure("registers/cycle", 1, 8)
+    window: int = _figure("cycles", 1, 16)
+    operand_cache: bool = _figure("flag")
+
+
+@dataclass(frozen=True, slots=True)
 class SharedMemory:
     """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle.
 
@@ -237,6 +252,8 @@ class Dram:
     in core cycles, from issue to use of an unloaded load whose bank is closed.
 
     bus_bytes: of one channel; data_rate: transfers on it per command cycle; burst: transfers of one read or write.
+    command_buses: of a channel; with two, as HBM has, reads and writes go by one, activations and precharges by the
+    other, a command in each cycle by either.
     """
 
     channels: int = _figure("channels", 1, 128)
@@ -246,6 +263,7 @@ class Dram:
     burst: int = _figure("transfers", 1, 64)
     data_rate: int = _figure("transfers/cycle", 1, 16)
     command_mhz: float = _figure("MHz", 1, 100_000)
+    command_buses: int = _figure("buses", 1, 2)
     row_bytes: int = _figure("bytes", 256, 1 << 16)
     interleave: int = _figure("bytes", 128, 1 << 16)
     queue: int = _figure("requests", 2, 4096)
@@ -335,7 +353,8 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One device; see the sections, of which the last two may be missing. `figures` pairs each dotted key
+    """One device; see the sections, of which the last three may be missing: without `register_file` every register can
+    be read at once, without the caches constants and code are always there. `figures` pairs each dotted key
     ("units.alu.latency") with what the file says."""
 
     name: str
@@ -356,6 +375,7 @@ class Machine:
     dram: Dram
     constant: ConstantCache
     search: Search
+    register_file: RegisterFile | None
     constant_cache: ConstantLines | None
     instruction_cache: InstructionCache | None
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)

@@ -47,10 +47,12 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("search", "search", model.Search),
 )
 _OPTIONAL: tuple[tuple[str, type], ...] = (
+    ("register_file", model.RegisterFile),
     ("constant_cache", model.ConstantLines),
     ("instruction_cache", model.InstructionCache),
 )
-"""Sections that a file may leave out; key and attribute are the same."""
+"""Sections that a file may leave out, as nobody may have measured what they say; key and attribute are the same, which
+is None then."""
 _TYPE_NAMES = {
     int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table", list: "a list",
 }  # fmt: skip

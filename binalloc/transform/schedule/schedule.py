@@ -6,9 +6,10 @@ those of the ISA: see `scoreboards` for variable latencies, `stalls` for fixed o
 for the paths considered.
 
 Sets: stall (0 = may issue together with the next instruction, by `timing.may_pair`, never two in a row and
-never across a block boundary), wbar, rbar, wait. yield is 1 throughout (no hint to switch warps), reuse 0 (the
-machines have no operand cache). Branches and barriers have no minimum of their own beyond 1: the emulated machine
-holds the warp for their latency itself. A pass that reorders instructions goes before this one.
+never across a block boundary), wbar, rbar, wait, and reuse where the machine has an operand cache (see `reuse`; flags
+that code came with are dropped, as they may speak of registers that are other ones since). yield is 1 throughout (no
+hint to switch warps). Branches and barriers have no minimum of their own beyond 1: the emulated machine holds the warp
+for their latency itself. A pass that reorders instructions goes before this one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from binalloc.isa.instruction import Control, Function, Instr, Module
 from binalloc.isa.timing import NO_SCOREBOARD
 from binalloc.transform.schedule.graph import InstrGraph, build_graph
+from binalloc.transform.schedule.reuse import reuse_flags
 from binalloc.transform.schedule.scoreboards import Scoreboards, assign_scoreboards
 from binalloc.transform.schedule.stalls import StallSolver
 from binalloc.transform.schedule.timing import may_pair, timing
@@ -39,10 +41,11 @@ def schedule(module: Module, machine: Machine) -> Module:
     timings = [timing(v, machine) for v in graph.views]
     boards = assign_scoreboards(graph, timings)
     stalls = StallSolver(graph, timings, _pairs(graph, boards, machine)).solve()
+    reuse = reuse_flags(graph, timings, machine)
     functions = []
     for fn, base in zip(graph.functions, graph.base, strict=True):
         instrs = [
-            instr.replace(ctrl=Control(stalls[n], 1, boards.wbar[n], boards.rbar[n], boards.wait[n]))
+            instr.replace(ctrl=Control(stalls[n], 1, boards.wbar[n], boards.rbar[n], boards.wait[n], reuse[n]))
             for n, instr in enumerate(fn.instrs, base)
         ]
         functions.append(replace(fn, instrs=instrs, info=replace(fn.info, machine=machine.name)))

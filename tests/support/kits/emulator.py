@@ -16,10 +16,11 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def op(
-    name: str, *, stall: int = 15, wbar: int = 7, rbar: int = 7, wait: int = 0, guard: Any = (7, False), **f: int
-) -> Instr:
+    name: str, *, stall: int = 15, wbar: int = 7, rbar: int = 7, wait: int = 0, reuse: int = 0,
+    guard: Any = (7, False), **f: int,
+) -> Instr:  # fmt: skip
     """An instruction with its control code; a stall of 15 hides every fixed latency."""
-    return make(name, guard=guard, ctrl=Control(stall, 1, wbar, rbar, wait), **f)
+    return make(name, guard=guard, ctrl=Control(stall, 1, wbar, rbar, wait, reuse), **f)
 
 
 def module(

@@ -18,14 +18,22 @@ class Logged(NamedTuple):
     row: int
 
 
-def violations(log: Sequence[Logged], t: Mapping[str, int], groups: int) -> list[str]:
-    """What in the log breaks a rule; t: parameters by JEDEC's names in small letters without the t."""
-    return [text for channel in sorted({c.channel for c in log}) for text in _channel(log, channel, t, groups)]
+def moves_data(command: Logged) -> bool:
+    """Whether it is one for a column, else one for a row: with two command buses each kind has its own."""
+    return command.what in ("read", "write")
 
 
-def _channel(log: Sequence[Logged], channel: int, t: Mapping[str, int], groups: int) -> Iterator[str]:
+def violations(log: Sequence[Logged], t: Mapping[str, int], groups: int, buses: int) -> list[str]:
+    """What in the log breaks a rule; t: parameters by JEDEC's names in small letters without the t; buses: those of a
+    channel for commands."""
+    return [text for channel in sorted({c.channel for c in log}) for text in _channel(log, channel, t, groups, buses)]
+
+
+def _channel(log: Sequence[Logged], channel: int, t: Mapping[str, int], groups: int, buses: int) -> Iterator[str]:
     commands = [c for c in log if c.channel == channel]
-    yield from (f"{b}: out of order" for a, b in pairwise(commands) if b.tick <= a.tick)
+    yield from (f"{b}: out of order" for a, b in pairwise(commands) if b.tick < a.tick)
+    for bus in [commands] if buses == 1 else [[c for c in commands if moves_data(c) == kind] for kind in (True, False)]:
+        yield from (f"{b}: the bus has {a}" for a, b in pairwise(bus) if b.tick == a.tick)
     yield from _rows(commands)
     longest = 2 * max(t.values()) + sum(t[name] for name in ("wl", "cl", "burst"))  # beyond which no rule reaches
     first = 0

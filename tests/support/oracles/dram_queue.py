@@ -1,13 +1,14 @@
 """First ready, first come in its plainest form: at every tick, of all that any bank could be told, the first by the
-rules of TIMING.md. No state is kept but the commands so far and the requests that wait."""
+rules of TIMING.md, and with two command buses the first of the other kind, too. No state is kept but the commands so
+far and the requests that wait."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tests.support.oracles.dram_log import Logged, rules
+from tests.support.oracles.dram_log import Logged, moves_data, rules
 
 LESS_THAN_A_TICK = 1 - Fraction(1, 1 << 16)
 """What a command may have waited for its tick to begin is not lost for the bus; fractions of it are 2^-16 ticks."""
@@ -27,34 +28,47 @@ class Wanted:
 
 
 def commands(
-    requests: Sequence[Wanted], channel: int, t: Mapping[str, int], groups: int, data: Fraction
+    requests: Sequence[Wanted], channel: int, t: Mapping[str, int], groups: int, data: Fraction, buses: int
 ) -> list[Logged]:
-    """The channel's commands until all requests are served; data: ticks that a burst takes of the data bus."""
+    """The channel's commands until all requests are served; data: ticks that a burst takes of the data bus; buses: for
+    commands."""
     waiting = [r for r in requests if r.channel == channel]
     left = {r.age: r.bursts for r in waiting}
     log: list[Logged] = []
     tick, bus = 0, Fraction(0)
     while waiting:
-        found = []
-        for bank in {r.bank for r in waiting if r.tick <= tick}:
-            at_bank = [r for r in waiting if r.bank == bank and r.tick <= tick]
-            row = _open_row(log, bank)
-            r = min((r for r in at_bank if r.row == row), key=lambda r: r.age, default=None)
-            r = r or min(at_bank, key=lambda r: r.age)
-            command = _command(channel, tick, r, row)
-            moves = command.what in ("read", "write")
-            if _legal(log, command, t, groups) and not (moves and tick < bus):
-                found.append((not moves, r.age, command, r))
-        if found:
-            _, age, command, r = min(found)[:4]
+        for kinds in [(True, False)] if buses == 1 else [(True,), (False,)]:  # that one bus carries: moves data, or not
+            found = [
+                (not moves_data(command), r.age, command, r)
+                for command, r in _wanted(log, channel, tick, waiting)
+                if moves_data(command) in kinds
+                and _legal(log, command, t, groups)
+                and not (moves_data(command) and tick < bus)
+            ]
+            if not found:
+                continue
+            _, age, command, r = min(found)
             log.append(command)
-            if command.what in ("read", "write"):
+            if moves_data(command):
                 bus = max(bus, tick - LESS_THAN_A_TICK) + data
                 left[age] -= 1
                 if left[age] == 0:
                     waiting.remove(r)
         tick += 1
     return log
+
+
+def _wanted(
+    log: Sequence[Logged], channel: int, tick: int, waiting: Sequence[Wanted]
+) -> Iterator[tuple[Logged, Wanted]]:
+    """What each bank with requests would be told at that tick, and for which of them."""
+    here = [r for r in waiting if r.tick <= tick]
+    for bank in {r.bank for r in here}:
+        at_bank = [r for r in here if r.bank == bank]
+        row = _open_row(log, bank)
+        r = min((r for r in at_bank if r.row == row), key=lambda r: r.age, default=None)
+        r = r or min(at_bank, key=lambda r: r.age)
+        yield _command(channel, tick, r, row), r
 
 
 def _open_row(log: Sequence[Logged], bank: int) -> int | None:

@@ -17,6 +17,7 @@ from binalloc.models.machines.model import (
     InstructionCache,
     L1Cache,
     L2Cache,
+    RegisterFile,
     SharedMemory,
     SmLimits,
 )
@@ -50,7 +51,8 @@ ZERO = [
     "l1.mshrs", "l1.store_places", "l1.sets", "l1.ways", "interconnect.request_bytes", "interconnect.response_bytes",
     "interconnect.latency", "interconnect.header_bytes", "l2.slices", "l2.sets", "l2.ways", "l2.port_bytes",
     "l2.latency", "l2.mshrs", "l2.atomic_cycles", "dram.channels", "dram.banks", "dram.groups", "dram.bus_bytes",
-    "dram.burst", "dram.data_rate", "dram.command_mhz", "dram.row_bytes", "dram.interleave", "dram.queue",
+    "dram.burst", "dram.data_rate", "dram.command_mhz", "dram.command_buses", "dram.row_bytes", "dram.interleave",
+    "dram.queue",
     "dram.latency", "dram.rcd", "dram.rp", "dram.ras", "dram.rc", "dram.cl", "dram.ccd", "dram.ccdl", "dram.rrd",
     "dram.wr", "dram.cdlr", "dram.rtp", "constant.latency", "units.alu.ports", "units.alu.interval",
     "units.alu.latency", "coalescing.lanes", "constant_cache.bytes", "constant_cache.line_bytes", "constant_cache.sets",
@@ -65,6 +67,32 @@ def test_none_of_something_is_out_of_range(tmp_path: Path, key: str, value: int)
     with pytest.raises(MalformedInput, match="out of range") as caught:
         load_machine(edited(tmp_path, "gtx680", {key: value}))
     assert caught.value.place == f"{key}.value"
+
+
+def test_more_command_buses_than_two_are_out_of_range(tmp_path: Path) -> None:
+    with pytest.raises(MalformedInput, match="out of range") as caught:
+        load_machine(edited(tmp_path, "v100", {"dram.command_buses": 3}))
+    assert (caught.value.place, caught.value.expected) == ("dram.command_buses.value", "1 to 2")
+
+
+@pytest.mark.parametrize("key", ["banks", "reads", "window"])
+@pytest.mark.parametrize("value", [0, -1, 17])
+def test_a_register_file_that_cannot_be_is_out_of_range(tmp_path: Path, key: str, value: int) -> None:
+    with pytest.raises(MalformedInput, match="out of range") as caught:
+        load_machine(edited(tmp_path, "v100", {f"register_file.{key}": value}))
+    assert caught.value.place == f"register_file.{key}.value"
+
+
+def test_a_register_file_is_whole_or_left_out(tmp_path: Path) -> None:
+    head, rest = (MACHINES / "v100.toml").read_text().split("[register_file]\n")
+    figures, rest = rest.split("\n\n", 1)
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{head}{rest}")
+    assert load_machine(path).register_file is None
+    path.write_text(f"{head}[register_file]\n{figures.partition('window')[0]}\n{rest}")
+    with pytest.raises(MalformedInput, match="missing key") as caught:
+        load_machine(path)
+    assert caught.value.place == "register_file.operand_cache"
 
 
 WAY = link_cycles(GTX680)
@@ -146,6 +174,7 @@ LARGEST = [
     (SmLimits, "warps_per_sm", layout.MAX_WARPS),
     (SmLimits, "blocks_per_sm", layout.MAX_BLOCKS),
     (SharedMemory, "banks", layout.MAX_BANKS),
+    (RegisterFile, "banks", layout.MAX_REGISTER_BANKS),
     (L1Cache, "bytes", memory_layout.MAX_L1_LINES * memory_layout.LINE_BYTES),
     (L1Cache, "mshrs", memory_layout.MAX_MSHRS),
     (InstructionCache, "sets", memory_layout.MAX_TAGGED_LINES),

@@ -115,8 +115,8 @@ def records(machine: Machine) -> dict[str, str]:
             "search",
         )
     }
-    small = {name: getattr(machine, name) for name in ("constant_cache", "instruction_cache")}
-    sections |= {name: cache for name, cache in small.items() if cache is not None}
+    optional = {name: getattr(machine, name) for name in ("register_file", "constant_cache", "instruction_cache")}
+    sections |= {name: section for name, section in optional.items() if section is not None}
     sections |= {f"units.{name}": machine.units[name] for name in model.UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}
     return {f"{type(record).__name__} {id(record)}": name for name, record in sections.items()}

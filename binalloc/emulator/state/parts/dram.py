@@ -26,6 +26,7 @@ class DramRecord:
     dram_banks: int
     dram_groups: int
     dram_depth: int
+    command_buses: int
     tick_numerator: int
     tick_denominator: int
     t_rcd: int
@@ -48,11 +49,12 @@ class DramRecord:
     # the core cycle at which the first of the channels can act
     dram_due: int
 
-    # channels: the core cycle at which it can act next; first free ticks of the command bus, of the data bus (in
-    # 2^-DATA_FRACTION); ends of tFAW of the last activations, the oldest's at `channel_oldest`; requests waiting; banks
-    # for which some do
+    # channels: the core cycle at which it can act next; the tick behind its last command; first free ticks of the bus
+    # for activations and precharges, of the data bus (in 2^-DATA_FRACTION); ends of tFAW of the last activations, the
+    # oldest's at `channel_oldest`; requests waiting; banks for which some do
     channel_due: Annotated[Words, MAX_CHANNELS]
     channel_bus: Annotated[Words, MAX_CHANNELS]
+    row_bus: Annotated[Words, MAX_CHANNELS]
     channel_data: Annotated[Words, MAX_CHANNELS]
     channel_activated: Annotated[Words, MAX_CHANNELS * FAW_ACTIVATES]
     channel_oldest: Annotated[Words, MAX_CHANNELS]

@@ -1,0 +1,73 @@
+"""DRAM's command log of whole runs, with the queues, slices and clocks of machines about it, against the independent
+reader of such logs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.state.memory_layout import Command
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
+from tests.support.kits import micro
+from tests.support.oracles.dram_log import Logged, moves_data, violations
+
+ROOM = 50_000  # commands
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+    """The devices of the runs, which log what their DRAM is told."""
+    found: list[Device] = []
+    watch = Device.watch
+
+    def logging(device: Device, check: bool, race: bool) -> None:
+        watch(device, check, race)
+        device.memories.dram_log.resize(5 * ROOM)
+        device.put("dram_log", 5 * ROOM)
+        found.append(device)
+
+    monkeypatch.setattr(Device, "watch", logging)
+    return found
+
+
+def commands(device: Device) -> list[Logged]:
+    """What the channels were told."""
+    log = device.memories.dram_log.reshape(-1, 5)[: device.get("dram_logged")].tolist()
+    return [Logged(channel, tick, Command.names[what], bank, row) for channel, tick, what, bank, row in log]
+
+
+def broken(m: Machine, log: list[Logged]) -> list[str]:
+    """The machine's own rules that a log breaks."""
+    names = ("rcd", "rp", "ras", "rc", "cl", "wl", "ccd", "ccdl", "rrd", "wr", "cdlr", "rtp", "faw")
+    parameters = {name: getattr(m.dram, name) for name in names} | {"burst": m.dram.burst_cycles}
+    return violations(log, parameters, m.dram.groups, m.dram.command_buses)
+
+
+@pytest.mark.parametrize("queue", [4, 64])
+@pytest.mark.parametrize("name", ["v100", "h100", "rtx3070"])
+def test_no_command_of_a_run_comes_too_early(
+    name: str, queue: int, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both modes, with one command bus and with two. Where a queue is short slices wait for places at it, and what they
+    ask for comes in the middle of a cycle."""
+    shipped = load_machine(name)
+    for buses in (1, 2):
+        m = replace(shipped, dram=replace(shipped.dram, queue=queue, command_buses=buses))
+        monkeypatch.setattr(micro, "load_machine", lambda name, m=m: m)
+        options: dict[str, Any] = {"engine": "python", "sms": 2}
+        results = [micro.measure("stream_copy", name, reference=mode, **options) for mode in (False, True)]
+        fast, slow = (commands(device) for device in devices[-2:])
+        assert fast == slow
+        assert 0 < len(fast) < ROOM
+        assert broken(m, fast) == []
+        at_once = max(Counter((c.channel, c.tick) for c in fast).values())
+        assert at_once == buses or (buses == 2 and queue == 4)  # where few requests wait there may be no two to issue
+        for result in results:
+            stats = result.stats
+            assert stats["dram_reads"] + stats["dram_writes"] == sum(moves_data(c) for c in fast)
+            assert stats["dram_activations"] == sum(c.what == "activate" for c in fast)
