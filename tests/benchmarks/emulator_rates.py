@@ -36,7 +36,7 @@ def loop(body: list[object], rounds: int, prologue: list[object]) -> list[object
     return [*head, *body, *tail, op("BRA", guard=(0, False), target=back, diverges=1, reconv=0), op("EXIT")]
 
 
-def arithmetic() -> Module:
+def arithmetic(rounds: int = 400) -> Module:
     names = ("IADD3", "FFMA", "LOP3", "FADD")
     extra = {"IADD3": {}, "FFMA": {}, "LOP3": {"lut": 0x96}, "FADD": {}}
     body = []
@@ -44,7 +44,7 @@ def arithmetic() -> Module:
         name = names[i % 4]
         third = {} if name == "FADD" else {"rc": 2}
         body.append(op(name, stall=1, rd=8 + i % 16, ra=0, rb=1, **third, **extra[name]))
-    return module(loop(body, 400, []), registers=32)
+    return module(loop(body, rounds, []), registers=32)
 
 
 RUNS = 5
