@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench docs tables samples ptx clean
+.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench wheel docs tables samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +62,12 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.bench_hazards
 	$(BIN)/python -m tests.benchmarks.register_demand
 	$(BIN)/python -m tests.benchmarks.emulator_rates --cold
+
+# A wheel for Linux on x86-64 that carries the compiled emulator, to build/wheel. Needs gcc or clang, to link.
+wheel: $(STAMP)
+	rm -rf build/lib build/bdist.* build/pure build/wheel
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/pure .
+	$(BIN)/python -m binalloc.emulator.packing.wheel build/pure/*.whl build/wheel
 
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'

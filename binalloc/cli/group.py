@@ -138,7 +138,7 @@ def _stopped(error: BaseException) -> dict[str, object]:
     """The emulated run that was under way, {} where none was."""
     if getattr(error, "partial", None) is None:
         return {}
-    from binalloc.report.run import stopped_to_dict
+    from binalloc.report.runs.run import stopped_to_dict
 
     return stopped_to_dict(error) or {}
 

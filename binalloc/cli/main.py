@@ -15,11 +15,26 @@ from binalloc.cli.commands.schedule import schedule
 from binalloc.cli.commands.smem_cost import smem_cost
 from binalloc.cli.commands.verify import verify
 from binalloc.cli.group import Group
+from binalloc.printable import one_line
 from binalloc.version import VERSION
 
 
+def _show_version(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    """Versions of the tool, and where its machine code comes from."""
+    if not asked or context.resilient_parsing:
+        return
+    from binalloc.emulator.host.engine import described
+
+    click.echo(f"binalloc, version {VERSION}")
+    click.echo(one_line(f"emulator: compiled code {described()}"))
+    context.exit()
+
+
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(VERSION, "-V", "--version", prog_name="binalloc")
+@click.option(
+    "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Registers, shared-memory slots, local memory and occupancy for compiled SIMT binaries.
 

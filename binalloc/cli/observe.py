@@ -14,7 +14,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.traces.trace import TraceOptions
-    from binalloc.report.observed import TraceFile, Wanted
+    from binalloc.report.runs.observed import TraceFile, Wanted
 
 EXIT_STOPPED = 6
 _SHOWN = 1000
@@ -100,7 +100,7 @@ def wanted_of(
     trace: TraceFile | None, watches: tuple[str, ...], most: int, breaks: tuple[str, ...], quiet: bool
 ) -> Wanted:
     """What the options ask to see; UsageError where they contradict each other. quiet: accesses are for --json."""
-    from binalloc.report.observed import Wanted
+    from binalloc.report.runs.observed import Wanted
 
     if "watch" in breaks and not watches:
         raise UsageError("--break watch stops at what --watch names", remedy="Give --watch BUFFER, too.")
@@ -123,7 +123,7 @@ def trace_file(
         raise UsageError("a trace goes to a file", place="--trace", found="-", expected="a file's name")
     from binalloc.emulator.traces.trace import TraceOptions
     from binalloc.emulator.traces.windows import Windows
-    from binalloc.report.observed import TraceFile
+    from binalloc.report.runs.observed import TraceFile
 
     first, last = window or (0, None)
     return TraceFile(path, TraceOptions(Windows(first, last, every or 0, _SHOWN), limit, interval))

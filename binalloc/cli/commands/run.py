@@ -45,7 +45,7 @@ def _how_many(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 def _check(file: str, annotate: str | None, source: str | None, series: str | None, every: int | None) -> None:
     """What options say about options that are not there, and about the file to write. Raises UsageError."""
-    from binalloc.report.series import require_format
+    from binalloc.report.runs.series import require_format
 
     if source is not None and annotate is None:
         raise UsageError("--source names the folder of what --annotate shows", remedy="Give --annotate, too.")
@@ -144,7 +144,7 @@ def run(
 
     A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial; it saves nothing.
     """
-    from binalloc.report.run import Annotate, render_run, run_to_dict, stopped_to_dict
+    from binalloc.report.runs.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
     _check(file, annotate, source, series, every)
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)

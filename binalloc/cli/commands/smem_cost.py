@@ -68,8 +68,8 @@ def smem_cost(
     numbers and ranges, as 1,8,16-20; 1-32 three times over is the paper's own sweep, 32,768 runs.
     """
     from binalloc.pipeline.smem_cost import Sweep
-    from binalloc.report.smem_cost import render_smem_cost, smem_cost_to_dict
-    from binalloc.report.smem_cost_plot import smem_cost_svg
+    from binalloc.report.runs.smem_cost import render_smem_cost, smem_cost_to_dict
+    from binalloc.report.runs.smem_cost_plot import smem_cost_svg
 
     if plot == "-":
         raise UsageError("standard output takes the report", place="--plot", found=plot, remedy="Give --plot FILE.")

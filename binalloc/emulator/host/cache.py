@@ -34,6 +34,12 @@ def cache_folder(*parts: str) -> Path | None:
     return _private(parts)
 
 
+def existing_folder(*parts: str) -> Path | None:
+    """The folder that `cache_folder` would give, if it is there already; makes none."""
+    there = any(root.joinpath(*parts).is_dir() for root in _roots())
+    return cache_folder(*parts) if there else None
+
+
 def _roots() -> Iterator[Path]:
     """The places to try in turn."""
     named = os.environ.get(VARIABLE)

@@ -7,13 +7,15 @@ as they were lowered, and the entry's module takes each of them once and is opti
 with the passes that device code needs, and with one type for integer arguments, so that a function is compiled once and
 not again for each way of writing a number.
 
-Little of that is offered by Numba in public, which is why pyproject.toml bounds its version from above. With another
-one see that what is replaced here still is what it was.
+Little of that is offered by Numba in public, which is why pyproject.toml bounds its version from above, and why
+`one_program` looks at what it is about to replace: where a Numba has it in another shape, everything is left as it is.
+Compiling is correct then, too, and takes several times as long.
 """
 
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
@@ -24,8 +26,35 @@ from typing import Any
 Untyped = Any
 """An object of Numba's, which tells no types."""
 
+_LOG = logging.getLogger(__name__)
 _APART = "apart."  # in the qualified name of a function that stays one, the only thing a library knows of it
 _COLLECT_EVERY = 100_000  # objects made between two searches for garbage, of which compiling leaves little
+
+REPLACED: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
+    ("numba.core.codegen", "JITCodeLibrary.finalize"): (
+        "self", frozenset({"_linking_libraries", "_optimize_final_module", "_finalize_final_module", "link_in"}),
+    ),
+    ("numba.core.codegen", "JITCodeLibrary.add_ir_module"): ("self, ir_module", frozenset({"add_llvm_module"})),
+    ("numba.core.codegen", "JITCodeLibrary._optimize_functions"): (
+        "self, ll_module", frozenset({"data_layout", "_data_layout", "_function_pass_manager"}),
+    ),
+    ("numba.core.codegen", "JITCodeLibrary._optimize_final_module"): (
+        "self", frozenset({"_module_pass_manager", "_final_module", "run"}),
+    ),
+    ("numba.core.codegen", "JITCodeLibrary._finalize_dynamic_globals"): ("self", frozenset({"_dynamic_globals"})),
+    ("numba.core.cpu", "CPUContext.get_executable"): (
+        "self, library, fndesc, env", frozenset({"get_pointer_to_function", "make_function", "lookup_module"}),
+    ),
+    ("numba.np.arrayobj", "fix_integer_index"): ("context, builder, idxty, idx, size", frozenset({"cast", "intp"})),
+    ("numba.core.types", "Record.__repr__"): ("self", frozenset({"fields", "aligned"})),
+    ("numba.core.types", "BaseFunction.get_call_type"): (
+        "self, context, args, kws", frozenset({"_impl_keys", "apply"}),
+    ),
+    ("numba.core.targetconfig", "TargetConfig.__eq__"): ("self, other", frozenset({"values"})),
+    ("numba.core.targetconfig", "TargetConfig.__hash__"): ("self", frozenset({"values"})),
+}  # fmt: skip
+"""What `one_program` replaces or calls of Numba: module and name, the parameters it must have, and names that it must
+use, as what stands in its place goes by them."""
 
 
 def device_function(
@@ -71,9 +100,31 @@ def _pipeline() -> Untyped:
     return type("DeviceCompiler", (compiler.CompilerBase,), {"define_pipelines": lambda self: [manager]})
 
 
+def strange() -> str:
+    """The first of `REPLACED` that this Numba has in another shape, or not at all; empty where all are as they were."""
+    for (module, name), (parameters, uses) in REPLACED.items():
+        found: Untyped = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        code: Untyped = getattr(found, "__code__", None)
+        if code is None or ", ".join(code.co_varnames[: code.co_argcount]) != parameters:
+            return f"{module}.{name}"
+        if uses - {*code.co_names}:
+            return f"{module}.{name}"
+    return ""
+
+
 @contextmanager
-def one_program(entry: str) -> Iterator[None]:
-    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls."""
+def one_program(entry: str, *, required: bool = False) -> Iterator[None]:
+    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls.
+
+    With a Numba that is not as expected this does nothing; required: it raises RuntimeError then."""
+    if name := strange():
+        if required:
+            raise RuntimeError(f"this version of Numba has another {name}")
+        _LOG.info("this version of Numba has another %s: compiling takes several minutes", name)
+        yield
+        return
     cpu_target = import_module("numba.core.registry").cpu_target
     rtsys = import_module("numba.core.runtime").rtsys
     rtsys.initialize(cpu_target.target_context)  # Numba's own functions, before the rules change
@@ -83,12 +134,13 @@ def one_program(entry: str) -> Iterator[None]:
         _only_entry_is_callable(stack, entry)
         _indices_as_they_are(stack)
         _cheap_comparisons(stack)
+        _operators_once(stack)
         stack.callback(gc.set_threshold, *threshold)
         gc.set_threshold(_COLLECT_EVERY, *threshold[1:])
         yield
 
 
-def _replace(stack: ExitStack, owner: Untyped, name: str, value: Callable[..., Untyped]) -> None:
+def replace(stack: ExitStack, owner: Untyped, name: str, value: Callable[..., Untyped]) -> None:
     """Another function under a name of Numba's until `stack` ends."""
     stack.callback(setattr, owner, name, getattr(owner, name))
     setattr(owner, name, value)
@@ -124,10 +176,10 @@ def _libraries_once(stack: ExitStack, entry: str) -> None:
     def optimize_functions(self: Untyped, module: Untyped) -> None:
         module.data_layout = self._codegen._data_layout
 
-    _replace(stack, JITCodeLibrary, "finalize", finalize)
-    _replace(stack, JITCodeLibrary, "add_ir_module", add_ir_module)
-    _replace(stack, JITCodeLibrary, "_optimize_functions", optimize_functions)
-    _replace(stack, JITCodeLibrary, "_optimize_final_module", optimize)
+    replace(stack, JITCodeLibrary, "finalize", finalize)
+    replace(stack, JITCodeLibrary, "add_ir_module", add_ir_module)
+    replace(stack, JITCodeLibrary, "_optimize_functions", optimize_functions)
+    replace(stack, JITCodeLibrary, "_optimize_final_module", optimize)
 
 
 def _base_name(name: str) -> str:
@@ -160,7 +212,7 @@ def _only_entry_is_callable(stack: ExitStack, entry: str) -> None:
             return usual(self, library, fndesc, env)
         return maker.make_function(fndesc.lookup_module(), name, "device code", 1, env, (library,))
 
-    _replace(stack, cpu.CPUContext, "get_executable", get_executable)
+    replace(stack, cpu.CPUContext, "get_executable", get_executable)
 
 
 def _indices_as_they_are(stack: ExitStack) -> None:
@@ -169,7 +221,7 @@ def _indices_as_they_are(stack: ExitStack) -> None:
     types = import_module("numba.core.types")
     arrayobj = import_module("numba.np.arrayobj")
 
-    _replace(
+    replace(
         stack, arrayobj, "fix_integer_index",
         lambda context, builder, kind, index, size: context.cast(builder, index, kind, types.intp),
     )  # fmt: skip
@@ -182,11 +234,30 @@ def _cheap_comparisons(stack: ExitStack) -> None:
     Record = import_module("numba.core.types").Record
 
     usual = TargetConfig.__eq__
-    _replace(stack, Record, "__repr__", lambda self: self.name)
-    _replace(
+    replace(stack, Record, "__repr__", lambda self: self.name)
+    replace(
         stack, TargetConfig, "__eq__",
         lambda self, other: self is other
         or (type(self) is type(other) and self._values == other._values)
         or usual(self, other),
     )  # fmt: skip
-    _replace(stack, TargetConfig, "__hash__", lambda self: hash(tuple(sorted(self._values))))
+    replace(stack, TargetConfig, "__hash__", lambda self: hash(tuple(sorted(self._values))))
+
+
+def _operators_once(stack: ExitStack) -> None:
+    """What an operator or a function of Numba's gives for arguments of some types: it tries dozens of signatures, at
+    each of its thousands of uses anew."""
+    types = import_module("numba.core.types")
+
+    usual = types.BaseFunction.get_call_type
+    known: dict[tuple[int, Untyped], tuple[Untyped, Untyped]] = {}
+
+    def get_call_type(self: Untyped, context: Untyped, args: Untyped, kws: Untyped) -> Untyped:
+        if kws or type(self) is not types.Function:
+            return usual(self, context, args, kws)
+        key = id(self), args
+        if key not in known:
+            known[key] = usual(self, context, args, kws), self  # held, so that its number stays its own
+        return known[key][0]
+
+    replace(stack, types.BaseFunction, "get_call_type", get_call_type)

@@ -6,6 +6,10 @@ their counterparts in `bits_numba.py` and `scan_numba.py`, and enumerations by m
 cached; the cache folder is keyed by a hash of all sources, the texts written from tables among them, because Numba
 itself notices no change in an imported file.
 
+A package may carry the compiled functions (`carried/core.py`): where they were made from these very sources, for a CPU
+such as this one, they are the `numba` engine, and Numba is not even loaded. BINALLOC_COMPILE=1 in the environment has
+them compiled all the same.
+
 BINALLOC_BOUNDSCHECK=1 in the environment chooses a build of the `numba` engine that checks every index against its
 array: an IndexError in place of a wild access, at about half the speed. It is for tests, and cached apart."""
 
@@ -13,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import logging
 import os
 import sys
@@ -26,21 +29,18 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.host.cache import cache_folder, is_temporary
+from binalloc.emulator.carried.core import Core, find_core
+from binalloc.emulator.carried.sources import REPLACED, device_hash
+from binalloc.emulator.host.cache import cache_folder, existing_folder, is_temporary
 from binalloc.emulator.host.compiling import device_function, one_program
 from binalloc.emulator.sm import device_loop
 from binalloc.emulator.state.codes import Codes
-from binalloc.emulator.state.device import APART, GENERATED, INLINED, REGISTRY
+from binalloc.emulator.state.device import APART, INLINED, REGISTRY
 from binalloc.emulator.state.records import Record, Sparse, dtype_of
 from binalloc.errors import UsageError
 
 ENGINES = ("numba", "python")
 _LOG = logging.getLogger(__name__)
-_REPLACED = {
-    "binalloc.emulator.arithmetic.bits": "binalloc.emulator.arithmetic.bits_numba",
-    "binalloc.emulator.state.scan": "binalloc.emulator.state.scan_numba",
-}
-
 
 Records = Sequence[Record] | NDArray[np.void]
 """Records as the engine has them."""
@@ -107,27 +107,12 @@ def _quiet(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def source_hash() -> str:
-    """Hash over every module that holds device code or constants of it, over the texts made from tables, and over the
-    versions that compile them."""
+    """Hash over all that compiled code follows from, and over the versions that compile it."""
     import llvmlite
     import numba
 
-    names = {function.__module__ for function in REGISTRY.values()} | set(_REPLACED) | set(_REPLACED.values())
-    names.add("binalloc.emulator.host.compiling")
-    state = ["codes", "counters", "layout", "memories", "memory_layout", "modes", "profile_columns", "records"]
-    state += [f"parts.{name}" for name in ("dram", "l1", "log", "memory", "queue", "scheduler", "tagged")]
-    names |= {f"binalloc.emulator.state.{name}" for name in state} | {__name__}
-    constants = ("table.fields", "table.opcodes", "instruction", "interface.places", "timing")  # layout takes them
-    names |= {f"binalloc.isa.{name}" for name in constants}
-    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
-    for name in sorted(names):
-        spec = importlib.util.find_spec(name)
-        assert spec is not None
-        assert spec.origin is not None
-        digest.update(Path(spec.origin).read_bytes())
-    for key in sorted(GENERATED):
-        digest.update(f"{key}\n{GENERATED[key]}".encode())
-    return digest.hexdigest()[:20]
+    versions = f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}"
+    return hashlib.sha256(f"{versions} {device_hash()}".encode()).hexdigest()[:20]
 
 
 def bounds_checked() -> bool:
@@ -142,7 +127,21 @@ def name_of_build(checking: bool, bounds: bool) -> str:
 
 @lru_cache(maxsize=4)
 def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
-    """The compiled `run_quantum`; each of the builds has a cache folder of its own."""
+    """The compiled `run_quantum`, that which the package carries or else Numba's."""
+    core = _carried(checking, bounds)
+    return core.run_quantum if isinstance(core, Core) else _of_numba(checking, bounds, core)
+
+
+def _carried(checking: bool, bounds: bool) -> Core | str:
+    """The core that the package carries, or why there is none to use; empty where none is carried or asked for."""
+    if bounds or os.environ.get("BINALLOC_COMPILE", "") not in ("", "0"):
+        return ""
+    return find_core(name_of_build(checking, bounds))
+
+
+def _of_numba(checking: bool, bounds: bool, refused: str) -> Callable[..., int]:
+    """`run_quantum` as Numba has it in its cache or compiles it when it is first called; each of the builds has a cache
+    folder of its own. refused: why the core that the package carries is not used."""
     import numba
 
     config: Any = numba.core.config
@@ -153,9 +152,11 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
         dispatcher = build(checking=checking, boundscheck=bounds, cache=folder is not None)
     finally:
         config.CACHE_DIR = saved
-    if folder is None or not any(folder.rglob("*.nbi")):
+    if folder is None or not _in_cache(folder):
         forever = folder is not None and not is_temporary(folder)
         kept = f"kept in {folder}" if forever else "for this run alone, as no folder is safe to keep it in"
+        if refused:
+            _LOG.info("the compiled emulator that the package carries is not used: %s", refused)
         _LOG.info("compiling the emulator, about a minute; %s", kept)
 
     def run(*args: object) -> int:
@@ -165,6 +166,21 @@ def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
             return int(dispatcher(*args))
 
     return run
+
+
+def _in_cache(folder: Path) -> bool:
+    return any(folder.rglob("*.nbi"))
+
+
+def described(*, checking: bool = False) -> str:
+    """Where the machine code of the "numba" engine comes from, in words."""
+    bounds = bounds_checked()
+    core = _carried(checking, bounds)
+    if isinstance(core, Core):
+        return f"carried by the package, for {core.label.cpu}"
+    folder = existing_folder(source_hash(), name_of_build(checking, bounds))
+    here = f"in {folder}" if folder is not None and _in_cache(folder) else "made when it is first needed"
+    return here + (f"; the package's own is not used: {core}" if core else "")
 
 
 def build(
@@ -196,7 +212,7 @@ def build(
         compiled[id(function)] = device_function(
             twin, entry=key == entry, inline=key in INLINED, apart=key in APART, boundscheck=boundscheck, cache=cache
         )
-    for plain, native in _REPLACED.items():
+    for plain, native in REPLACED.items():
         _replace(importlib.import_module(plain), importlib.import_module(native), compiled)
     for namespace in namespaces.values():
         for name, value in namespace.items():

@@ -20,7 +20,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 def read_registers(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
     """The instruction at `pc`, which warp w issues now, asks for its registers. Returns the cycles that it waits, and
     its scheduler with it."""
-    sch = w % g.schedulers
+    sch = g.scheduler_of[w]
     reads = left_to_read(g, s, program, sch, w, pc) if g.operand_cache else program[pc, Column.READS]
     wait = 0
     for bank in range(g.register_banks):

@@ -28,13 +28,19 @@ SEEDS = 12
 
 def drawn(seed: int) -> tuple[Module, Machine, dict[str, Any]]:
     """A program, a machine whose banks are now and then other ones (the one that issues two at a time has none of its
-    own), and a launch."""
+    own), now and then with caches for code and constants, and a launch."""
     rng = random.Random(f"banks {seed}")
     machine = load_machine(MACHINES[seed % len(MACHINES)])
     if machine.register_file is None or rng.randrange(2):
         banks, reads = rng.choice((1, 2, 2, 3, 4, 8)), rng.choice((1, 1, 2, 3))
         shape = RegisterFile(banks, reads, rng.randrange(1, 5), rng.random() < 0.8)
         machine = replace(machine, register_file=shape)
+    if rng.random() < 0.3:
+        code, constants = machine.instruction_cache, machine.constant_cache
+        assert code is not None
+        assert constants is not None
+        code, constants = replace(code, enabled=True), replace(constants, enabled=True)
+        machine = replace(machine, instruction_cache=code, constant_cache=constants)
     launch = {
         "grid": rng.randrange(1, 7), "block": rng.choice((32, 96, 200)), "sms": 1 + seed % 4,
         "scheduler": rng.choice(list(SCHEDULERS)), "skew": rng.choice((None, None, seed)),

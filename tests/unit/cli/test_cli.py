@@ -208,7 +208,7 @@ def test_run_shows_counters_that_are_not_zero_and_both_occupancies() -> None:
 
 def test_stall_reasons_are_all_explained() -> None:
     from binalloc.emulator.state.counters import Stall
-    from binalloc.report.run import _STALLS
+    from binalloc.report.runs.run import _STALLS
 
     assert tuple(_STALLS) == Stall.names
 

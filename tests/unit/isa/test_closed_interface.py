@@ -48,7 +48,7 @@ SAME_STRING = {
     ("verify/transfer.py", "guard"): "a kind of finding",
     ("verify/transfer.py", "spill"): "a kind of finding",
     ("report/stack.py", "shift"): "a key of the page",
-    ("report/annotate.py", "spill"): "a key of the page",
+    ("report/runs/annotate.py", "spill"): "a key of the page",
     ("launch/arguments.py", "u32"): "an element type",
     ("launch/types.py", "wrap"): "a texture's address mode",
     ("launch/types.py", "u32"): "an element type",
@@ -63,7 +63,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "width of a column": {"report/diff.py": (6,)},
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
-    "what a paper measured": {"report/smem_cost.py": (32,)},
+    "what a paper measured": {"report/runs/smem_cost.py": (32,)},
     "figures of hardware, or their bounds": {
         "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (32, 128, 256),
         "models/machines/occupancy.py": (7, 32), "models/machines/unloaded.py": (32,),

@@ -297,3 +297,51 @@ def test_the_caches_of_every_file_run_when_they_are_switched_on(name: str) -> No
     assert stats["instruction_hits"] + stats["instruction_misses"] == 44
     assert stats["instruction_fill_sectors"] == 12
     assert stats["constant_hits"] + stats["constant_misses"] == 2
+
+
+def test_the_least_recently_used_row_makes_room() -> None:
+    """A second look at line 0 keeps it: line 2 takes the row of line 1."""
+    stats = go(operands(0, 64, 0, 128, 0, 64), machine=with_constants(64, 1, 2)).stats
+    assert (stats["constant_hits"], stats["constant_misses"]) == (2, 4)
+
+
+@pytest.mark.parametrize("comparison", [1, 6])
+def test_what_has_come_for_a_warp_it_keeps_though_another_takes_the_row_in_that_cycle(comparison: int) -> None:
+    """One of two warps goes through lines 1 to 3, the other jumps to line 4, in a cache of one: who had no room takes
+    the row in the cycle in which the other's line has come to it. Lines are asked for twice only where a warp needs a
+    further word of one that has gone."""
+    code = [
+        op("S2R", rd=0, sreg=0, wbar=0), op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=comparison, wait=1),
+        op("BRA", guard=(0, False), target=5), *[add(1) for _ in range(4)], op("EXIT"), add(1), op("EXIT"),
+    ]  # fmt: skip
+    stats = go(module(code, machine="v100"), machine=with_code(32, 1, 1, 1), block=64).stats
+    assert (stats["instruction_fill_sectors"], stats["instruction_misses"]) == (5 + 2, 9)
+
+
+def test_loads_of_two_banks_share_no_line() -> None:
+    code = [op("LDC", rd=4 + b, ra=255, cbank=b, width=4, wbar=0) for b in (3, 4)]
+    m = module([*code, op("EXIT", wait=1)], machine="v100", constants={3: bytes(16), 4: bytes(16)})
+    stats = go(m, machine=with_constants(64, 1, 4)).stats
+    assert (stats["constant_hits"], stats["constant_misses"], stats["constant_fill_sectors"]) == (0, 2, 4)
+
+
+def test_lanes_that_do_not_load_look_for_nothing() -> None:
+    """Eight lanes of 32, each with a line of its own."""
+    code = [
+        op("S2R", rd=0, sreg=0, wbar=0), op("IMAD", rd=1, ra=0, form=1, imm=64, rc=255, wait=1),
+        op("ISETP", pd0=0, ra=0, form=1, imm=8, icmp=1),
+        op("LDC", rd=4, ra=1, cbank=BANK, width=4, wbar=1, guard=(0, False)), op("EXIT", wait=2),
+    ]  # fmt: skip
+    m = module(code, machine="v100", constants={BANK: bytes(4096)})
+    assert go(m, machine=with_constants(64, 1, 64, 64)).stats["constant_misses"] == 8
+
+
+@pytest.mark.parametrize("mshrs", [1, 4, 32])
+def test_no_more_lines_are_under_way_than_there_are_requests(mshrs: int) -> None:
+    """32 lines of one load, and room for all of them in the cache: as many at a time as may be asked for."""
+    many = go(load_lanes(64), machine=with_constants(64, 1, 64, 64)).cycles
+    some = go(load_lanes(64), machine=with_constants(64, 1, 64, mshrs)).cycles
+    if mshrs == 32:
+        assert some == many
+    else:
+        assert some >= 32 // mshrs * V100.l2.latency

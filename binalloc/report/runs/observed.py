@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import BinallocError, KernelFault, LimitHit
 from binalloc.files import written_whole
-from binalloc.report.stopped import stopped_to_dict
-from binalloc.report.touched import Touched
+from binalloc.report.runs.stopped import stopped_to_dict
+from binalloc.report.runs.touched import Touched
 
 if TYPE_CHECKING:
     from binalloc.emulator.accelsim.trace import AccelsimTrace

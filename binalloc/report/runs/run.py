@@ -12,12 +12,12 @@ from binalloc.emulator.host.skew import cycles_range, cycles_text, skewed_cycles
 from binalloc.errors import UsageError
 from binalloc.files import write_atomically
 from binalloc.printable import one_line, quoted
-from binalloc.report.annotate import annotation, render_annotation
-from binalloc.report.observed import Wanted, observed
-from binalloc.report.series import series_bytes
-from binalloc.report.stopped import render_stopped
+from binalloc.report.runs.annotate import annotation, render_annotation
+from binalloc.report.runs.observed import Wanted, observed
+from binalloc.report.runs.series import series_bytes
+from binalloc.report.runs.stopped import render_stopped
+from binalloc.report.runs.touched import watch_lines
 from binalloc.report.table import table
-from binalloc.report.touched import watch_lines
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.issue_log import IssueLog

@@ -1,0 +1,1 @@
+"""Makes packages that carry the compiled core: see `wheel.py`."""

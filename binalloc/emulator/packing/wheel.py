@@ -1,0 +1,112 @@
+"""Puts the compiled core into a wheel: `python -m binalloc.emulator.packing.wheel WHEEL FOLDER`, see `make wheel`.
+
+WHEEL is what `pip wheel` makes: the same for every platform. The one that comes of it, in FOLDER, holds two libraries
+more, and is for Linux on x86_64. Of the same wheel and the same sources come the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from binalloc.emulator.carried import core
+from binalloc.emulator.carried.sources import source_files
+from binalloc.emulator.packing.machine_code import BUILDS, make_core
+from binalloc.errors import BinallocError, Refused
+from binalloc.files import read_bytes, write_atomically
+
+PURE = "py3-none-any"
+PLATFORM = "py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64"
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
+
+
+def with_cores(wheel: bytes, cores: dict[str, bytes]) -> bytes:
+    """The wheel with further files in the folder of the cores, by their names; what it says of itself follows.
+
+    Raises Refused where its sources are not those that are imported here, from which the cores were made."""
+    made = io.BytesIO()
+    try:
+        old = zipfile.ZipFile(io.BytesIO(wheel))
+    except zipfile.BadZipFile as error:
+        raise Refused("not a wheel", found=str(error)) from None
+    with old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+        _same_sources(old)
+        folder = _in_wheel(core.FOLDER)
+        rows: list[tuple[str, str, int | str]] = []
+        record = ""
+
+        def add(entry: zipfile.ZipInfo, data: bytes) -> None:
+            new.writestr(entry, data, zipfile.ZIP_DEFLATED)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            rows.append((entry.filename, f"sha256={digest}", len(data)))
+
+        for entry in old.infolist():
+            data = old.read(entry)
+            if entry.filename.endswith(".dist-info/RECORD"):
+                record = entry.filename
+            else:
+                add(entry, _retagged(data) if entry.filename.endswith(".dist-info/WHEEL") else data)
+        for name, data in sorted(cores.items()):
+            entry = zipfile.ZipInfo(f"{folder}/{name}", _EPOCH)
+            entry.external_attr = 0o100644 << 16
+            add(entry, data)
+        if not record:
+            raise Refused("not a wheel", found="no RECORD")
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([*rows, (record, "", "")])
+        new.writestr(zipfile.ZipInfo(record, _EPOCH), text.getvalue(), zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+def _same_sources(wheel: zipfile.ZipFile) -> None:
+    """Raises Refused where the wheel holds another file than the one that is imported here."""
+    held = set(wheel.namelist())
+    for path in source_files().values():
+        name = _in_wheel(path)
+        if name not in held or wheel.read(name) != path.read_bytes():
+            remedy = "Make it anew, with no folder build/lib."
+            raise Refused("the wheel was not made from these sources", place=name, remedy=remedy)
+
+
+def _in_wheel(path: Path) -> str:
+    """A path of the package's as wheels have it."""
+    return path.relative_to(core.FOLDER.parents[2]).as_posix()
+
+
+def _retagged(text: bytes) -> bytes:
+    """The file WHEEL of a wheel for one platform."""
+    python, abi, platforms = PLATFORM.split("-")
+    lines = [line for line in text.decode().splitlines() if not line.startswith(("Tag:", "Root-Is-Purelib:")) and line]
+    tags = [f"Tag: {python}-{abi}-{platform}" for platform in platforms.split(".")]
+    return "\n".join([*lines, "Root-Is-Purelib: false", *tags, ""]).encode()
+
+
+def main(arguments: list[str]) -> int:
+    """Compile all builds and write the wheel; prints its path."""
+    wheel, folder = Path(arguments[0]), Path(arguments[1])
+    try:
+        if not wheel.name.endswith(f"-{PURE}.whl"):
+            raise Refused("not a wheel for all platforms", file=str(wheel), expected=f"a name that ends in -{PURE}.whl")
+        with tempfile.TemporaryDirectory() as made:
+            for name in BUILDS:
+                print(f"compiling the {name} build for any x86-64-v3, about a minute", file=sys.stderr)
+                make_core(name, Path(made))
+            cores = {path.name: path.read_bytes() for path in Path(made).iterdir()}
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / wheel.name.replace(PURE, PLATFORM)
+        write_atomically(target, with_cores(read_bytes(wheel), cores))
+    except BinallocError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print(target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

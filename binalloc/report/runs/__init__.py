@@ -1,0 +1,1 @@
+"""What users read of an emulated run."""

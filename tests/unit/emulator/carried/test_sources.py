@@ -1,0 +1,52 @@
+"""Nothing that compiled code follows from is left out of the hash that tells whether it is stale."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from binalloc.emulator.carried import sources
+from binalloc.emulator.carried.sources import device_hash, source_files
+from binalloc.emulator.state.device import GENERATED, REGISTRY
+
+WITHOUT_CONSTANTS = {
+    "binalloc.errors",  # texts of errors
+    "binalloc.isa.interface.instruction_set",
+}
+"""What hashed modules import that compiled code takes nothing from."""
+
+HOST = ("binalloc.emulator.host", "binalloc.emulator.packing", "binalloc.emulator.carried")
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of ours that a file imports."""
+    tree = ast.parse(path.read_text())
+    found = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    return {name for name in found if name.startswith("binalloc.")}
+
+
+def test_every_module_of_device_code_is_hashed_and_what_it_imports() -> None:
+    hashed = source_files()
+    assert {function.__module__ for function in REGISTRY.values()} <= set(hashed)
+    assert set(sources.REPLACED) | set(sources.REPLACED.values()) <= set(hashed)
+    for name, path in hashed.items():
+        if name.startswith("binalloc.emulator.") and not name.startswith(HOST):
+            packages = {one for one in imported(path) if any(other.startswith(f"{one}.") for other in hashed)}
+            assert imported(path) <= set(hashed) | WITHOUT_CONSTANTS | packages, name
+
+
+def test_every_file_and_every_text_from_a_table_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = source_files()
+    before = device_hash()
+    assert device_hash() == before
+    for name in ("binalloc.emulator.state.parts.log", "binalloc.emulator.host.compiling", "binalloc.isa.timing"):
+        changed = tmp_path / "changed.py"
+        changed.write_bytes(files[name].read_bytes() + b"\n")
+        monkeypatch.setattr(sources, "source_files", lambda: files | {name: changed})  # noqa: B023
+        assert device_hash() != before, name
+    monkeypatch.undo()
+    key = min(GENERATED)
+    monkeypatch.setitem(GENERATED, key, GENERATED[key] + " ")
+    assert device_hash() != before
