@@ -15,6 +15,7 @@ from binalloc.cli.commands.schedule import schedule
 from binalloc.cli.commands.smem_cost import smem_cost
 from binalloc.cli.commands.verify import verify
 from binalloc.cli.group import Group
+from binalloc.cli.terminal import say
 from binalloc.printable import one_line
 from binalloc.version import VERSION
 
@@ -25,8 +26,7 @@ def _show_version(context: click.Context, parameter: click.Parameter, asked: boo
         return
     from binalloc.emulator.host.engine import described
 
-    click.echo(f"binalloc, version {VERSION}")
-    click.echo(one_line(f"emulator: compiled code {described()}"))
+    say(f"binalloc, version {VERSION}\n{one_line(f'emulator: compiled code {described()}')}\n")
     context.exit()
 
 

@@ -213,6 +213,15 @@ def check_all_aside(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, 
             check_aside(g, s, w, pc, program[pc, FIRST_DEF + i], mask, now + program[pc, Column.LATENCY], Fault.WAW)
 
 
+@device(inline=True)
+def check_writes(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, done: int) -> None:
+    """All that the instruction at `pc` writes, before any of it is entered: it may write a row twice."""
+    for i in range(program[pc, Column.N_DEFS]):
+        r = program[pc, FIRST_DEF + i]
+        if s.fixed[w, r, Fixed.SOON] > s.vclock[w]:
+            check_write(g, s, hazard, w, pc, r, mask, done)
+
+
 @device
 def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, active: int, mask: int) -> None:
     """Check the instruction at `pc` and enter what it leaves in flight.
@@ -232,10 +241,10 @@ def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, 
     if program[pc, Column.VARIABLE]:
         start_variable(g, s, program, hazard, w, pc, mask, done)
         return
+    check_writes(g, s, program, hazard, w, pc, mask, done)
     for i in range(program[pc, Column.N_DEFS]):
         r = program[pc, FIRST_DEF + i]
         if s.fixed[w, r, Fixed.SOON] > now:
-            check_write(g, s, hazard, w, pc, r, mask, done)
             overwrite(s, w, r, pc, mask, done)
         else:
             enter(s, w, r, pc, mask, done)
@@ -244,10 +253,7 @@ def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, 
 @device(apart=True)
 def start_variable(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, done: int) -> None:
     """The instruction of variable latency at `pc` starts: its writes are checked, it and its sources are in flight."""
-    for i in range(program[pc, Column.N_DEFS]):
-        r = program[pc, FIRST_DEF + i]
-        if s.fixed[w, r, Fixed.SOON] > s.vclock[w]:
-            check_write(g, s, hazard, w, pc, r, mask, done)
+    check_writes(g, s, program, hazard, w, pc, mask, done)
     if program[pc, Column.N_DEFS]:
         mark_variable(s, program, hazard, w, pc, mask)
     if program[pc, Column.LATE] != 0:

@@ -191,14 +191,14 @@ _STALLS = {
     "stall_count": "the nearest warp sits out the stall count of its last instruction",
     "branch": "the nearest warp waits for its branch",
     "scoreboard": "the nearest warp waits for results of variable latency (memory, slow units)",
-    "instruction_fetch": "the nearest warp waits for its code, which the instruction cache lacks",
-    "constant": "the nearest warp waits for a constant operand, which the constant cache lacks",
     "port_busy": "a warp is ready, its unit takes no instruction this cycle",
     "barrier": "every warp waits at a barrier",
     "block_drain": "every warp has exited, its block has not",
     "no_pair": "one instruction issued, none could go with it",
     "pending": "a warp is ready, the scheduler's policy lets none but others issue",
     "register_bank": "the last instruction waits for its registers' banks, and its scheduler with it",
+    "instruction_fetch": "the nearest warp waits for its code, which the instruction cache lacks",
+    "constant": "the nearest warp waits for a constant operand, which the constant cache lacks",
 }
 
 

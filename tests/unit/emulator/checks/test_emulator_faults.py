@@ -271,6 +271,12 @@ def test_sources_that_are_read_late_may_not_be_overwritten() -> None:
     assert "earlier reader" in fault([store.replace(ctrl=store.ctrl._replace(rbar=7)), ADD, op("EXIT")], shared_bytes=4)
 
 
+@pytest.mark.parametrize("name", ["ISETP", "IADD3", "PLOP3"])
+def test_an_instruction_may_write_a_predicate_twice(name: str) -> None:
+    twice = op(name, pd0=3, pd1=3)
+    assert go(module([twice, twice, op("EXIT")])).stats["warp_instructions"] == 3
+
+
 def test_hazards_cross_branches_and_calls() -> None:
     short = ADD.replace(ctrl=ADD.ctrl._replace(stall=1))
     assert "hazard" in fault([short, op("BRA", stall=1, target=1), op("EXIT"), USE, op("EXIT")])

@@ -125,6 +125,8 @@ def records(scheduler: str, schedulers: int = 1) -> tuple[Gpu, Sm]:
     g, s = Gpu(), Sm()
     g.policy, g.schedulers = policy_number(scheduler), schedulers
     s.last[0] = s.last[1] = -1
+    for w in range(8 * schedulers):
+        g.scheduler_of[w], g.bit_of[w] = w % schedulers, 1 << w // schedulers
     return g, s
 
 
