@@ -20,6 +20,7 @@ from binalloc.emulator.carried.sources import source_files
 from binalloc.emulator.packing.machine_code import BUILDS, make_core
 from binalloc.errors import BinallocError, Refused
 from binalloc.files import read_bytes, write_atomically
+from binalloc.printable import one_line
 
 PURE = "py3-none-any"
 PLATFORM = "py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64"
@@ -102,9 +103,9 @@ def main(arguments: list[str]) -> int:
         target = folder / wheel.name.replace(PURE, PLATFORM)
         write_atomically(target, with_cores(read_bytes(wheel), cores))
     except BinallocError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(one_line(f"error: {error}"), file=sys.stderr)
         return error.exit_code
-    print(target)
+    print(one_line(str(target)))
     return 0
 
 

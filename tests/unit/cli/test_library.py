@@ -46,11 +46,12 @@ def test_the_library_speaks_of_no_flag() -> None:
 
 
 def test_everything_shown_leaves_by_the_functions_that_escape_it() -> None:
-    """`say`, `note` and `print_json` of `cli.terminal`; sys.stderr is written to for the progress line alone."""
+    """`say`, `note` and `print_json` of `cli.terminal`; sys.stderr is written to for the progress line alone.
+    `doc.py` and `wheel.py` are programs of their own."""
     for path in sorted((ROOT / "binalloc").rglob("*.py")):
         text = path.read_text()
         echoes = len(re.findall(r"click\.echo\(|(?<![\w.])print\(|sys\.stdout\.write|sys\.stdout\.buffer", text))
-        allowed = {"terminal.py": 3, "group.py": 1, "doc.py": 1}.get(path.name, 0)
+        allowed = {"terminal.py": 3, "group.py": 1, "doc.py": 1, "wheel.py": 3}.get(path.name, 0)
         assert echoes <= allowed, path.name
 
 
