@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from binalloc.cli.terminal import to_stdout
 from binalloc.errors import MalformedInput, UsageError
@@ -53,10 +54,24 @@ def check_output(output: str | None, as_json: bool, option: str = "-o") -> None:
         raise UsageError("the output's folder does not exist", file=output, found=folder)
 
 
-def not_over(output: str | None, *inputs: str, option: str = "-o") -> None:
-    """UsageError where the output would overwrite an input."""
+def not_over(output: str | None, *inputs: str | None, option: str = "-o") -> None:
+    """UsageError where the output would overwrite an input: the binary, a launch file or a machine file, of which those
+    that come along are given by name."""
+    if output in (None, "-") or not os.path.exists(str(output)):
+        return
     for file in inputs:
-        both = output not in (None, "-") and file != "-" and os.path.exists(file) and os.path.exists(output or "")
-        if both and os.path.samefile(output or "", file):
+        if file not in (None, "-") and os.path.exists(str(file)) and os.path.samefile(str(output), str(file)):
             remedy = f"Give another {option} FILE."
             raise UsageError("the output would overwrite its own input", file=output, remedy=remedy)
+
+
+def apart(outputs: Mapping[str, str | None]) -> None:
+    """UsageError where two outputs would go to one file. outputs: by the options that name them."""
+    taken: dict[str, str] = {}
+    for option, output in outputs.items():
+        if output is None or output == "-":
+            continue
+        first = taken.setdefault(os.path.realpath(output), option)
+        if first != option:
+            remedy = f"Give another {option} FILE."
+            raise UsageError(f"{first} and {option} both write this file", file=output, remedy=remedy)

@@ -30,7 +30,7 @@ def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> No
         module = schedule(module, machine_model(machine))
     data = write_module(module)
     output = output or _default_output(file, set_of(module).suffix, as_json)
-    not_over(output, file)
+    not_over(output, file, machine)
     write_output(output, data)
     if as_json:
         functions = [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]

@@ -43,7 +43,7 @@ def import_ptx(
     check_output(output, as_json)
     block = _block_of(block_dim)
     output = output or _default_output(file)
-    not_over(output, file)
+    not_over(output, file, machine)
     data = read_file(file)
     if data.startswith(b"\x7fELF"):
         raise MalformedInput("this is a binary, not PTX", file=shown(file), expected="what `nvcc -ptx` writes")

@@ -77,7 +77,7 @@ def rewrite(
     from binalloc.report.rewrite import render_outcome
 
     check_output(output, as_json)
-    not_over(output, file)
+    not_over(output, file, launch, machine)
     if automatic or policy:
         _alone("--auto" if automatic else "--policy", (registers, slots, blocks))
     if emulate and launch is None:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from binalloc.cli.files import check_output, not_over
+from binalloc.cli.files import apart, check_output, not_over
 from binalloc.cli.inputs import machine_of, required_launch
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, trace_file, trace_options, wanted_of, watch_options
@@ -43,7 +43,7 @@ def _how_many(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return str(integer(1)(value, param, ctx))
 
 
-def _check(file: str, annotate: str | None, source: str | None, series: str | None, every: int | None) -> None:
+def _check(annotate: str | None, source: str | None, series: str | None, every: int | None) -> None:
     """What options say about options that are not there, and about the file to write. Raises UsageError."""
     from binalloc.report.runs.series import require_format
 
@@ -54,7 +54,6 @@ def _check(file: str, annotate: str | None, source: str | None, series: str | No
     if series is not None:
         require_format(series)
         check_output(series, as_json=False, option="--series")
-        not_over(series, file, option="--series")
 
 
 @click.command()
@@ -146,7 +145,11 @@ def run(
     """
     from binalloc.report.runs.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
-    _check(file, annotate, source, series, every)
+    _check(annotate, source, series, every)
+    outputs = {"--series": series, "--trace": trace}
+    for option, output in outputs.items():
+        not_over(output, file, launch, machine, option=option)
+    apart(outputs)
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)

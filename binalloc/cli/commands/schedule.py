@@ -27,7 +27,7 @@ def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None
 
     check_output(output, as_json)
     output = output or _required_output(as_json)
-    not_over(output, file)
+    not_over(output, file, machine)
     module, _ = load_module(file)
     module = run_pass(module, machine_model(machine))
     write_output(output, write_module(module))

@@ -1,0 +1,57 @@
+"""What commands write is no file that they read, and no file that they write anyway."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.kits.cli import launch, loom, refused
+from tests.support.paths import MACHINES, sample_file
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> dict[str, str]:
+    """Copies of a binary, its launch file, a PTX file and a machine file."""
+    _, toml, *_ = launch("callchain")
+    sources = {
+        "binary": loom("callchain"), "launch": toml, "ptx": str(sample_file("reduction.ptx")),
+        "machine": str(MACHINES / "gtx680.toml"),
+    }  # fmt: skip
+    found = {}
+    for name, source in sources.items():
+        path = tmp_path / (name + Path(source).suffix)
+        shutil.copy(source, path)
+        found[name] = str(path)
+    return found
+
+
+COMMANDS = [
+    (("run", "{binary}", "--launch", "{launch}", "--machine", "{machine}", "--trace"), ("binary", "launch", "machine")),
+    (("rewrite", "{binary}", "--launch", "{launch}", "--machine", "{machine}", "-o"), ("binary", "launch", "machine")),
+    (("schedule", "{binary}", "--machine", "{machine}", "-o"), ("binary", "machine")),
+    (("import-ptx", "{ptx}", "--machine", "{machine}", "-o"), ("ptx", "machine")),
+]
+
+
+@pytest.mark.parametrize(("command", "files"), COMMANDS, ids=[command[0] for command, _ in COMMANDS])
+def test_no_input_is_written_over(command: tuple[str, ...], files: tuple[str, ...], inputs: dict[str, str]) -> None:
+    arguments = [word.format(**inputs) for word in command]
+    for name in files:
+        before = Path(inputs[name]).read_bytes()
+        assert "overwrite its own input" in refused(2, *arguments, inputs[name])
+        assert Path(inputs[name]).read_bytes() == before
+
+
+def test_a_series_in_json_is_not_written_over_a_launch_file_in_json(inputs: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "launch.json"
+    shutil.copy(inputs["launch"], path)
+    assert "overwrite" in refused(2, "run", inputs["binary"], "--launch", str(path), "--series", str(path))
+
+
+def test_two_outputs_want_two_files(inputs: dict[str, str], tmp_path: Path) -> None:
+    run = ("run", inputs["binary"], "--launch", inputs["launch"])
+    series, trace = str(tmp_path / "x.json"), str(tmp_path / "." / "x.json")
+    assert "--series and --trace" in refused(2, *run, "--series", series, "--trace", trace)
+    assert not Path(series).exists()
