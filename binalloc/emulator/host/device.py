@@ -43,6 +43,7 @@ from binalloc.models.machines.model import Machine
 
 LOCAL_LIMIT = 512 << 20
 """Bytes of local memory of all resident threads together that the emulator holds."""
+_LUT_MASKS = np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)])
 
 
 class Sampler(Protocol):
@@ -199,7 +200,7 @@ class Device:
         warps = range(min(m.schedulers.count * L.MAX_WARPS_OF_SCHEDULER, L.MAX_WARPS))
         self.put("scheduler_of", [w % m.schedulers.count for w in warps])
         self.put("bit_of", [1 << w // m.schedulers.count for w in warps])
-        self.put("lut_masks", np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)]))
+        self.put("lut_masks", _LUT_MASKS)
         self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
 
     def _register_file(self) -> dict[str, int]:

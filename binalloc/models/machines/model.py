@@ -314,10 +314,10 @@ class ConstantCache:
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantLines:
-    """What the constant cache of an SM holds, where it is not taken to hold all constants; a miss goes to L2.
+class SmallCache:
+    """A cache of an SM's that is not taken to hold all that it is for; a miss goes to L2.
 
-    enabled: it is looked at; else every look hits, as without this section. mshrs: lines that it may have asked for.
+    enabled: it is looked at; else every look hits, as without its section. mshrs: lines that it may have asked for.
     """
 
     enabled: bool = _figure("flag")
@@ -329,18 +329,14 @@ class ConstantLines:
 
 
 @dataclass(frozen=True, slots=True)
-class InstructionCache:
-    """Instruction cache of an SM, where it is not taken to hold all code; a hit costs nothing, a miss goes to L2.
+class ConstantLines(SmallCache):
+    """What the constant cache of an SM holds."""
 
-    enabled, mshrs: as those of `ConstantLines`. prefetch: lines behind a missing one that are asked for, too.
-    """
 
-    enabled: bool = _figure("flag")
-    bytes: int = _figure("bytes", 32, 1 << 18)
-    line_bytes: int = _figure("bytes", 32, 128)
-    sets: int = _figure("sets", 1, 1 << 13)
-    ways: int = _figure("ways", 1, 1 << 13)
-    mshrs: int = _figure("requests", 1, 256)
+@dataclass(frozen=True, slots=True)
+class InstructionCache(SmallCache):
+    """Instruction cache of an SM; a hit costs nothing. prefetch: lines behind a missing one that are asked for, too."""
+
     prefetch: int = _figure("lines", 0, 64)
 
 

@@ -67,7 +67,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> set[Place]:
     for cls in (*(cls for cls in vars(model).values() if isinstance(cls, type)), Limits):
         if cls.__module__ in (model.__name__, Limits.__module__) and hasattr(cls, "__slots__") and cls is not Machine:
             for member in fields(cls):
-                monkeypatch.setattr(cls, member.name, Watched(vars(cls)[member.name], member.name, found))
+                if member.name in vars(cls):  # else its base has it, which is watched, too
+                    monkeypatch.setattr(cls, member.name, Watched(vars(cls)[member.name], member.name, found))
     return found
 
 
