@@ -29,7 +29,9 @@ from binalloc.emulator.state.layout import (
     FIRST_DEF,
     FIRST_USE,
     FULL,
+    NO_RESULT,
     PENDING,
+    READ_COLUMNS,
     ROWS,
     Aside,
     Column,
@@ -213,13 +215,19 @@ def check_all_aside(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, 
             check_aside(g, s, w, pc, program[pc, FIRST_DEF + i], mask, now + program[pc, Column.LATENCY], Fault.WAW)
 
 
-@device(inline=True)
+@device
 def check_writes(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, done: int) -> None:
     """All that the instruction at `pc` writes, before any of it is entered: it may write a row twice."""
     for i in range(program[pc, Column.N_DEFS]):
         r = program[pc, FIRST_DEF + i]
         if s.fixed[w, r, Fixed.SOON] > s.vclock[w]:
             check_write(g, s, hazard, w, pc, r, mask, done)
+
+
+@device(inline=True)
+def soon(s: Sm, w: int, r: int) -> int:
+    """The virtual time until which something is in flight on row `r`."""
+    return s.fixed[w, r, Fixed.SOON]
 
 
 @device
@@ -231,33 +239,46 @@ def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, 
     now = s.vclock[w]
     if s.aside_count[w]:
         check_all_aside(g, s, program, w, pc, active, mask)
-    for i in range(program[pc, Column.N_USES]):
-        r = program[pc, FIRST_USE + i]
-        if s.fixed[w, r, Fixed.SOON] > now:
-            check_read(g, s, hazard, w, pc, r, active)
+    first = max(soon(s, w, program[pc, Column.READ_1]), soon(s, w, program[pc, Column.READ_2]))
+    second = max(soon(s, w, program[pc, Column.READ_3]), soon(s, w, program[pc, Column.READ_4]))
+    if max(first, second) > now or program[pc, Column.N_USES] > len(READ_COLUMNS):
+        check_reads(g, s, program, hazard, w, pc, active)
     if mask == 0:
         return
-    done = now + program[pc, Column.LATENCY]
-    if program[pc, Column.VARIABLE]:
-        start_variable(g, s, program, hazard, w, pc, mask, done)
-        return
-    check_writes(g, s, program, hazard, w, pc, mask, done)
-    for i in range(program[pc, Column.N_DEFS]):
-        r = program[pc, FIRST_DEF + i]
-        if s.fixed[w, r, Fixed.SOON] > now:
-            overwrite(s, w, r, pc, mask, done)
-        else:
-            enter(s, w, r, pc, mask, done)
+    r = program[pc, Column.RESULT]
+    if r >= 0 and soon(s, w, r) <= now:
+        enter(s, w, r, pc, mask, now + program[pc, Column.LATENCY])
+    elif r != NO_RESULT:
+        start(g, s, program, hazard, w, pc, mask, now)
 
 
 @device(apart=True)
-def start_variable(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, done: int) -> None:
-    """The instruction of variable latency at `pc` starts: its writes are checked, it and its sources are in flight."""
+def check_reads(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, active: int) -> None:
+    """All that the instruction at `pc` reads, where something of it may be in flight."""
+    for i in range(program[pc, Column.N_USES]):
+        r = program[pc, FIRST_USE + i]
+        if soon(s, w, r) > s.vclock[w]:
+            check_read(g, s, hazard, w, pc, r, active)
+
+
+@device(apart=True)
+def start(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, now: int) -> None:
+    """The instruction at `pc` starts: what it writes is checked, and it is in flight, as are the sources of one of
+    variable latency."""
+    done = now + program[pc, Column.LATENCY]
     check_writes(g, s, program, hazard, w, pc, mask, done)
-    if program[pc, Column.N_DEFS]:
-        mark_variable(s, program, hazard, w, pc, mask)
-    if program[pc, Column.LATE] != 0:
-        mark_late(s, program, hazard, w, pc)
+    if program[pc, Column.VARIABLE]:
+        if program[pc, Column.N_DEFS]:
+            mark_variable(s, program, hazard, w, pc, mask)
+        if program[pc, Column.LATE] != 0:
+            mark_late(s, program, hazard, w, pc)
+        return
+    for i in range(program[pc, Column.N_DEFS]):
+        r = program[pc, FIRST_DEF + i]
+        if soon(s, w, r) > now:
+            overwrite(s, w, r, pc, mask, done)
+        else:
+            enter(s, w, r, pc, mask, done)
 
 
 @device

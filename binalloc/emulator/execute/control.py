@@ -55,9 +55,10 @@ def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None
 
 @device
 def advance(s: Sm, w: int, pc: int) -> None:
-    """Behind an instruction without control flow."""
+    """Behind an instruction without control flow, at which no entry becomes empty."""
     s.stack[w, s.sp[w], Entry.PC] = pc + 1
-    settle(s, w)
+    if s.stack[w, s.sp[w], Entry.RPC] == pc + 1:
+        settle(s, w)
 
 
 @device

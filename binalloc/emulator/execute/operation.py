@@ -121,7 +121,7 @@ def _find_rows() -> Iterator[str]:
     yield "    stage_signs(g, program, rows, pc, a, b, c)"
     yield f"    a, b, c = {L.SIGNED_ROWS_A}, {L.SIGNED_ROWS_B}, {L.SIGNED_ROWS_C}"
     yield f"d = base + program[pc, {L.Column.RD}]"
-    yield f"if mask != {L.FULL} or program[pc, {L.Column.RD}] == {L.RZ} or d == a or d == b or d == c:"
+    yield f"if mask != {L.FULL} or program[pc, {L.Column.DETOUR}]:"
     yield f"    d = {L.RESULT_ROW}"
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from binalloc.emulator.host.engine import Engine, Records
-from binalloc.emulator.sm.issue import skip
+from binalloc.emulator.sm.idle import bring_up
 from binalloc.emulator.state.memories import Memories
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -21,9 +21,7 @@ def account_until(engine: Engine, g: Records, sms: Records, memories: Memories, 
     device = _fields(g, 0, Gpu)
     for i in range(engine.get(g, 0, "sms")):
         s = _fields(sms, i, Sm)
-        if s.last_time < cycle - 1:
-            skip(device, s, memories.program, cycle - 1 - s.last_time)
-            s.last_time = cycle - 1
+        bring_up(device, s, memories.program, cycle - 1)
 
 
 def _fields(records: Records, i: int, kind: type[R]) -> R:

@@ -197,6 +197,8 @@ class Device:
             self.put(f"unit_{field_name}", [getattr(m.units[u], field_name) for u in L.UNIT_NAMES])
         self.put("unit_group", [groups[m.units[u].port_group] for u in L.UNIT_NAMES])
         self.put("group_ports", [group.ports for group in m.port_groups])
+        members = [[i for i, u in enumerate(L.UNIT_NAMES) if m.units[u].port_group == name] for name in groups]
+        self.put("group_units", [sum(1 << i for i in units) for units in members])
         warps = range(min(m.schedulers.count * L.MAX_WARPS_OF_SCHEDULER, L.MAX_WARPS))
         self.put("scheduler_of", [w % m.schedulers.count for w in warps])
         self.put("bit_of", [1 << w // m.schedulers.count for w in warps])
@@ -257,8 +259,8 @@ class Device:
             self.engine.put(self.sms, i, "warp_base", first_warp)
             self.engine.put(self.sms, i, "row_base", len(values) + first_warp * L.REGISTER_ROWS)
             self.engine.put(self.sms, i, "last_time", -1)
-            self.engine.put(self.sms, i, "port_cycle", [-1] * (L.UNITS + L.MAX_GROUPS))
-            self.engine.put(self.sms, i, "last", [-1] * L.MAX_SCHEDULERS)
+            for name in ("last", "entered"):
+                self.engine.put(self.sms, i, name, [-1] * L.MAX_SCHEDULERS)
 
     def watch(self, check: bool, race: bool) -> None:
         """Switch poison and race detection on, with the memory they need."""

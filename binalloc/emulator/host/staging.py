@@ -188,7 +188,16 @@ def stage_instruction(
     if machine.register_file is not None and not guarded and row[L.Column.CONTROL] == L.NO_CONTROL:
         stage_reads(row, machine.register_file.banks)
         row[L.Column.REUSE] = ctrl.reuse
+    row[L.Column.EASY] = easy(row)
     return row
+
+
+def easy(row: list[int]) -> bool:
+    """Whether the warp does nothing behind the instruction but wait out its stall count, which is not 0: it computes,
+    arms no scoreboard, and need not ask for its registers."""
+    computes = row[L.Column.GROUP] in (L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.CONV, L.ExecGroup.F64)
+    free = row[L.Column.WBAR] == row[L.Column.RBAR] == L.NO_BARRIER
+    return computes and free and row[L.Column.STALL] > 0 and not row[L.Column.READS]
 
 
 def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants) -> None:
@@ -234,6 +243,8 @@ def stage_rows(row: list[int], values: ValueRows) -> None:
         row[counts] = -1 if own else 0
     masks = ((c.A_AND, c.A_XOR), (c.B_AND, c.B_XOR), (c.C_AND, c.C_XOR))
     row[c.SIGNS] = any(row[keep] != L.FULL or row[flip] for keep, flip in masks)
+    lie_there = any(row[counts] and row[at] == row[c.RD] for at, counts in L.ROW_COLUMNS.values())
+    row[c.DETOUR] = row[c.RD] == RZ or (lie_there and not row[c.SIGNS])
 
 
 def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:
@@ -318,6 +329,12 @@ def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
     row[L.Column.N_USES], row[L.Column.N_DEFS], row[L.Column.N_LATE] = len(uses), len(defs), late
     row[L.FIRST_USE : L.FIRST_USE + len(uses)] = uses
     row[L.FIRST_DEF : L.FIRST_DEF + len(defs)] = defs
+    for column, place in zip(L.READ_COLUMNS, [*uses, *[L.PRED_ROW + PT] * len(L.READ_COLUMNS)], strict=False):
+        row[column] = place
+    if guarded:
+        row[L.Column.RESULT] = L.RESULTS if defs or late else L.NO_RESULT
+    else:
+        row[L.Column.RESULT] = defs[0] if len(defs) == 1 else L.RESULTS if defs else L.NO_RESULT
     if guarded and late:
         pair = instr.ctrl.rbar * L.BOARD_NUMBERS + instr.ctrl.wbar
         row[L.Column.LATE] = (1 << pair) if pair < 63 else -(1 << 63)

@@ -19,14 +19,15 @@ from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
 from binalloc.emulator.sm.control import exec_control
+from binalloc.emulator.sm.idle import bring_up
 from binalloc.emulator.sm.issue import (
     account,
+    asks_all,
     begin_cycle,
     begin_issue,
     end_cycle,
     end_issue,
     select,
-    skip,
 )
 from binalloc.emulator.sm.log import log_issue
 from binalloc.emulator.sm.memory_events import serve_memory
@@ -46,8 +47,7 @@ def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
     if g.retired == g.blocks and g.unfinished == 0:
         for i in range(g.sms):
             s = sms[i]
-            skip(g, s, program, g.cycle - s.last_time)
-            s.last_time = g.cycle
+            bring_up(g, s, program, g.cycle)
         g.cycle += 1
         return 1
     best = next_memory_event(g)
@@ -92,7 +92,10 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             if s.next_time != g.cycle:
                 continue
             begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
+            all_asked = asks_all(g, s)
             for sch in range(g.schedulers):
+                if s.ready_units[sch] == 0 and all_asked == 0:
+                    continue
                 w = select(g, s, program, sch)
                 issued, why = 0, ~w
                 s.turn = w  # read anew in each round, so that a compiler puts nothing that follows from it before them

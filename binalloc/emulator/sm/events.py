@@ -9,6 +9,7 @@ scoreboard."""
 from __future__ import annotations
 
 from binalloc.emulator.schedulers.table import completed, resumed, waits
+from binalloc.emulator.sm.idle import enter_idle, over
 from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import Stat
@@ -34,6 +35,8 @@ from binalloc.emulator.state.scan import lowest_bit
 def set_state(g: Gpu, s: Sm, w: int, state: int) -> None:
     """Move warp slot `w` to another state, census included."""
     sch = g.scheduler_of[w]
+    if s.entered[sch] < over(g, s, sch):
+        enter_idle(g, s, sch, over(g, s, sch))
     s.census[sch, s.state[w]] -= 1
     s.census[sch, state] += 1
     s.state[w] = state
@@ -97,8 +100,13 @@ def wait_for_boards(g: Gpu, s: Sm, program: Grid, w: int) -> int:
 @device(inline=True)
 def may_issue(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp waits for nothing but its turn."""
-    pc = s.stack[w, s.sp[w], Entry.PC]
     set_state(g, s, w, Warp.READY)
+    enter_turn(g, s, program, w, s.stack[w, s.sp[w], Entry.PC])
+
+
+@device(inline=True)
+def enter_turn(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
+    """The warp, READY to issue the instruction at `pc`, stands in its scheduler's masks."""
     sch = g.scheduler_of[w]
     unit = program[pc, Column.UNIT]
     s.ready[sch, unit] |= g.bit_of[w]

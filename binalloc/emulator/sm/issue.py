@@ -1,11 +1,12 @@
 """One SM, one cycle: events, dispatch, and every scheduler's issue slots.
 
-Every slot of every scheduler in every cycle is an issue or one stall reason. An idle scheduler takes the first that
-applies: warps could issue but its policy chooses none, and says why; a warp could but its unit's ports are busy; a
-warp waits out its stall count; a branch's latency; a scoreboard; its code; a constant; a barrier or its latency; all
-its warps have ended and wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many
-cycles more as a memory access needs passes. A policy is asked in the same cycles, about the same warps, by this form
-and by the per-cycle form of a cycle's bookkeeping: a cycle in which a warp could issue is never skipped.
+Every slot of every scheduler in every cycle is an issue or one stall reason, which is entered later where no warp waits
+for its turn (`sm.idle`). An idle scheduler takes the first that applies: warps could issue but its policy chooses none,
+and says why; a warp could but its unit's ports are busy; a warp waits out its stall count; a branch's latency; a
+scoreboard; its code; a constant; a barrier or its latency; all its warps have ended and wait for their blocks; it has
+no warp. Ports are taken for the unit's interval, or as many cycles more as a memory access needs passes. A policy is
+asked in the same cycles, about the same warps, by this form and by the per-cycle form of a cycle's bookkeeping: a cycle
+in which a warp could issue is never skipped.
 
 Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
 slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
@@ -20,10 +21,20 @@ from binalloc.emulator.checks.races import race_start
 from binalloc.emulator.schedulers.table import ended, missed, pick
 from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch, next_launch
-from binalloc.emulator.sm.events import fire, guard_until, hold_board, next_event, retire_warp, set_state, wake_at
+from binalloc.emulator.sm.events import (
+    enter_turn,
+    fire,
+    guard_until,
+    hold_board,
+    next_event,
+    retire_warp,
+    set_state,
+    wake_at,
+)
 from binalloc.emulator.sm.fetch import answer_knocks, can_pair
+from binalloc.emulator.sm.idle import bring_up, enter_idle, enter_residence, idle_reason
 from binalloc.emulator.sm.log import log_event
-from binalloc.emulator.sm.ports import close_path, port_free, take_port
+from binalloc.emulator.sm.ports import busy_still, close_path, port_free, take_port
 from binalloc.emulator.sm.profile import charge, profile_issue
 from binalloc.emulator.sm.reference import can_go_on, eligible_now, reason, refresh, resident_warps
 from binalloc.emulator.sm.register_file import read_registers
@@ -46,28 +57,6 @@ from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
-
-
-@device
-def idle_reason(g: Gpu, s: Sm, sch: int) -> int:
-    """Why the scheduler issues nothing while no warp of its can."""
-    if s.census[sch, Warp.READY]:
-        return Stall.PORT_BUSY
-    if s.census[sch, Warp.STALL]:
-        return Stall.STALL_COUNT
-    if s.census[sch, Warp.BRANCH]:
-        return Stall.BRANCH
-    if s.census[sch, Warp.SCOREBOARD]:
-        return Stall.SCOREBOARD
-    if s.census[sch, Warp.FETCH]:
-        return Stall.INSTRUCTION_FETCH
-    if s.census[sch, Warp.CONSTANT]:
-        return Stall.CONSTANT
-    if s.census[sch, Warp.BARRIER]:
-        return Stall.BARRIER
-    if s.census[sch, Warp.DONE]:
-        return Stall.BLOCK_DRAIN
-    return Stall.NO_WARP
 
 
 @device
@@ -107,6 +96,10 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     if CHECKING and g.profile:
         profile_issue(g, s, program, pc)
     unit = program[pc, Column.UNIT]
+    if program[pc, Column.EASY]:
+        take_port(g, s, unit, g.unit_interval[unit])
+        sleep(g, s, program, w, program[pc, Column.STALL], Warp.STALL)
+        return 0
     cycles = g.unit_interval[unit] + s.passes - 1 + wait
     take_port(g, s, unit, cycles)
     if s.held:
@@ -133,8 +126,27 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
         if program[pc, Column.CONTROL] != NO_CONTROL and g.unit_latency[unit] > delay:
             delay = g.unit_latency[unit]
             state = Warp.BRANCH
-        wake_at(g, s, w, g.cycle + delay, state)
+        sleep(g, s, program, w, delay, state)
     return 0
+
+
+@device(inline=True)
+def sleep(g: Gpu, s: Sm, program: Grid, w: int, delay: int, state: int) -> None:
+    """The warp issues nothing for `delay` cycles, this one included."""
+    if delay > 1 or g.reference or g.tagged or ready_next(g, s, program, w) == 0:
+        wake_at(g, s, w, g.cycle + delay, state)
+
+
+@device(inline=True)
+def ready_next(g: Gpu, s: Sm, program: Grid, w: int) -> int:
+    """1 if the warp, which has just issued, waits for its turn from the next cycle on: its next instruction waits for
+    no scoreboard. It need not sleep then."""
+    pc = s.stack[w, s.sp[w], Entry.PC]
+    if s.busy[w] & program[pc, Column.WAIT]:
+        return 0
+    enter_turn(g, s, program, w, pc)
+    s.ready_from = g.cycle + 1
+    return 1
 
 
 @device(apart=True)
@@ -170,15 +182,13 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
 
 
 @device(inline=True)
-def eligible_warps(g: Gpu, s: Sm, sch: int) -> int:
+def eligible_warps(s: Sm, sch: int) -> int:
     """The scheduler's warps whose next instruction could issue now."""
     mask = 0
-    units = s.ready_units[sch]
+    units = s.ready_units[sch] & ~s.units_busy
     while units:
-        u = lowest_bit(units)
+        mask |= s.ready[sch, lowest_bit(units)]
         units &= units - 1
-        if port_free(g, s, u) <= g.cycle:
-            mask |= s.ready[sch, u]
     return mask
 
 
@@ -188,13 +198,15 @@ def begin_cycle(
     races: Cube,
 ) -> None:  # fmt: skip
     """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
-    if g.cycle > s.last_time + 1:
-        skip(g, s, program, g.cycle - s.last_time - 1)
+    enter_residence(s, g.cycle - 1)
+    if CHECKING and g.profile:
+        bring_up(g, s, program, g.cycle - 1)
     s.last_time = g.cycle
     if g.reference:
         refresh(g, s, program)
     else:
         fire(g, s, program)
+    busy_still(g, s)
     slot = -1
     if next_launch(g, s) <= g.cycle:
         slot = dispatch(g, s, program, regs, hazard, shared, local)
@@ -207,14 +219,24 @@ def begin_cycle(
     s.stat[Stat.WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
 
 
+@device(inline=True)
+def asks_all(g: Gpu, s: Sm) -> int:
+    """Whether every scheduler is asked in this cycle, not only those that have a warp which waits for its turn."""
+    return 1 if g.reference or s.issue_latest > g.cycle or (CHECKING and g.profile) else 0
+
+
 @device
 def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     """The warp slot that the scheduler issues from, taken out of the ready masks; ~reason, a `Stall`, if from none."""
+    if s.entered[sch] < g.cycle - 1:
+        enter_idle(g, s, sch, g.cycle - 1)
+    s.entered[sch] = g.cycle
+    s.turned = sch
     if s.issue_latest > g.cycle and s.issue_from[sch] > g.cycle:
         return ~Stall.REGISTER_BANK
-    eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
+    eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(s, sch)
     if eligible == 0:
-        return ~(reason(g, s, sch) if g.reference else idle_reason(g, s, sch))
+        return ~(reason(g, s, sch) if g.reference else idle_reason(s, sch))
     i = pick(g, s, sch, eligible)
     if i < 0:
         return i
@@ -244,6 +266,7 @@ def account(g: Gpu, s: Sm, program: Grid, sch: int, issued: int, why: int) -> No
 @device
 def end_cycle(g: Gpu, s: Sm) -> None:
     """`s.next_time` becomes the next cycle at which the SM has something to do, or -1 if it never has by itself."""
+    s.turned = 0
     if g.reference:
         s.next_time = g.cycle + 1 if can_go_on(g, s) else -1
     else:
@@ -255,7 +278,7 @@ def next_time(g: Gpu, s: Sm) -> int:
     """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
     soon = g.cycle + 1
     launch = next_launch(g, s)
-    if (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon or s.issue_latest > soon:
+    if s.ready_from == soon or (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon or s.issue_latest > soon:
         return soon
     best = next_event(g, s)
     if launch < NEVER and (best < 0 or launch < best):
@@ -275,17 +298,7 @@ def next_time(g: Gpu, s: Sm) -> int:
 @device
 def wake_sm(g: Gpu, s: Sm, program: Grid) -> None:
     """Something comes to the SM in this cycle: account for the cycles before it as the SM was then."""
-    skip(g, s, program, g.cycle - s.last_time - 1)
-    s.last_time = g.cycle - 1
+    enter_residence(s, g.cycle - 1)
+    if CHECKING and g.profile:
+        bring_up(g, s, program, g.cycle - 1)
     s.next_time = g.cycle
-
-
-@device
-def skip(g: Gpu, s: Sm, program: Grid, cycles: int) -> None:
-    """Account for `cycles` cycles in which nothing happens in the SM."""
-    s.stat[Stat.WARP_CYCLES] += cycles * s.live_warps
-    for sch in range(g.schedulers):
-        why = idle_reason(g, s, sch)
-        s.stall[why] += cycles * g.issue_width
-        if CHECKING and g.profile:
-            charge(g, s, program, sch, why, cycles * g.issue_width)

@@ -6,10 +6,14 @@ many cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import UNIT_LSU, UNIT_TEX, UNITS
+from binalloc.emulator.state.layout import MAX_PORTS, UNIT_LSU, UNIT_TEX, UNITS
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import lowest_bit
 
+USES_SHIFT = 8  # `port_used`: the cycle, and below it the ports that have started an instruction in it
+USES = (1 << USES_SHIFT) - 1
+assert MAX_PORTS <= USES
 
 @device(inline=True)
 def port_free(g: Gpu, s: Sm, unit: int) -> int:
@@ -23,21 +27,43 @@ def take_port(g: Gpu, s: Sm, unit: int, cycles: int) -> None:
 
     Occupations of one cycle are only counted, longer ones stand in the port's own entry.
     """
-    now = g.cycle
+    group = g.unit_group[unit]
     if cycles > 1:
-        hold_port(s, unit, g.unit_ports[unit], now, cycles)
+        hold_port(g, s, unit, g.unit_ports[unit], 1 << unit, cycles)
+        hold_port(g, s, UNITS + group, g.group_ports[group], g.group_units[group], cycles)
     else:
-        s.port_count[unit] = 1 + (s.port_count[unit] if s.port_cycle[unit] == now else 0)
-        s.port_cycle[unit] = now
-    s.port_free[unit] = next_free(s, unit, g.unit_ports[unit], now)
-    group = UNITS + g.unit_group[unit]
-    ports = g.group_ports[g.unit_group[unit]]
-    if cycles > 1:
-        hold_port(s, group, ports, now, cycles)
-    else:
-        s.port_count[group] = 1 + (s.port_count[group] if s.port_cycle[group] == now else 0)
-        s.port_cycle[group] = now
-    s.port_free[group] = next_free(s, group, ports, now)
+        use_port(g, s, unit, g.unit_ports[unit], 1 << unit)
+        use_port(g, s, UNITS + group, g.group_ports[group], g.group_units[group])
+
+
+@device(inline=True)
+def use_port(g: Gpu, s: Sm, p: int, ports: int, units: int) -> None:
+    """Occupy a port of set `p`, which `units` need, for this cycle."""
+    used = max(s.port_used[p], g.cycle << USES_SHIFT) + 1
+    s.port_used[p] = used
+    if s.port_long[p] > g.cycle:
+        set_free(s, p, units, next_free(s, p, ports, g.cycle), g.cycle)
+    elif used & USES >= ports:
+        set_free(s, p, units, g.cycle + 1, g.cycle)
+
+
+@device(inline=True)
+def set_free(s: Sm, p: int, units: int, time: int, now: int) -> None:
+    """Port set `p`, which `units` need, can start an instruction from `time` on."""
+    s.port_free[p] = time
+    if time > now:
+        s.units_busy |= units
+
+
+@device
+def busy_still(g: Gpu, s: Sm) -> None:
+    """`s.units_busy`, which has all units that cannot start an instruction in this cycle, has no other one."""
+    units = s.units_busy
+    while units:
+        unit = lowest_bit(units)
+        units &= units - 1
+        if port_free(g, s, unit) <= g.cycle:
+            s.units_busy &= ~(1 << unit)
 
 
 @device
@@ -45,6 +71,7 @@ def close_path(s: Sm) -> None:
     """No unit that goes to memory starts an instruction until `open_path`."""
     s.port_free[UNIT_LSU] = NEVER
     s.port_free[UNIT_TEX] = NEVER
+    s.units_busy |= 1 << UNIT_LSU | 1 << UNIT_TEX
 
 
 @device
@@ -54,20 +81,21 @@ def open_path(g: Gpu, s: Sm) -> None:
     s.port_free[UNIT_TEX] = next_free(s, UNIT_TEX, g.unit_ports[UNIT_TEX], g.cycle)
 
 
-@device
-def hold_port(s: Sm, p: int, ports: int, now: int, cycles: int) -> None:
-    """Occupy a port of set `p` for several cycles."""
+@device(apart=True)
+def hold_port(g: Gpu, s: Sm, p: int, ports: int, units: int, cycles: int) -> None:
+    """Occupy a port of set `p`, which `units` need, for several cycles."""
     i = 0
-    while i < ports - 1 and s.port_until[p, i] > now:
+    while i < ports - 1 and s.port_until[p, i] > g.cycle:
         i += 1
-    s.port_until[p, i] = now + cycles
-    s.port_long[p] = max(s.port_long[p], now + cycles)
+    s.port_until[p, i] = g.cycle + cycles
+    s.port_long[p] = max(s.port_long[p], g.cycle + cycles)
+    set_free(s, p, units, next_free(s, p, ports, g.cycle), g.cycle)
 
 
-@device
+@device(apart=True)
 def next_free(s: Sm, p: int, ports: int, now: int) -> int:
     """The time from which port set `p` can start an instruction, given what it started up to now."""
-    busy = s.port_count[p] if s.port_cycle[p] == now else 0
+    busy = s.port_used[p] & USES if s.port_used[p] >> USES_SHIFT == now else 0
     first = now + 1
     if s.port_long[p] > now:
         brief = busy

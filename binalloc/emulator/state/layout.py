@@ -297,9 +297,15 @@ class Staged(Codes):
     LATENCY: int
     VARIABLE: int
     CONTROL: int
+    EASY: int
     WBAR: int
     RBAR: int
     N_USES: int
+    READ_1: int
+    READ_2: int
+    READ_3: int
+    READ_4: int
+    RESULT: int
     N_DEFS: int
     RD_UNITS: int
     A_ROW: int
@@ -310,6 +316,7 @@ class Staged(Codes):
     C_OWN: int
     SIGNS: int
     RD: int
+    DETOUR: int
     A_UNITS: int
     A_REG: int
     A_AND: int
@@ -349,6 +356,11 @@ class Staged(Codes):
     CONSTANT: int
 
 
+READ_COLUMNS = (Staged.READ_1, Staged.READ_2, Staged.READ_3, Staged.READ_4)
+"""The first rows that an instruction reads; where there are fewer, that of PT, on which nothing is ever in flight."""
+NO_RESULT, RESULTS = -1, -2
+"""In column RESULT, which else names the only row that an instruction writes, in a fixed time: it leaves nothing in
+flight; it leaves more than that."""
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes
 _STAGED_FIELDS = {"width", "spill", "cache", "tchan"}  # modifiers that staging turns into other columns
 _PLAIN_FIELDS = (

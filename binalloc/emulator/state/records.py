@@ -199,6 +199,7 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     unit_latency: Annotated[Words, UNITS]
     unit_group: Annotated[Words, UNITS]
     group_ports: Annotated[Words, MAX_GROUPS]
+    group_units: Annotated[Words, MAX_GROUPS]
     buffer_start: Annotated[Words, MAX_BUFFERS]
     buffer_end: Annotated[Words, MAX_BUFFERS]
     const_start: Annotated[Words, CONST_BANKS]
@@ -226,8 +227,13 @@ class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecor
     live_warps: int
     stamp: int
     wheel_used: int
-    # the warp slot that issues now, -1 for none
+    # mask of the units whose ports are taken
+    units_busy: int
+    # the warp slot that issues now, -1 for none; the scheduler whose turn it is in this cycle, 0 between cycles; the
+    # cycle in which a warp that has just issued waits for its turn again
     turn: int
+    turned: int
+    ready_from: int
     # results of the instruction being executed: LSU passes, time its result is there, time its sources are read
     passes: int
     done_at: int
@@ -301,13 +307,14 @@ class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecor
     ready: Annotated[Grid, MAX_SCHEDULERS, UNITS]
     ready_units: Annotated[Words, MAX_SCHEDULERS]
     census: Annotated[Grid, MAX_SCHEDULERS, WARP_STATES]
+    # the last cycle of which a scheduler's slots have been entered
+    entered: Annotated[Words, MAX_SCHEDULERS]
     wheel: Annotated[Grid, WHEEL, MAX_SCHEDULERS]
-    # ports of units, then of groups: free from, ends of long occupations and their latest, starts this cycle
+    # ports of units, then of groups: free from, ends of long occupations and their latest, cycle and starts in it
     port_free: Annotated[Words, UNITS + MAX_GROUPS]
     port_until: Annotated[Grid, UNITS + MAX_GROUPS, MAX_PORTS]
     port_long: Annotated[Words, UNITS + MAX_GROUPS]
-    port_count: Annotated[Words, UNITS + MAX_GROUPS]
-    port_cycle: Annotated[Words, UNITS + MAX_GROUPS]
+    port_used: Annotated[Words, UNITS + MAX_GROUPS]
     # calendar queue
     bucket: Annotated[Words, CALENDAR]
     bucket_used: Annotated[Words, CALENDAR // USED_BITS]

@@ -1,0 +1,76 @@
+"""Issue slots in which a scheduler issues nothing: the reason that they are lost for, entered when it changes.
+
+While no warp of a scheduler can issue, the reason stays what it is until one of its warps changes its state: so its
+slots are entered then, for all cycles since the last ones entered, and an idle scheduler costs nothing in between. A
+scheduler that has had its turn in this cycle (`s.turned`) keeps this cycle's slot from before the change."""
+
+from __future__ import annotations
+
+from binalloc.emulator.sm.profile import charge
+from binalloc.emulator.state.arrays import Grid
+from binalloc.emulator.state.counters import Stall, Stat
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import Warp
+from binalloc.emulator.state.modes import CHECKING
+from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def idle_reason(s: Sm, sch: int) -> int:
+    """Why the scheduler issues nothing while no warp of its can."""
+    if s.census[sch, Warp.READY]:
+        return Stall.PORT_BUSY
+    if s.census[sch, Warp.STALL]:
+        return Stall.STALL_COUNT
+    if s.census[sch, Warp.BRANCH]:
+        return Stall.BRANCH
+    if s.census[sch, Warp.SCOREBOARD]:
+        return Stall.SCOREBOARD
+    if s.census[sch, Warp.FETCH]:
+        return Stall.INSTRUCTION_FETCH
+    if s.census[sch, Warp.CONSTANT]:
+        return Stall.CONSTANT
+    if s.census[sch, Warp.BARRIER]:
+        return Stall.BARRIER
+    if s.census[sch, Warp.DONE]:
+        return Stall.BLOCK_DRAIN
+    return Stall.NO_WARP
+
+
+@device(inline=True)
+def over(g: Gpu, s: Sm, sch: int) -> int:
+    """The last cycle whose slots the scheduler has used or lost."""
+    return g.cycle if sch < s.turned else g.cycle - 1
+
+
+@device(apart=True)
+def enter_idle(g: Gpu, s: Sm, sch: int, until: int) -> None:
+    """The scheduler has issued nothing since the cycle up to which its slots are entered, up to cycle `until`."""
+    s.stall[idle_reason(s, sch)] += (until - s.entered[sch]) * g.issue_width
+    s.entered[sch] = until
+
+
+@device
+def enter_profiled(g: Gpu, s: Sm, program: Grid, sch: int, until: int) -> None:
+    """The same, if there are such cycles, and held against an instruction in profiled runs."""
+    if s.entered[sch] < until:
+        if CHECKING and g.profile:
+            charge(g, s, program, sch, idle_reason(s, sch), (until - s.entered[sch]) * g.issue_width)
+        enter_idle(g, s, sch, until)
+
+
+@device
+def enter_residence(s: Sm, until: int) -> None:
+    """Up to cycle `until` the SM has had the warps that it has now."""
+    if s.last_time < until:
+        s.stat[Stat.WARP_CYCLES] += (until - s.last_time) * s.live_warps
+        s.last_time = until
+
+
+@device
+def bring_up(g: Gpu, s: Sm, program: Grid, until: int) -> None:
+    """Enter all that the SM has left out up to cycle `until`, and of the next the slots of schedulers that have had
+    their turn in it."""
+    enter_residence(s, until)
+    for sch in range(g.schedulers):
+        enter_profiled(g, s, program, sch, until + (1 if sch < s.turned else 0))
