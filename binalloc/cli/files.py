@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from binalloc.cli.terminal import to_stdout
 from binalloc.errors import MalformedInput, UsageError
-from binalloc.files import FILE_LIMIT, read_bytes, write_atomically
+from binalloc.files import FILE_LIMIT, read_bytes, text_of, write_atomically
 
 
 def read_file(file: str) -> bytes:
@@ -29,9 +29,9 @@ def shown(file: str) -> str:
 def decoded(data: bytes, file: str) -> str:
     """The text of a file."""
     try:
-        return data.decode()
+        return text_of(data)
     except UnicodeDecodeError as e:
-        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
+        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}", found=e.reason) from e
 
 
 def write_output(output: str, data: bytes) -> None:

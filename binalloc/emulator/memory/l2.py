@@ -298,8 +298,8 @@ def fill_line(g: Gpu, r: int) -> None:
 
 @device
 def serve_past(g: Gpu, r: int, k: int) -> int:
-    """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place. MSHRs are
-    those of its lines: what goes past them holds none."""
+    """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place. MSHRs
+    are those of its lines: what goes past them holds none."""
     kind = g.kind[r]
     room = 2 if kind == Kind.ATOMIC else 1
     if has_room(g, k // g.slices_per_channel, room) == 0:
