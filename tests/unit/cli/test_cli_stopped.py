@@ -69,12 +69,15 @@ def test_a_limit_of_cycles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["callchain+20", "C+3"])
 def test_a_break(tmp_path: Path, place: str) -> None:
+    """Counters of both engines are the same."""
     run = [*RUN, *looks(tmp_path), "--save", str(tmp_path / "saved"), "--break", place]
     answer = call(*run, "--json")
     assert answer.code == 6
     found = answer.json
     assert found["cycles"] == found["break"]["cycle"]
     require_all(found, tmp_path, begun=SLOTS)
+    compiled = call(*run, "--engine", "numba", "--json").json
+    assert compiled | {"engine": "python"} == found
     text = call(*run).out
     for part in ("stopped in cycle", "Until then 0 of 3 blocks ended; --json has", "* hottest", "Series: ", "trace "):
         assert part in text
