@@ -236,7 +236,7 @@ def _as_asked(request: Request, version: Version) -> str:
     """ "as asked", with what came out otherwise than its words suggest."""
     notes = []
     if request.blocks is not None and version.blocks_per_sm > request.blocks:
-        notes.append(f"{count(version.blocks_per_sm, 'block')} are resident with what {request.blocks} leave")
+        notes.append(f"{count(version.blocks_per_sm, 'block')} are resident with what {request.blocks} would leave")
     if request.registers is not None and version.registers < request.registers:
         notes.append(f"{version.registers} of {count(request.registers, 'register')} suffice")
     if request.slots and version.slots < request.slots:

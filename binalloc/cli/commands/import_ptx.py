@@ -91,5 +91,6 @@ def _block_of(text: str | None) -> tuple[int, int, int] | None:
         raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
     x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
     if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):
-        raise UsageError("no such block size", found=text, expected="at most 1024, 1024, 64, and 1024 threads together")
+        expected = "1 to 1024, 1 to 1024, 1 to 64, and at most 1024 threads together"
+        raise UsageError("--block-dim is no block size", found=text, expected=expected)
     return x, y, z

@@ -161,7 +161,7 @@ def run(
     outputs = {"--series": series, "--trace": trace}
     for option, output in outputs.items():
         not_over(output, file, launch, machine, option=option)
-    apart(outputs)
+    apart(outputs | {"--save": save, "--accelsim-trace": accelsim_trace})
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)

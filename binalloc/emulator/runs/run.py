@@ -232,7 +232,7 @@ def drive(
             "the kernel did not end within the cycle limit",
             file=device.module.path or None,
             found=f"{device.get('retired')} of {count(blocks, 'block')} ended",
-            expected=f"all within {limit:,} cycles",
+            expected=f"all within {count(limit, 'cycle')}",
             remedy=Hint("Raise the limit ({max_cycles} N, or {max_cycles} {None}), or look for an endless loop."),
         )
 

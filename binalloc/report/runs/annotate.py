@@ -112,7 +112,7 @@ def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> Row:
         "thread_instructions": lanes,
         "average_lanes": _per(lanes, issues),
         "stall_slots": lost,
-        "stall_share": lost / total,
+        "stall_share": lost / max(total, 1),
         "main_stall": max(stalls, key=lambda name: stalls[name]) if lost else None,
         "stalls": stalls,
     }

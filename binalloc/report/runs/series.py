@@ -53,7 +53,7 @@ def series_bytes(
     table = rows(intervals, found["sms"])
     if Path(path).suffix.lower() == ".csv":
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
+        writer = csv.DictWriter(text, list(table[0] if table else _FIRST), lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)
         return text.getvalue().encode()

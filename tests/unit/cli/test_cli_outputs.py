@@ -55,3 +55,5 @@ def test_two_outputs_want_two_files(inputs: dict[str, str], tmp_path: Path) -> N
     series, trace = str(tmp_path / "x.json"), str(tmp_path / "." / "x.json")
     assert "--series and --trace" in refused(2, *run, "--series", series, "--trace", trace)
     assert not Path(series).exists()
+    folder = str(tmp_path / "folder")
+    assert "--save and --accelsim-trace" in refused(2, *run, "--save", folder, "--accelsim-trace", folder)

@@ -169,3 +169,15 @@ def test_an_interrupt_of_a_skewed_run_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert answer.code == 130
     assert answer.json["partial"] is False
     assert answer.err.endswith("interrupted when callchain had ended; nothing was written\n")
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_a_break_in_front_of_everything(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"s.{suffix}"
+    run = [*RUN, "--annotate", "--series", str(path), "--break", "callchain"]
+    answer = call(*run, "--json")
+    assert (answer.code, call(*run).code) == (6, 6)
+    found = answer.json
+    assert (found["cycles"], found["series"]["intervals"], found["annotation"]["slots"]) == (0, 0, 0)
+    assert found["stats"]["warp_instructions"] == 0
+    assert path.read_text().startswith("start,cycles,ipc," if suffix == "csv" else "{")
