@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from binalloc.cli.files import apart, check_output, not_over
+from binalloc.cli.files import apart, check_folder, check_output, not_over
 from binalloc.cli.inputs import machine_of, required_launch
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, trace_file, trace_options, wanted_of, watch_options
@@ -161,6 +161,7 @@ def run(
     outputs = {"--series": series, "--trace": trace}
     for option, output in outputs.items():
         not_over(output, file, launch, machine, option=option)
+    check_folder(save)
     apart(outputs | {"--save": save, "--accelsim-trace": accelsim_trace})
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)

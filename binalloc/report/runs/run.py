@@ -94,8 +94,9 @@ def run_to_dict(
         found["accelsim_trace"] = accelsim[0]
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
+    bare = {name: value for name, value in options.items() if name != "every"}
     found["cycles_range"] = _range(
-        found, skews, lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **options).cycles
+        found, skews, lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **bare).cycles
     )
     return found
 
@@ -105,7 +106,6 @@ def _range(found: dict[str, Any], skews: int, cycles_of: Callable[[int], int]) -
     try:
         return cycles_range(found["cycles"], skewed_cycles(cycles_of, skews))
     except LimitHit as error:
-        error.message = f"with blocks that start a little later {error.message}"
         error.report = found
         raise
     except KeyboardInterrupt as interrupted:

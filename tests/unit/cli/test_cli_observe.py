@@ -142,7 +142,7 @@ def interrupted(*_: object) -> int:
     raise KeyboardInterrupt
 
 
-def test_an_interrupt_before_the_first_cycle_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_before_the_run_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.json"
     path.write_text("old")
     monkeypatch.setattr(host_device.Device, "step", interrupted)

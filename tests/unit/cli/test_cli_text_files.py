@@ -1,4 +1,4 @@
-"""Text files as editors and pipes leave them: with a byte order mark, in UTF-16, and `-` where no standard input is read."""
+"""Text files as editors and pipes leave them: with a byte order mark, in UTF-16, `-` where no standard input is read."""
 
 from __future__ import annotations
 
