@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.layout import Column
@@ -26,16 +22,17 @@ def take_back(device: Device) -> None:
     """Count nothing of the instruction in front of which `device` has stopped; one that was to go with it has used its
     slot."""
     i, warp, pc, mask = (device.get(f"fault_{name}") for name in ("sm", "warp", "pc", "a"))
-    stat = _counters(device, i, "stat")
     device.memories.counts[pc] -= 1
-    _counters(device, i, "warp_issued")[warp] -= 1
-    _counters(device, i, "unit_issued")[device.program.table[pc, Column.UNIT]] -= 1
-    stat[Stat.WARP_INSTRUCTIONS] -= 1
-    stat[Stat.THREAD_INSTRUCTIONS] -= mask.bit_count()
-    stat[Stat.ISSUE_SLOTS] = stat[Stat.WARP_INSTRUCTIONS]
+    _add(device, i, "warp_issued", warp, -1)
+    _add(device, i, "unit_issued", device.program.table[pc, Column.UNIT], -1)
+    _add(device, i, "stat", Stat.WARP_INSTRUCTIONS, -1)
+    _add(device, i, "stat", Stat.THREAD_INSTRUCTIONS, -mask.bit_count())
+    stat = device.engine.view(device.sms, i, "stat")
+    _add(device, i, "stat", Stat.ISSUE_SLOTS, stat[Stat.WARP_INSTRUCTIONS] - stat[Stat.ISSUE_SLOTS])
 
 
-def _counters(device: Device, i: int, name: str) -> Any:
-    """An array of SM i itself, be it a list or one of NumPy."""
-    sms = device.sms
-    return sms[name][i] if isinstance(sms, np.ndarray) else getattr(sms[i], name)
+def _add(device: Device, i: int, name: str, index: int, value: int) -> None:
+    """To a counter of SM i."""
+    counters = device.engine.view(device.sms, i, name).copy()
+    counters[index] += value
+    device.engine.put(device.sms, i, name, counters)

@@ -1,4 +1,5 @@
-"""Text files as editors and pipes leave them: with a byte order mark, in UTF-16, `-` where no standard input is read."""
+"""Text files as editors and pipes leave them: with a byte order mark, in UTF-16; `-` where nothing reads the standard
+input."""
 
 from __future__ import annotations
 
