@@ -130,7 +130,7 @@ def costs(sweep: Sweep, progress: Progress) -> Costs:
             "the block is larger than the machine allows", place=Hint("{warps}"),
             found=f"{max(sweep.warps)} warps, {max(sweep.warps) * lanes:,} threads",
             expected=f"at most {most} warps, {threads:,} threads, on {machine.name}",
-            remedy=Hint(f"Ask for fewer: {{warps}} {fewer}."),
+            remedy=Hint("Ask for fewer: {warps} " + fewer + "."),
         )  # fmt: skip
     pair = _Runs(sweep, 0).measure(1, 1)
     clock = pair.end - pair.start
