@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from binalloc.printable import one_line, plain
 
@@ -127,14 +128,17 @@ class MalformedInput(BinallocError):
 
 class LimitHit(BinallocError):
     """A cycle, time or memory limit was reached. partial: what an emulated run had done by then, a `Result` of
-    `emulator.runs.run`; None where there is none."""
+    `emulator.runs.run`; None where there is none. report: all that is to be told of that run, as `--json` has it."""
 
     exit_code = 4
     partial: object = None
+    report: dict[str, Any] | None = None
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial: as in `LimitHit`."""
+    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial, report: as in `LimitHit`."""
+
+    report: dict[str, Any] | None = None
 
     def __init__(self, partial: object, exit_code: int = 130) -> None:
         super().__init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,14 @@ def read_bytes(path: str | Path) -> bytes:
             return file.read(FILE_LIMIT + 1)
     except OSError as error:
         raise UsageError("cannot read the file", file=str(path), found=error.strerror) from error
+
+
+def text_of(data: bytes) -> str:
+    """The text of a file: UTF-8, with or without the mark that some editors put in front. Raises UnicodeDecodeError,
+    which says so where the mark is that of UTF-16."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UnicodeDecodeError("utf-8", data, 0, 2, "the byte order mark of UTF-16: save the file as UTF-8")
+    return data.removeprefix(codecs.BOM_UTF8).decode()
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:

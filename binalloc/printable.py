@@ -43,6 +43,11 @@ def quoted(value: object, limit: int = _VALUE_LIMIT) -> str:
     return _cut(_escape(text), limit)
 
 
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number of things: "1 run", "8,192 runs"; plural: of a noun that does not take an s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def plain(value: object) -> str:
     """`str(value)`, but never an exception: Python refuses to print integers of thousands of digits, or deep nests."""
     if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:

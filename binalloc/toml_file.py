@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from binalloc.errors import MalformedInput, UsageError
+from binalloc.files import text_of
 from binalloc.printable import plain
 
 MAX_BYTES = 1 << 17
@@ -25,6 +26,11 @@ def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
     Raises UsageError where the file cannot be read, MalformedInput where it is not TOML or too long.
     """
     name = plain(path)
+    if name == "-":
+        raise UsageError(
+            f"a {kind} is not read from standard input", found="-", expected="a file's name",
+            remedy="Give its path; /dev/stdin is one.",
+        )  # fmt: skip
     try:
         with open(path, "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -36,7 +42,7 @@ def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
     if len(data) > MAX_BYTES:
         raise MalformedInput(f"the {kind} is too long", file=name, expected=f"at most {MAX_BYTES} bytes")
     try:
-        text = data.decode()
+        text = text_of(data)
         if (key := _LONG_KEY.search(text)) is not None:
             place = f"line {text.count(chr(10), 0, key.start()) + 1}"
             raise MalformedInput(

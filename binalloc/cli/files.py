@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from binalloc.cli.terminal import to_stdout
 from binalloc.errors import MalformedInput, UsageError
-from binalloc.files import FILE_LIMIT, read_bytes, write_atomically
+from binalloc.files import FILE_LIMIT, read_bytes, text_of, write_atomically
 
 
 def read_file(file: str) -> bytes:
@@ -29,9 +29,9 @@ def shown(file: str) -> str:
 def decoded(data: bytes, file: str) -> str:
     """The text of a file."""
     try:
-        return data.decode()
+        return text_of(data)
     except UnicodeDecodeError as e:
-        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}") from e
+        raise MalformedInput("not UTF-8 text", file=shown(file), place=f"byte {e.start}", found=e.reason) from e
 
 
 def write_output(output: str, data: bytes) -> None:
@@ -52,6 +52,25 @@ def check_output(output: str | None, as_json: bool, option: str = "-o") -> None:
     folder = os.path.dirname(output or "") or "."
     if output not in (None, "-") and not os.path.isdir(folder):
         raise UsageError("the output's folder does not exist", file=output, found=folder)
+    if output not in (None, "-") and (os.path.isfile(str(output)) or not os.path.exists(str(output))):
+        _writable(folder, str(output))
+
+
+def check_folder(output: str | None) -> None:
+    """The same of a folder that is made with those above it."""
+    if output is None:
+        return
+    there = os.path.abspath(output)
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
+        raise UsageError("cannot make the folder", file=output, found=f"{there}, which is none")
+    _writable(there, output)
+
+
+def _writable(folder: str, output: str) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError("nothing can be written to the output's folder", file=output, found=folder)
 
 
 def not_over(output: str | None, *inputs: str | None, option: str = "-o") -> None:

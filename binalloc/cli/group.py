@@ -17,7 +17,7 @@ import click
 
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
 from binalloc.errors import BinallocError, Terminated
-from binalloc.printable import one_line, plain, screen
+from binalloc.printable import count, one_line, plain, screen
 
 EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
@@ -134,13 +134,26 @@ def _end(error: BaseException, as_json: bool) -> int:
     return code
 
 
-def _stopped(error: BaseException) -> dict[str, object]:
+def _stopped(error: BaseException) -> dict[str, Any]:
     """The emulated run that was under way, {} where none was."""
-    if getattr(error, "partial", None) is None:
+    if getattr(error, "partial", None) is None and getattr(error, "report", None) is None:
         return {}
     from binalloc.report.runs.run import stopped_to_dict
 
     return stopped_to_dict(error) or {}
+
+
+def _interruption(run: dict[str, Any]) -> str:
+    """How far the emulated run was, {} where none was under way, and which files there are of it."""
+    where = ""
+    if run.get("partial"):
+        ended = f"{run['blocks_ended']:,} of {count(run['blocks'], 'block')} ended"
+        where = f" in {run['kernel']} at cycle {run['cycles']:,}, {ended}"
+    elif run:
+        where = f" when {run['kernel']} had ended"
+    files = [run[name]["file"] for name in ("trace", "series") if name in run]
+    files += [run[name] for name in ("accelsim_trace",) if name in run] + run.get("saved", [])
+    return f"interrupted{where}; " + (f"written: {', '.join(map(one_line, files))}" if files else "nothing was written")
 
 
 def _describe(error: BaseException) -> tuple[str, int]:
@@ -155,9 +168,7 @@ def _describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), 2
     if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
-        run = _stopped(error)
-        where = " in {kernel} at cycle {cycles:,}, {blocks_ended:,} of {blocks:,} blocks ended" if run else ""
-        return f"interrupted{where.format(**run)}; nothing was written", getattr(error, "exit_code", EXIT_INTERRUPTED)
+        return _interruption(_stopped(error)), getattr(error, "exit_code", EXIT_INTERRUPTED)
     if isinstance(error, RecursionError):
         return "the input nests too deeply", 3
     if isinstance(error, MemoryError):

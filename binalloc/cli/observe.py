@@ -56,7 +56,7 @@ trace_options: Callable[[F], F] = options(
         default=1_000_000,
         show_default=True,
         metavar="N",
-        help="Events of a trace; what comes later is left out.",
+        help="Events of a trace, names of tracks not counted; what comes later is left out.",
     ),
     click.option(
         "--trace-counters",

@@ -22,7 +22,13 @@ def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRa
 
 def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
     """The value of --max-cycles: a number, at least 1, or `none`, which becomes None."""
-    return None if value == "none" else integer(1, CYCLES_LIMIT)(value, param, ctx)
+    if value == "none":
+        return None
+    try:
+        return int(integer(1, CYCLES_LIMIT)(value, param, ctx))
+    except click.BadParameter:
+        text = f"{value!r} is neither 'none' nor a number from 1 to {CYCLES_LIMIT}."
+        raise click.BadParameter(text, ctx, param) from None
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")

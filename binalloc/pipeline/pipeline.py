@@ -26,6 +26,7 @@ from binalloc.pipeline.steps import (
     reachable,
     same_results,
 )
+from binalloc.printable import count
 from binalloc.version import VERSION
 
 SCHEMA_VERSION = 1
@@ -138,7 +139,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     original = baseline(module, request)
     running = request.emulate and request.launch is not None
     if running:
-        request.progress(f"{request.kernel}: original, {original.blocks_per_sm} blocks per SM")
+        request.progress(f"{request.kernel}: original, {count(original.blocks_per_sm, 'block')} per SM")
         original = measure(original, request)
     if _explicit(request):
         return _explicit_rewrite(module, request, original, running)
@@ -164,7 +165,8 @@ def explicit_budget(module: Module, request: Request) -> Budget:
         if found is None:
             most = max((b.blocks for b in levels(machine, use)), default=0)
             raise Refused(
-                f"{request.blocks} blocks of {use.threads} threads are not resident at once on {machine.name}",
+                f"{machine.name} has no room at once for {count(request.blocks, 'block')} of "
+                f"{count(use.threads, 'thread')}",
                 place=Hint("{blocks}"),
                 found=request.blocks,
                 expected=f"1 to {most}",
@@ -180,7 +182,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
         raise Refused(
             "the slots do not fit a block's shared memory",
             place=Hint("{slots}"),
-            found=f"{slots} slots, {needed} bytes with the kernel's own {use.shared_bytes}",
+            found=f"{count(slots, 'slot')}, {needed} bytes with the kernel's own {use.shared_bytes}",
             expected=f"at most {machine.limits.shared_per_block} bytes",
             remedy="Ask for fewer slots.",
         )
@@ -197,13 +199,13 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
         raise Refused(
             f"{request.kernel} cannot do with so few registers ({e.message})",
             file=module.path or None,
-            found=f"{budget.registers} registers per thread",
+            found=f"{count(budget.registers, 'register')} per thread",
             remedy=Hint("{minimum_registers} tells the fewest."),
         ) from e
     _require_blocks(module, request, version)
     same = None
     if running:
-        request.progress(f"{request.kernel}: rewritten, {version.blocks_per_sm} blocks per SM")
+        request.progress(f"{request.kernel}: rewritten, {count(version.blocks_per_sm, 'block')} per SM")
         version = measure(version, request)
         same = same_results(request, original, version)
     outcome = Outcome(
@@ -221,9 +223,10 @@ def _require_blocks(module: Module, request: Request, version: Version) -> None:
         return
     most = explicit_budget(module, replace(request, registers=None, slots=None))
     raise Refused(
-        f"{request.blocks} blocks are not resident with that many registers and slots",
+        f"there is no room for {count(request.blocks, 'block')} with that many registers and slots",
         file=module.path or None,
-        found=f"{version.registers} registers and {version.slots} slots, with which {version.blocks_per_sm} are",
+        found=f"{count(version.registers, 'register')} and {count(version.slots, 'slot')}, room for "
+        f"{version.blocks_per_sm}",
         expected=f"at most {most.registers} registers, and {most.slots} slots beside so many",
         remedy=Hint("Leave out {registers} and {slots}, or ask for fewer {blocks}."),
     )
@@ -233,11 +236,11 @@ def _as_asked(request: Request, version: Version) -> str:
     """ "as asked", with what came out otherwise than its words suggest."""
     notes = []
     if request.blocks is not None and version.blocks_per_sm > request.blocks:
-        notes.append(f"{version.blocks_per_sm} blocks are resident with what {request.blocks} leave")
+        notes.append(f"{count(version.blocks_per_sm, 'block')} are resident with what {request.blocks} would leave")
     if request.registers is not None and version.registers < request.registers:
-        notes.append(f"{version.registers} of {request.registers} registers suffice")
+        notes.append(f"{version.registers} of {count(request.registers, 'register')} suffice")
     if request.slots and version.slots < request.slots:
-        notes.append(f"{version.slots} of {request.slots} slots are needed")
+        notes.append(f"{version.slots} of {count(request.slots, 'slot')} are needed")
     return "; ".join(["as asked", *notes])
 
 
@@ -300,7 +303,8 @@ def split_speedup(request: Request, original: Version, final: Version, local: Ve
     assert final.cycles is not None
     ideal = original
     if final.blocks_per_sm != original.blocks_per_sm:
-        request.progress(f"{request.kernel}: the original at {final.blocks_per_sm} blocks, as if registers were free")
+        blocks = count(final.blocks_per_sm, "block")
+        request.progress(f"{request.kernel}: the original at {blocks}, as if registers were free")
         ideal = measure(original, replace(request, skews=0), ideal_blocks=final.blocks_per_sm)
     assert ideal.cycles is not None
     parts = {"occupancy": original.cycles / ideal.cycles}
@@ -321,7 +325,7 @@ def local_version(module: Module, request: Request, registers: int, final: Versi
 
     if final.slots == 0:
         return final
-    request.progress(f"{request.kernel}: allocator {BASELINE}, {registers} registers")
+    request.progress(f"{request.kernel}: allocator {BASELINE}, {count(registers, 'register')}")
     try:
         return measure(build_version(module, request, registers, 0, BASELINE), request)
     except Refused:

@@ -96,6 +96,12 @@ class Costs:
         """The same regression of each part: their c1 add up to c1, their c2 to c2."""
         return {part: self.line([getattr(row, part) for row in self.rows]) for part in PARTS}
 
+    @cached_property
+    def passes(self) -> dict[int, int]:
+        """By k, the passes that one load takes: k, where the banks are as many as lanes, and each gives what a lane
+        wants in one."""
+        return {row.k: row.passes // (row.w * row.l) for row in self.rows}
+
     def line(self, values: Sequence[int]) -> Line:
         """The regression of one number of each row."""
         return fit([row.product for row in self.rows], values)
@@ -116,11 +122,15 @@ def fit(xs: Sequence[int], ys: Sequence[int]) -> Line:
 def costs(sweep: Sweep, progress: Progress) -> Costs:
     """Run the sweep. Refused where a block of so many warps does not fit on the machine; else as `run`."""
     machine = sweep.machine
-    most = machine.sm.threads_per_block // machine.chip.warp_size
+    threads, lanes = machine.sm.threads_per_block, machine.chip.warp_size
+    most = threads // lanes
     if max(sweep.warps) > most:
+        fewer = ",".join(str(w) for w in sorted({1, 8, 16, most}) if w <= most)
         raise Refused(
-            "the block is larger than the machine allows", place=Hint("{warps}"), found=max(sweep.warps),
-            expected=f"at most {most} on {machine.name}", remedy=Hint("Ask for fewer: {warps} 1,8,16."),
+            "the block is larger than the machine allows", place=Hint("{warps}"),
+            found=f"{max(sweep.warps)} warps, {max(sweep.warps) * lanes:,} threads",
+            expected=f"at most {most} warps, {threads:,} threads, on {machine.name}",
+            remedy=Hint("Ask for fewer: {warps} " + fewer + "."),
         )  # fmt: skip
     pair = _Runs(sweep, 0).measure(1, 1)
     clock = pair.end - pair.start

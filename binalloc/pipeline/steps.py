@@ -25,6 +25,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import load_machine
 from binalloc.names.kernels import choose_kernel
+from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
@@ -239,7 +240,8 @@ def make_version(module: Module, request: Request, functions: Collection[str]) -
     if occupancy.blocks_per_sm == 0:
         raise Refused(
             f"no block of {kernel.name} fits on an SM of {request.machine.name}",
-            found=f"{use.registers} registers, {use.block_shared} shared bytes, {use.threads} threads",
+            found=f"{count(use.registers, 'register')}, {use.block_shared} shared bytes, "
+            f"{count(use.threads, 'thread')}",
             expected=f"within the limits of {', '.join(occupancy.limiters)}",
             remedy="Rewrite it with fewer registers or choose another machine.",
         )
@@ -304,7 +306,7 @@ def require_no_hazard(module: Module, machine: Machine) -> None:
     hazards = find_hazards(module, machine.unit_latencies)
     if hazards:
         raise Refused(
-            f"the control codes of the rewrite are wrong for {machine.name} ({len(hazards)} hazards)",
+            f"the control codes of the rewrite are wrong for {machine.name} ({count(len(hazards), 'hazard')})",
             place=str(hazards[0]),
             remedy="This is a defect of binalloc; nothing was written.",
         )
@@ -349,7 +351,7 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
                     remedy=Hint("Ask for {slots} 0."),
                 )
     return Refused(
-        f"the rewrite of {request.kernel} could not be proven right ({len(findings)} findings)",
+        f"the rewrite of {request.kernel} could not be proven right ({count(len(findings), 'finding')})",
         place=str(findings[0]),
         remedy="This is a defect of binalloc; nothing was written.",
     )
@@ -359,7 +361,7 @@ def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
     """A `progress` for emulated runs that tells `show` in words how far the run of `what` is."""
 
     def tell(cycles: int, ended: int, blocks: int) -> None:
-        show(f"{what}: {cycles:,} cycles, {ended} of {blocks} blocks ended")
+        show(f"{what}: {cycles:,} cycles, {ended} of {count(blocks, 'block')} ended")
 
     return tell
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from binalloc.files import text_of
+from binalloc.printable import count
 from binalloc.report.samples import beside, choose_samples
 from binalloc.report.table import table
 
@@ -128,7 +130,9 @@ def _module(stem: Path, machine: Machine) -> Module:
     from binalloc.isa.sets.files import load
 
     binary, source = beside(stem, ".loom"), beside(stem, ".ptx")
-    return load(binary) if binary.exists() else import_ptx(source.read_text(), source.name, machine=machine).module
+    if binary.exists():
+        return load(binary)
+    return import_ptx(text_of(source.read_bytes()), source.name, machine=machine).module
 
 
 def _versions(request: Request, outcome: Outcome) -> dict[str, dict[str, Any] | None]:
@@ -218,6 +222,11 @@ def render_demo(rows: list[dict[str, Any]], machine: str, scheduler: str) -> str
     return "".join(lines)
 
 
+def _level(v: dict[str, Any]) -> str:
+    """A version's blocks, registers and slots."""
+    return f"{count(v['blocks_per_sm'], 'block')}, {count(v['registers'], 'register')}, {count(v['slots'], 'slot')}"
+
+
 def _explain(row: dict[str, Any]) -> str:
     """The speedup's parts, or why there is none; then what the static policy would have done."""
     if row["rewritten"]:
@@ -227,13 +236,12 @@ def _explain(row: dict[str, Any]) -> str:
         text = f"{row['sample']}: kept as it is, {row['reason']}"
         if row["nearest"]:
             n = row["nearest"]
-            text += f" (nearest: {n['blocks_per_sm']} blocks, {n['registers']} registers, {n['slots']} slots, "
-            text += f"{n['local_bytes']} local bytes: {n['speedup']:.3f}x)"
+            text += f" (nearest: {_level(n)}, {count(n['local_bytes'], 'local byte')}: {n['speedup']:.3f}x)"
     if row["rescheduling"] is not None and abs(row["rescheduling"] - 1) >= 0.0005:
         text += f"; rescheduling alone gave {row['rescheduling']:.3f}x, which is not counted"
     unified = row["unified"]
     last = unified["reason"].rsplit("; ", 1)[-1]
     if unified["kept_original"]:
         return f"{text}\n  policy unified: the original ({last})\n"
-    choice = f"{unified['blocks_per_sm']} blocks, {unified['registers']} registers, {unified['slots']} slots"
+    choice = _level(unified)
     return f"{text}\n  policy unified: {choice}, {unified['speedup']:.3f}x ({last})\n"

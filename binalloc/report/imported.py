@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from binalloc.printable import count
 from binalloc.report.table import table
 
 
@@ -39,5 +40,5 @@ def render_import(kernels: Sequence[Figures], output: str) -> str:
     text = table(header, rows)
     for k in kernels:
         if k.spilled:
-            text += f"{k.name}: {k.spilled} values live in local memory, since 255 registers do not hold them.\n"
+            text += f"{k.name}: 255 registers do not hold {count(k.spilled, 'value')}, in local memory instead.\n"
     return f"{text}{output}: written\n"

@@ -14,7 +14,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.sets.table import set_of
 from binalloc.models.machines.model import Machine
-from binalloc.printable import one_line
+from binalloc.printable import count, one_line
 from binalloc.report.table import table
 
 Json = dict[str, Any]
@@ -113,7 +113,8 @@ def _sections_text(found: Json) -> str:
         parts += [f"\n{f['function']}: at most {f['max_threads']} threads per block" if f["max_threads"] else ""]
         if f.get("occupancy"):
             o = f["occupancy"]
-            parts.append(f"; {o['blocks_per_sm']} blocks per SM of {o['machine']}, occupancy {o['occupancy']:.3f}")
+            blocks = count(o["blocks_per_sm"], "block")
+            parts.append(f"; {blocks} per SM of {o['machine']}, occupancy {o['occupancy']:.3f}")
         head = f"\n{f['function']}: "
         parts += [f"{head}parameter {p['name']} at c[0][{p['offset']:#x}], {p['bytes']} bytes" for p in f["params"]]
         parts += [f"{head}shared {s['name']} at {s['offset']}, {s['bytes']} bytes" for s in f["shared"]]
@@ -167,9 +168,9 @@ def _pressure(module: Module, kernel: str) -> Json:
 
     program = analyse(module, kernel)
     registers, predicates = build_max_live(program), build_max_live(program, "P")
-    lines = [f"Max-live of {kernel}, callees included: {registers.kernel.units} registers"]
-    lines[0] += f" (at {_point(registers.kernel.point)}), {predicates.kernel.units} predicates"
-    lines[0] += f"; the binary reserves {module.function(kernel).info.registers} registers\n"
+    lines = [f"Max-live of {kernel}, callees included: {count(registers.kernel.units, 'register')}"]
+    lines[0] += f" (at {_point(registers.kernel.point)}), {count(predicates.kernel.units, 'predicate')}"
+    lines[0] += f"; the binary reserves {count(module.function(kernel).info.registers, 'register')}\n"
     functions = []
     for name, f in program.functions.items():
         functions.append(pressure_dict(program, name, registers) | {"predicates": predicates.pressure[name]})
@@ -208,7 +209,8 @@ def _minimum(module: Module, kernel: str) -> Json:
             remedy="Ask for the original binary's.",
         )
     fewest = minimum_registers(module, kernel)
-    text = f"{kernel} can do with {fewest} registers per thread (it reserves {info.registers}); the rest is spilled\n"
+    text = f"{kernel} can do with {count(fewest, 'register')} per thread (it reserves {info.registers}); "
+    text += "the rest is spilled\n"
     return {"registers": fewest, "reserved": info.registers, "text": text}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from binalloc.launch.types import CompareMode
+from binalloc.printable import count
 from binalloc.report.control_codes import check_control_codes, render_control_codes
 
 if TYPE_CHECKING:
@@ -190,14 +191,14 @@ def _value(v: int | float) -> int | float | str:
 
 
 def render_verification(found: dict[str, Any]) -> str:
-    names = ", ".join(found["kernels"])
+    names = ", ".join(found["kernels"]) or "no kernel in common"
     lines = [f"{names}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n"]
     lines += [f"  {text}\n" for text in found["findings"][:20]]
     if len(found["findings"]) > 20:
         lines.append(f"  and {len(found['findings']) - 20} more\n")
     lines += [f"  note: {text}\n" for text in found["notes"][:MOST_NOTES]]
     if len(found["notes"]) > MOST_NOTES:
-        lines.append(f"  and {len(found['notes']) - MOST_NOTES} more notes\n")
+        lines.append(f"  and {count(len(found['notes']) - MOST_NOTES, 'more note')}\n")
     if found["hint"]:
         lines.append(f"  {found['hint']}\n")
     lines.append(render_control_codes(found["control_codes"]))

@@ -13,6 +13,7 @@ from binalloc.cli.load import imported_text
 from binalloc.cli.options import file_argument, json_option, machine_option, options, output_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
+from binalloc.printable import count
 
 _DIMENSIONS = 3
 _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
@@ -61,7 +62,8 @@ def import_ptx(
     for kernel in imported.kernels:
         if kernel.registers > model.sm.registers_per_thread:
             most = f"{model.name} has {model.sm.registers_per_thread} per thread"
-            text = f"{kernel.name} reserves {kernel.registers} registers, {most}: rewrite it before it runs there"
+            registers = count(kernel.registers, "register")
+            text = f"{kernel.name} reserves {registers}, {most}: rewrite it before it runs there"
             note(text)
     if as_json:
         rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
@@ -89,5 +91,6 @@ def _block_of(text: str | None) -> tuple[int, int, int] | None:
         raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
     x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
     if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):
-        raise UsageError("no such block size", found=text, expected="at most 1024, 1024, 64, and 1024 threads together")
+        expected = "1 to 1024, 1 to 1024, 1 to 64, and at most 1024 threads together"
+        raise UsageError("--block-dim is no block size", found=text, expected=expected)
     return x, y, z

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
-from binalloc.cli.files import apart, check_output, not_over
+from binalloc.cli.files import apart, check_folder, check_output, not_over
 from binalloc.cli.inputs import machine_of, required_launch
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, trace_file, trace_options, wanted_of, watch_options
@@ -24,7 +25,7 @@ from binalloc.cli.options import (
     skews_option,
 )
 from binalloc.cli.tables import scheduler_option
-from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
 from binalloc.errors import Interrupted, LimitHit, UsageError
 
@@ -54,6 +55,16 @@ def _check(annotate: str | None, source: str | None, series: str | None, every: 
     if series is not None:
         require_format(series)
         check_output(series, as_json=False, option="--series")
+
+
+def _tell_rest(found: dict[str, Any]) -> None:
+    """On stderr, what a series does not show."""
+    series = found.get("series", {})
+    if series.get("full_at_cycle") is not None:
+        note(
+            f"{series['file']}: all cycles from {series['full_at_cycle']:,} on are one interval, the last of "
+            f"{series['intervals']:,}; see --every"
+        )
 
 
 @click.command()
@@ -88,7 +99,7 @@ def _check(annotate: str | None, source: str | None, series: str | None, every: 
     "--series",
     type=click.Path(dir_okay=False),
     metavar="FILE.csv|FILE.json",
-    help="Write all counters of every interval of --every cycles.",
+    help="Write all counters of every interval of --every cycles; what is left after 10,000 of them is one more.",
 )
 @click.option("--every", type=integer(1), metavar="N", help=f"Cycles of an interval of --series.  [default: {EVERY:,}]")
 @click.option(
@@ -141,7 +152,8 @@ def run(
 ) -> None:
     """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first.
 
-    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial; it saves nothing.
+    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial, and writes trace and series
+    up to there; it saves no buffers.
     """
     from binalloc.report.runs.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
@@ -149,7 +161,8 @@ def run(
     outputs = {"--series": series, "--trace": trace}
     for option, output in outputs.items():
         not_over(output, file, launch, machine, option=option)
-    apart(outputs)
+    check_folder(save)
+    apart(outputs | {"--save": save, "--accelsim-trace": accelsim_trace})
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)
@@ -169,9 +182,12 @@ def run(
             )  # fmt: skip
     except (LimitHit, Interrupted) as stopped:
         partial = stopped_to_dict(stopped)
-        if partial is not None and not as_json:
-            say(render_run(partial))
+        if partial is not None:
+            _tell_rest(partial)
+            if not as_json:
+                say(render_run(partial))
         raise
+    _tell_rest(found)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

@@ -75,6 +75,9 @@ def smem_cost(
         raise UsageError("standard output takes the report", place="--plot", found=plot, remedy="Give --plot FILE.")
     check_output(plot, as_json, "--plot")
     not_over(plot, machine, option="--plot")
+    if plot is not None and not plot.lower().endswith(".svg"):
+        expected = "a name that ends in .svg"
+        raise UsageError("the figure is written as SVG", place="--plot", found=plot, expected=expected)
     sweep = Sweep(machine_model(machine), warps, loads, congestion, engine, scheduler, max_cycles)
     with progress(as_json) as show:
         found = smem_cost_to_dict(sweep, show)

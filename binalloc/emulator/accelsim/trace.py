@@ -25,6 +25,7 @@ from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Hint, LimitHit
 from binalloc.isa.instruction import LANES, Function, Module
 from binalloc.launch.types import Launch
+from binalloc.printable import count
 
 HELD = 64 << 20
 """Bytes of lines that are held in memory before they are put aside."""
@@ -139,7 +140,7 @@ class AccelsimTrace:
             raise LimitHit(
                 "the trace is too long",
                 file=str(self._folder.target),
-                found=f"more than {self._limit:,} bytes when {self._next} of {blocks} blocks are written",
+                found=f"more than {self._limit:,} bytes when {self._next} of {count(blocks, 'block')} are written",
                 expected=f"at most {self._limit:,} bytes",
                 remedy=Hint("Trace a smaller launch, or raise the limit ({accelsim_limit})."),
             )

@@ -82,7 +82,8 @@ def _by_line(module: Module, text: str, file: str, line: int) -> list[int]:
     for name, known in lines.items():
         if f"/{name}".endswith(f"/{file}"):
             near = sorted(sorted(known, key=lambda n: (abs(n - line), n))[:_MOST])
-            raise _refused("no instruction is of that line", text, f"{name}, lines {', '.join(map(str, near))}")
+            more = f", the nearest of {len(known)}" if len(known) > _MOST else ""
+            raise _refused("no instruction is of that line", text, f"{name}, lines {', '.join(map(str, near))}{more}")
     raise _refused("no such source file", text, "files: " + _some(sorted(lines)))
 
 

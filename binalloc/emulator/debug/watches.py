@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -44,6 +45,21 @@ def span_of(device: Device, text: str) -> Span:
                 raise _refused("the bytes are not in the buffer", text, f"bytes 0 to {size - 1} of {name}")
             return Span(name, start + offset, offset, length)
     raise _unknown(device, places, text)
+
+
+def joined(spans: Sequence[Span]) -> list[Span]:
+    """The same bytes, none of them twice: spans of one buffer that overlap are one, in the place of the first."""
+    out: list[Span] = []
+    for span in spans:
+        over = [each for each in out if each.name == span.name and each.start < span.end and span.start < each.end]
+        place = out.index(over[0]) if over else len(out)
+        one = span
+        for each in over:
+            first = min(one.start, each.start)
+            one = Span(one.name, first, min(one.offset, each.offset), max(one.end, each.end) - first)
+        out = [each for each in out if each not in over]
+        out.insert(place, one)
+    return out
 
 
 def _by_address(device: Device, places: dict[str, tuple[int, int]], text: str, address: int, given: str | None) -> Span:

@@ -289,14 +289,14 @@ class Device:
 
     def step(self, steps: int, limit: int) -> int:
         """Run about `steps` cycles with events, exactly one where it says one; status as `device_loop.run_quantum`
-        says, but 0 where a log is full: it is drained. Raises LimitHit: more samples than `sample` has room for."""
+        says, but 0 where a log is full: it is drained. Raises LimitHit where whoever takes the log does."""
         arguments = self.memories.arguments()
         while True:
             stop = min([limit, *(each.due for each in self.samplers)])
-            with whole_cycles(self.engine.name):
+            with whole_cycles():
                 status = self.engine.run_quantum(self.g, self.sms, arguments, steps, stop)
-            if self.drain is not None:
-                self.drain()
+                if self.drain is not None:
+                    self.drain()
             for each in self.samplers:
                 while status == AT_LIMIT and each.due <= min(self.get("cycle"), limit):
                     each.take()

@@ -1,4 +1,5 @@
-"""Signals wait until the cycle is over: a device that is interrupted must stand between two cycles.
+"""Signals wait until the cycle is over, and all who listen to a run have heard of it: a device that is interrupted must
+stand between two cycles.
 
 Compiled device code is never interrupted, Python tells signals to nobody before it returns. In the `python` engine a
 signal would raise its KeyboardInterrupt in the middle of an instruction."""
@@ -15,10 +16,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def whole_cycles(engine: str) -> Iterator[None]:
+def whole_cycles() -> Iterator[None]:
     """While it lasts, signals that have handlers are kept; at its end they are handled. The second of a kind is
     handled at once."""
-    if engine != "python" or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     usual = {number: signal.getsignal(number) for number in SIGNALS}

@@ -11,10 +11,11 @@ from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.engine import Engine, Records
 from binalloc.emulator.host.stats import Stats, count, ratios
 from binalloc.emulator.state.memories import Memories
-from binalloc.errors import Hint, LimitHit
 from binalloc.models.machines.model import Machine
 
 MOST_INTERVALS = 10_000
+"""Those of one length: what is left of a run after so many is one more interval, up to its end."""
+_NEVER = 1 << 62
 STANDING = ("queues", "places", "most")
 """Of `queues` what does not grow from cycle to cycle."""
 
@@ -28,31 +29,34 @@ class Series:
         self._counted = [self._now(0)]
 
     def take(self) -> None:
-        """The interval before `due` is over. Raises LimitHit: there are too many."""
+        """The interval before `due` is over."""
         self._end(self.due)
 
     def end(self) -> None:
-        """The launch has ended, and with it the last interval."""
-        self._end(int(self._engine.get(self._g, 0, "cycle")))
+        """The launch has ended or has been stopped, and with it the last interval, if it has begun."""
+        cycle = int(self._engine.get(self._g, 0, "cycle"))
+        while self.due <= cycle:
+            self.take()
+        if cycle > self._counted[-1]["cycles"]:
+            self._end(cycle)
 
     def _end(self, cycle: int) -> None:
         """The interval ends before `cycle`."""
-        if len(self._counted) > MOST_INTERVALS:
-            raise LimitHit(
-                "the run has too many intervals",
-                found=f"more than {MOST_INTERVALS:,} of {self.every:,} cycles",
-                expected=f"at most {MOST_INTERVALS:,}",
-                remedy=Hint("Sample less often ({every} N)."),
-            )
         account_until(self._engine, self._g, self._sms, self._memories, cycle)
         self._counted.append(self._now(cycle))
-        self.due = cycle + self.every
+        self.due = cycle + self.every if len(self._counted) <= MOST_INTERVALS else _NEVER
 
     def _now(self, cycle: int) -> Stats:
         return count(self._engine, self._g, self._sms, self._machine, cycle)
 
+    @property
+    def full_at(self) -> int | None:
+        """Where the interval began that has all the rest; None where there is none."""
+        return int(self._counted[MOST_INTERVALS]["cycles"]) if len(self._counted) > MOST_INTERVALS + 1 else None
+
     def intervals(self) -> list[Stats]:
-        """What each interval added to what `stats.count` counts, with its own `ratios`; `start`: its first cycle."""
+        """What each interval added to what `stats.count` counts, with its own `ratios`; `start`: its first cycle. The
+        last one is longer than the others where there would be more than MOST_INTERVALS."""
         out = []
         sms = int(self._engine.get(self._g, 0, "sms"))
         for before, after in zip(self._counted, self._counted[1:], strict=False):

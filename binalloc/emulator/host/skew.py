@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from binalloc.errors import LimitHit
+
 LIMIT = 0.02
 """A change of cycles beyond this share of them is told as a range."""
 
 
 def skewed_cycles(cycles_of: Callable[[int], int], skews: int) -> tuple[int, ...]:
-    """Cycles of the runs with the seeds 0 to skews - 1, which `cycles_of` tells by seed."""
-    return tuple(cycles_of(seed) for seed in range(skews))
+    """Cycles of the runs with the seeds 0 to skews - 1, which `cycles_of` tells by seed. Its LimitHit says which
+    kind of run it was."""
+    try:
+        return tuple(cycles_of(seed) for seed in range(skews))
+    except LimitHit as error:
+        error.message = f"with blocks that start a little later {error.message}"
+        raise
 
 
 def change(cycles: int, skewed: Sequence[int]) -> float:

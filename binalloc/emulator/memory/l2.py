@@ -151,6 +151,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
         replace(g, k, i, line)
     if fetch:
         g.l2_coming[i] |= fetch
+        hold_mshr(g, k)
         ask_dram(g, make_request(g, Kind.FILL, k, line, fetch, i), k)
     g.l2_age[i] = g.age[r] | (BUSY if g.l2_coming[i] else 0)
     if lacking:
@@ -169,14 +170,19 @@ def ask_dram(g: Gpu, fill: int, k: int) -> None:
     """Have the sectors fetched that request `fill` of slice k is for."""
     g.memory_stat[MemoryStat.L2_FILLS] += 1
     g.memory_stat[MemoryStat.L2_FILL_SECTORS] += sector_count(g.words[fill])
-    g.slice_pending[k] += 1
-    entered(g, Queue.L2_MSHRS, g.cycle, g.slice_pending[k], g.l2_mshrs)
     to_dram(g, fill, k)
 
 
 @device
-def fetched(g: Gpu, k: int) -> None:
-    """A fetch has come to slice k."""
+def hold_mshr(g: Gpu, k: int) -> None:
+    """A fetch for a line of slice k begins."""
+    g.slice_pending[k] += 1
+    entered(g, Queue.L2_MSHRS, g.cycle, g.slice_pending[k], g.l2_mshrs)
+
+
+@device
+def free_mshr(g: Gpu, k: int) -> None:
+    """A fetch for a line of slice k has come."""
     g.slice_pending[k] -= 1
     left(g, Queue.L2_MSHRS, g.cycle, g.slice_pending[k], g.l2_mshrs)
 
@@ -275,7 +281,7 @@ def fill_line(g: Gpu, r: int) -> None:
     g.l2_coming[i] &= ~g.words[r]
     if g.l2_coming[i] == 0:
         g.l2_age[i] &= BUSY - 1
-    fetched(g, k)
+    free_mshr(g, k)
     drop_request(g, r)
     waiting = g.l2_first[i]
     count_left = g.l2_waiting[i]
@@ -292,7 +298,8 @@ def fill_line(g: Gpu, r: int) -> None:
 
 @device
 def serve_past(g: Gpu, r: int, k: int) -> int:
-    """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place."""
+    """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place. MSHRs
+    are those of its lines: what goes past them holds none."""
     kind = g.kind[r]
     room = 2 if kind == Kind.ATOMIC else 1
     if has_room(g, k // g.slices_per_channel, room) == 0:
@@ -316,7 +323,6 @@ def come_past(g: Gpu, fill: int) -> None:
     was a place for it, and it may take one more than the channel has."""
     k = g.source[fill]
     r = -1 - g.link[fill]
-    fetched(g, k)
     drop_request(g, fill)
     if g.kind[r] == Kind.ATOMIC:
         write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)

@@ -31,7 +31,7 @@ from binalloc.emulator.state.parts.log import (
     LogColumn,
     LogKind,
 )
-from binalloc.errors import Refused
+from binalloc.errors import LimitHit, Refused
 
 Ints = NDArray[np.int64]
 DRAIN_AT = 1 << 14
@@ -109,7 +109,7 @@ class IssueLog:
                 each.begin(device)
 
     def drain(self) -> None:
-        """Hand on the rows that wait."""
+        """Hand on the rows that wait: to all listeners, also where one has had enough (LimitHit)."""
         device = self.device
         assert device is not None
         n, lanes = device.get("logged"), device.get("logged_lanes")
@@ -122,8 +122,14 @@ class IssueLog:
         columns = device.engine.view(device.g, 0, "log_lane")[:lanes]
         data = columns[:, L.LANES :].reshape(lanes, DATA_WORDS, L.LANES).copy()
         batch = Batch(in_order(rows), columns[:, : L.LANES].copy(), data)
+        enough: LimitHit | None = None
         for each in self.listeners:
-            each.receive(batch)
+            try:
+                each.receive(batch)
+            except LimitHit as error:
+                enough = enough or error
+        if enough is not None:
+            raise enough
 
 
 def _marks(device: Device) -> tuple[int, int]:

@@ -29,13 +29,14 @@ from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import Context
 from binalloc.emulator.stops.faults import kernel_fault
 from binalloc.emulator.stops.spin import find_spin
-from binalloc.emulator.stops.stopped import Stopped
+from binalloc.emulator.stops.stopped import Stopped, take_back
 from binalloc.errors import Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import check_against
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
+from binalloc.printable import count
 
 QUANTUM = {"numba": 20_000, "python": 50}
 REPORT_QUANTA = 16  # progress is told once in so many quanta
@@ -57,7 +58,8 @@ class Result:
     the grid ended, as u32 where size and alignment allow it, else as u8. resident_occupancy: of an SM that has all the
     blocks that it may. partial: the run was stopped before its end, all of this is what was so by then, and
     `blocks_ended` of its `blocks` had ended. profile: per function, what was counted of
-    single instructions, if that was asked for. series: what each interval of cycles added, see `series.intervals`."""
+    single instructions, if that was asked for. series: what each interval of cycles added, see `series.intervals`;
+    series_full_at: first cycle of its last one, where that has all that was left of too long a run."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -78,6 +80,7 @@ class Result:
     partial: bool = False
     profile: dict[str, Profile] = field(default_factory=dict)
     series: list[Stats] = field(default_factory=list)
+    series_full_at: int | None = None
 
 
 def run(
@@ -126,10 +129,10 @@ def run(
         log: receives all that the SMs do, see `issue_log`.
 
     Raises:
-        KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles. Interrupted: Ctrl-C; both hold the
-        partial Result. Refused: not scheduled for this
-        machine, or no block fits on an SM. UsageError: launch and kernel contradict each other. Stopped: a listener of
-        the log asked for it.
+        KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles, or a listener of the log has had
+        enough. Interrupted: Ctrl-C. Stopped: a listener of the log asked for it. The last three hold the Result so far.
+        Refused: not scheduled for this machine, or no block fits on an SM. UsageError: launch and kernel contradict
+        each other.
     """
     policy = policy_number(scheduler)
     fn = _kernel(module, kernel)
@@ -157,14 +160,16 @@ def run(
         log.begin(device)
     try:
         drive(device, max_cycles, progress, observer)
-    except LimitHit as stopped:
-        stopped.partial = _partial(device, resident, max_cycles)
+    except (LimitHit, Stopped) as stopped:
+        if isinstance(stopped, Stopped):
+            take_back(device)
+        stopped.partial = _until_now(device, resident, max_cycles)
         raise
     except KeyboardInterrupt as stopped:
         if device.get("cycle") == 0:
             raise
         code = getattr(stopped, "exit_code", 130)
-        raise Interrupted(_partial(device, resident, max_cycles), code) from None
+        raise Interrupted(_until_now(device, resident, max_cycles), code) from None
     return _result(device, resident)
 
 
@@ -226,18 +231,21 @@ def drive(
         raise LimitHit(
             "the kernel did not end within the cycle limit",
             file=device.module.path or None,
-            found=f"{device.get('retired')} of {blocks} blocks ended",
-            expected=f"all within {limit:,} cycles",
+            found=f"{device.get('retired')} of {count(blocks, 'block')} ended",
+            expected=f"all within {count(limit, 'cycle')}",
             remedy=Hint("Raise the limit ({max_cycles} N, or {max_cycles} {None}), or look for an endless loop."),
         )
 
 
-def _partial(device: Device, resident: int, max_cycles: int | None) -> Result:
-    """What a launch did that has not ended."""
-    cycle = min(device.get("cycle"), last_cycle(max_cycles))
-    account_until(device.engine, device.g, device.sms, device.memories, cycle)
+def _until_now(device: Device, resident: int, max_cycles: int | None) -> Result:
+    """What a launch has done that goes no further; one that had come to its end is not partial."""
+    ended = device.get("retired") == math.prod(device.launch.grid) and device.get("unfinished") == 0
+    cycle = device.get("cycle") if ended else min(device.get("cycle"), last_cycle(max_cycles))
     device.put("cycle", cycle)
-    return replace(_so_far(device, resident), partial=True)
+    if device.series is not None:
+        device.series.end()
+    account_until(device.engine, device.g, device.sms, device.memories, cycle)
+    return replace(_so_far(device, resident), partial=not ended)
 
 
 def _result(device: Device, resident: int) -> Result:
@@ -262,4 +270,5 @@ def _so_far(device: Device, resident: int) -> Result:
         math.prod(device.launch.grid), device.get("retired"),
         profile=collect_profile(device) if device.get("profile") else {},
         series=[] if device.series is None else device.series.intervals(),
+        series_full_at=None if device.series is None else device.series.full_at,
     )  # fmt: skip

@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.state.counters import Stat
+from binalloc.emulator.state.layout import Column
 
 
 class Stopped(Exception):
     """Raised by `run` when a warp is about to execute an instruction at which, or touch bytes of which, a listener of
-    the run's log has asked to stop. The instruction is issued, and nothing of it has happened yet."""
+    the run's log has asked to stop. The instruction is issued, and nothing of it has happened yet. partial: as in
+    `LimitHit`."""
 
     def __init__(self, device: Device) -> None:
         super().__init__("stopped at a break")
         self.device = device
+        self.partial: object = None
+
+
+def take_back(device: Device) -> None:
+    """Count nothing of the instruction in front of which `device` has stopped; one that was to go with it has used its
+    slot."""
+    i, warp, pc, mask = (device.get(f"fault_{name}") for name in ("sm", "warp", "pc", "a"))
+    device.memories.counts[pc] -= 1
+    _add(device, i, "warp_issued", warp, -1)
+    _add(device, i, "unit_issued", device.program.table[pc, Column.UNIT], -1)
+    _add(device, i, "stat", Stat.WARP_INSTRUCTIONS, -1)
+    _add(device, i, "stat", Stat.THREAD_INSTRUCTIONS, -mask.bit_count())
+    stat = device.engine.view(device.sms, i, "stat")
+    _add(device, i, "stat", Stat.ISSUE_SLOTS, stat[Stat.WARP_INSTRUCTIONS] - stat[Stat.ISSUE_SLOTS])
+
+
+def _add(device: Device, i: int, name: str, index: int, value: int) -> None:
+    """To a counter of SM i."""
+    counters = device.engine.view(device.sms, i, name).copy()
+    counters[index] += value
+    device.engine.put(device.sms, i, name, counters)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from binalloc.files import text_of
 from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.instruction import (
     NO_REGISTER,
@@ -56,7 +57,7 @@ def assemble_file(path: str | Path) -> Module:
     """`assemble` of a file's contents. Raises MalformedInput where it is not UTF-8, OSError where it cannot be read."""
     data = Path(path).read_bytes()
     try:
-        return assemble(data.decode("utf-8"), str(path))
+        return assemble(text_of(data), str(path))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         Place(str(path), line).fail(1, "not UTF-8 text", found=f"byte {data[error.start]:#04x}")

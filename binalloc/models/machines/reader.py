@@ -69,7 +69,7 @@ def load_machine(name_or_path: str | Path) -> Machine:
         return read_machine(machine_file(text))
     path = Path(text)
     with contextlib.suppress(OSError):  # a name that no file can have
-        if "\0" not in text and path.is_file():
+        if text == "-" or ("\0" not in text and path.exists() and not path.is_dir()):
             return read_machine(path)
     raise UsageError(
         "unknown machine",

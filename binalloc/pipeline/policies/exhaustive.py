@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.pipeline.policies.policy import Choice
+from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
@@ -26,7 +27,8 @@ class Exhaustive:
         tried: list[Tried] = []
         for budget in _worth_a_look(module, request, original):
             request.progress(
-                f"{request.kernel}: {budget.blocks} blocks, {budget.registers} registers, {budget.slots} slots"
+                f"{request.kernel}: {count(budget.blocks, 'block')}, {count(budget.registers, 'register')}, "
+                f"{count(budget.slots, 'slot')}"
             )
             tried.append(_tried_before(budget, tried) or _build(module, request, budget, original))
         measured = [t.version for t in tried if t.version is not None]
@@ -54,7 +56,7 @@ def _tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
 
     for t in tried:
         if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
-            return Tried(budget, t.version, t.reason or f"as {t.budget.blocks} blocks")
+            return Tried(budget, t.version, t.reason or f"as {count(t.budget.blocks, 'block')}")
     return None
 
 
@@ -67,7 +69,8 @@ def _build(module: Module, request: Request, budget: Budget, original: Version) 
         return Tried(budget, None, str(e))
     version = measure(version, request)
     if not same_results(request, original, version):
-        raise Refused(f"{request.kernel}: results differ at {budget.blocks} blocks", remedy="Nothing was written.")
+        blocks = count(budget.blocks, "block")
+        raise Refused(f"{request.kernel}: results differ at {blocks}", remedy="Nothing was written.")
     return Tried(budget, version)
 
 

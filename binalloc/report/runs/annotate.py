@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binalloc.printable import one_line
+from binalloc.printable import count, one_line
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> Row:
         "thread_instructions": lanes,
         "average_lanes": _per(lanes, issues),
         "stall_slots": lost,
-        "stall_share": lost / total,
+        "stall_share": lost / max(total, 1),
         "main_stall": max(stalls, key=lambda name: stalls[name]) if lost else None,
         "stalls": stalls,
     }
@@ -176,7 +176,7 @@ def _read(path: Path | None) -> list[str] | None:
     if path is None:
         return None
     try:
-        return read_bytes(path).decode("utf-8", "replace").split("\n")
+        return read_bytes(path).decode("utf-8-sig", "replace").split("\n")
     except UsageError:
         return None
 
@@ -194,7 +194,7 @@ def render_annotation(found: Row) -> str:
     for fn in found["functions"]:
         rows = [row for row in fn["instructions"] if found["all"] or row["hot"]]
         if rows:
-            heading = f"{fn['function']}: {len(rows)} of {len(fn['instructions'])} instructions"
+            heading = f"{fn['function']}: {len(rows)} of {count(len(fn['instructions']), 'instruction')}"
             out.append(f"\n{one_line(heading)}\n")
             out.append(table(_HEADER, list(_table_rows(fn, rows)), left=3))
     out.append(_legend(found))
@@ -249,7 +249,7 @@ def _legend(found: Row) -> str:
         "latency, most: cycles from issue until all data is there, on average and at most.\n",
     ]
     if found["unattributed_slots"]:
-        lines.append(f"{found['unattributed_slots']:,} slots were lost with no warp there: nobody's.\n")
+        lines.append(f"{count(found['unattributed_slots'], 'slot')} lost with no warp there: nobody's.\n")
     missing = [source["file"] for source in found["sources"] if source["path"] is None]
     if missing:
         names = one_line(", ".join(missing))

@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binalloc.errors import BinallocError, KernelFault, LimitHit
+from binalloc.errors import Interrupted, KernelFault, LimitHit
 from binalloc.files import written_whole
 from binalloc.report.runs.stopped import stopped_to_dict
 from binalloc.report.runs.touched import Touched
@@ -36,8 +36,8 @@ class TraceFile:
 @dataclass(frozen=True)
 class Wanted:
     """What is to be seen of a run. watches, breaks: as users write them. most: accesses to what is watched that are
-    told of. say: told of each in words, while the run goes on if that is `live`; else only where the run fails. file:
-    told what a trace holds, also where the run fails."""
+    told of. say: told of each in words, while the run goes on if that is `live`; else only where the kernel faults.
+    file: told what a trace holds, also where the run fails."""
 
     trace: TraceFile | None = None
     watches: tuple[str, ...] = ()
@@ -48,15 +48,21 @@ class Wanted:
     file: Callable[[dict[str, Any]], None] | None = None
 
 
-def observed(start: Run, wanted: Wanted, folder: AccelsimTrace | None = None) -> tuple[Result | None, dict[str, Any]]:
-    """Run as wanted: the result, None where the run stopped at a break, and the fields that its report has more.
-    folder: hears of the run, too.
+class Seen(NamedTuple):
+    """What came of a run: its result, None where nothing of it is known; the fields that its report has more; what has
+    ended it before its time, but for a break."""
 
-    A kernel that faults or goes on for too long leaves the trace of what it did; whatever else ends the run leaves no
-    file.
+    result: Result | None
+    fields: dict[str, Any]
+    error: LimitHit | Interrupted | None = None
+
+
+def observed(start: Run, wanted: Wanted, folder: AccelsimTrace | None = None) -> Seen:
+    """Run as wanted. folder: hears of the run, too. Raises KernelFault and what keeps a run from beginning.
+
+    A kernel that faults, goes on for too long or is interrupted leaves the trace of what it did; whatever else ends the
+    run leaves no file.
     """
-    if not (wanted.trace or wanted.watches or wanted.breaks or folder):
-        return start(None), {}
     return _Observed(wanted, folder).run(start)
 
 
@@ -68,9 +74,10 @@ class _Observed:
         self._touched = Touched(wanted.most, wanted.say, wanted.live)
         self._result: Result | None = None
         self._stopped: Stopped | None = None
-        self._error: BinallocError | None = None
+        self._error: LimitHit | Interrupted | None = None
+        self._fault: KernelFault | None = None
 
-    def run(self, start: Run) -> tuple[Result | None, dict[str, Any]]:
+    def run(self, start: Run) -> Seen:
         found: dict[str, Any] = {}
         watch = self._watch() if self._wanted.watches else None
         file = self._wanted.trace
@@ -82,44 +89,57 @@ class _Observed:
                 found["trace"] = self._traced(start, watch, file, write)
         if file is not None and self._wanted.file is not None:
             self._wanted.file(found["trace"])
-        if self._error is not None:
+        if self._fault is not None:
             self._touched.tell_late()
-            raise self._error
+            raise self._fault
         if watch is not None:
-            watch.check()
+            if not isinstance(self._error, Interrupted):  # who insists is obeyed at once, be accesses told of or not
+                watch.check()
             found["watch"] = self._touched.to_dict()
         if self._wanted.breaks:
             found["break"] = None if self._stopped is None else stopped_to_dict(self._stopped.device)
-        return self._result, found
+        return Seen(self._result, found, self._error)
 
     def _watch(self) -> Watch:
         from binalloc.emulator.debug.breaks import WATCH
-        from binalloc.emulator.debug.watches import span_of
+        from binalloc.emulator.debug.watches import joined, span_of
         from binalloc.emulator.runs.watch import Watch
 
         texts = self._wanted.watches
         return Watch(
-            lambda device: self._touched.begin(device, [span_of(device, text) for text in texts]),
+            lambda device: self._touched.begin(device, joined([span_of(device, text) for text in texts])),
             self._touched.add,
             stop=WATCH in self._wanted.breaks,
         )
 
     def _start(self, start: Run, watch: Watch | None, trace: Trace | None) -> None:
         """Run; what has ended it is kept."""
+        from binalloc.emulator.runs.run import Result
+        from binalloc.emulator.stops.stopped import Stopped
+
+        try:
+            self._result = start(self._log(watch, trace))
+        except (Stopped, LimitHit, Interrupted) as stopped:
+            if not isinstance(stopped.partial, Result):
+                raise
+            self._result = stopped.partial
+            if isinstance(stopped, Stopped):
+                self._stopped = stopped
+            else:
+                self._error = stopped
+        except KernelFault as fault:
+            self._fault = fault
+
+    def _log(self, watch: Watch | None, trace: Trace | None) -> IssueLog | None:
+        """All who listen; None where nobody does."""
         from binalloc.emulator.debug.breaks import WATCH, breaking
         from binalloc.emulator.runs.issue_log import IssueLog
-        from binalloc.emulator.stops.stopped import Stopped
 
         listeners = [] if trace is None else [trace.listener()]
         listeners += [] if self._folder is None else [self._folder.listener]
         listeners += [] if watch is None else [watch.listener()]
         listeners += [breaking([text for text in self._wanted.breaks if text != WATCH])] if self._wanted.breaks else []
-        try:
-            self._result = start(IssueLog(listeners, everything=trace is not None or self._folder is not None))
-        except Stopped as stopped:
-            self._stopped = stopped
-        except (KernelFault, LimitHit) as error:
-            self._error = error
+        return IssueLog(listeners, everything=bool(trace or self._folder)) if listeners else None
 
     def _traced(self, start: Run, watch: Watch | None, file: TraceFile, write: Write) -> dict[str, Any]:
         """Run, and write the trace."""
@@ -128,11 +148,18 @@ class _Observed:
         packed = _Packed(write) if file.path.endswith(".gz") else None
         trace = Trace(write if packed is None else packed.write, file.options)
         self._start(start, watch, trace)
-        how = "the grid ended" if self._stopped is None else "stopped at a break"
-        found = trace.end(how if self._error is None else f"stopped: {self._error.message}")
+        found = trace.end(self._how())
         if packed is not None:
             packed.end()
         return {"file": file.path} | found
+
+    def _how(self) -> str:
+        """How the run ended, for the trace."""
+        if self._result is not None and not self._result.partial:
+            return "the grid ended"
+        if self._stopped is not None:
+            return "stopped at a break"
+        return f"stopped: {getattr(self._fault or self._error, 'message', 'interrupted')}"
 
 
 class _Packed:

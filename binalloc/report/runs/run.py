@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.skew import cycles_range, cycles_text, skewed_cycles
-from binalloc.errors import UsageError
+from binalloc.errors import Interrupted, LimitHit, UsageError
 from binalloc.files import write_atomically
-from binalloc.printable import one_line, quoted
+from binalloc.printable import count, one_line, quoted
 from binalloc.report.runs.annotate import annotation, render_annotation
 from binalloc.report.runs.observed import Wanted, observed
 from binalloc.report.runs.series import series_bytes
@@ -50,12 +50,14 @@ def run_to_dict(
     annotate: Annotate | None = None,
     series: str | None = None,
 ) -> dict[str, Any]:
-    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Refused, UsageError.
+    """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Interrupted, Refused,
+    UsageError; the second and third with `report`, all that is to be told of the run.
 
     options: of `emulator.runs.run.run`. skews: how many times more with blocks that start a little later. save: folder
-    for buffers. wanted: what else is to be seen; of a run that stopped at a break there are no counters, no buffers and
-    no folder for Accel-Sim. accelsim: the folder that the run is written to as a trace for that simulator, and the most
-    bytes of it. annotate: describe single instructions, too. series: file for the intervals of `every` cycles.
+    for buffers. wanted: what else is to be seen. accelsim: the folder that the run is written to as a trace for that
+    simulator, and the most bytes of it. annotate: describe single instructions, too. series: file for the intervals of
+    `every` cycles. Of a run that was stopped, at a break too, buffers are not told of, and there is no folder for
+    Accel-Sim.
     """
     from binalloc.emulator.accelsim.trace import AccelsimTrace
     from binalloc.emulator.runs.run import run
@@ -72,29 +74,51 @@ def run_to_dict(
         return run(module, fn.name, launch, machine, progress=tell, log=log, **counted)
 
     with nullcontext() if accelsim is None else AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]) as folder:
-        result, seen = observed(start, wanted or Wanted(), folder)
-        if folder is not None and result is not None:
+        result, seen, error = observed(start, wanted or Wanted(), folder)
+        assert result is not None
+        if folder is not None and error is None and not result.partial:
             folder.keep()
-    if result is None:
-        names = ("engine", "scheduler", "sms")
-        return {"kernel": fn.name, "machine": machine.name} | {name: options[name] for name in names} | seen
     found = result_to_dict(result) | seen
-    skewed = skewed_cycles(
-        lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **options).cycles, skews
-    )
-    found["cycles_range"] = cycles_range(result.cycles, skewed)
+    if annotate is not None:
+        found["annotation"] = annotation(module, fn, result, annotate.most, annotate.source)
+    if series is not None:
+        found["series"] = _write_series(series, found, result, options["every"])
+    if error is not None:
+        error.report = found
+        raise error
+    if result.partial:
+        return found
     if reference:
         found |= _reference(launch, result.buffers)
     if accelsim is not None:
         found["accelsim_trace"] = accelsim[0]
     if save is not None:
         found["saved"] = _save(Path(save), result.buffers, result.globals)
-    if annotate is not None:
-        found["annotation"] = annotation(module, fn, result, annotate.most, annotate.source)
-    if series is not None:
-        write_atomically(series, series_bytes(series, found, result.series, options["every"]))
-        found["series"] = {"file": series, "every": options["every"], "intervals": len(result.series)}
+    bare = {name: value for name, value in options.items() if name != "every"}
+    found["cycles_range"] = _range(
+        found, skews, lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **bare).cycles
+    )
     return found
+
+
+def _range(found: dict[str, Any], skews: int, cycles_of: Callable[[int], int]) -> list[int] | None:
+    """The range of cycles with skews; where a run for it is stopped, its error tells of the one without, `found`."""
+    try:
+        return cycles_range(found["cycles"], skewed_cycles(cycles_of, skews))
+    except LimitHit as error:
+        error.report = found
+        raise
+    except KeyboardInterrupt as interrupted:
+        stopped = Interrupted(None, getattr(interrupted, "exit_code", 130))
+        stopped.report = found
+        raise stopped from None
+
+
+def _write_series(path: str, found: dict[str, Any], result: Result, every: int) -> dict[str, Any]:
+    """What the report says of the file."""
+    about = {"every": every, "full_at_cycle": result.series_full_at}
+    write_atomically(path, series_bytes(path, found, result.series, about))
+    return {"file": path, "intervals": len(result.series), **about}
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:
@@ -119,10 +143,12 @@ def result_to_dict(result: Result) -> dict[str, Any]:
 
 
 def stopped_to_dict(error: BaseException) -> dict[str, Any] | None:
-    """The emulated run that the error stopped, as `result_to_dict` has it; None where it stopped none."""
+    """What is to be told of the emulated run that the error stopped; None where it stopped none."""
     from binalloc.emulator.runs.run import Result
 
-    partial = getattr(error, "partial", None)
+    report, partial = (getattr(error, name, None) for name in ("report", "partial"))
+    if isinstance(report, dict):
+        return report
     return result_to_dict(partial) if isinstance(partial, Result) else None
 
 
@@ -211,15 +237,17 @@ def _scheduler(name: str) -> str:
 
 def render_run(found: dict[str, Any]) -> str:
     """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean; of a run
-    that stopped at a break the warp."""
-    if found.get("break") is not None:
-        return f"{found['kernel']} on {found['machine']}: {render_stopped(found['break'])}{_seen(found)}"
+    that stopped at a break the warp, without the counters."""
     title = f"{found['kernel']} on {found['machine']}: "
+    ended = f"{found['blocks_ended']:,} of {count(found['blocks'], 'block')} ended"
+    if found.get("break") is not None:
+        lines = [title, render_stopped(found["break"]), f"\nUntil then {ended}; --json has the counters so far.\n"]
+        return "".join([*lines, *_asked_for(found), _seen(found)])
     if found["partial"]:
-        title = f"PARTIAL, {found['blocks_ended']:,} of {found['blocks']:,} blocks ended: {title}"
-    title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycles "
-    title += f"(emulated, {found['sms']} SM{_scheduler(found['scheduler'])}), "
-    title += f"{found['blocks_per_sm']} blocks per SM, occupancy {found['occupancy']:.3f}, "
+        title = f"PARTIAL, {ended}: {title}"
+    title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycle{'s' if found['cycles'] != 1 else ''} "
+    title += f"(emulated, {count(found['sms'], 'SM')}{_scheduler(found['scheduler'])}), "
+    title += f"{count(found['blocks_per_sm'], 'block')} per SM, occupancy {found['occupancy']:.3f}, "
     lines = [title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
     stats = found["stats"]
     rest = {k: v for k, v in stats.items() if k not in _ELSEWHERE and v}
@@ -242,15 +270,23 @@ def render_run(found: dict[str, Any]) -> str:
     if "reference" in found:
         lines.append(f"Reference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]
+    return "".join([*lines, *_asked_for(found), _seen(found)])
+
+
+def _asked_for(found: dict[str, Any]) -> list[str]:
+    """Single instructions, and the series."""
+    lines = []
     if "annotation" in found:
         lines.append(render_annotation(found["annotation"]))
         if any(source["path"] is None for source in found["annotation"]["sources"]):
             lines.append("--source DIR says in which folder to look.\n")
     if "series" in found:
         series = found["series"]
-        count, every = series["intervals"], series["every"]
-        lines.append(f"Series: {one_line(series['file'])}, {count:,} intervals of {every:,} cycles.\n")
-    return "".join([*lines, _seen(found)])
+        intervals, every = count(series["intervals"], "interval"), count(series["every"], "cycle")
+        rest = series["full_at_cycle"]
+        more = "" if rest is None else f"; the last one has all the rest, from cycle {rest:,} on"
+        lines.append(f"Series: {one_line(series['file'])}, {intervals} of {every}{more}.\n")
+    return lines
 
 
 def _seen(found: dict[str, Any]) -> str:
@@ -262,5 +298,5 @@ def _seen(found: dict[str, Any]) -> str:
         lines += watch_lines(found["watch"])
     if "trace" in found:
         trace = found["trace"]
-        lines.append(f"trace {one_line(trace['file'])}: {trace['events']:,} events, {trace['bytes']:,} bytes")
+        lines.append(f"trace {one_line(trace['file'])}: {count(trace['events'], 'event')}, {trace['bytes']:,} bytes")
     return "".join(f"{line}\n" for line in lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +45,18 @@ def _flat(values: dict[str, Any], at: str = "") -> list[tuple[str, Any]]:
     return out
 
 
-def series_bytes(path: str, found: dict[str, Any], intervals: Sequence[dict[str, Any]], every: int) -> bytes:
-    """The file's content, its format by its name. found: what `run --json` says of the run."""
+def series_bytes(
+    path: str, found: dict[str, Any], intervals: Sequence[dict[str, Any]], about: Mapping[str, Any]
+) -> bytes:
+    """The file's content, its format by its name. found: what `run --json` says of the run. about: fields of a JSON
+    file that tell of the intervals."""
     table = rows(intervals, found["sms"])
     if Path(path).suffix.lower() == ".csv":
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
+        writer = csv.DictWriter(text, list(table[0] if table else _FIRST), lineterminator="\n")
         writer.writeheader()
         writer.writerows(table)
         return text.getvalue().encode()
-    run = {name: found[name] for name in ("kernel", "machine", "engine", "scheduler", "sms", "cycles")}
-    content = {"schema_version": 1, **run, "every": every, "intervals": table}
+    run = {name: found[name] for name in ("kernel", "machine", "engine", "scheduler", "sms", "partial", "cycles")}
+    content = {"schema_version": 1, **run, **about, "intervals": table}
     return (json.dumps(content, indent=1) + "\n").encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from binalloc.printable import count
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str
         "c1": line.c1,
         "c2": line.c2,
         "r2": line.r2,
+        "passes_per_load": [{"k": k, "passes": passes} for k, passes in found.passes.items()],
         "parts": {name: {"c1": part.c1, "c2": part.c2} for name, part in found.parts.items()},
         "rows": [{name: getattr(row, name) for name in names} for row in found.rows],
         "paper": PAPER,
@@ -50,8 +52,9 @@ def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str
 def render_smem_cost(found: dict[str, Any]) -> str:
     """The cycles of every run, a column for each k; the line; what the last run and the line consist of."""
     rows = found["rows"]
-    title = f"smem-cost on {found['machine']}: {len(rows)} runs of one block; loads of {8 * found['bank_bytes']} bits, "
-    title += f"{found['banks']} banks of {found['bank_bytes']} bytes, {found['mode_bytes']}-byte mode\n"
+    title = f"smem-cost on {found['machine']}: {count(len(rows), 'run')} of one block; "
+    title += f"loads of {8 * found['bank_bytes']} bits, {count(found['banks'], 'bank')} of {found['bank_bytes']} bytes"
+    title += f", {found['mode_bytes']}-byte mode\n"
     lines = [title, f"Cycles: latest end minus earliest start, minus {found['clock_cycles']} for the clock.\n\n"]
     points = [
         (w, loads, *(row["cycles"] for row in group))
@@ -64,6 +67,7 @@ def render_smem_cost(found: dict[str, Any]) -> str:
     else:
         r2 = "" if found["r2"] is None else f", R2 = {found['r2']:.6f}"
         lines.append(f"\nE = w * l * k * c1 + c2: c1 = {found['c1']:.4f}, c2 = {found['c2']:.1f}{r2}\n")
+    lines.append(_other_passes(found))
     last = rows[-1]
     parts = [(k, *map(_figure, found["parts"][k].values()), last[k], text) for k, text in _PARTS.items()]
     at = f"w {last['w']}, l {last['l']}, k {last['k']}"
@@ -71,10 +75,23 @@ def render_smem_cost(found: dict[str, Any]) -> str:
     lines.append("\n" + _left_last(table(header, parts)))
     total = sum(last[k] for k in _PARTS)
     lines.append(f"Parts of c1 and c2 add up to them, those of the run to its {total:,} cycles. In none: ")
-    lines.append(f"{last['arrivals']:,} cycles from the first warp\nat the barrier to the last, ")
+    lines.append(f"{count(last['arrivals'], 'cycle')} from the first warp\nat the barrier to the last, ")
     lines.append(f"{last['barrier']:,} from then to the earliest read of the clock.\n")
     lines.append(_paper(found["paper"]))
     return "".join(lines)
+
+
+def _other_passes(found: dict[str, Any]) -> str:
+    """What k means where a load of congestion k takes more passes, or fewer, than k; nothing elsewhere."""
+    taken = found["passes_per_load"]
+    if all(load["passes"] == load["k"] for load in taken):
+        return ""
+    each = ", ".join(f"{load['passes']} for k {load['k']}" for load in taken)
+    return (
+        f"A load does not take k passes here, but {each}\n"
+        f"({found['banks']} banks of {found['bank_bytes']} bytes in {found['mode_bytes']}-byte mode, 32 lanes that "
+        f"want {found['bank_bytes']} bytes each): c1 is not what a pass costs.\n"
+    )
 
 
 def _figure(value: float | None) -> float | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 from xml.sax.saxutils import escape
 
+from binalloc.printable import count
+
 WIDTH, HEIGHT = 720, 480
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 60
 _TICKS = 4
@@ -47,7 +49,7 @@ def smem_cost_svg(found: dict[str, Any]) -> str:
 
 
 def _title(found: dict[str, Any]) -> str:
-    text = f"{found['machine']}, {len(found['rows'])} runs"
+    text = f"{found['machine']}, {count(len(found['rows']), 'run')}"
     return text if found["c1"] is None else f"{text}: E = w * l * k * {found['c1']:.4f} + {found['c2']:.1f}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from binalloc.printable import count
+
 if TYPE_CHECKING:
     from binalloc.emulator.host.device import Device
     from binalloc.emulator.runs.watch import Span, Touch
@@ -39,7 +41,7 @@ class Touched:
             self._line(touch_line(found))
 
     def tell_late(self) -> None:
-        """The run failed, and nothing but words can be had of it."""
+        """The kernel has faulted, and nothing but words can be had of it."""
         if not self._live:
             for found in self._kept:
                 self._line(touch_line(found))
@@ -95,4 +97,4 @@ def watch_lines(found: dict[str, Any]) -> list[str]:
     """How many accesses there were, behind those that were told of."""
     spans = ", ".join(f"{s['buffer']}+{s['offset']}:{s['bytes']}" for s in found["watched"])
     rest = f", {found['left_out']:,} of them counted only" if found["left_out"] else ""
-    return [f"watch {spans}: {found['total']:,} access{'' if found['total'] == 1 else 'es'}{rest}"]
+    return [f"watch {spans}: {count(found['total'], 'access', 'accesses')}{rest}"]

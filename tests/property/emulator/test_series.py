@@ -134,13 +134,33 @@ def test_an_interval_of_every_cycle_with_and_without_events() -> None:
         assert [interval["cycles"] for interval in go(code, every=4, reference=reference).series] == [4, 4, 1]
 
 
-def test_too_many_intervals_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert MOST_INTERVALS >= 10_000
-    monkeypatch.setattr("binalloc.emulator.host.series.MOST_INTERVALS", 8)
+def test_what_is_left_after_the_most_intervals_is_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine cycles: eight intervals and no rest, eight and a rest as long as they are, four and a longer one."""
+    assert MOST_INTERVALS == 10_000
     code = module([op("MOV", stall=5, rd=6, rb=0), op("MOV", stall=3, rd=7, rb=0), op("EXIT")])
-    assert len(go(code, every=2).series) == 5
-    with pytest.raises(LimitHit, match="too many intervals"):
-        go(code, every=1)
+    for most, every, lengths, full_at in (
+        (5, 2, [2, 2, 2, 2, 1], None), (9, 1, [1] * 9, None), (8, 1, [1] * 9, 8), (4, 2, [2, 2, 2, 2, 1], 8),
+        (4, 1, [1, 1, 1, 1, 5], 4), (1, 1, [1, 8], 1),
+    ):  # fmt: skip
+        monkeypatch.setattr("binalloc.emulator.host.series.MOST_INTERVALS", most)
+        for reference in (False, True):
+            found = go(code, every=every, reference=reference)
+            assert [interval["cycles"] for interval in found.series] == lengths
+            assert found.series_full_at == full_at
+            assert [interval["start"] for interval in found.series] == [sum(lengths[:i]) for i in range(len(lengths))]
+            assert sum(interval["warp_instructions"] for interval in found.series) == 3
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_a_stopped_run_has_its_intervals(reference: bool) -> None:
+    code = module([op("BRA", stall=1, target=-1)])
+    for limit, lengths in ((100, [40, 40, 20]), (80, [40, 40]), (41, [40, 1]), (1, [1])):
+        with pytest.raises(LimitHit) as caught:
+            go(code, every=40, max_cycles=limit, reference=reference)
+        partial = caught.value.partial
+        assert isinstance(partial, Result)
+        assert [interval["cycles"] for interval in partial.series] == lengths
+        assert sum(interval["warp_instructions"] for interval in partial.series) == partial.stats["warp_instructions"]
 
 
 def test_a_limit_is_a_limit_whether_samples_are_taken_or_not() -> None:

@@ -117,7 +117,8 @@ def test_a_series_adds_up_to_the_run(tmp_path: Path, suffix: str) -> None:
     else:
         table = list(csv.DictReader(path.open()))
     stats = answer["stats"]
-    assert answer["series"] == {"file": str(path), "every": 500, "intervals": len(table)}
+    series = {"file": str(path), "every": 500, "intervals": len(table), "full_at_cycle": None}
+    assert answer["series"] == series
     assert [int(row["start"]) for row in table] == list(range(0, answer["cycles"], 500))
     for name in ("cycles", "warp_instructions", "l1_local_hits", "l2_misses", "request_bytes", "dram_row_hits"):
         assert sum(int(row[name]) for row in table) == stats[name]
@@ -164,7 +165,25 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_fails_leaves_no_series(tmp_path: Path) -> None:
+def test_a_long_run_says_where_its_series_has_no_more_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("binalloc.emulator.host.series.MOST_INTERVALS", 3)
+    path = tmp_path / "s.json"
+    answer = call(*CALLCHAIN, "--series", str(path), "--every", "500", "--json")
+    content = json.loads(path.read_text())
+    assert answer.json["series"] == {"file": str(path), "every": 500, "intervals": 4, "full_at_cycle": 1500}
+    assert content["full_at_cycle"] == 1500
+    assert [row["cycles"] for row in content["intervals"]] == [500, 500, 500, answer.json["cycles"] - 1500]
+    assert answer.err == f"binalloc: {path}: all cycles from 1,500 on are one interval, the last of 4; see --every\n"
+    text = call(*CALLCHAIN, "--series", str(path), "--every", "500").out
+    assert "4 intervals of 500 cycles; the last one has all the rest, from cycle 1,500 on." in text
+
+
+def test_a_run_that_faults_leaves_no_series(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
-    assert call(*CALLCHAIN, "--max-cycles", "100", "--series", str(path)).code == 4
-    assert list(tmp_path.iterdir()) == []
+    small = tmp_path / "small.toml"
+    small.write_text(sample_file("callchain.toml").read_text().replace("shape = 524000\n", "shape = 1\n"))
+    options = ("--launch", str(small), "--engine", "python")
+    assert call("run", loom("callchain"), *options, "--series", str(path)).code == 5
+    assert not path.exists()

@@ -142,7 +142,7 @@ def interrupted(*_: object) -> int:
     raise KeyboardInterrupt
 
 
-def test_an_interrupt_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_before_the_run_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.json"
     path.write_text("old")
     monkeypatch.setattr(host_device.Device, "step", interrupted)
@@ -189,7 +189,8 @@ def test_a_break_prints_the_warp_and_has_its_exit_code(tmp_path: Path, where: st
     assert "in front of k+5 `STG.32 [R4], R6` (src/a.cu:10)" in answer.out
     told = call(*command, "--break", where, "--json").json
     warp = told["break"]
-    assert "stats" not in told
+    assert told["partial"] is True
+    assert told["cycles"] == warp["cycle"]
     assert (warp["why"], warp["function"], warp["index"], warp["block"], warp["warp"]) == ("break", "k", 5, 0, 0)
     assert (warp["active"], warp["mask"], warp["touched"]) == (0xFFFFFFFF, 0xFFFFFFFF, 0)
     assert warp["registers"]["R0"] == list(range(32))
@@ -244,3 +245,21 @@ def test_all_of_it_at_once(tmp_path: Path) -> None:
     assert answer.json["watch"]["total"] >= 1
     assert json.loads(path.read_text())["otherData"]["ended"] == "stopped at a break"
     assert violations(path.read_bytes()) == []
+
+
+def test_bytes_that_are_watched_twice_count_once(tmp_path: Path) -> None:
+    command = small(tmp_path)
+    once = call(*command, "--watch", "x", "--json").json["watch"]
+    for more in (["x"], ["x+4:8", "0x10000000:64"], ["0x10000000:256", "x+252"]):
+        twice = call(*command, *(word for text in ["x", *more] for word in ("--watch", text)), "--json").json["watch"]
+        assert twice == once
+    overlapping = call(*command, "--watch", "x+8:8", "--watch", "x:4", "--watch", "x+12:8", "--json").json["watch"]
+    assert [(s["offset"], s["bytes"]) for s in overlapping["watched"]] == [(8, 12), (0, 4)]
+    assert overlapping["total"] == 4 * 4
+
+
+def test_a_list_of_lines_that_is_cut_says_so(tmp_path: Path) -> None:
+    lines = "".join(f"    .line {n}\n    NOP\n" for n in range(20, 32))
+    command = small(tmp_path, LINES.replace("    .line 10\n", f"{lines}    .line 10\n"))
+    line = refused(2, *command, "--break", "a.cu:1")
+    assert "lines 7, 9, 10, 20, 21, 22, 23, 24, the nearest of 15" in line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -55,3 +56,17 @@ def test_two_outputs_want_two_files(inputs: dict[str, str], tmp_path: Path) -> N
     series, trace = str(tmp_path / "x.json"), str(tmp_path / "." / "x.json")
     assert "--series and --trace" in refused(2, *run, "--series", series, "--trace", trace)
     assert not Path(series).exists()
+    folder = str(tmp_path / "folder")
+    assert "--save and --accelsim-trace" in refused(2, *run, "--save", folder, "--accelsim-trace", folder)
+
+
+def test_what_cannot_be_written_is_said_before_the_run(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not behind it, when its report would be lost."""
+    run = ("run", inputs["binary"], "--launch", inputs["launch"])
+    monkeypatch.setattr("binalloc.emulator.runs.run.drive", None)
+    assert "which is none" in refused(2, *run, "--save", f"{inputs['binary']}/x/y")
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)
+    for option, name in (("--series", "s.csv"), ("--save", "new/folder")):
+        assert "nothing can be written" in refused(2, *run, option, str(tmp_path / name))

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from binalloc.emulator.experiments.shared_cost import places
+from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import call, refused
+from tests.support.oracles.banks import Banks
 from tests.support.paths import MACHINES
 
 SMALL = ("smem-cost", "--warps", "1-2", "--loads", "2", "--congestion", "1,32,4", "--engine", "python")
@@ -84,3 +87,26 @@ def test_other_bad_input_is_refused(tmp_path: Path) -> None:
     before = path.read_bytes()
     assert "overwrite its own input" in refused(2, *SMALL, "--machine", str(path), "--plot", str(path))
     assert path.read_bytes() == before
+    for plot in ("x.png", "svg", str(tmp_path / "x.svg.pdf")):
+        assert "ends in .svg" in refused(2, *SMALL, "--plot", plot)
+
+
+def test_where_banks_are_fewer_than_lanes_the_report_says_what_k_is(tmp_path: Path) -> None:
+    """Lanes are served as many at a time as there are banks: no 32 of them take more than 32 passes."""
+    assert "A load does not take" not in call(*SMALL).out
+    two = tmp_path / "two.toml"
+    text = (MACHINES / "gtx680.toml").read_text()
+    two.write_text(text.replace('banks = { value = 32, unit = "banks"', 'banks = { value = 2, unit = "banks"'))
+    for machine, taken in (("gtx285", {1: 2, 4: 8, 32: 32}), (str(two), {1: 16, 4: 32, 32: 32})):
+        model = load_machine(machine)
+        banks = Banks(model.shared.banks, model.shared.bank_bytes, model.shared.mode_bytes)
+        for k in taken:
+            assert taken[k] == banks.passes(dict(enumerate(places(model, k).tolist())), model.shared.bank_bytes)
+        found = call(*SMALL, "--machine", machine, "--json").json
+        assert {load["k"]: load["passes"] for load in found["passes_per_load"]} == taken
+        assert all(row["passes"] == row["w"] * row["l"] * taken[row["k"]] for row in found["rows"])
+        out = call(*SMALL, "--machine", machine).out
+        assert f"A load does not take k passes here, but {taken[1]} for k 1, {taken[4]} for k 4, 32 for k 32\n" in out
+    line = refused(1, "smem-cost", "--machine", "gtx285", "--engine", "python")
+    assert "found 32 warps, 1,024 threads; expected at most 16 warps, 512 threads, on gtx285" in line
+    assert line.endswith("--warps 1,8,16.\n")

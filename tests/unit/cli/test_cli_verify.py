@@ -110,3 +110,9 @@ def test_verify_answers_no_where_kernels_came_or_went(tmp_path: Path, old: str, 
         answer = call("verify", str(tmp_path / "one"), str(tmp_path / "two"), *launch, "--json")
         assert answer.code == 1, answer.err
         assert any(finding in text for text in answer.json["findings"]), answer.json["findings"]
+
+
+def test_binaries_without_a_kernel_in_common_are_told_so() -> None:
+    answer = call("verify", loom("callchain"), loom("matmul"))
+    assert answer.code == 1
+    assert answer.out.startswith("no kernel in common: symbolic check FAILED\n")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+from binalloc.emulator.state.layout import MAX_WARPS_OF_SCHEDULER
+from binalloc.emulator.state.memory_layout import MAX_REQUESTS
 from binalloc.launch import arguments, schema
 from binalloc.launch.types import DTYPES
+from binalloc.models.machines import model
 from binalloc.models.machines.occupancy import Rule
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import ROOT
@@ -41,3 +46,31 @@ def test_the_machine_page_names_every_figure_and_its_unit() -> None:
         assert {section, unit_class or section, *([name] if section != "port_groups" else [])} <= words, key
         assert figure.unit in MACHINES, key
     assert all(f'"{rule}"' in MACHINES for rule in Rule)
+
+
+def ranges() -> dict[str, tuple[float, float]]:
+    """Least and most of every figure of a machine file, by key; of units without their class."""
+    out: dict[str, tuple[float, float]] = {}
+    sections = [("units", model.Unit)]
+    for name, kind in get_type_hints(model.Machine).items():
+        sections += [(name, one) for one in (kind, *get_args(kind)) if is_dataclass(one)]
+    for name, section in sections:
+        for figure in fields(section):
+            about = figure.metadata
+            if about.get("unit") not in (None, "flag", "compute capability"):
+                out[f"{name}.{figure.name}"] = about["low"], about["high"]
+    return out
+
+
+def test_the_machine_page_has_every_range() -> None:
+    found = {}
+    for text, keys in re.findall(r"^\| (\d[\d,]*(?: to [\d,]+)?) \| (.*) \|$", MACHINES, re.MULTILINE):
+        low, _, high = text.replace(",", "").partition(" to ")
+        for key in re.findall(r"`([^`]+)`", keys):
+            assert key not in found
+            found[key] = int(low), int(high or low)
+    assert found == ranges()
+    assert f"at most {ranges()['l2.bytes'][1] >> 20} MB" in MACHINES
+    assert f"at most {model.MOST_PORT_GROUPS} groups" in MACHINES
+    assert f"{MAX_WARPS_OF_SCHEDULER} resident warps" in MACHINES
+    assert f"{MAX_REQUESTS:,} requests" in MACHINES
