@@ -15,7 +15,7 @@ from binalloc.transform.schedule.schedule import schedule
 GTX = load_machine("gtx680")
 FEW = replace(GTX, l1=replace(GTX.l1, mshrs=2))
 THREADS, SIDE = 256, 4096
-TEXT = f"""
+TEXT = """
 .kernel k
     .param x 8
     .param tex 8
