@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.counting import buffer_of, count_access
 from binalloc.emulator.execute.operands import write_back
-from binalloc.emulator.execute.row_access import access_row, side_by_side
 from binalloc.emulator.memory.banks import shared_time
 from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
@@ -37,33 +37,16 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
-@device(inline=True)
-def addresses(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
-    """`s.addr` from the staged base: 64-bit signed for global and generic, 32-bit wrapping for the rest."""
-    offset = program[pc, Column.OFFSET]
-    space = program[pc, Column.SPACE]
-    if space == Space.GLOBAL or space == Space.GENERIC:
-        for t in range(g.lanes):
-            s.addr[t] = ((((s.ah[t] ^ 0x80000000) - 0x80000000) << 32) | s.a[t]) + offset
-    else:
-        for t in range(g.lanes):
-            s.addr[t] = (s.a[t] + offset) & FULL
-
-
-@device(inline=True)
-def aligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
-    """Fault on the first misaligned lane."""
-    wrong = 0
+@device(apart=True)
+def misaligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
+    """Fault on the first misaligned lane, if there is one."""
     for t in range(g.lanes):
-        wrong |= (s.addr[t] & (size - 1)) & -((mask >> t) & 1)
-    if wrong:
-        for t in range(g.lanes):
-            if (mask >> t) & 1 and s.addr[t] & (size - 1):
-                set_fault(g, s, Fault.MISALIGNED, w, pc, t, s.addr[t], size, 0)
-                return
+        if (mask >> t) & 1 and s.addr[t] & (size - 1):
+            set_fault(g, s, Fault.MISALIGNED, w, pc, t, s.addr[t], size, 0)
+            return
 
 
-@device(inline=True)
+@device
 def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
     """First lane of `mask` whose access is not inside [low, high); -1 if all are. 0 <= low, high <= 2^62.
 
@@ -81,7 +64,7 @@ def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
     return -1
 
 
-@device
+@device(apart=True)
 def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
     """Every lane inside one buffer; lanes mostly share theirs. The sum as in `within`."""
     rest = mask
@@ -101,7 +84,7 @@ def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
         rest &= ~inside
 
 
-@device
+@device(apart=True)
 def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
     """User accesses stay below the slots; a spill access hits the thread's own word of its warp's slot rows."""
     if not spill:
@@ -121,7 +104,7 @@ def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: i
         set_fault(g, s, Fault.SPILL, w, pc, lane, s.addr[lane], low, low + g.slot_bytes)
 
 
-@device
+@device(apart=True)
 def local_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
     """User accesses stay in the frames, spill accesses in the spill area above them."""
     low = g.local_user if spill else 0
@@ -141,54 +124,82 @@ def narrow(word: int, address: int, size: int, signed: int) -> int:
     return value
 
 
+@device(inline=True)
+def load_even(g: Gpu, s: Sm, regs: Cube, memory: Words, row: int, reg: int, first: int) -> None:
+    """A register of all lanes from the words of an even access, lane 0's at index `first`."""
+    hop = s.step >> 2
+    if hop == 0:
+        word = int(memory[first])
+        for t in range(g.lanes):
+            regs[row, reg, t] = word
+    elif hop == 1:
+        for t in range(g.lanes):
+            regs[row, reg, t] = memory[first + t]
+    else:
+        for t in range(g.lanes):
+            regs[row, reg, t] = memory[first + hop * t]
+
+
 @device
-def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
-    """Load from a flat memory at the byte offsets `s.addr` into rd and following registers."""
+def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+    """Load from a flat memory, which begins at address `base`, into rd and following registers."""
     rd = program[pc, Column.RD]
     size = program[pc, Column.SIZE]
     row = s.warp_base + w
     if rd == RZ:
         return
-    if size < 4:
+    if size < WORD:
         signed = program[pc, Column.SIGNED]
         for t in range(g.lanes):
             if (mask >> t) & 1:
-                regs[row, rd, t] = narrow(int(memory[s.addr[t] >> 2]) + 0, s.addr[t], size, signed)
+                word = int(memory[(s.addr[t] - base) >> 2]) + 0
+                regs[row, rd, t] = narrow(word, s.addr[t], size, signed)
         return
+    whole = s.even if mask == FULL else 0
     for k in range(size >> 2):
-        for t in range(g.lanes):
-            if (mask >> t) & 1:
-                regs[row, rd + k, t] = memory[(s.addr[t] >> 2) + k]
+        if whole:
+            load_even(g, s, regs, memory, row, rd + k, ((s.origin - base) >> 2) + k)
+        else:
+            for t in range(g.lanes):
+                if (mask >> t) & 1:
+                    regs[row, rd + k, t] = memory[((s.addr[t] - base) >> 2) + k]
 
 
 @device
-def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
-    """Store to a flat memory at the byte offsets `s.addr` from the data registers."""
+def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+    """Store to a flat memory, which begins at address `base`, from the data registers."""
     rb = program[pc, Column.DATA]
     size = program[pc, Column.SIZE]
     row = s.warp_base + w
-    if size < 4:
+    if size < WORD:
         for t in range(g.lanes):
             if (mask >> t) & 1:
+                i = (s.addr[t] - base) >> 2
                 shift = (s.addr[t] & 3) * 8
                 field = ((1 << (size * 8)) - 1) << shift
-                old = int(memory[s.addr[t] >> 2]) + 0
-                memory[s.addr[t] >> 2] = (old & ~field) | (((int(regs[row, rb, t]) + 0) << shift) & field)
+                old = int(memory[i]) + 0
+                memory[i] = (old & ~field) | (((int(regs[row, rb, t]) + 0) << shift) & field)
         return
+    side_by_side = 1 if mask == FULL and s.even and s.step == WORD else 0
     for k in range(size >> 2):
         reg = rb + k if rb != RZ else RZ
-        for t in range(g.lanes):
-            if (mask >> t) & 1:
-                memory[(s.addr[t] >> 2) + k] = regs[row, reg, t]
+        first = ((s.origin - base) >> 2) + k
+        if side_by_side:
+            for t in range(g.lanes):
+                memory[first + t] = regs[row, reg, t]
+        else:
+            for t in range(g.lanes):
+                if (mask >> t) & 1:
+                    memory[((s.addr[t] - base) >> 2) + k] = regs[row, reg, t]
 
 
 @device
-def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int) -> None:
-    """Atomic operation at the byte offsets `s.addr`, lane after lane; old values into `d`, `dh`."""
+def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int, base: int) -> None:
+    """Atomic operation on a flat memory, which begins at address `base`, lane after lane; old values into `d`, `dh`."""
     aop, atyp = program[pc, Column.AOP], program[pc, Column.ATYP]
     for t in range(g.lanes):
         if (mask >> t) & 1:
-            i = s.addr[t] >> 2
+            i = (s.addr[t] - base) >> 2
             old = int(memory[i]) + 0
             s.d[t] = old
             if program[pc, Column.SIZE] == 4:
@@ -200,15 +211,27 @@ def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int)
 
 
 @device
-def flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
-    """The access of the instruction at `pc` to a flat memory."""
+def flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+    """The access of the instruction at `pc` to a flat memory, which begins at address `base`, a multiple of 4."""
     access = program[pc, Column.ACCESS]
     if access == Access.LOAD:
-        load_flat(g, s, program, regs, memory, w, pc, mask)
+        load_flat(g, s, program, regs, memory, w, pc, mask, base)
     elif access == Access.STORE:
-        store_flat(g, s, program, regs, memory, w, pc, mask)
+        store_flat(g, s, program, regs, memory, w, pc, mask, base)
     else:
-        atomic_flat(g, s, program, memory, pc, mask)
+        atomic_flat(g, s, program, memory, pc, mask, base)
+
+
+@device(inline=True)
+def merge(g: Gpu, to: Cube, a: int, b: int, source: Cube, c: int, d: int, mask: int) -> None:
+    """Lanes `mask` of the words at [a, b] take those at [c, d]."""
+    if mask == FULL:
+        for t in range(g.lanes):
+            to[a, b, t] = source[c, d, t]
+    else:
+        for t in range(g.lanes):
+            take = -((mask >> t) & 1)
+            to[a, b, t] = (int(source[c, d, t]) & take) | (int(to[a, b, t]) & ~take)
 
 
 @device
@@ -220,8 +243,15 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
     reg = program[pc, Column.RD] if load else program[pc, Column.DATA]
     if load and reg == RZ:
         return
+    together = 1 if s.even and s.step == 0 and size >= WORD else 0
     for k in range(max(size >> 2, 1)):
         r = reg + k if reg != RZ else RZ
+        if together:
+            if load:
+                merge(g, regs, row, r, local, row, (s.origin >> 2) + k, mask)
+            else:
+                merge(g, local, row, (s.origin >> 2) + k, regs, row, r, mask)
+            continue
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 i = (s.addr[t] >> 2) + k
@@ -241,22 +271,16 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
 
 @device
 def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
-    """The lanes of `mask` in global memory. Leaves `s.addr` as it was, unless there is a fault."""
+    """The lanes of `mask` in global memory."""
     access = program[pc, Column.ACCESS]
-    if access != Access.ATOMIC and side_by_side(g, s, mask, program[pc, Column.SIZE]):
-        b = buffer_of(g, s.addr[0])
-        if b >= 0 and access_row(g, s, program, regs, global_, w, pc, b):
+    size = program[pc, Column.SIZE]
+    if s.inside == 0:
+        global_bounds(g, s, w, pc, mask, size)
+        if g.fault:
             return
-    global_bounds(g, s, w, pc, mask, program[pc, Column.SIZE])
-    if g.fault:
-        return
-    count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, program[pc, Column.SIZE])
-    global_access(g, s, mask, max(program[pc, Column.SIZE] >> 2, 1), access, program[pc, Column.PAST])
-    for t in range(g.lanes):
-        s.addr[t] -= g.global_base
-    flat(g, s, program, regs, global_, w, pc, mask)
-    for t in range(g.lanes):
-        s.addr[t] += g.global_base
+    count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, size)
+    global_access(g, s, mask, max(size >> 2, 1), access, program[pc, Column.PAST])
+    flat(g, s, program, regs, global_, w, pc, mask, g.global_base)
 
 
 @device
@@ -265,13 +289,14 @@ def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     spill = program[pc, Column.SPILL]
-    shared_bounds(g, s, w, pc, mask, size, spill)
-    if g.fault:
-        return
+    if s.inside == 0:
+        shared_bounds(g, s, w, pc, mask, size, spill)
+        if g.fault:
+            return
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
     slot = s.block_of[w]
-    flat(g, s, program, regs, shared[s.id, s.shared_first[slot] : s.shared_end[slot]], w, pc, mask)
+    flat(g, s, program, regs, shared[s.id, s.shared_first[slot] : s.shared_end[slot]], w, pc, mask, 0)
 
 
 @device
@@ -283,9 +308,10 @@ def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: 
     if access == Access.ATOMIC:
         set_fault(g, s, Fault.LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
         return
-    local_bounds(g, s, w, pc, mask, size, spill)
-    if g.fault:
-        return
+    if s.inside == 0:
+        local_bounds(g, s, w, pc, mask, size, spill)
+        if g.fault:
+            return
     count_access(s, (Stat.SPILL_LOCAL_LOADS if spill else Stat.USER_LOCAL_LOADS) + access, mask, size)
     local_access(g, s, w, mask, max(size >> 2, 1), access)
     access_local(g, s, program, regs, local, w, pc, mask)
@@ -296,13 +322,14 @@ def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc:
     """LDC: the constant cache serves one word a pass; what it may lack are lines as those of other spaces."""
     bank = program[pc, Column.CBANK]
     size = program[pc, Column.SIZE]
-    lane = within(g, s, mask, 0, g.const_size[bank], size)
-    if lane >= 0:
-        set_fault(g, s, Fault.CONST, w, pc, lane, s.addr[lane], size, bank)
-        return
+    if s.inside == 0:
+        lane = within(g, s, mask, 0, g.const_size[bank], size)
+        if lane >= 0:
+            set_fault(g, s, Fault.CONST, w, pc, lane, s.addr[lane], size, bank)
+            return
     count_access(s, Stat.CONST_LOADS, mask, size)
-    n = 0
-    for t in range(g.lanes):
+    n = 1 if s.even and s.step == 0 else 0
+    for t in range(0 if n else g.lanes):
         if (mask >> t) & 1:
             i = n - 1
             while i >= 0 and s.seen[i] != s.addr[t] >> 2:
@@ -316,9 +343,7 @@ def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc:
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 add_words(s, 0, constant_line(g, bank, s.addr[t]), 0, LinePolicy.CONSTANT)
-    for t in range(g.lanes):
-        s.addr[t] += g.const_start[bank]
-    flat(g, s, program, regs, const, w, pc, mask)
+    flat(g, s, program, regs, const, w, pc, mask, -g.const_start[bank])
 
 
 @device
@@ -327,6 +352,9 @@ def in_generic(
 ) -> None:
     """Each lane goes where its address points: the shared window, the local window, or global memory. Leaves `s.addr`
     as it was, for the checks that follow."""
+    if s.inside:  # of a buffer
+        in_global(g, s, program, regs, global_, w, pc, mask)
+        return
     in_window = 0
     in_stack = 0
     for t in range(g.lanes):
@@ -357,8 +385,9 @@ def exec_mem(
     g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,
 ) -> None:  # fmt: skip
-    """Any memory instruction by the lanes of `mask` (not empty); operands are staged. Space and access of an opcode are
-    said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a member and a case here.
+    """Any memory instruction by the lanes of `mask` (not empty); those of an atomic operation are staged. Space and
+    access of an opcode are said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a
+    member and a case here, and in `addresses.reach`.
     """
     access = program[pc, Column.ACCESS]
     space = program[pc, Column.SPACE]
@@ -368,9 +397,8 @@ def exec_mem(
     s.passes = 0
     s.done_at = 0
     s.lines = 0
-    addresses(g, s, program, pc)
-    aligned(g, s, w, pc, mask, program[pc, Column.SIZE])
-    if g.fault:
+    if find_addresses(g, s, program, regs, w, pc, mask) & (program[pc, Column.SIZE] - 1):
+        misaligned(g, s, w, pc, mask, program[pc, Column.SIZE])
         return
     if space == Space.GLOBAL:
         in_global(g, s, program, regs, global_, w, pc, mask)

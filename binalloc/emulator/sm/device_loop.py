@@ -32,7 +32,7 @@ from binalloc.emulator.sm.log import log_issue
 from binalloc.emulator.sm.memory_events import serve_memory
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import Column, Entry, ExecGroup, Fault
+from binalloc.emulator.state.layout import Access, Column, Entry, ExecGroup, Fault
 from binalloc.emulator.state.memories import Arguments
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
@@ -120,7 +120,8 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                             elif group == ExecGroup.F64:
                                 exec_f64(g, s, program, rows, w, pc, mask)
                             else:
-                                stage(g, s, program, regs, w, pc)
+                                if group != ExecGroup.MEM or program[pc, Column.ACCESS] == Access.ATOMIC:
+                                    stage(g, s, program, regs, w, pc)
                                 if group == ExecGroup.MEM:
                                     exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
                                 elif group == ExecGroup.PRED:
