@@ -9,11 +9,12 @@ fault: lanes may be in different buffers. Who finds it so looks at them one by o
 from __future__ import annotations
 
 from binalloc.emulator.execute.counting import buffer_of
-from binalloc.emulator.state.arrays import Cube, Grid
+from binalloc.emulator.execute.operands import first_row
+from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, RZ, SLOT_ROW, WORD, Column, Space
+from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, RZ, SLOT_ROW, WORD, Column, Space
 from binalloc.emulator.state.records import Gpu, Sm
-from binalloc.emulator.state.scan import lowest_bit
+from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 SIGN = 0x80000000
 
@@ -25,11 +26,11 @@ def has_pair(space: int) -> int:
 
 
 @device(inline=True)
-def address_of(regs: Cube, row: int, low: int, high: int, pair: int, offset: int, t: int) -> int:
-    """Lane t's address, from registers `low` and, if it is a pair, `high`."""
+def address_of(rows: Grid, low: int, high: int, pair: int, offset: int, t: int) -> int:
+    """Lane t's address, from rows `low` and, if it is a pair, `high`."""
     if pair:
-        return (((((int(regs[row, high, t]) + 0) ^ SIGN) - SIGN) << 32) | int(regs[row, low, t])) + offset
-    return (int(regs[row, low, t]) + offset) & FULL
+        return (((((int(rows[high, t]) + 0) ^ SIGN) - SIGN) << 32) | int(rows[low, t])) + offset
+    return (int(rows[low, t]) + offset) & FULL
 
 
 @device(inline=True)
@@ -58,52 +59,74 @@ def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[in
     return low, high - program[pc, Column.SIZE]
 
 
+@device
+def highest_lane(mask: int) -> int:
+    """The highest lane in `mask`, which is not empty."""
+    if mask == FULL:
+        return LANES - 1
+    below = mask
+    for k in range(LANES_SHIFT):
+        below |= below >> (1 << k)
+    return count_bits(below) - 1
+
+
 @device(inline=True)
-def find_addresses(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> int:
+def find_addresses(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, mask: int) -> int:
     """`s.addr` of all lanes; of those in `mask`, which is not empty, `s.inside`, and `s.even` if they are inside and
-    even: lane t's address is `s.origin` + t * `s.step`. Returns the bits that are set in some lane's address."""
-    row = s.warp_base + w
-    reg = program[pc, Column.A_REG]
-    upper = reg + 1 if reg < RZ else reg
+    even: lane t's address is `s.origin` + t * `s.step` then. Returns 0 if each is a multiple of the access's size."""
+    row = first_row(s, w) + program[pc, Column.A_REG]
+    upper = row + 1 if program[pc, Column.A_REG] < RZ else row
     offset = program[pc, Column.OFFSET]
     size = program[pc, Column.SIZE]
     pair = has_pair(program[pc, Column.SPACE])
     first = lowest_bit(mask)
     rest = mask & (mask - 1)
     second = lowest_bit(rest) if rest else first
-    start = address_of(regs, row, reg, upper, pair, offset, first)
-    step = address_of(regs, row, reg, upper, pair, offset, second) - start
+    start = address_of(rows, row, upper, pair, offset, first)
+    step = address_of(rows, row, upper, pair, offset, second) - start
     if second != first + 1 and (step != 0 or second == first):
         step = size  # as good a guess as any
     origin = start - step * first
-    low, last = reach(g, s, program, w, pc, start)
-    if last < low:
-        low, last = 1, 0  # nothing is inside, whatever the sums below may wrap to
-    bits, uneven, outside = 0, 0, 0
+    uneven = 0
     expected = origin
     if pair:
         for t in range(g.lanes):
-            address = address_of(regs, row, reg, upper, 1, offset, t)
+            address = address_of(rows, row, upper, 1, offset, t)
             s.addr[t] = address
-            take = -((mask >> t) & 1)
-            bits |= address & take
-            uneven |= (address ^ expected) & take
-            outside |= ((address - low) | (last - address)) & take
+            uneven |= (1 if address != expected else 0) << t
             expected += step
     else:
         for t in range(g.lanes):
-            address = address_of(regs, row, reg, upper, 0, offset, t)
+            address = address_of(rows, row, upper, 0, offset, t)
             s.addr[t] = address
-            take = -((mask >> t) & 1)
-            bits |= address & take
-            uneven |= (address ^ expected) & take
-            outside |= ((address - low) | (last - address)) & take
+            uneven |= (1 if address != expected else 0) << t
             expected += step
+    low, last = reach(g, s, program, w, pc, start)
     s.step = step
     s.origin = origin
-    s.inside = 1 if outside >= 0 else 0
+    s.even = 0
+    if uneven & mask:
+        return each_address(g, s, program, pc, mask, low, last)
+    end = origin + step * highest_lane(mask)
+    s.inside = 1 if min(start, end) >= low and max(start, end) <= last else 0
     if program[pc, Column.SPILL] and program[pc, Column.SPACE] == Space.SHARED:
         own = step == WORD and size == WORD and (origin - low) & (SLOT_ROW - 1) == 0  # its word of its warp's rows
-        s.inside &= 1 if own and uneven == 0 else 0
-    s.even = s.inside if uneven == 0 else 0
-    return bits
+        s.inside &= 1 if own else 0
+    s.even = s.inside
+    return (start | step) & (size - 1)
+
+
+@device
+def each_address(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, low: int, last: int) -> int:
+    """`s.inside`, and whether all are aligned, of addresses that are not even."""
+    if last < low:
+        low, last = 1, 0  # nothing is inside, whatever the sums below may wrap to
+    bits, outside = 0, 0
+    for t in range(g.lanes):
+        take = -((mask >> t) & 1)
+        bits |= s.addr[t] & take
+        outside |= ((s.addr[t] - low) | (last - s.addr[t])) & take
+    s.inside = 1 if outside >= 0 else 0
+    if program[pc, Column.SPILL] and program[pc, Column.SPACE] == Space.SHARED:
+        s.inside = 0  # where each lane has its own word, they are even
+    return bits & (program[pc, Column.SIZE] - 1)

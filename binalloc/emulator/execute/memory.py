@@ -11,7 +11,7 @@ from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.counting import buffer_of, count_access
-from binalloc.emulator.execute.operands import write_back
+from binalloc.emulator.execute.operands import first_row
 from binalloc.emulator.memory.banks import shared_time
 from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
@@ -125,27 +125,45 @@ def narrow(word: int, address: int, size: int, signed: int) -> int:
 
 
 @device(inline=True)
-def load_even(g: Gpu, s: Sm, regs: Cube, memory: Words, row: int, reg: int, first: int) -> None:
+def load_even(g: Gpu, s: Sm, rows: Grid, memory: Words, row: int, first: int) -> None:
     """A register of all lanes from the words of an even access, lane 0's at index `first`."""
     hop = s.step >> 2
     if hop == 0:
         word = int(memory[first])
         for t in range(g.lanes):
-            regs[row, reg, t] = word
-    elif hop == 1:
-        for t in range(g.lanes):
-            regs[row, reg, t] = memory[first + t]
+            rows[row, t] = word
     else:
         for t in range(g.lanes):
-            regs[row, reg, t] = memory[first + hop * t]
+            rows[row, t] = memory[first + hop * t]
+
+
+@device(inline=True)
+def move_row(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> int:
+    """The commonest load or store there is: a word of every lane, an even access whose words, for a store, follow one
+    another; 0, and nothing moved, if this is another one."""
+    access = program[pc, Column.ACCESS]
+    if mask != FULL or s.even == 0 or program[pc, Column.SIZE] != WORD:
+        return 0
+    row = first_row(s, w)
+    first = (s.origin - base) >> 2
+    if access == Access.LOAD:
+        if program[pc, Column.RD] != RZ:
+            load_even(g, s, rows, memory, row + program[pc, Column.RD], first)
+        return 1
+    if access != Access.STORE or s.step != WORD:
+        return 0
+    row += program[pc, Column.DATA]
+    for t in range(g.lanes):
+        memory[first + t] = rows[row, t]
+    return 1
 
 
 @device
-def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+def load_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
     """Load from a flat memory, which begins at address `base`, into rd and following registers."""
     rd = program[pc, Column.RD]
     size = program[pc, Column.SIZE]
-    row = s.warp_base + w
+    row = first_row(s, w) + rd
     if rd == RZ:
         return
     if size < WORD:
@@ -153,24 +171,24 @@ def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, p
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 word = int(memory[(s.addr[t] - base) >> 2]) + 0
-                regs[row, rd, t] = narrow(word, s.addr[t], size, signed)
+                rows[row, t] = narrow(word, s.addr[t], size, signed)
         return
     whole = s.even if mask == FULL else 0
     for k in range(size >> 2):
         if whole:
-            load_even(g, s, regs, memory, row, rd + k, ((s.origin - base) >> 2) + k)
+            load_even(g, s, rows, memory, row + k, ((s.origin - base) >> 2) + k)
         else:
             for t in range(g.lanes):
                 if (mask >> t) & 1:
-                    regs[row, rd + k, t] = memory[((s.addr[t] - base) >> 2) + k]
+                    rows[row + k, t] = memory[((s.addr[t] - base) >> 2) + k]
 
 
 @device
-def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+def store_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
     """Store to a flat memory, which begins at address `base`, from the data registers."""
     rb = program[pc, Column.DATA]
     size = program[pc, Column.SIZE]
-    row = s.warp_base + w
+    row = first_row(s, w)
     if size < WORD:
         for t in range(g.lanes):
             if (mask >> t) & 1:
@@ -178,19 +196,13 @@ def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, 
                 shift = (s.addr[t] & 3) * 8
                 field = ((1 << (size * 8)) - 1) << shift
                 old = int(memory[i]) + 0
-                memory[i] = (old & ~field) | (((int(regs[row, rb, t]) + 0) << shift) & field)
+                memory[i] = (old & ~field) | (((int(rows[row + rb, t]) + 0) << shift) & field)
         return
-    side_by_side = 1 if mask == FULL and s.even and s.step == WORD else 0
     for k in range(size >> 2):
-        reg = rb + k if rb != RZ else RZ
-        first = ((s.origin - base) >> 2) + k
-        if side_by_side:
-            for t in range(g.lanes):
-                memory[first + t] = regs[row, reg, t]
-        else:
-            for t in range(g.lanes):
-                if (mask >> t) & 1:
-                    memory[((s.addr[t] - base) >> 2) + k] = regs[row, reg, t]
+        data = row + (rb + k if rb != RZ else RZ)
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                memory[((s.addr[t] - base) >> 2) + k] = rows[data, t]
 
 
 @device
@@ -211,33 +223,34 @@ def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int,
 
 
 @device
-def flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+def flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
     """The access of the instruction at `pc` to a flat memory, which begins at address `base`, a multiple of 4."""
     access = program[pc, Column.ACCESS]
     if access == Access.LOAD:
-        load_flat(g, s, program, regs, memory, w, pc, mask, base)
+        load_flat(g, s, program, rows, memory, w, pc, mask, base)
     elif access == Access.STORE:
-        store_flat(g, s, program, regs, memory, w, pc, mask, base)
+        store_flat(g, s, program, rows, memory, w, pc, mask, base)
     else:
         atomic_flat(g, s, program, memory, pc, mask, base)
 
 
 @device(inline=True)
-def merge(g: Gpu, to: Cube, a: int, b: int, source: Cube, c: int, d: int, mask: int) -> None:
-    """Lanes `mask` of the words at [a, b] take those at [c, d]."""
+def merge(g: Gpu, to: Words, source: Words, mask: int) -> None:
+    """Lanes `mask` of a row take those of another one."""
     if mask == FULL:
         for t in range(g.lanes):
-            to[a, b, t] = source[c, d, t]
+            to[t] = source[t]
     else:
         for t in range(g.lanes):
             take = -((mask >> t) & 1)
-            to[a, b, t] = (int(source[c, d, t]) & take) | (int(to[a, b, t]) & ~take)
+            to[t] = (int(source[t]) & take) | (int(to[t]) & ~take)
 
 
 @device
-def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
+def access_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, pc: int, mask: int) -> None:
     """Load or store in local memory, which is kept word by word across the lanes."""
     row = s.warp_base + w
+    own = first_row(s, w)
     size = program[pc, Column.SIZE]
     load = program[pc, Column.ACCESS] == Access.LOAD
     reg = program[pc, Column.RD] if load else program[pc, Column.DATA]
@@ -245,12 +258,12 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
         return
     together = 1 if s.even and s.step == 0 and size >= WORD else 0
     for k in range(max(size >> 2, 1)):
-        r = reg + k if reg != RZ else RZ
+        r = own + (reg + k if reg != RZ else RZ)
         if together:
             if load:
-                merge(g, regs, row, r, local, row, (s.origin >> 2) + k, mask)
+                merge(g, rows[r], local[row, (s.origin >> 2) + k], mask)
             else:
-                merge(g, local, row, (s.origin >> 2) + k, regs, row, r, mask)
+                merge(g, local[row, (s.origin >> 2) + k], rows[r], mask)
             continue
         for t in range(g.lanes):
             if (mask >> t) & 1:
@@ -259,9 +272,9 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
                     word = int(local[row, i, t]) + 0
                     if size < 4:
                         word = narrow(word, s.addr[t], size, program[pc, Column.SIGNED])
-                    regs[row, r, t] = word
+                    rows[r, t] = word
                 else:
-                    value = int(regs[row, r, t]) + 0
+                    value = int(rows[r, t]) + 0
                     if size < 4:
                         shift = (s.addr[t] & 3) * 8
                         field = ((1 << (size * 8)) - 1) << shift
@@ -270,7 +283,7 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
 
 
 @device
-def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
+def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in global memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
@@ -280,11 +293,12 @@ def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, 
             return
     count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, size)
     global_access(g, s, mask, max(size >> 2, 1), access, program[pc, Column.PAST])
-    flat(g, s, program, regs, global_, w, pc, mask, g.global_base)
+    if move_row(g, s, program, rows, global_, w, pc, mask, g.global_base) == 0:
+        flat(g, s, program, rows, global_, w, pc, mask, g.global_base)
 
 
 @device
-def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc: int, mask: int) -> None:
+def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in the block's shared memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
@@ -296,11 +310,13 @@ def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
     slot = s.block_of[w]
-    flat(g, s, program, regs, shared[s.id, s.shared_first[slot] : s.shared_end[slot]], w, pc, mask, 0)
+    memory = shared[s.id, s.shared_first[slot] : s.shared_end[slot]]
+    if move_row(g, s, program, rows, memory, w, pc, mask, 0) == 0:
+        flat(g, s, program, rows, memory, w, pc, mask, 0)
 
 
 @device
-def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
+def in_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in their local memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
@@ -314,11 +330,11 @@ def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: 
             return
     count_access(s, (Stat.SPILL_LOCAL_LOADS if spill else Stat.USER_LOCAL_LOADS) + access, mask, size)
     local_access(g, s, w, mask, max(size >> 2, 1), access)
-    access_local(g, s, program, regs, local, w, pc, mask)
+    access_local(g, s, program, rows, local, w, pc, mask)
 
 
 @device
-def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc: int, mask: int) -> None:
+def in_const(g: Gpu, s: Sm, program: Grid, rows: Grid, const: Words, w: int, pc: int, mask: int) -> None:
     """LDC: the constant cache serves one word a pass; what it may lack are lines as those of other spaces."""
     bank = program[pc, Column.CBANK]
     size = program[pc, Column.SIZE]
@@ -343,17 +359,17 @@ def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc:
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 add_words(s, 0, constant_line(g, bank, s.addr[t]), 0, LinePolicy.CONSTANT)
-    flat(g, s, program, regs, const, w, pc, mask, -g.const_start[bank])
+    flat(g, s, program, rows, const, w, pc, mask, -g.const_start[bank])
 
 
 @device
 def in_generic(
-    g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, w: int, pc: int, mask: int
+    g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, local: Cube, w: int, pc: int, mask: int
 ) -> None:
     """Each lane goes where its address points: the shared window, the local window, or global memory. Leaves `s.addr`
     as it was, for the checks that follow."""
     if s.inside:  # of a buffer
-        in_global(g, s, program, regs, global_, w, pc, mask)
+        in_global(g, s, program, rows, global_, w, pc, mask)
         return
     in_window = 0
     in_stack = 0
@@ -365,24 +381,24 @@ def in_generic(
                 in_stack |= 1 << t
     rest = mask & ~(in_window | in_stack)
     if rest:
-        in_global(g, s, program, regs, global_, w, pc, rest)
+        in_global(g, s, program, rows, global_, w, pc, rest)
     if in_window and g.fault == 0:
         for t in range(g.lanes):
             s.addr[t] -= SHARED_WINDOW
-        in_shared(g, s, program, regs, shared, w, pc, in_window)
+        in_shared(g, s, program, rows, shared, w, pc, in_window)
         for t in range(g.lanes):
             s.addr[t] += SHARED_WINDOW
     if in_stack and g.fault == 0:
         for t in range(g.lanes):
             s.addr[t] -= LOCAL_WINDOW
-        in_local(g, s, program, regs, local, w, pc, in_stack)
+        in_local(g, s, program, rows, local, w, pc, in_stack)
         for t in range(g.lanes):
             s.addr[t] += LOCAL_WINDOW
 
 
 @device(apart=True)
 def exec_mem(
-    g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
+    g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,
 ) -> None:  # fmt: skip
     """Any memory instruction by the lanes of `mask` (not empty); those of an atomic operation are staged. Space and
@@ -397,20 +413,24 @@ def exec_mem(
     s.passes = 0
     s.done_at = 0
     s.lines = 0
-    if find_addresses(g, s, program, regs, w, pc, mask) & (program[pc, Column.SIZE] - 1):
+    if find_addresses(g, s, program, rows, w, pc, mask):
         misaligned(g, s, w, pc, mask, program[pc, Column.SIZE])
         return
     if space == Space.GLOBAL:
-        in_global(g, s, program, regs, global_, w, pc, mask)
+        in_global(g, s, program, rows, global_, w, pc, mask)
     elif space == Space.SHARED:
-        in_shared(g, s, program, regs, shared, w, pc, mask)
+        in_shared(g, s, program, rows, shared, w, pc, mask)
     elif space == Space.LOCAL:
-        in_local(g, s, program, regs, local, w, pc, mask)
+        in_local(g, s, program, rows, local, w, pc, mask)
     elif space == Space.CONST:
-        in_const(g, s, program, regs, const, w, pc, mask)
+        in_const(g, s, program, rows, const, w, pc, mask)
     else:
-        in_generic(g, s, program, regs, global_, shared, local, w, pc, mask)
+        in_generic(g, s, program, rows, global_, shared, local, w, pc, mask)
     if s.lines and g.fault == 0:
         make_access(g, s, w)
     if access == Access.ATOMIC and g.fault == 0:
-        write_back(g, s, program, regs, w, pc, mask)
+        row = first_row(s, w) + program[pc, Column.RD]
+        if program[pc, Column.RD] != RZ:
+            merge(g, rows[row], s.d, mask)
+            if program[pc, Column.RD_UNITS] == 2:
+                merge(g, rows[row + 1], s.dh, mask)

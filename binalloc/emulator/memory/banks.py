@@ -14,11 +14,9 @@ from __future__ import annotations
 from binalloc.emulator.memory.coalescing import most_equal
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, WORD, Access
+from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, WORD, Access
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits
-
-LANES_SHIFT = 5
 
 
 @device(inline=True)

@@ -101,7 +101,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
                     if g.logging:
-                        log_issue(g, s, program, regs, w, pc, mask)
+                        log_issue(g, s, program, rows, regs, w, pc, mask)
                     if CHECKING and g.check and g.fault == 0:
                         poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
                     if g.fault != 0:
@@ -123,7 +123,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                                 if group != ExecGroup.MEM or program[pc, Column.ACCESS] == Access.ATOMIC:
                                     stage(g, s, program, regs, w, pc)
                                 if group == ExecGroup.MEM:
-                                    exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
+                                    exec_mem(g, s, program, rows, global_, shared, local, const, w, pc, mask)
                                 elif group == ExecGroup.PRED:
                                     exec_pred(g, s, program, regs, w, pc, mask)
                                 elif group == ExecGroup.WARP:

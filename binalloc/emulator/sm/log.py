@@ -106,7 +106,7 @@ def log_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> int:
 
 
 @device(apart=True)
-def log_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+def log_issue(g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """The instruction at `pc` has been issued to the lanes of `mask` and is about to execute: a row, or, where the run
     is to stop at it, the fault that says so."""
     if g.fault:
@@ -114,7 +114,7 @@ def log_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: i
     lanes, touched = -1, 0
     access = 1 if g.log_keep and mask and program[pc, Column.GROUP] == ExecGroup.MEM else 0
     if access:
-        find_addresses(g, s, program, regs, w, pc, mask)
+        find_addresses(g, s, program, rows, w, pc, mask)
         touched = watched_lanes(g, s, program, pc, mask, 1 if g.watch_stops else ATOM_BYTES)
     if mask and (program[pc, Column.BREAK] or (touched and g.watch_stops)):
         set_fault(g, s, Fault.BREAK, w, pc, lowest_bit(touched if touched else mask), mask, touched, 0)
