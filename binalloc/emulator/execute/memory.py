@@ -124,40 +124,6 @@ def narrow(word: int, address: int, size: int, signed: int) -> int:
     return value
 
 
-@device(inline=True)
-def load_even(g: Gpu, s: Sm, rows: Grid, memory: Words, row: int, first: int) -> None:
-    """A register of all lanes from the words of an even access, lane 0's at index `first`."""
-    hop = s.step >> 2
-    if hop == 0:
-        word = int(memory[first])
-        for t in range(g.lanes):
-            rows[row, t] = word
-    else:
-        for t in range(g.lanes):
-            rows[row, t] = memory[first + hop * t]
-
-
-@device(inline=True)
-def move_row(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> int:
-    """The commonest load or store there is: a word of every lane, an even access whose words, for a store, follow one
-    another; 0, and nothing moved, if this is another one."""
-    access = program[pc, Column.ACCESS]
-    if mask != FULL or s.even == 0 or program[pc, Column.SIZE] != WORD:
-        return 0
-    row = first_row(s, w)
-    first = (s.origin - base) >> 2
-    if access == Access.LOAD:
-        if program[pc, Column.RD] != RZ:
-            load_even(g, s, rows, memory, row + program[pc, Column.RD], first)
-        return 1
-    if access != Access.STORE or s.step != WORD:
-        return 0
-    row += program[pc, Column.DATA]
-    for t in range(g.lanes):
-        memory[first + t] = rows[row, t]
-    return 1
-
-
 @device
 def load_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
     """Load from a flat memory, which begins at address `base`, into rd and following registers."""
@@ -173,14 +139,19 @@ def load_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, p
                 word = int(memory[(s.addr[t] - base) >> 2]) + 0
                 rows[row, t] = narrow(word, s.addr[t], size, signed)
         return
-    whole = s.even if mask == FULL else 0
+    if size == 4 * WORD:
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                i = (s.addr[t] - base) >> 2
+                rows[row, t] = memory[i]
+                rows[row + 1, t] = memory[i + 1]
+                rows[row + 2, t] = memory[i + 2]
+                rows[row + 3, t] = memory[i + 3]
+        return
     for k in range(size >> 2):
-        if whole:
-            load_even(g, s, rows, memory, row + k, ((s.origin - base) >> 2) + k)
-        else:
-            for t in range(g.lanes):
-                if (mask >> t) & 1:
-                    rows[row + k, t] = memory[((s.addr[t] - base) >> 2) + k]
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                rows[row + k, t] = memory[((s.addr[t] - base) >> 2) + k]
 
 
 @device
@@ -282,7 +253,7 @@ def access_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, 
                     local[row, i, t] = value
 
 
-@device
+@device(inline=True)
 def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in global memory."""
     access = program[pc, Column.ACCESS]
@@ -293,11 +264,10 @@ def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, 
             return
     count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, size)
     global_access(g, s, mask, max(size >> 2, 1), access, program[pc, Column.PAST])
-    if move_row(g, s, program, rows, global_, w, pc, mask, g.global_base) == 0:
-        flat(g, s, program, rows, global_, w, pc, mask, g.global_base)
+    flat(g, s, program, rows, global_, w, pc, mask, g.global_base)
 
 
-@device
+@device(inline=True)
 def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in the block's shared memory."""
     access = program[pc, Column.ACCESS]
@@ -311,8 +281,7 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
     shared_time(g, s, mask, max(size >> 2, 1), access)
     slot = s.block_of[w]
     memory = shared[s.id, s.shared_first[slot] : s.shared_end[slot]]
-    if move_row(g, s, program, rows, memory, w, pc, mask, 0) == 0:
-        flat(g, s, program, rows, memory, w, pc, mask, 0)
+    flat(g, s, program, rows, memory, w, pc, mask, 0)
 
 
 @device
@@ -362,38 +331,20 @@ def in_const(g: Gpu, s: Sm, program: Grid, rows: Grid, const: Words, w: int, pc:
     flat(g, s, program, rows, const, w, pc, mask, -g.const_start[bank])
 
 
-@device
-def in_generic(
-    g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, local: Cube, w: int, pc: int, mask: int
-) -> None:
-    """Each lane goes where its address points: the shared window, the local window, or global memory. Leaves `s.addr`
-    as it was, for the checks that follow."""
-    if s.inside:  # of a buffer
-        in_global(g, s, program, rows, global_, w, pc, mask)
-        return
-    in_window = 0
-    in_stack = 0
+@device(apart=True)
+def lanes_within(g: Gpu, s: Sm, mask: int, window: int) -> int:
+    """The lanes of `mask` whose generic addresses are of a window."""
+    found = 0
     for t in range(g.lanes):
-        if (mask >> t) & 1:
-            if SHARED_WINDOW <= s.addr[t] < SHARED_WINDOW + WINDOW_SIZE:
-                in_window |= 1 << t
-            elif LOCAL_WINDOW <= s.addr[t] < LOCAL_WINDOW + WINDOW_SIZE:
-                in_stack |= 1 << t
-    rest = mask & ~(in_window | in_stack)
-    if rest:
-        in_global(g, s, program, rows, global_, w, pc, rest)
-    if in_window and g.fault == 0:
-        for t in range(g.lanes):
-            s.addr[t] -= SHARED_WINDOW
-        in_shared(g, s, program, rows, shared, w, pc, in_window)
-        for t in range(g.lanes):
-            s.addr[t] += SHARED_WINDOW
-    if in_stack and g.fault == 0:
-        for t in range(g.lanes):
-            s.addr[t] -= LOCAL_WINDOW
-        in_local(g, s, program, rows, local, w, pc, in_stack)
-        for t in range(g.lanes):
-            s.addr[t] += LOCAL_WINDOW
+        found |= (1 if window <= s.addr[t] < window + WINDOW_SIZE else 0) << t
+    return found & mask
+
+
+@device(apart=True)
+def move_addresses(g: Gpu, s: Sm, distance: int) -> None:
+    """All addresses, from generic ones to those of a window's space, or back."""
+    for t in range(g.lanes):
+        s.addr[t] += distance
 
 
 @device(apart=True)
@@ -416,16 +367,29 @@ def exec_mem(
     if find_addresses(g, s, program, rows, w, pc, mask):
         misaligned(g, s, w, pc, mask, program[pc, Column.SIZE])
         return
-    if space == Space.GLOBAL:
-        in_global(g, s, program, rows, global_, w, pc, mask)
-    elif space == Space.SHARED:
-        in_shared(g, s, program, rows, shared, w, pc, mask)
-    elif space == Space.LOCAL:
-        in_local(g, s, program, rows, local, w, pc, mask)
-    elif space == Space.CONST:
+    # lanes that go to global, shared and local memory; generic addresses point to any of them
+    split = 1 if space == Space.GENERIC and s.inside == 0 else 0  # what is inside is so of a buffer
+    to_shared = mask if space == Space.SHARED else 0
+    to_local = mask if space == Space.LOCAL else 0
+    if split:
+        to_shared = lanes_within(g, s, mask, SHARED_WINDOW)
+        to_local = lanes_within(g, s, mask, LOCAL_WINDOW)
+    if space == Space.CONST:
         in_const(g, s, program, rows, const, w, pc, mask)
-    else:
-        in_generic(g, s, program, rows, global_, shared, local, w, pc, mask)
+    elif mask & ~(to_shared | to_local):
+        in_global(g, s, program, rows, global_, w, pc, mask & ~(to_shared | to_local))
+    if to_shared and g.fault == 0:
+        if split:
+            move_addresses(g, s, -SHARED_WINDOW)
+        in_shared(g, s, program, rows, shared, w, pc, to_shared)
+        if split:
+            move_addresses(g, s, SHARED_WINDOW)  # for the checks that follow
+    if to_local and g.fault == 0:
+        if split:
+            move_addresses(g, s, -LOCAL_WINDOW)
+        in_local(g, s, program, rows, local, w, pc, to_local)
+        if split:
+            move_addresses(g, s, LOCAL_WINDOW)
     if s.lines and g.fault == 0:
         make_access(g, s, w)
     if access == Access.ATOMIC and g.fault == 0:

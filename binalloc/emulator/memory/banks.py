@@ -49,15 +49,15 @@ def all_apart(g: Gpu, s: Sm, part: int) -> int:
 
 
 @device
-def congestion(g: Gpu, s: Sm, part: int, units: int) -> int:
-    """Most rows that the lanes of `part`, all of one group, want of one bank."""
+def congestion(g: Gpu, s: Sm, part: int, units: int, low: int, high: int) -> int:
+    """Most rows that the lanes of `part`, all of one group, which is lanes `low` to `high`, want of one bank."""
     if units == 1 and all_apart(g, s, part):
         return 1
     for b in range(g.shared_banks):
         s.bank_count[b] = 0
     most = 0
     before = -1
-    for t in range(g.lanes):
+    for t in range(low, high):
         if (part >> t) & 1 and s.addr[t] != before:
             before = s.addr[t]
             for k in range(units):
@@ -83,7 +83,7 @@ def grouped(g: Gpu, s: Sm, mask: int, units: int) -> int:
     for q in range(LANES >> shift):
         part = mask & (((1 << (1 << shift)) - 1) << (q << shift))
         if part:
-            total += congestion(g, s, part, units)
+            total += congestion(g, s, part, units, q << shift, (q + 1) << shift)
     return total
 
 
@@ -149,11 +149,17 @@ def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
 def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
     """A shared access: the port is taken for its passes; atomics on one address follow one another."""
     k = shared_passes(g, s, mask, units)
-    s.stat[Stat.SHARED_ACCESSES] += 1
     latency = g.shared_latency
     if access == Access.ATOMIC:
         k = max(k, most_equal(g, s, mask))
         latency = g.shared_atomic_latency
+    count_passes(g, s, mask, units, k, latency)
+
+
+@device
+def count_passes(g: Gpu, s: Sm, mask: int, units: int, k: int, latency: int) -> None:
+    """A shared access takes k passes."""
+    s.stat[Stat.SHARED_ACCESSES] += 1
     s.stat[Stat.SHARED_PASSES] += k
     s.stat[Stat.BANK_CONFLICT_CYCLES] += k - groups_in_use(g, mask, units)
     s.passes += k
