@@ -10,7 +10,14 @@ from binalloc.emulator.memory.sectors import sector_count, sectors_of, whole_sec
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, LANES, WORD, Access
-from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_LISTS, LINE_SHIFT, LINE_WORDS, LinePolicy
+from binalloc.emulator.state.memory_layout import (
+    FIRST_LOCAL_LINE,
+    LINE_LISTS,
+    LINE_SHIFT,
+    LINE_WORDS,
+    LISTS_SHIFT,
+    LinePolicy,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 
 HALF_LINE = (1 << (LINE_WORDS // 2)) - 1
@@ -19,7 +26,7 @@ HALF_LINE = (1 << (LINE_WORDS // 2)) - 1
 @device(inline=True)
 def list_of(line: int) -> int:
     """The list that the line is in, among those of `s.line_last`."""
-    return (line ^ (line >> 6) ^ (line >> 12)) & (LINE_LISTS - 1)
+    return (line ^ (line >> LISTS_SHIFT) ^ (line >> 2 * LISTS_SHIFT)) & (LINE_LISTS - 1)
 
 
 @device(inline=True)

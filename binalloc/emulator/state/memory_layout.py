@@ -128,6 +128,7 @@ ACCESS_ROWS = MAX_ACCESSES + APART
 WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
 LINE_LISTS = 64  # lists of an access's lines, by hash
+LISTS_SHIFT = LINE_LISTS.bit_length() - 1
 CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for
 TEXEL = 1 << 25  # beside either: the load is a texture fetch's
 CODE_ROW = 1 << 26  # beside a row of the instruction cache, CONSTANT_ROW of the constant cache: a load for it
