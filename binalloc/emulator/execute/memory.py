@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.counting import buffer_of, count_access
-from binalloc.emulator.execute.operands import write_back
-from binalloc.emulator.execute.row_access import access_row, side_by_side
+from binalloc.emulator.execute.operands import first_row
 from binalloc.emulator.memory.banks import shared_time
 from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
@@ -37,33 +37,16 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
 
-@device(inline=True)
-def addresses(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
-    """`s.addr` from the staged base: 64-bit signed for global and generic, 32-bit wrapping for the rest."""
-    offset = program[pc, Column.OFFSET]
-    space = program[pc, Column.SPACE]
-    if space == Space.GLOBAL or space == Space.GENERIC:
-        for t in range(g.lanes):
-            s.addr[t] = ((((s.ah[t] ^ 0x80000000) - 0x80000000) << 32) | s.a[t]) + offset
-    else:
-        for t in range(g.lanes):
-            s.addr[t] = (s.a[t] + offset) & FULL
-
-
-@device(inline=True)
-def aligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
-    """Fault on the first misaligned lane."""
-    wrong = 0
+@device(apart=True)
+def misaligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
+    """Fault on the first misaligned lane, if there is one."""
     for t in range(g.lanes):
-        wrong |= (s.addr[t] & (size - 1)) & -((mask >> t) & 1)
-    if wrong:
-        for t in range(g.lanes):
-            if (mask >> t) & 1 and s.addr[t] & (size - 1):
-                set_fault(g, s, Fault.MISALIGNED, w, pc, t, s.addr[t], size, 0)
-                return
+        if (mask >> t) & 1 and s.addr[t] & (size - 1):
+            set_fault(g, s, Fault.MISALIGNED, w, pc, t, s.addr[t], size, 0)
+            return
 
 
-@device(inline=True)
+@device
 def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
     """First lane of `mask` whose access is not inside [low, high); -1 if all are. 0 <= low, high <= 2^62.
 
@@ -81,7 +64,7 @@ def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
     return -1
 
 
-@device
+@device(apart=True)
 def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
     """Every lane inside one buffer; lanes mostly share theirs. The sum as in `within`."""
     rest = mask
@@ -101,7 +84,7 @@ def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
         rest &= ~inside
 
 
-@device
+@device(apart=True)
 def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
     """User accesses stay below the slots; a spill access hits the thread's own word of its warp's slot rows."""
     if not spill:
@@ -121,7 +104,7 @@ def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: i
         set_fault(g, s, Fault.SPILL, w, pc, lane, s.addr[lane], low, low + g.slot_bytes)
 
 
-@device
+@device(apart=True)
 def local_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
     """User accesses stay in the frames, spill accesses in the spill area above them."""
     low = g.local_user if spill else 0
@@ -142,53 +125,64 @@ def narrow(word: int, address: int, size: int, signed: int) -> int:
 
 
 @device
-def load_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
-    """Load from a flat memory at the byte offsets `s.addr` into rd and following registers."""
+def load_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+    """Load from a flat memory, which begins at address `base`, into rd and following registers."""
     rd = program[pc, Column.RD]
     size = program[pc, Column.SIZE]
-    row = s.warp_base + w
+    row = first_row(s, w) + rd
     if rd == RZ:
         return
-    if size < 4:
+    if size < WORD:
         signed = program[pc, Column.SIGNED]
         for t in range(g.lanes):
             if (mask >> t) & 1:
-                regs[row, rd, t] = narrow(int(memory[s.addr[t] >> 2]) + 0, s.addr[t], size, signed)
+                word = int(memory[(s.addr[t] - base) >> 2]) + 0
+                rows[row, t] = narrow(word, s.addr[t], size, signed)
+        return
+    if size == 4 * WORD:
+        for t in range(g.lanes):
+            if (mask >> t) & 1:
+                i = (s.addr[t] - base) >> 2
+                rows[row, t] = memory[i]
+                rows[row + 1, t] = memory[i + 1]
+                rows[row + 2, t] = memory[i + 2]
+                rows[row + 3, t] = memory[i + 3]
         return
     for k in range(size >> 2):
         for t in range(g.lanes):
             if (mask >> t) & 1:
-                regs[row, rd + k, t] = memory[(s.addr[t] >> 2) + k]
+                rows[row + k, t] = memory[((s.addr[t] - base) >> 2) + k]
 
 
 @device
-def store_flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
-    """Store to a flat memory at the byte offsets `s.addr` from the data registers."""
+def store_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+    """Store to a flat memory, which begins at address `base`, from the data registers."""
     rb = program[pc, Column.DATA]
     size = program[pc, Column.SIZE]
-    row = s.warp_base + w
-    if size < 4:
+    row = first_row(s, w)
+    if size < WORD:
         for t in range(g.lanes):
             if (mask >> t) & 1:
+                i = (s.addr[t] - base) >> 2
                 shift = (s.addr[t] & 3) * 8
                 field = ((1 << (size * 8)) - 1) << shift
-                old = int(memory[s.addr[t] >> 2]) + 0
-                memory[s.addr[t] >> 2] = (old & ~field) | (((int(regs[row, rb, t]) + 0) << shift) & field)
+                old = int(memory[i]) + 0
+                memory[i] = (old & ~field) | (((int(rows[row + rb, t]) + 0) << shift) & field)
         return
     for k in range(size >> 2):
-        reg = rb + k if rb != RZ else RZ
+        data = row + (rb + k if rb != RZ else RZ)
         for t in range(g.lanes):
             if (mask >> t) & 1:
-                memory[(s.addr[t] >> 2) + k] = regs[row, reg, t]
+                memory[((s.addr[t] - base) >> 2) + k] = rows[data, t]
 
 
 @device
-def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int) -> None:
-    """Atomic operation at the byte offsets `s.addr`, lane after lane; old values into `d`, `dh`."""
+def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int, base: int) -> None:
+    """Atomic operation on a flat memory, which begins at address `base`, lane after lane; old values into `d`, `dh`."""
     aop, atyp = program[pc, Column.AOP], program[pc, Column.ATYP]
     for t in range(g.lanes):
         if (mask >> t) & 1:
-            i = s.addr[t] >> 2
+            i = (s.addr[t] - base) >> 2
             old = int(memory[i]) + 0
             s.d[t] = old
             if program[pc, Column.SIZE] == 4:
@@ -200,28 +194,48 @@ def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int)
 
 
 @device
-def flat(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, mask: int) -> None:
-    """The access of the instruction at `pc` to a flat memory."""
+def flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+    """The access of the instruction at `pc` to a flat memory, which begins at address `base`, a multiple of 4."""
     access = program[pc, Column.ACCESS]
     if access == Access.LOAD:
-        load_flat(g, s, program, regs, memory, w, pc, mask)
+        load_flat(g, s, program, rows, memory, w, pc, mask, base)
     elif access == Access.STORE:
-        store_flat(g, s, program, regs, memory, w, pc, mask)
+        store_flat(g, s, program, rows, memory, w, pc, mask, base)
     else:
-        atomic_flat(g, s, program, memory, pc, mask)
+        atomic_flat(g, s, program, memory, pc, mask, base)
+
+
+@device(inline=True)
+def merge(g: Gpu, to: Words, source: Words, mask: int) -> None:
+    """Lanes `mask` of a row take those of another one."""
+    if mask == FULL:
+        for t in range(g.lanes):
+            to[t] = source[t]
+    else:
+        for t in range(g.lanes):
+            take = -((mask >> t) & 1)
+            to[t] = (int(source[t]) & take) | (int(to[t]) & ~take)
 
 
 @device
-def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
+def access_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, pc: int, mask: int) -> None:
     """Load or store in local memory, which is kept word by word across the lanes."""
     row = s.warp_base + w
+    own = first_row(s, w)
     size = program[pc, Column.SIZE]
     load = program[pc, Column.ACCESS] == Access.LOAD
     reg = program[pc, Column.RD] if load else program[pc, Column.DATA]
     if load and reg == RZ:
         return
+    together = 1 if s.even and s.step == 0 and size >= WORD else 0
     for k in range(max(size >> 2, 1)):
-        r = reg + k if reg != RZ else RZ
+        r = own + (reg + k if reg != RZ else RZ)
+        if together:
+            if load:
+                merge(g, rows[r], local[row, (s.origin >> 2) + k], mask)
+            else:
+                merge(g, local[row, (s.origin >> 2) + k], rows[r], mask)
+            continue
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 i = (s.addr[t] >> 2) + k
@@ -229,9 +243,9 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
                     word = int(local[row, i, t]) + 0
                     if size < 4:
                         word = narrow(word, s.addr[t], size, program[pc, Column.SIGNED])
-                    regs[row, r, t] = word
+                    rows[r, t] = word
                 else:
-                    value = int(regs[row, r, t]) + 0
+                    value = int(rows[r, t]) + 0
                     if size < 4:
                         shift = (s.addr[t] & 3) * 8
                         field = ((1 << (size * 8)) - 1) << shift
@@ -239,43 +253,39 @@ def access_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, 
                     local[row, i, t] = value
 
 
-@device
-def in_global(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
-    """The lanes of `mask` in global memory. Leaves `s.addr` as it was, unless there is a fault."""
+@device(inline=True)
+def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, pc: int, mask: int) -> None:
+    """The lanes of `mask` in global memory."""
     access = program[pc, Column.ACCESS]
-    if access != Access.ATOMIC and side_by_side(g, s, mask, program[pc, Column.SIZE]):
-        b = buffer_of(g, s.addr[0])
-        if b >= 0 and access_row(g, s, program, regs, global_, w, pc, b):
+    size = program[pc, Column.SIZE]
+    if s.inside == 0:
+        global_bounds(g, s, w, pc, mask, size)
+        if g.fault:
             return
-    global_bounds(g, s, w, pc, mask, program[pc, Column.SIZE])
-    if g.fault:
-        return
-    count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, program[pc, Column.SIZE])
-    global_access(g, s, mask, max(program[pc, Column.SIZE] >> 2, 1), access, program[pc, Column.PAST])
-    for t in range(g.lanes):
-        s.addr[t] -= g.global_base
-    flat(g, s, program, regs, global_, w, pc, mask)
-    for t in range(g.lanes):
-        s.addr[t] += g.global_base
+    count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, size)
+    global_access(g, s, mask, max(size >> 2, 1), access, program[pc, Column.PAST])
+    flat(g, s, program, rows, global_, w, pc, mask, g.global_base)
 
 
-@device
-def in_shared(g: Gpu, s: Sm, program: Grid, regs: Cube, shared: Grid, w: int, pc: int, mask: int) -> None:
+@device(inline=True)
+def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in the block's shared memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     spill = program[pc, Column.SPILL]
-    shared_bounds(g, s, w, pc, mask, size, spill)
-    if g.fault:
-        return
+    if s.inside == 0:
+        shared_bounds(g, s, w, pc, mask, size, spill)
+        if g.fault:
+            return
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
     slot = s.block_of[w]
-    flat(g, s, program, regs, shared[s.id, s.shared_first[slot] : s.shared_end[slot]], w, pc, mask)
+    memory = shared[s.id, s.shared_first[slot] : s.shared_end[slot]]
+    flat(g, s, program, rows, memory, w, pc, mask, 0)
 
 
 @device
-def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: int, mask: int) -> None:
+def in_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, pc: int, mask: int) -> None:
     """The lanes of `mask` in their local memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
@@ -283,26 +293,28 @@ def in_local(g: Gpu, s: Sm, program: Grid, regs: Cube, local: Cube, w: int, pc: 
     if access == Access.ATOMIC:
         set_fault(g, s, Fault.LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
         return
-    local_bounds(g, s, w, pc, mask, size, spill)
-    if g.fault:
-        return
+    if s.inside == 0:
+        local_bounds(g, s, w, pc, mask, size, spill)
+        if g.fault:
+            return
     count_access(s, (Stat.SPILL_LOCAL_LOADS if spill else Stat.USER_LOCAL_LOADS) + access, mask, size)
     local_access(g, s, w, mask, max(size >> 2, 1), access)
-    access_local(g, s, program, regs, local, w, pc, mask)
+    access_local(g, s, program, rows, local, w, pc, mask)
 
 
 @device
-def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc: int, mask: int) -> None:
+def in_const(g: Gpu, s: Sm, program: Grid, rows: Grid, const: Words, w: int, pc: int, mask: int) -> None:
     """LDC: the constant cache serves one word a pass; what it may lack are lines as those of other spaces."""
     bank = program[pc, Column.CBANK]
     size = program[pc, Column.SIZE]
-    lane = within(g, s, mask, 0, g.const_size[bank], size)
-    if lane >= 0:
-        set_fault(g, s, Fault.CONST, w, pc, lane, s.addr[lane], size, bank)
-        return
+    if s.inside == 0:
+        lane = within(g, s, mask, 0, g.const_size[bank], size)
+        if lane >= 0:
+            set_fault(g, s, Fault.CONST, w, pc, lane, s.addr[lane], size, bank)
+            return
     count_access(s, Stat.CONST_LOADS, mask, size)
-    n = 0
-    for t in range(g.lanes):
+    n = 1 if s.even and s.step == 0 else 0
+    for t in range(0 if n else g.lanes):
         if (mask >> t) & 1:
             i = n - 1
             while i >= 0 and s.seen[i] != s.addr[t] >> 2:
@@ -316,49 +328,33 @@ def in_const(g: Gpu, s: Sm, program: Grid, regs: Cube, const: Words, w: int, pc:
         for t in range(g.lanes):
             if (mask >> t) & 1:
                 add_words(s, 0, constant_line(g, bank, s.addr[t]), 0, LinePolicy.CONSTANT)
-    for t in range(g.lanes):
-        s.addr[t] += g.const_start[bank]
-    flat(g, s, program, regs, const, w, pc, mask)
+    flat(g, s, program, rows, const, w, pc, mask, -g.const_start[bank])
 
 
-@device
-def in_generic(
-    g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, w: int, pc: int, mask: int
-) -> None:
-    """Each lane goes where its address points: the shared window, the local window, or global memory. Leaves `s.addr`
-    as it was, for the checks that follow."""
-    in_window = 0
-    in_stack = 0
+@device(apart=True)
+def lanes_within(g: Gpu, s: Sm, mask: int, window: int) -> int:
+    """The lanes of `mask` whose generic addresses are of a window."""
+    found = 0
     for t in range(g.lanes):
-        if (mask >> t) & 1:
-            if SHARED_WINDOW <= s.addr[t] < SHARED_WINDOW + WINDOW_SIZE:
-                in_window |= 1 << t
-            elif LOCAL_WINDOW <= s.addr[t] < LOCAL_WINDOW + WINDOW_SIZE:
-                in_stack |= 1 << t
-    rest = mask & ~(in_window | in_stack)
-    if rest:
-        in_global(g, s, program, regs, global_, w, pc, rest)
-    if in_window and g.fault == 0:
-        for t in range(g.lanes):
-            s.addr[t] -= SHARED_WINDOW
-        in_shared(g, s, program, regs, shared, w, pc, in_window)
-        for t in range(g.lanes):
-            s.addr[t] += SHARED_WINDOW
-    if in_stack and g.fault == 0:
-        for t in range(g.lanes):
-            s.addr[t] -= LOCAL_WINDOW
-        in_local(g, s, program, regs, local, w, pc, in_stack)
-        for t in range(g.lanes):
-            s.addr[t] += LOCAL_WINDOW
+        found |= (1 if window <= s.addr[t] < window + WINDOW_SIZE else 0) << t
+    return found & mask
+
+
+@device(apart=True)
+def move_addresses(g: Gpu, s: Sm, distance: int) -> None:
+    """All addresses, from generic ones to those of a window's space, or back."""
+    for t in range(g.lanes):
+        s.addr[t] += distance
 
 
 @device(apart=True)
 def exec_mem(
-    g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
+    g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,
 ) -> None:  # fmt: skip
-    """Any memory instruction by the lanes of `mask` (not empty); operands are staged. Space and access of an opcode are
-    said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a member and a case here.
+    """Any memory instruction by the lanes of `mask` (not empty); those of an atomic operation are staged. Space and
+    access of an opcode are said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a
+    member and a case here, and in `addresses.reach`.
     """
     access = program[pc, Column.ACCESS]
     space = program[pc, Column.SPACE]
@@ -368,21 +364,37 @@ def exec_mem(
     s.passes = 0
     s.done_at = 0
     s.lines = 0
-    addresses(g, s, program, pc)
-    aligned(g, s, w, pc, mask, program[pc, Column.SIZE])
-    if g.fault:
+    if find_addresses(g, s, program, rows, w, pc, mask):
+        misaligned(g, s, w, pc, mask, program[pc, Column.SIZE])
         return
-    if space == Space.GLOBAL:
-        in_global(g, s, program, regs, global_, w, pc, mask)
-    elif space == Space.SHARED:
-        in_shared(g, s, program, regs, shared, w, pc, mask)
-    elif space == Space.LOCAL:
-        in_local(g, s, program, regs, local, w, pc, mask)
-    elif space == Space.CONST:
-        in_const(g, s, program, regs, const, w, pc, mask)
-    else:
-        in_generic(g, s, program, regs, global_, shared, local, w, pc, mask)
+    # lanes that go to global, shared and local memory; generic addresses point to any of them
+    split = 1 if space == Space.GENERIC and s.inside == 0 else 0  # what is inside is so of a buffer
+    to_shared = mask if space == Space.SHARED else 0
+    to_local = mask if space == Space.LOCAL else 0
+    if split:
+        to_shared = lanes_within(g, s, mask, SHARED_WINDOW)
+        to_local = lanes_within(g, s, mask, LOCAL_WINDOW)
+    if space == Space.CONST:
+        in_const(g, s, program, rows, const, w, pc, mask)
+    elif mask & ~(to_shared | to_local):
+        in_global(g, s, program, rows, global_, w, pc, mask & ~(to_shared | to_local))
+    if to_shared and g.fault == 0:
+        if split:
+            move_addresses(g, s, -SHARED_WINDOW)
+        in_shared(g, s, program, rows, shared, w, pc, to_shared)
+        if split:
+            move_addresses(g, s, SHARED_WINDOW)  # for the checks that follow
+    if to_local and g.fault == 0:
+        if split:
+            move_addresses(g, s, -LOCAL_WINDOW)
+        in_local(g, s, program, rows, local, w, pc, to_local)
+        if split:
+            move_addresses(g, s, LOCAL_WINDOW)
     if s.lines and g.fault == 0:
         make_access(g, s, w)
     if access == Access.ATOMIC and g.fault == 0:
-        write_back(g, s, program, regs, w, pc, mask)
+        row = first_row(s, w) + program[pc, Column.RD]
+        if program[pc, Column.RD] != RZ:
+            merge(g, rows[row], s.d, mask)
+            if program[pc, Column.RD_UNITS] == 2:
+                merge(g, rows[row + 1], s.dh, mask)

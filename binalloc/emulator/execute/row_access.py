@@ -1,63 +1,134 @@
-"""Loads and stores of global memory whose lanes lie side by side: the commonest access there is, done as one.
+"""Loads and stores of a word in every lane whose addresses stand at one stride: the commonest accesses there are, done
+as one, without an address for each lane.
 
-All lanes execute, each has one word, and the words follow one another in one buffer. What comes of it is what
-`execute.memory` and `memory.coalescing` say of any access; this is a shorter way to it.
+What comes of it is what `execute.memory`, `memory.banks` and `memory.coalescing` say of any access; this is a shorter
+way to it. Whatever is not of that form, or may be a fault, is left to them.
 """
 
 from __future__ import annotations
 
+from binalloc.emulator.execute.addresses import address_of, reach
 from binalloc.emulator.execute.counting import count_access
-from binalloc.emulator.memory.coalescing import enter_line, policy_of, sectors_from
-from binalloc.emulator.state.arrays import Cube, Grid, Words
+from binalloc.emulator.execute.operands import first_row
+from binalloc.emulator.memory.banks import count_passes, strided
+from binalloc.emulator.memory.coalescing import even_lines, policy_of, sectors_at, sectors_from
+from binalloc.emulator.memory.l1 import make_access
+from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, RZ, WORD, Access, Column
-from binalloc.emulator.state.memory_layout import LINE_SHIFT, LINE_WORDS
+from binalloc.emulator.state.layout import FULL, LANES, RZ, SLOT_ROW, WORD, Access, Column, Space
+from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 
 
-@device
-def side_by_side(g: Gpu, s: Sm, mask: int, size: int) -> int:
-    """Whether every lane accesses an aligned word, and lane t that behind lane t - 1's."""
-    if mask != FULL or size != WORD or g.lane_group != LANES or g.segments:
+@device(inline=True)
+def access_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, w: int, pc: int) -> int:
+    """The access of the instruction at `pc` by all lanes; 0, and nothing done, if it is of another form."""
+    if program[pc, Column.SIZE] != WORD or program[pc, Column.ACCESS] == Access.ATOMIC:
         return 0
-    first = s.addr[0]
-    wrong = first & (WORD - 1)
-    for t in range(g.lanes):
-        wrong |= s.addr[t] ^ (first + WORD * t)
-    return 1 if wrong == 0 else 0
+    if CHECKING and (g.check or g.race):
+        return 0  # they look at addresses lane by lane
+    space = program[pc, Column.SPACE]
+    if space == Space.SHARED:
+        return shared_row(g, s, program, rows, shared, w, pc)
+    if space == Space.GLOBAL or space == Space.GENERIC:
+        return global_row(g, s, program, rows, global_, w, pc)
+    return 0
 
 
-@device
-def access_row(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, buffer: int) -> int:
-    """The access of the instruction at `pc`, whose lanes lie side by side and begin in that buffer; 0, and nothing
-    done, if they do not end there."""
-    if s.addr[LANES - 1] > g.buffer_end[buffer] - WORD:
+@device(inline=True)
+def fits(s: Sm, program: Grid, pc: int, start: int, step: int, low: int, last: int) -> int:
+    """Whether words from `start` on at that stride are aligned and inside, and can be moved at once; the numbers are
+    noted if so."""
+    end = start + step * (LANES - 1)
+    if (start | step) & (WORD - 1) or min(start, end) < low or max(start, end) > last:
         return 0
-    access = program[pc, Column.ACCESS]
-    count_access(s, Stat.USER_GLOBAL_LOADS + access, FULL, WORD)
-    policy = policy_of(g, access, program[pc, Column.PAST])
-    before = s.lines
-    line = s.addr[0] >> LINE_SHIFT
-    skipped = (s.addr[0] >> 2) & (LINE_WORDS - 1)
-    enter_line(s, line, (FULL << skipped) & FULL, policy)
-    if skipped:
-        enter_line(s, line + 1, FULL >> (LINE_WORDS - skipped), policy)
-    s.stat[Stat.GLOBAL_LOAD_SECTORS if access == Access.LOAD else Stat.GLOBAL_STORE_SECTORS] += sectors_from(s, before)
-    s.passes += s.lines - before
-    move_row(g, s, program, regs, global_, w, pc, (s.addr[0] - g.global_base) >> 2)
+    if step != WORD and program[pc, Column.ACCESS] == Access.STORE:
+        return 0
+    s.passes = 0
+    s.done_at = 0
+    s.lines = 0
+    s.even = 1
+    s.origin = start
+    s.step = step
     return 1
 
 
-@device
-def move_row(g: Gpu, s: Sm, program: Grid, regs: Cube, memory: Words, w: int, pc: int, first: int) -> None:
-    """The words from index `first` on into the destination, or the data register's there."""
-    row = s.warp_base + w
+@device(apart=True)
+def shared_row(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int) -> int:
+    """`access_row` in the block's shared memory, or in the warp's slots."""
+    row = first_row(s, w) + program[pc, Column.A_REG]
+    offset = program[pc, Column.OFFSET]
+    start = address_of(rows, row, row, 0, offset, 0)
+    step = address_of(rows, row, row, 0, offset, 1) - start
+    uneven = 0
+    expected = start
+    for t in range(g.lanes):
+        uneven |= address_of(rows, row, row, 0, offset, t) ^ expected
+        expected += step
+    if uneven or g.shared_banks != LANES:
+        return 0
+    low, last = reach(g, s, program, w, pc, start)
+    spill = program[pc, Column.SPILL]
+    if spill and (step != WORD or (start - low) & (SLOT_ROW - 1)):
+        return 0
+    if fits(s, program, pc, start, step, low, last) == 0:
+        return 0
+    first = Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS
+    count_access(s, first + program[pc, Column.ACCESS], FULL, WORD)
+    count_passes(g, s, FULL, 1, strided(g, s, 1), g.shared_latency)
+    slot = s.block_of[w]
+    move_row(g, s, program, rows, shared[s.id, s.shared_first[slot] : s.shared_end[slot]], w, pc, 0)
+    return 1
+
+
+@device(apart=True)
+def global_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, pc: int) -> int:
+    """`access_row` in a buffer; the lanes have one address there, or lie side by side."""
+    row = first_row(s, w) + program[pc, Column.A_REG]
+    upper = row + 1 if program[pc, Column.A_REG] < RZ else row
+    offset = program[pc, Column.OFFSET]
+    start = address_of(rows, row, upper, 1, offset, 0)
+    step = address_of(rows, row, upper, 1, offset, 1) - start
+    if (step != 0 and step != WORD) or g.lane_group != LANES or g.segments:
+        return 0
+    uneven = 0
+    expected = start
+    for t in range(g.lanes):
+        uneven |= address_of(rows, row, upper, 1, offset, t) ^ expected
+        expected += step
+    if uneven:
+        return 0
+    low, last = reach(g, s, program, w, pc, start)
+    if fits(s, program, pc, start, step, low, last) == 0:
+        return 0
+    access = program[pc, Column.ACCESS]
+    count_access(s, Stat.USER_GLOBAL_LOADS + access, FULL, WORD)
+    even_lines(s, FULL, 1, policy_of(g, access, program[pc, Column.PAST]))
+    s.stat[sectors_at(access)] += sectors_from(s, 0)
+    s.passes = s.lines
+    move_row(g, s, program, rows, global_, w, pc, g.global_base)
+    make_access(g, s, w)
+    return 1
+
+
+@device(inline=True)
+def move_row(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, base: int) -> None:
+    """The words of a memory that begins at address `base` into the destination, or the data register's there; what is
+    stored lies side by side."""
+    row = first_row(s, w)
+    first = (s.origin - base) >> 2
     if program[pc, Column.ACCESS] == Access.STORE:
-        data = program[pc, Column.DATA]
+        row += program[pc, Column.DATA]
         for t in range(g.lanes):
-            memory[first + t] = regs[row, data, t]
+            memory[first + t] = rows[row, t]
     elif program[pc, Column.RD] != RZ:
-        rd = program[pc, Column.RD]
-        for t in range(g.lanes):
-            regs[row, rd, t] = memory[first + t]
+        row += program[pc, Column.RD]
+        hop = s.step >> 2
+        if hop == 0:
+            word = int(memory[first])
+            for t in range(g.lanes):
+                rows[row, t] = word
+        else:
+            for t in range(g.lanes):
+                rows[row, t] = memory[first + hop * t]

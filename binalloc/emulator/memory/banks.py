@@ -14,37 +14,52 @@ from __future__ import annotations
 from binalloc.emulator.memory.coalescing import most_equal
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, Access
+from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, WORD, Access
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import count_bits
 
 
 @device(inline=True)
-def group_lanes(g: Gpu, units: int) -> int:
-    """Lanes of `units` words (1, 2 or 4) that are served together: a power of two."""
-    return max(min((1 << g.shared_row_shift) >> (units >> 1), LANES), 1)
+def group_shift(g: Gpu, units: int) -> int:
+    """Lanes of `units` words (1, 2 or 4) that are served together, as a power of two."""
+    return min(max(g.shared_row_shift - (units >> 1), 0), LANES_SHIFT)
 
 
 @device
 def groups_in_use(g: Gpu, mask: int, units: int) -> int:
     """How many of the groups of an access have a lane in `mask`: the passes that no layout can save."""
-    group = group_lanes(g, units)
-    if group == LANES:
-        return 1
+    shift = group_shift(g, units)
+    if mask == FULL or shift == LANES_SHIFT:
+        return LANES >> shift
     used = 0
-    for q in range(LANES // group):
-        if (mask >> (q * group)) & ((1 << group) - 1):
+    for q in range(LANES >> shift):
+        if (mask >> (q << shift)) & ((1 << (1 << shift)) - 1):
             used += 1
     return used
 
 
 @device
-def congestion(g: Gpu, s: Sm, part: int, units: int) -> int:
-    """Most rows that the lanes of `part`, all of one group, want of one bank."""
+def all_apart(g: Gpu, s: Sm, part: int) -> int:
+    """Whether no two of the lanes of `part` want the same bank."""
+    shift, last = 2 + g.shared_bank_shift, g.shared_banks - 1
+    banks = 0
+    for t in range(g.lanes):
+        banks |= ((part >> t) & 1) << ((s.addr[t] >> shift) & last)
+    return 1 if count_bits(banks) == count_bits(part) else 0
+
+
+@device
+def congestion(g: Gpu, s: Sm, part: int, units: int, low: int, high: int) -> int:
+    """Most rows that the lanes of `part`, all of one group, which is lanes `low` to `high`, want of one bank."""
+    if units == 1 and all_apart(g, s, part):
+        return 1
     for b in range(g.shared_banks):
         s.bank_count[b] = 0
     most = 0
-    for t in range(g.lanes):
-        if (part >> t) & 1:
+    before = -1
+    for t in range(low, high):
+        if (part >> t) & 1 and s.addr[t] != before:
+            before = s.addr[t]
             for k in range(units):
                 word = (s.addr[t] >> 2) + k
                 row = word >> g.shared_row_shift
@@ -63,47 +78,47 @@ def congestion(g: Gpu, s: Sm, part: int, units: int) -> int:
 @device
 def grouped(g: Gpu, s: Sm, mask: int, units: int) -> int:
     """Passes of the access at `s.addr`, group by group."""
-    group = group_lanes(g, units)
+    shift = group_shift(g, units)
     total = 0
-    for q in range(LANES // group):
-        part = mask & (((1 << group) - 1) << (q * group))
+    for q in range(LANES >> shift):
+        part = mask & (((1 << (1 << shift)) - 1) << (q << shift))
         if part:
-            total += congestion(g, s, part, units)
+            total += congestion(g, s, part, units, q << shift, (q + 1) << shift)
     return total
 
 
 @device
 def strided(g: Gpu, s: Sm, units: int) -> int:
-    """Passes of a full warp's access whose addresses stand at a constant stride, with 32 banks; -1 if they do not."""
-    shift = 2 + (units >> 1)
-    for t in range(g.lanes):
-        s.seen[t] = s.addr[t] >> shift
-    step = s.seen[1] - s.seen[0]
-    equal = 0
-    for t in range(g.lanes - 1):
-        equal += 1 if s.seen[t + 1] - s.seen[t] == step else 0
-    if equal != g.lanes - 1:
+    """Passes of an even access of all lanes, with 32 banks; -1 if its words do not stand at one stride, as they are
+    parts of words."""
+    lanes = group_shift(g, units)
+    step = s.step
+    if -WORD < step < WORD:
+        return LANES >> lanes  # a group's words are one, or follow one another
+    if step & (WORD * units - 1):
         return -1
-    group = group_lanes(g, units)
-    if step == 0:
-        return LANES // group
+    shift = 2 + (units >> 1)
+    step >>= shift
+    first = s.origin >> shift
+    hop = step
     if units == 1 and g.shared_bank_shift:
         if step & 1:
-            return odd_stride(step, s.seen[0])
+            return odd_stride(step, first)
         step >>= 1
         units = 2
     step = abs(step)
-    columns = (LANES << g.shared_bank_shift) >> (units >> 1)  # an element takes as many banks as make one column
-    factor = min(step & -step, columns)  # the power of two in the stride: so many elements of each in a column
-    most = factor * group // columns
-    if most == 1 or step != factor or 1 << g.shared_row_shift == LANES << g.shared_bank_shift:
-        return most * (LANES // group)
+    columns = LANES_SHIFT + g.shared_bank_shift - (units >> 1)  # an element takes as many banks as make one column
+    factor = min(step & -step, 1 << columns)  # the power of two in the stride: so many elements of each in a column
+    most = (factor << lanes) >> columns
+    if most == 1 or step != factor or g.shared_row_shift == LANES_SHIFT + g.shared_bank_shift:
+        return most << (LANES_SHIFT - lanes)
     # Rows hold two elements of a column, and those of neighbours in it are neighbours: they pair up in the row's
     # middle, or, where the lower one is in an upper half, leave one over at each end.
     total = 0
-    for q in range(LANES // group):
-        low = min(s.seen[q * group], s.seen[q * group + group - 1])
-        total += (most >> 1) + (0 if low & (2 * columns - 1) < factor else 1)
+    for q in range(LANES >> lanes):
+        start = first + hop * (q << lanes)
+        low = min(start, start + hop * ((1 << lanes) - 1))
+        total += (most >> 1) + (0 if low & ((2 << columns) - 1) < factor else 1)
     return total
 
 
@@ -121,9 +136,11 @@ def odd_stride(step: int, first: int) -> int:
 @device
 def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
     """Passes of the access of the lanes in `mask` to `units` words each at `s.addr`."""
-    if mask == FULL and g.shared_banks == LANES:
+    if s.even and g.shared_banks == LANES:
         passes = strided(g, s, units)
-        if passes > 0:
+        if passes == LANES >> group_shift(g, units):
+            return groups_in_use(g, mask, units)
+        if passes > 0 and mask == FULL:
             return passes
     return grouped(g, s, mask, units)
 
@@ -132,11 +149,17 @@ def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
 def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
     """A shared access: the port is taken for its passes; atomics on one address follow one another."""
     k = shared_passes(g, s, mask, units)
-    s.stat[Stat.SHARED_ACCESSES] += 1
     latency = g.shared_latency
     if access == Access.ATOMIC:
         k = max(k, most_equal(g, s, mask))
         latency = g.shared_atomic_latency
+    count_passes(g, s, mask, units, k, latency)
+
+
+@device
+def count_passes(g: Gpu, s: Sm, mask: int, units: int, k: int, latency: int) -> None:
+    """A shared access takes k passes."""
+    s.stat[Stat.SHARED_ACCESSES] += 1
     s.stat[Stat.SHARED_PASSES] += k
     s.stat[Stat.BANK_CONFLICT_CYCLES] += k - groups_in_use(g, mask, units)
     s.passes += k

@@ -9,23 +9,53 @@ from __future__ import annotations
 from binalloc.emulator.memory.sectors import sector_count, sectors_of, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, Access
-from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, LINE_WORDS, LinePolicy
+from binalloc.emulator.state.layout import FULL, LANES, WORD, Access
+from binalloc.emulator.state.memory_layout import (
+    FIRST_LOCAL_LINE,
+    LINE_LISTS,
+    LINE_SHIFT,
+    LINE_WORDS,
+    LISTS_SHIFT,
+    LinePolicy,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 
 HALF_LINE = (1 << (LINE_WORDS // 2)) - 1
 
 
 @device(inline=True)
+def list_of(line: int) -> int:
+    """The list that the line is in, among those of `s.line_last`."""
+    return (line ^ (line >> LISTS_SHIFT) ^ (line >> 2 * LISTS_SHIFT)) & (LINE_LISTS - 1)
+
+
+@device(inline=True)
 def add_words(s: Sm, first: int, line: int, words: int, policy: int) -> None:
-    """Enter words of a line, which may stand in the list from `first` on."""
+    """Enter words of a line, which may stand among those from `first` on, all of them entered by this function."""
     i = s.lines - 1
-    while i >= first and s.line[i] != line:
-        i -= 1
+    if i < first or s.line[i] != line:  # neighbours mostly want the same
+        i = find_line(s, first, line)
     if i >= first:
         s.line_words[i] |= words
     else:
         enter_line(s, line, words, policy)
+
+
+@device
+def find_line(s: Sm, first: int, line: int) -> int:
+    """The number of a line among those from `first` on; if it is not there, below `first`, and the next one that is
+    entered is taken for this line."""
+    k = list_of(line)
+    last = s.line_last[k]
+    if last < first or last >= s.lines or list_of(s.line[last]) != k:
+        last = -1  # what stands there is of an earlier access
+    i = last
+    while i >= first and s.line[i] != line:
+        i = s.line_before[i]
+    if i < first:
+        s.line_last[k] = s.lines
+        s.line_before[s.lines] = last
+    return i
 
 
 @device(inline=True)
@@ -118,9 +148,41 @@ def to_segments(g: Gpu, s: Sm, first: int) -> None:
 @device
 def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
     """The lines of a global access, one pass each; lanes of different groups share none. past: L1 has no part in it."""
+    if s.even and access != Access.ATOMIC and g.lane_group == LANES and g.segments == 0:
+        before = s.lines
+        if even_lines(s, mask, units, policy_of(g, access, past)):
+            s.stat[sectors_at(access)] += sectors_from(s, before)
+            s.passes += s.lines - before
+            return
     for q in range(LANES // g.lane_group):
         if group_of(g, mask, q):
             group_access(g, s, group_of(g, mask, q), units, access, past)
+
+
+@device(inline=True)
+def sectors_at(access: int) -> int:
+    """The counter of the sectors of global loads, or of stores."""
+    return Stat.GLOBAL_STORE_SECTORS if access == Access.STORE else Stat.GLOBAL_LOAD_SECTORS
+
+
+@device
+def even_lines(s: Sm, mask: int, units: int, policy: int) -> int:
+    """Enter the lines of an even access whose lanes have one address, or lie side by side; 0, and none entered, if
+    they do neither."""
+    line = s.origin >> LINE_SHIFT
+    skipped = (s.origin >> 2) & (LINE_WORDS - 1)
+    if s.step == 0:
+        enter_line(s, line, ((1 << units) - 1) << skipped, policy)
+        return 1
+    if s.step != WORD * units or (mask != FULL and units > 1):
+        return 0
+    if (mask << skipped) & FULL:
+        enter_line(s, line, (mask << skipped) & FULL, policy)
+    for k in range(1, units):
+        enter_line(s, line + k, FULL, policy)
+    if mask >> (LINE_WORDS - skipped):
+        enter_line(s, line + units, mask >> (LINE_WORDS - skipped), policy)
+    return 1
 
 
 @device
@@ -142,8 +204,7 @@ def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -
         s.stat[Stat.GLOBAL_ATOMIC_SECTORS] += sectors_from(s, first)
     else:
         to_segments(g, s, first)
-        kind = Stat.GLOBAL_STORE_SECTORS if access == Access.STORE else Stat.GLOBAL_LOAD_SECTORS
-        s.stat[kind] += sectors_from(s, first)
+        s.stat[sectors_at(access)] += sectors_from(s, first)
     s.passes += s.lines - first
 
 
@@ -156,6 +217,11 @@ def local_access(g: Gpu, s: Sm, w: int, mask: int, units: int, access: int) -> N
     if access == Access.STORE:
         policy = LinePolicy.LOCAL_STORE
     before = s.lines
+    if s.even and s.step == 0 and g.lane_group == LANES and g.segments == 0:
+        for k in range(units):
+            enter_line(s, FIRST_LOCAL_LINE + (s.warp_base + w) * width + (s.origin >> 2) + k, mask, policy)
+        s.passes += units
+        return
     for k in range(units):
         for q in range(LANES // g.lane_group):
             first = s.lines

@@ -15,6 +15,7 @@ from binalloc.emulator.checks.races import race_access
 from binalloc.emulator.execute.control import advance
 from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
+from binalloc.emulator.execute.row_access import access_row
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
@@ -33,7 +34,7 @@ from binalloc.emulator.sm.log import log_issue
 from binalloc.emulator.sm.memory_events import serve_memory
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import Column, Entry, ExecGroup, Fault
+from binalloc.emulator.state.layout import FULL, Access, Column, Entry, ExecGroup, Fault
 from binalloc.emulator.state.memories import Arguments
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
@@ -104,7 +105,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     pc = s.stack[w, s.sp[w], Entry.PC]
                     mask = begin_issue(g, s, program, hazard, counts, w, pc)
                     if g.logging:
-                        log_issue(g, s, program, regs, w, pc, mask)
+                        log_issue(g, s, program, rows, regs, w, pc, mask)
                     if CHECKING and g.check and g.fault == 0:
                         poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
                     if g.fault != 0:
@@ -123,9 +124,11 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                             elif group == ExecGroup.F64:
                                 exec_f64(g, s, program, rows, w, pc, mask)
                             else:
-                                stage(g, s, program, regs, w, pc)
+                                if group != ExecGroup.MEM or program[pc, Column.ACCESS] == Access.ATOMIC:
+                                    stage(g, s, program, regs, w, pc)
                                 if group == ExecGroup.MEM:
-                                    exec_mem(g, s, program, regs, global_, shared, local, const, w, pc, mask)
+                                    if mask != FULL or access_row(g, s, program, rows, global_, shared, w, pc) == 0:
+                                        exec_mem(g, s, program, rows, global_, shared, local, const, w, pc, mask)
                                 elif group == ExecGroup.PRED:
                                     exec_pred(g, s, program, regs, w, pc, mask)
                                 elif group == ExecGroup.WARP:

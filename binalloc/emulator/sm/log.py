@@ -6,11 +6,10 @@ Callers ask `g.logging` first, so that a run without a log pays one branch for e
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.execute.memory import addresses
-from binalloc.emulator.execute.operands import stage_pair
+from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, RZ, Access, Column, Entry, ExecGroup, Fault, Space
+from binalloc.emulator.state.layout import LANES, RZ, Access, Column, Entry, ExecGroup, Fault, Space
 from binalloc.emulator.state.parts.log import ATOM_BYTES, DATA_WORDS, Keep, LogColumn, LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
@@ -53,13 +52,6 @@ def log_block(g: Gpu, s: Sm, slot: int) -> None:
     """A block has come into `slot`, with all its warps."""
     if g.log_all:
         log_row(g, s, LogKind.BLOCK, slot * g.warps_per_block, g.entry, g.warps_per_block, slot, -1)
-
-
-@device
-def lane_addresses(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> None:
-    """`s.addr` of the memory instruction at `pc`, which has not been staged yet."""
-    stage_pair(g, s.a, s.ah, regs, s.warp_base + w, program[pc, Column.A_REG], 0, 0, FULL, 0)
-    addresses(g, s, program, pc)
 
 
 @device
@@ -114,7 +106,7 @@ def log_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> int:
 
 
 @device(apart=True)
-def log_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
+def log_issue(g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """The instruction at `pc` has been issued to the lanes of `mask` and is about to execute: a row, or, where the run
     is to stop at it, the fault that says so."""
     if g.fault:
@@ -122,7 +114,7 @@ def log_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: i
     lanes, touched = -1, 0
     access = 1 if g.log_keep and mask and program[pc, Column.GROUP] == ExecGroup.MEM else 0
     if access:
-        lane_addresses(g, s, program, regs, w, pc)
+        find_addresses(g, s, program, rows, w, pc, mask)
         touched = watched_lanes(g, s, program, pc, mask, 1 if g.watch_stops else ATOM_BYTES)
     if mask and (program[pc, Column.BREAK] or (touched and g.watch_stops)):
         set_fault(g, s, Fault.BREAK, w, pc, lowest_bit(touched if touched else mask), mask, touched, 0)

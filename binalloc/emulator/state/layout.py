@@ -14,6 +14,7 @@ from binalloc.isa.table import fields
 from binalloc.isa.table.opcodes import MODIFIERS
 
 LANES = isa.LANES
+LANES_SHIFT = LANES.bit_length() - 1
 WORD = isa.WORD
 SLOT_ROW = isa.SLOT_ROW
 FULL = 0xFFFFFFFF

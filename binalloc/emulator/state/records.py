@@ -241,6 +241,11 @@ class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecor
     # poison of the sources and of the guard of the instruction being executed
     taint: int
     taint_guard: int
+    # addresses of the running memory instruction, see `execute.addresses`
+    inside: int
+    even: int
+    origin: int
+    step: int
 
     # staged operands (low and high words), results, memory addresses
     a: Annotated[Words, LANES]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.layout import MAX_WARPS
-from binalloc.emulator.state.memory_layout import ACCESS_ROWS, L1_ROWS, MAX_LINES_OF_ACCESS, WAITER_ROWS
+from binalloc.emulator.state.memory_layout import ACCESS_ROWS, L1_ROWS, LINE_LISTS, MAX_LINES_OF_ACCESS, WAITER_ROWS
 
 
 class L1Record:
@@ -28,6 +28,9 @@ class L1Record:
     line_policy: Annotated[Words, MAX_LINES_OF_ACCESS]
     line_words: Annotated[Words, MAX_LINES_OF_ACCESS]
     line_serial: Annotated[Words, MAX_LINES_OF_ACCESS]
+    # those of one hash in a list: the last entered, and the one entered before each, -1 if it was the first
+    line_last: Annotated[Words, LINE_LISTS]
+    line_before: Annotated[Words, MAX_LINES_OF_ACCESS]
     # those of them that found no room: how many lines there are (0: none is held), the first that is held; whose they
     # are
     held: int

@@ -21,7 +21,7 @@ ALLOWED = {
     ("state/memory_layout.py", 32): "banks of a DRAM channel, words of a line, bytes of a sector, where they get names",
     ("state/memory_layout.py", 128): "slices of L2, bytes of a line, where they get their names",
     ("state/memory_layout.py", 256): "lines of an access, where they get their name",
-    ("execute/memory.py", 32): "bits of a word: the high half of an address",
+    ("execute/addresses.py", 32): "bits of a word: the high half of an address",
     ("checks/hazards.py", 32): "bits of a lane mask: the number of an instruction above it",
     ("execute/operands.py", 32): "bits of a word: the carry of a sum",
     ("execute/warp.py", 32): "bits of a word: the high half of the clock",
