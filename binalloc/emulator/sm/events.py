@@ -2,8 +2,8 @@
 
 A warp is in one state (`layout.Warp`); the census counts states per scheduler, so that an idle issue slot finds its
 reason without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction
-needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. A warp that can go on in the next
-cycle stays READY. Near wake-ups stand in a wheel of 32 cycles, scoreboard releases and late wake-ups in a calendar
+needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. A warp that can go on in the
+next cycle stays READY. Near wake-ups stand in a wheel of 32 cycles, scoreboard releases and late wake-ups in a calendar
 queue of 2,048 buckets with one node per warp and scoreboard."""
 
 from __future__ import annotations
