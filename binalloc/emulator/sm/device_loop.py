@@ -18,6 +18,7 @@ from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
+from binalloc.emulator.memory.dram import settle
 from binalloc.emulator.sm.control import exec_control
 from binalloc.emulator.sm.issue import (
     account,
@@ -82,8 +83,10 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
     program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
     for _ in range(steps):
         if g.cycle >= limit:
+            settle(g, log, limit)
             return 3
         if g.log_stop:
+            settle(g, log, g.cycle)
             return 4
         if memory_due(g):
             serve_memory(g, sms, program, log)
@@ -105,6 +108,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     if CHECKING and g.check and g.fault == 0:
                         poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
                     if g.fault != 0:
+                        settle(g, log, g.cycle + 1)
                         return 2
                     group = program[pc, Column.GROUP]
                     if group == ExecGroup.CONTROL:
@@ -139,6 +143,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     if CHECKING and g.check and g.fault == 0:
                         poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
                     if g.fault != 0:
+                        settle(g, log, g.cycle + 1)
                         return 2
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:
@@ -147,5 +152,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             end_cycle(g, s)
         status = next_cycle(g, sms, program)
         if status:
+            settle(g, log, g.cycle)
             return status
+    settle(g, log, min(g.cycle, limit))
     return 0
