@@ -32,6 +32,7 @@ from binalloc.emulator.state.memory_layout import (
     Queue,
 )
 from binalloc.emulator.state.records import Gpu
+from binalloc.emulator.state.scan import quotient, remainder
 
 DATA_PART = (1 << DATA_FRACTION) - 1
 AGE_BITS = 40
@@ -44,13 +45,13 @@ LONGEST_WAIT = (1 << 16) - 1  # ticks; no timing parameter comes near it
 @device(inline=True)
 def cycle_of(g: Gpu, tick: int) -> int:
     """The core cycle in which a tick begins."""
-    return tick * g.tick_denominator // g.tick_numerator
+    return quotient(tick * g.tick_denominator, g.tick_numerator)
 
 
 @device(inline=True)
 def tick_from(g: Gpu, cycle: int) -> int:
     """The first tick that begins in a core cycle or after it."""
-    return (cycle * g.tick_numerator + g.tick_denominator - 1) // g.tick_denominator
+    return quotient(cycle * g.tick_numerator + g.tick_denominator - 1, g.tick_denominator)
 
 
 @device
@@ -155,8 +156,8 @@ def want(g: Gpu, b: int) -> None:
 @device(inline=True)
 def group_of(g: Gpu, b: int) -> int:
     """The bank group of bank b, which has the number of its first bank."""
-    inside = b % MAX_BANKS_OF_DRAM
-    return b - inside + inside % g.dram_groups
+    inside = b & (MAX_BANKS_OF_DRAM - 1)
+    return b - inside + remainder(inside, g.dram_groups)
 
 
 @device(inline=True)

@@ -8,6 +8,7 @@ from binalloc.emulator.state.scan import count_bits
 SECTOR_WORDS = 8
 SECTORS = 4
 SECTOR = (1 << SECTOR_WORDS) - 1
+FIRST_WORDS = 0x01010101  # of each sector
 
 
 @device
@@ -20,17 +21,21 @@ def sectors_of(words: int) -> int:
     return found
 
 
+@device(inline=True)
+def touched(words: int) -> int:
+    """The first word of each sector that holds some of the words."""
+    words |= words >> 4
+    words |= words >> 2
+    return (words | words >> 1) & FIRST_WORDS
+
+
 @device
 def sector_count(words: int) -> int:
     """How many sectors hold some of the words."""
-    return count_bits(sectors_of(words))
+    return count_bits(touched(words))
 
 
 @device
 def whole_sectors(words: int) -> int:
     """The words of all sectors that hold some of `words`."""
-    found = 0
-    for k in range(SECTORS):
-        if (words >> (k * SECTOR_WORDS)) & SECTOR:
-            found |= SECTOR << (k * SECTOR_WORDS)
-    return found
+    return touched(words) * SECTOR

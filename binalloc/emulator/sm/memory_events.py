@@ -8,6 +8,7 @@ from binalloc.emulator.memory.calendar import take
 from binalloc.emulator.memory.dram import catch_up, serve_dram
 from binalloc.emulator.memory.interconnect import leave_slice
 from binalloc.emulator.memory.l2 import fill_line, let_in, reach_slice
+from binalloc.emulator.memory.places import channel_of
 from binalloc.emulator.sm.answers import reach_sm
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.device import device
@@ -23,14 +24,14 @@ def serve_memory(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
         following = g.following[r]
         stage = g.stage[r]
         if stage == Stage.REACHES_SLICE:
-            catch_up(g, log, g.at_slice[r] // g.slices_per_channel)
+            catch_up(g, log, channel_of(g, g.at_slice[r]))
             reach_slice(g, r)
         elif stage == Stage.LEAVES_SLICE:
             leave_slice(g, r)
         elif stage == Stage.REACHES_SM:
             reach_sm(g, sms[g.source[r]], program, r)
         else:
-            catch_up(g, log, g.source[r] // g.slices_per_channel)
+            catch_up(g, log, channel_of(g, g.source[r]))
             fill_line(g, r)
         r = following
     while g.dram_due <= g.cycle:
