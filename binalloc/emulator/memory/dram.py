@@ -182,12 +182,14 @@ def key_of(g: Gpu, b: int, wait: int) -> int:
 
 @device(inline=True)
 def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
-    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then."""
+    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then: one that is
+    noticed late may bring forward the end of a request, as it has closed rows."""
     g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + (key & (MAX_BANKS_OF_DRAM - 1))
     g.channel_tick[channel] = first + (key >> WAIT_SHIFT)
     if g.t_refi and g.channel_tick[channel] >= g.channel_refresh[channel]:
         g.channel_next[channel] = REFRESHING
         g.channel_tick[channel] = g.channel_refresh[channel]
+        g.channel_end[channel] = min(g.channel_end[channel], g.channel_tick[channel])
 
 
 @device
@@ -209,8 +211,8 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
         wait = wait_of(g, b, first, read, write, activate, precharge)
         best = min(best, key_of(g, b, wait))
         end = min(end, wait + g.bank_rest[b])
-    keep_next(g, channel, first, best)
     g.channel_end[channel] = first + end
+    keep_next(g, channel, first, best)
 
 
 @device
@@ -237,13 +239,13 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
 @device(apart=True)
 def advance(g: Gpu, log: Words, channel: int, now: int) -> None:
     """Issue the channel's commands of all core cycles before `now`; leaves in `channel_due` the first cycle in which a
-    request may end."""
+    request may end, or all banks are refreshed."""
     behind = tick_from(g, now)
     while g.channel_tick[channel] < behind and g.channel_seen[channel] < now:
         tick = g.channel_tick[channel]
         if g.channel_next[channel] == REFRESHING:
             refresh(g, log, channel)
-            tick = tick_from(g, max(cycle_of(g, tick), g.channel_seen[channel]))
+            tick = tick_from(g, now - 1)
         else:
             issue(g, log, channel, g.channel_next[channel], tick)
         find_next(g, channel, tick)
@@ -422,7 +424,7 @@ def note(g: Gpu, log: Words, channel: int, tick: int, command: int, b: int, row:
         g.dram_logged += 1
 
 
-@device(inline=True)
+@device(apart=True)
 def find_due(g: Gpu) -> None:
     """The first core cycle in which a request of some channel may end."""
     soonest = NEVER

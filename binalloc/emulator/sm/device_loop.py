@@ -89,7 +89,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             settle(g, log, g.cycle)
             return 4
         if memory_due(g):
-            serve_memory(g, sms, program, log)
+            serve_memory(g, sms, program, log, limit if steps > 1 else 0)
         for i in range(g.sms):
             s = sms[i]
             if s.next_time != g.cycle:

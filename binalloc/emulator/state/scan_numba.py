@@ -1,4 +1,5 @@
-"""Compiled counterparts of `scan.py`: the machine's own bit scans and divisions. Needs Numba; `engine.py` puts them in place."""
+"""Compiled counterparts of `scan.py`: the machine's own bit scans and divisions. Needs Numba; `engine.py` puts them in
+place."""
 
 from __future__ import annotations
 

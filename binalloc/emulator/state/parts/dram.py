@@ -51,10 +51,10 @@ class DramRecord:
     # the first core cycle in which a request of any of the channels may end
     dram_due: int
 
-    # channels: the first core cycle in which one of its requests may end, and the tick of that; the core cycle in which
-    # the last request came; the tick behind its last command; first free ticks of the bus for activations and
-    # precharges, of the data bus (in 2^-DATA_FRACTION); ends of tFAW of the last activations, the oldest's at
-    # `channel_oldest`; requests waiting; banks for which some do
+    # channels: the first core cycle in which one of its requests may end or all banks are refreshed, and the tick of
+    # that; the core cycle in which the last request came; the tick behind its last command; first free ticks of the bus
+    # for activations and precharges, of the data bus (in 2^-DATA_FRACTION); ends of tFAW of the last activations, the
+    # oldest's at `channel_oldest`; requests waiting; banks for which some do
     channel_due: Annotated[Words, MAX_CHANNELS]
     channel_end: Annotated[Words, MAX_CHANNELS]
     channel_seen: Annotated[Words, MAX_CHANNELS]
@@ -80,10 +80,10 @@ class DramRecord:
     channel_write: Annotated[Words, MAX_CHANNELS]
     channel_activate: Annotated[Words, MAX_CHANNELS]
     group_column: Annotated[Words, BANK_ROWS]
-    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; the command that it needs, what
-    # that is chosen by among those of one tick, the first tick at which bank and group can have it, and the ticks from
-    # then on to the request's last one at the least; first ticks at which the bank may be activated, precharged, read
-    # or written
+    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; the command that it needs,
+    # what that is chosen by among those of one tick, the first tick at which bank and group can have it, and the ticks
+    # from then on to the request's last one at the least; first ticks at which the bank may be activated, precharged,
+    # read or written
     bank_row: Annotated[Words, BANK_ROWS]
     bank_first: Annotated[Words, BANK_ROWS]
     bank_last: Annotated[Words, BANK_ROWS]
