@@ -413,7 +413,8 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
 
 @device
 def note(g: Gpu, log: Words, channel: int, tick: int, command: int, b: int, row: int) -> None:
-    """Enter a command into the log, where one is kept and has room."""
+    """Enter a command into the log, where one is kept and has room. A channel's stand there in the order in which it is
+    told them; between those of several channels there is none."""
     n = g.dram_logged * 5
     if n + 5 <= g.dram_log:
         log[n] = channel

@@ -84,6 +84,8 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
     for _ in range(steps):
         if g.cycle >= limit:
             settle(g, log, limit)
+            if g.dram_due < NEVER:
+                g.cycle = limit  # there are commands between now and the next event: who samples comes back for them
             return 3
         if g.log_stop:
             settle(g, log, g.cycle)
