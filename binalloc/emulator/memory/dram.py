@@ -7,6 +7,10 @@ one tick, a read or write before an activation or a precharge, then the older re
 wanted. A request takes one read or write per burst, and is done when the last has passed the data bus. Where the
 machine says how often, all banks are closed and refreshed together, and nothing else happens meanwhile. Figures and
 their names: `state.parts.dram`; what is not modelled stands in TIMING.md.
+
+What a channel is told follows from the requests that it has, and nobody hears of it but by a request that ends. So
+commands are issued late, many together: before a request comes to the channel (`catch_up`), in the first cycle in which
+one of its requests may end, and when a run stops (`settle`).
 """
 
 from __future__ import annotations
@@ -28,10 +32,12 @@ from binalloc.emulator.state.memory_layout import (
     Queue,
 )
 from binalloc.emulator.state.records import Gpu
+from binalloc.emulator.state.scan import quotient, remainder
 
 DATA_PART = (1 << DATA_FRACTION) - 1
 AGE_BITS = 40
 BANK_BITS = 5
+ROW_COMMAND = 1 << (AGE_BITS + BANK_BITS)  # in a key: no read or write
 WAIT_SHIFT = AGE_BITS + BANK_BITS + 1
 LONGEST_WAIT = (1 << 16) - 1  # ticks; no timing parameter comes near it
 
@@ -39,13 +45,13 @@ LONGEST_WAIT = (1 << 16) - 1  # ticks; no timing parameter comes near it
 @device(inline=True)
 def cycle_of(g: Gpu, tick: int) -> int:
     """The core cycle in which a tick begins."""
-    return tick * g.tick_denominator // g.tick_numerator
+    return quotient(tick * g.tick_denominator, g.tick_numerator)
 
 
 @device(inline=True)
 def tick_from(g: Gpu, cycle: int) -> int:
     """The first tick that begins in a core cycle or after it."""
-    return (cycle * g.tick_numerator + g.tick_denominator - 1) // g.tick_denominator
+    return quotient(cycle * g.tick_numerator + g.tick_denominator - 1, g.tick_denominator)
 
 
 @device
@@ -56,7 +62,7 @@ def has_room(g: Gpu, channel: int, requests: int) -> int:
 
 @device
 def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> None:
-    """Request r waits at a bank of a channel that has room for it."""
+    """Request r waits at a bank of a channel that has room for it, and that has caught up."""
     b = channel * MAX_BANKS_OF_DRAM + bank
     g.at_bank[r] = b
     g.at_row[r] = row
@@ -65,6 +71,7 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
     g.younger[r] = -1
     g.channel_waiting[channel] += 1
     entered(g, Queue.DRAM_QUEUE, g.cycle, g.channel_waiting[channel], g.dram_depth)
+    g.channel_seen[channel] = g.cycle
     if (g.channel_used[channel] >> bank) & 1 == 0:
         g.channel_used[channel] |= 1 << bank
         g.older[r] = -1
@@ -92,6 +99,7 @@ def change_next(g: Gpu, channel: int, b: int, r: int) -> None:
         find_next(g, channel, first)
     else:
         propose(g, channel, b, first)
+    g.channel_due[channel] = min(g.channel_due[channel], cycle_of(g, g.channel_end[channel]))
     g.dram_due = min(g.dram_due, g.channel_due[channel])
 
 
@@ -123,60 +131,74 @@ def leave_bank(g: Gpu, r: int) -> None:
 
 @device
 def want(g: Gpu, b: int) -> None:
-    """Note which command bank b needs for its next request, and when the bank and its group are ready for it."""
+    """Note which command bank b needs for its next request, when the bank and its group are ready for it, and how long
+    after that the request's last command is at the soonest."""
     r = g.bank_next[b]
-    g.bank_age[b] = g.age[r]
+    rest = (g.bursts[r] - 1) * g.t_ccdl
+    low = g.age[r] << BANK_BITS | b & (MAX_BANKS_OF_DRAM - 1)
     if g.bank_row[b] == 0:
         g.bank_wants[b] = Command.ACTIVATE
         g.bank_ready[b] = g.bank_activate[b]
+        rest += g.t_rcd
+        low |= ROW_COMMAND
     elif g.bank_row[b] != g.at_row[r] + 1:
         g.bank_wants[b] = Command.PRECHARGE
         g.bank_ready[b] = g.bank_precharge[b]
+        rest += g.t_rp + g.t_rcd
+        low |= ROW_COMMAND
     else:
         g.bank_wants[b] = Command.WRITE if g.writes[r] else Command.READ
         g.bank_ready[b] = max(g.bank_column[b], g.group_column[group_of(g, b)])
+    g.bank_key[b] = low
+    g.bank_rest[b] = rest
 
 
 @device(inline=True)
 def group_of(g: Gpu, b: int) -> int:
     """The bank group of bank b, which has the number of its first bank."""
-    inside = b % MAX_BANKS_OF_DRAM
-    return b - inside + inside % g.dram_groups
+    inside = b & (MAX_BANKS_OF_DRAM - 1)
+    return b - inside + remainder(inside, g.dram_groups)
 
 
 @device(inline=True)
-def key_of(g: Gpu, b: int, first: int, read: int, write: int, activate: int, precharge: int) -> int:
-    """What bank b's next command is chosen by, the least of all first: for how many ticks after `first` it has to wait;
-    one that moves data before the others; the age of its request. Its lowest bits say which bank it is. read, write,
-    activate, precharge: the ticks for which the channel takes no such command.
+def wait_of(g: Gpu, b: int, first: int, read: int, write: int, activate: int, precharge: int) -> int:
+    """For how many ticks after `first` bank b's next command has to wait. read, write, activate, precharge: the ticks
+    for which the channel takes no such command.
 
-    Without branches and look-ups, so that it is worked out for several banks at once.
+    This and `key_of` are without branches and look-ups, so that they are worked out for several banks at once.
     """
     wants = g.bank_wants[b]
     bound = read if wants == Command.READ else write if wants == Command.WRITE else precharge
     bound = activate if wants == Command.ACTIVATE else bound
-    wait = min(max(g.bank_ready[b] - first, bound), LONGEST_WAIT)
-    rank = 1 if wants >= Command.ACTIVATE else 0
-    return ((2 * wait + rank) << AGE_BITS | g.bank_age[b]) << BANK_BITS | b & (MAX_BANKS_OF_DRAM - 1)
+    return max(g.bank_ready[b] - first, bound)
+
+
+@device(inline=True)
+def key_of(g: Gpu, b: int, wait: int) -> int:
+    """What bank b's next command is chosen by, the least of all first: how long it has to wait; one that moves data
+    before the others; the age of its request. Its lowest bits say which bank it is."""
+    return min(wait, LONGEST_WAIT) << WAIT_SHIFT | g.bank_key[b]
 
 
 @device(inline=True)
 def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
-    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then."""
-    g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + key % MAX_BANKS_OF_DRAM
+    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then: one that is
+    noticed late may bring forward the end of a request, as it has closed rows."""
+    g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + (key & (MAX_BANKS_OF_DRAM - 1))
     g.channel_tick[channel] = first + (key >> WAIT_SHIFT)
     if g.t_refi and g.channel_tick[channel] >= g.channel_refresh[channel]:
         g.channel_next[channel] = REFRESHING
         g.channel_tick[channel] = g.channel_refresh[channel]
-    g.channel_due[channel] = cycle_of(g, g.channel_tick[channel])
+        g.channel_end[channel] = min(g.channel_end[channel], g.channel_tick[channel])
 
 
 @device
 def find_next(g: Gpu, channel: int, first: int) -> None:
-    """The channel's next command, `first` being the first tick of this cycle: kept until it is issued, or until a new
-    request at a bank comes before it."""
+    """The channel's next command, of those from tick `first` on: kept until it is issued, or until a new request at a
+    bank comes before it. And the first tick at which a request may end."""
     if g.channel_used[channel] == 0:
-        g.channel_due[channel] = NEVER
+        g.channel_tick[channel] = NEVER
+        g.channel_end[channel] = NEVER
         return
     read = max(g.channel_read[channel] - first, 0)
     write = max(g.channel_write[channel] - first, 0)
@@ -184,8 +206,12 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
     activate = max(g.channel_activate[channel] - first, precharge)
     base = channel * MAX_BANKS_OF_DRAM
     best = NEVER
+    end = NEVER
     for b in range(base, base + g.dram_banks):
-        best = min(best, key_of(g, b, first, read, write, activate, precharge))
+        wait = wait_of(g, b, first, read, write, activate, precharge)
+        best = min(best, key_of(g, b, wait))
+        end = min(end, wait + g.bank_rest[b])
+    g.channel_end[channel] = first + end
     keep_next(g, channel, first, best)
 
 
@@ -196,24 +222,52 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
     write = max(g.channel_write[channel] - first, 0)
     precharge = max(g.row_bus[channel] - first, 0)
     activate = max(g.channel_activate[channel] - first, precharge)
-    key = key_of(g, b, first, read, write, activate, precharge)
-    if g.channel_due[channel] < NEVER and g.channel_next[channel] != REFRESHING:
-        found = key_of(g, g.channel_next[channel], first, read, write, activate, precharge)
-        if found <= key:
-            return
-    keep_next(g, channel, first, key)
+    wait = wait_of(g, b, first, read, write, activate, precharge)
+    if g.channel_due[channel] == NEVER:
+        g.channel_end[channel] = NEVER
+        keep_next(g, channel, first, key_of(g, b, wait))
+    elif g.channel_next[channel] == REFRESHING:
+        keep_next(g, channel, first, key_of(g, b, wait))
+    else:
+        other = g.channel_next[channel]
+        key = key_of(g, b, wait)
+        if key < key_of(g, other, wait_of(g, other, first, read, write, activate, precharge)):
+            keep_next(g, channel, first, key)
+    g.channel_end[channel] = min(g.channel_end[channel], first + wait + g.bank_rest[b])
 
 
-@device
-def serve_channel(g: Gpu, log: Words, channel: int) -> None:
-    """Issue the channel's commands of this core cycle; leaves in `channel_due` the cycle of the next."""
-    first = tick_from(g, g.cycle)
-    while g.channel_due[channel] <= g.cycle:
+@device(apart=True)
+def advance(g: Gpu, log: Words, channel: int, now: int) -> None:
+    """Issue the channel's commands of all core cycles before `now`; leaves in `channel_due` the first cycle in which a
+    request may end, or all banks are refreshed."""
+    behind = tick_from(g, now)
+    while g.channel_tick[channel] < behind and g.channel_seen[channel] < now:
+        tick = g.channel_tick[channel]
         if g.channel_next[channel] == REFRESHING:
             refresh(g, log, channel)
+            tick = tick_from(g, now - 1)
         else:
-            issue(g, log, channel, g.channel_next[channel], g.channel_tick[channel])
-        find_next(g, channel, first)
+            issue(g, log, channel, g.channel_next[channel], tick)
+        find_next(g, channel, tick)
+    g.channel_due[channel] = NEVER if g.channel_used[channel] == 0 else cycle_of(g, g.channel_end[channel])
+
+
+@device(inline=True)
+def catch_up(g: Gpu, log: Words, channel: int) -> None:
+    """Issue the channel's commands before this cycle, as a request may come in it: none of those that it has ends."""
+    if g.channel_used[channel] and g.channel_tick[channel] < tick_from(g, g.cycle):
+        before = g.channel_due[channel]
+        advance(g, log, channel, g.cycle)
+        if before == g.dram_due:
+            find_due(g)
+
+
+@device(apart=True)
+def settle(g: Gpu, log: Words, now: int) -> None:
+    """Issue the commands of all channels before core cycle `now`, in which no request ends."""
+    for channel in range(g.dram_channels):
+        if g.channel_used[channel]:
+            advance(g, log, channel, now)
 
 
 @device
@@ -311,11 +365,13 @@ def keep_busy(g: Gpu, channel: int, b: int, tick: int, end: int) -> None:
 @device
 def hold_group(g: Gpu, channel: int, b: int, tick: int) -> None:
     """No read or write in bank b's group before `tick`."""
-    group = group_of(g, b)
-    g.group_column[group] = tick
-    for other in range(group, channel * MAX_BANKS_OF_DRAM + g.dram_banks, g.dram_groups):
+    other = group_of(g, b)
+    g.group_column[other] = tick
+    end = channel * MAX_BANKS_OF_DRAM + g.dram_banks
+    while other < end:
         if g.bank_wants[other] <= Command.WRITE:
             g.bank_ready[other] = max(g.bank_ready[other], tick)
+        other += g.dram_groups
 
 
 @device
@@ -342,6 +398,7 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
     g.channel_write[channel] = write
     hold_group(g, channel, b, tick + g.t_ccdl)
     g.bursts[r] -= 1
+    g.bank_rest[b] -= g.t_ccdl
     if g.bursts[r] == 0:
         g.memory_stat[MemoryStat.DRAM_REQUESTS] += 1
         if g.opened[r] == 0:
@@ -356,7 +413,8 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
 
 @device
 def note(g: Gpu, log: Words, channel: int, tick: int, command: int, b: int, row: int) -> None:
-    """Enter a command into the log, where one is kept and has room."""
+    """Enter a command into the log, where one is kept and has room. A channel's stand there in the order in which it is
+    told them; between those of several channels there is none."""
     n = g.dram_logged * 5
     if n + 5 <= g.dram_log:
         log[n] = channel
@@ -367,12 +425,19 @@ def note(g: Gpu, log: Words, channel: int, tick: int, command: int, b: int, row:
         g.dram_logged += 1
 
 
-@device
-def serve_dram(g: Gpu, log: Words) -> None:
-    """The commands of all channels in this core cycle."""
+@device(apart=True)
+def find_due(g: Gpu) -> None:
+    """The first core cycle in which a request of some channel may end."""
     soonest = NEVER
     for channel in range(g.dram_channels):
-        if g.channel_due[channel] <= g.cycle:
-            serve_channel(g, log, channel)
         soonest = min(soonest, g.channel_due[channel])
     g.dram_due = soonest
+
+
+@device
+def serve_dram(g: Gpu, log: Words) -> None:
+    """Issue the commands, up to those of this core cycle, of the channels whose requests may end in it."""
+    for channel in range(g.dram_channels):
+        if g.channel_due[channel] <= g.cycle:
+            advance(g, log, channel, g.cycle + 1)
+    find_due(g)

@@ -14,12 +14,13 @@ from binalloc.emulator.memory.sectors import sector_count
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, MemoryStat, Stage
 from binalloc.emulator.state.records import Gpu
+from binalloc.emulator.state.scan import quotient
 
 
 @device(inline=True)
 def packet_cycles(size: int, width: int) -> int:
     """The cycles that a packet of `size` bytes takes on a link of `width` bytes a cycle."""
-    return (size + width - 1) // width
+    return quotient(size + width - 1, width)
 
 
 @device

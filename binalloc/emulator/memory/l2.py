@@ -9,9 +9,9 @@ its channel. What is there is known word by word: stores need no fill, a load fe
 from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
-from binalloc.emulator.memory.dram import enqueue, has_room
+from binalloc.emulator.memory.dram import BANK_BITS, enqueue, has_room
 from binalloc.emulator.memory.interconnect import request_size
-from binalloc.emulator.memory.places import is_spill, row_of
+from binalloc.emulator.memory.places import channel_of, is_spill, row_of
 from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.replacement import BUSY, least_used
 from binalloc.emulator.memory.requests import drop_request, make_request
@@ -37,6 +37,8 @@ from binalloc.emulator.state.records import Gpu
 def bursts_of(g: Gpu, words: int) -> int:
     """The bursts of a channel that carry the words."""
     size = g.burst_bytes >> 2
+    if size == SECTOR_WORDS:
+        return sector_count(words)
     if size >= SECTORS * SECTOR_WORDS:
         return 1
     n = 0
@@ -66,6 +68,8 @@ def reach_slice(g: Gpu, r: int) -> None:
 @device
 def go_on(g: Gpu, k: int) -> None:
     """Something has ended that requests waiting at slice k may need."""
+    if g.slice_wants[k] and has_room(g, channel_of(g, k), g.slice_wants[k]) == 0:
+        return
     while g.slice_first[k]:
         r = g.slice_first[k] - 1
         following = g.following[r]
@@ -113,20 +117,24 @@ def to_dram(g: Gpu, r: int, k: int) -> None:
     """Request r of slice k waits at the slice's channel, which has room."""
     row = row_of(g, k, g.line[r])
     g.stage[r] = Stage.FILLS_LINE
-    enqueue(
-        g, r, k // g.slices_per_channel, row % MAX_BANKS_OF_DRAM, row // MAX_BANKS_OF_DRAM, bursts_of(g, g.words[r])
-    )
+    bank = row & (MAX_BANKS_OF_DRAM - 1)
+    enqueue(g, r, channel_of(g, k), bank, row >> BANK_BITS, bursts_of(g, g.words[r]))
 
 
 @device
 def serve(g: Gpu, r: int, k: int) -> int:
     """Slice k takes request r, or returns 0 if it cannot yet; `slice_wants` says how many places at the channel it
-    lacks, if that is why."""
-    g.slice_wants[k] = 0
+    lacks, if that is why. What was found out then is still true, or `fill_line` has said that it is not."""
     if g.l2_data == 0 and (g.kind[r] != Kind.LOAD or g.link[r] & CACHED == 0):
         return serve_past(g, r, k)
+    room = g.slice_wants[k]
+    if room:
+        if has_room(g, channel_of(g, k), room) == 0:
+            return 0
+        g.slice_wants[k] = 0
+        take_request(g, r, k, g.slice_way[k], g.slice_lacks[k], g.slice_fetch[k])
+        return 1
     kind = g.kind[r]
-    line = g.line[r]
     words = g.words[r]
     i = find_line(g, r)
     lacking = 0
@@ -143,9 +151,21 @@ def serve(g: Gpu, r: int, k: int) -> int:
         if i < 0:
             return 0
         room += 1 if g.l2_dirty[i] else 0
-    if room and has_room(g, k // g.slices_per_channel, room) == 0:
+    if room and has_room(g, channel_of(g, k), room) == 0:
         g.slice_wants[k] = room
+        g.slice_way[k] = i
+        g.slice_lacks[k] = lacking
+        g.slice_fetch[k] = fetch
         return 0
+    take_request(g, r, k, i, lacking, fetch)
+    return 1
+
+
+@device
+def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> None:
+    """Slice k takes request r: way i has its line, or is to have it from now on. lacking: words that it wants and the
+    line has not; fetch: those of them that are not on their way, with all of their sectors."""
+    line = g.line[r]
     count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
@@ -157,12 +177,11 @@ def serve(g: Gpu, r: int, k: int) -> int:
     if lacking:
         wait_for_line(g, r, i)
         take_turn(g, k, 1)
-        return 1
-    if kind == Kind.STORE:
-        g.l2_valid[i] |= words
-        g.l2_dirty[i] |= words
+        return
+    if g.kind[r] == Kind.STORE:
+        g.l2_valid[i] |= g.words[r]
+        g.l2_dirty[i] |= g.words[r]
     answer(g, r, k, i)
-    return 1
 
 
 @device
@@ -283,6 +302,8 @@ def fill_line(g: Gpu, r: int) -> None:
         g.l2_age[i] &= BUSY - 1
     free_mshr(g, k)
     drop_request(g, r)
+    if g.slice_wants[k] and i - g.l2_ways < g.at_way[g.slice_first[k] - 1] <= i:
+        g.slice_wants[k] = 0  # it looks again at the lines of its set
     waiting = g.l2_first[i]
     count_left = g.l2_waiting[i]
     g.l2_waiting[i] = 0
@@ -302,7 +323,8 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
     are those of its lines: what goes past them holds none."""
     kind = g.kind[r]
     room = 2 if kind == Kind.ATOMIC else 1
-    if has_room(g, k // g.slices_per_channel, room) == 0:
+    g.slice_wants[k] = 0
+    if has_room(g, channel_of(g, k), room) == 0:
         g.slice_wants[k] = room
         return 0
     if kind == Kind.STORE:

@@ -7,8 +7,9 @@ round's number, so that strides do not all meet in one slice. Banks of a channel
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_BYTES, MAX_BANKS_OF_DRAM
+from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, MAX_BANKS_OF_DRAM
 from binalloc.emulator.state.records import Gpu
+from binalloc.emulator.state.scan import quotient, remainder
 
 
 @device(inline=True)
@@ -22,7 +23,7 @@ def mixed(x: int) -> int:
 @device(inline=True)
 def spread(i: int, places: int) -> int:
     """The place of the i-th thing of many that go round so many places, each round from another one on."""
-    return (i + mixed(i // places)) % places
+    return remainder(i + mixed(quotient(i, places)), places)
 
 
 @device
@@ -32,18 +33,24 @@ def is_spill(g: Gpu, line: int) -> int:
 
 
 @device(inline=True)
+def channel_of(g: Gpu, k: int) -> int:
+    """The channel of DRAM behind slice k."""
+    return quotient(k, g.slices_per_channel)
+
+
+@device(inline=True)
 def lines_of(g: Gpu) -> int:
     """Lines of a chunk."""
-    return g.interleave // LINE_BYTES
+    return g.interleave >> LINE_SHIFT
 
 
 @device
 def find_place(g: Gpu, r: int) -> None:
     """Where request r's line belongs: `g.at_slice[r]`, and the index of the first way of its set in `g.at_way[r]`."""
     lines = lines_of(g)
-    chunk = g.line[r] // lines
+    chunk = quotient(g.line[r], lines)
     k = spread(chunk, g.slices)
-    inside = chunk // g.slices * lines + g.line[r] - chunk * lines
+    inside = quotient(chunk, g.slices) * lines + g.line[r] - chunk * lines
     g.at_slice[r] = k
     g.at_way[r] = (k * g.l2_sets + spread(inside, g.l2_sets)) * g.l2_ways
 
@@ -53,7 +60,8 @@ def row_of(g: Gpu, k: int, line: int) -> int:
     """Number of the DRAM row among all of its channel of a line of slice k: row in the bank times MAX_BANKS_OF_DRAM,
     plus the bank."""
     lines = lines_of(g)
-    inside = line // (lines * g.slices) * lines + line % lines  # among those of the slice
-    inside = inside * g.slices_per_channel + k % g.slices_per_channel
-    row = inside // (g.row_bytes // LINE_BYTES)
-    return row // g.dram_banks * MAX_BANKS_OF_DRAM + spread(row, g.dram_banks)
+    chunk = quotient(line, lines)
+    inside = quotient(chunk, g.slices) * lines + line - chunk * lines  # among those of the slice
+    inside = inside * g.slices_per_channel + remainder(k, g.slices_per_channel)
+    row = quotient(inside, g.row_bytes >> LINE_SHIFT)
+    return quotient(row, g.dram_banks) * MAX_BANKS_OF_DRAM + spread(row, g.dram_banks)

@@ -8,17 +8,14 @@ from __future__ import annotations
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.device import device
 
-BUSY = 1 << 60
+BUSY = 1 << 45  # above every age: those are cycles up to layout.CLOCK_END, or counts of what takes some
+WAY_SHIFT = 16  # no cache has more ways
 
 
 @device
 def least_used(ages: Words, first: int, ways: int) -> int:
     """Index of the way to take among `ways` from `first` on, the lowest where several are empty; -1 if all are busy."""
-    least = BUSY
-    for i in range(first, first + ways):
-        least = min(least, ages[i])
-    end = first + ways
-    best = end
-    for i in range(first, end):
-        best = min(best, i if ages[i] == least else end)
-    return best if least < BUSY else -1
+    least = BUSY << WAY_SHIFT
+    for i in range(ways):
+        least = min(least, ages[first + i] << WAY_SHIFT | i)
+    return first + (least & ((1 << WAY_SHIFT) - 1)) if least < BUSY << WAY_SHIFT else -1

@@ -19,6 +19,7 @@ from binalloc.emulator.execute.row_access import access_row
 from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
+from binalloc.emulator.memory.dram import settle
 from binalloc.emulator.sm.control import exec_control
 from binalloc.emulator.sm.idle import bring_up
 from binalloc.emulator.sm.issue import (
@@ -83,11 +84,15 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
     program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
     for _ in range(steps):
         if g.cycle >= limit:
+            settle(g, log, limit)
+            if g.dram_due < NEVER:
+                g.cycle = limit  # there are commands between now and the next event: who samples comes back for them
             return 3
         if g.log_stop:
+            settle(g, log, g.cycle)
             return 4
         if memory_due(g):
-            serve_memory(g, sms, program, log)
+            serve_memory(g, sms, program, log, limit if steps > 1 else 0)
         for i in range(g.sms):
             s = sms[i]
             if s.next_time != g.cycle:
@@ -109,6 +114,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     if CHECKING and g.check and g.fault == 0:
                         poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
                     if g.fault != 0:
+                        settle(g, log, g.cycle + 1)
                         return 2
                     group = program[pc, Column.GROUP]
                     if group == ExecGroup.CONTROL:
@@ -145,6 +151,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
                     if CHECKING and g.check and g.fault == 0:
                         poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
                     if g.fault != 0:
+                        settle(g, log, g.cycle + 1)
                         return 2
                     issued += 1
                     if end_issue(g, s, program, regs, w, pc, issued) == 0:
@@ -153,5 +160,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             end_cycle(g, s)
         status = next_cycle(g, sms, program)
         if status:
+            settle(g, log, g.cycle)
             return status
+    settle(g, log, min(g.cycle, limit))
     return 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binalloc.emulator.memory.calendar import take
-from binalloc.emulator.memory.dram import serve_dram
+from binalloc.emulator.memory.calendar import next_memory_event, take
+from binalloc.emulator.memory.dram import catch_up, has_room, serve_dram
 from binalloc.emulator.memory.interconnect import leave_slice
 from binalloc.emulator.memory.l2 import fill_line, let_in, reach_slice
+from binalloc.emulator.memory.places import channel_of
 from binalloc.emulator.sm.answers import reach_sm
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.device import device
@@ -15,20 +16,59 @@ from binalloc.emulator.state.memory_layout import Stage
 from binalloc.emulator.state.records import Gpu, Sm
 
 
+@device(inline=True)
+def prepare(g: Gpu, log: Words, k: int) -> None:
+    """Slice k may now ask its channel for something that has a place there."""
+    channel = channel_of(g, k)
+    if g.l2_data == 0 or has_room(g, channel, 1):
+        catch_up(g, log, channel)
+
+
+@device(inline=True)
+def move_on(g: Gpu, sms: Sequence[Sm], limit: int) -> int:
+    """Move the clock to the next cycle with work, if that comes before `limit`, is the memory system's alone and no SM
+    has any in this one; returns whether it is so."""
+    if g.log_stop or (g.retired == g.blocks and g.unfinished == 0):
+        return 0
+    best = next_memory_event(g)
+    if best < 0 or g.dram_due < best:
+        best = max(g.dram_due, g.cycle + 1)
+    if best >= limit:
+        return 0
+    for i in range(g.sms):
+        if 0 <= sms[i].next_time <= best:
+            return 0
+    g.cycle = best
+    return 1
+
+
 @device(apart=True)
-def serve_memory(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
-    """The memory system in cycle `g.cycle`, before the SMs."""
+def serve_memory(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words, limit: int) -> None:
+    """The memory system in cycle `g.cycle`, before the SMs; and in all those that follow, up to the first in which an
+    SM has something to do, or that is not below `limit`."""
+    serve_cycle(g, sms, program, log)
+    while move_on(g, sms, limit):
+        serve_cycle(g, sms, program, log)
+
+
+@device(inline=True)
+def serve_cycle(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
+    """The memory system in cycle `g.cycle`."""
     r = take(g)
     while r >= 0:
         following = g.following[r]
         stage = g.stage[r]
         if stage == Stage.REACHES_SLICE:
+            if g.slice_first[g.at_slice[r]] == 0:
+                prepare(g, log, g.at_slice[r])
             reach_slice(g, r)
         elif stage == Stage.LEAVES_SLICE:
             leave_slice(g, r)
         elif stage == Stage.REACHES_SM:
             reach_sm(g, sms[g.source[r]], program, r)
         else:
+            if g.slice_first[g.source[r]] or g.link[r] < 0:
+                prepare(g, log, g.source[r])
             fill_line(g, r)
         r = following
     while g.dram_due <= g.cycle:

@@ -1,4 +1,5 @@
-"""Bit scans of non-negative masks: the `python` engine's side (`scan_numba.py` holds the compiled counterparts)."""
+"""Bit scans of non-negative masks, and division of what is not negative: the `python` engine's side (`scan_numba.py`
+holds the compiled counterparts)."""
 
 from __future__ import annotations
 
@@ -12,3 +13,13 @@ def lowest_bit(x: int) -> int:
 def count_bits(x: int) -> int:
     """Number of one bits; x >= 0."""
     return int(x).bit_count()
+
+
+def quotient(x: int, y: int) -> int:
+    """x // y; x >= 0, y > 0."""
+    return x // y
+
+
+def remainder(x: int, y: int) -> int:
+    """x % y; x >= 0, y > 0."""
+    return x % y

@@ -1,4 +1,5 @@
-"""Compiled counterparts of `scan.py`: the machine's own bit scans. Needs Numba; `engine.py` puts them in place."""
+"""Compiled counterparts of `scan.py`: the machine's own bit scans and divisions. Needs Numba; `engine.py` puts them in
+place."""
 
 from __future__ import annotations
 
@@ -23,3 +24,19 @@ def count_bits(typingctx: Any, x: Any) -> Any:
         return builder.ctpop(args[0])
 
     return types.int64(types.int64), codegen
+
+
+@intrinsic
+def quotient(typingctx: Any, x: Any, y: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.udiv(args[0], args[1])
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def remainder(typingctx: Any, x: Any, y: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.urem(args[0], args[1])
+
+    return types.int64(types.int64, types.int64), codegen

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from binalloc.emulator.memory.calendar import take
-from binalloc.emulator.memory.dram import enqueue, has_room, serve_dram
+from binalloc.emulator.memory.dram import catch_up, enqueue, has_room, serve_dram
 from binalloc.emulator.memory.requests import make_request
 from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, Kind, MemoryStat
 from binalloc.emulator.state.records import Gpu
@@ -84,6 +84,7 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, ref
         bursts = rng.randint(1, 4)
         bank, row = rng.randrange(BANKS), rng.randrange(rows)
         asked.append(Wanted(g.age[r], tick, channel, bank, row, bursts, bool(g.writes[r])))
+        catch_up(g, log, channel)
         enqueue(g, r, channel, bank, row, bursts)
 
     while left or g.events or any(g.channel_waiting):  # type: ignore[call-overload]

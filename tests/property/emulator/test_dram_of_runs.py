@@ -36,9 +36,10 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
 
 
 def commands(device: Device) -> list[Logged]:
-    """What the channels were told."""
+    """What the channels were told, one channel after another: commands of several are entered as they are looked at."""
     log = device.memories.dram_log.reshape(-1, 5)[: device.get("dram_logged")].tolist()
-    return [Logged(channel, tick, Command.names[what], bank, row) for channel, tick, what, bank, row in log]
+    told = [Logged(channel, tick, Command.names[what], bank, row) for channel, tick, what, bank, row in log]
+    return sorted(told, key=lambda c: c.channel)
 
 
 def broken(m: Machine, log: list[Logged]) -> list[str]:

@@ -48,13 +48,16 @@ class DramRecord:
     t_burst: int
     # what a burst takes of the data bus, with less bandwidth than the channel has; in 2^-DATA_FRACTION ticks
     t_data: int
-    # the core cycle at which the first of the channels can act
+    # the first core cycle in which a request of any of the channels may end
     dram_due: int
 
-    # channels: the core cycle at which it can act next; the tick behind its last command; first free ticks of the bus
+    # channels: the first core cycle in which one of its requests may end or all banks are refreshed, and the tick of
+    # that; the core cycle in which the last request came; the tick behind its last command; first free ticks of the bus
     # for activations and precharges, of the data bus (in 2^-DATA_FRACTION); ends of tFAW of the last activations, the
     # oldest's at `channel_oldest`; requests waiting; banks for which some do
     channel_due: Annotated[Words, MAX_CHANNELS]
+    channel_end: Annotated[Words, MAX_CHANNELS]
+    channel_seen: Annotated[Words, MAX_CHANNELS]
     channel_bus: Annotated[Words, MAX_CHANNELS]
     row_bus: Annotated[Words, MAX_CHANNELS]
     channel_data: Annotated[Words, MAX_CHANNELS]
@@ -77,16 +80,18 @@ class DramRecord:
     channel_write: Annotated[Words, MAX_CHANNELS]
     channel_activate: Annotated[Words, MAX_CHANNELS]
     group_column: Annotated[Words, BANK_ROWS]
-    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; the command that it needs, its
-    # age, and the first tick at which bank and group can have it; first ticks at which the bank may be activated,
-    # precharged, read or written
+    # banks: open row + 1 (0: closed); requests, oldest first, and the one to serve next; the command that it needs,
+    # what that is chosen by among those of one tick, the first tick at which bank and group can have it, and the ticks
+    # from then on to the request's last one at the least; first ticks at which the bank may be activated, precharged,
+    # read or written
     bank_row: Annotated[Words, BANK_ROWS]
     bank_first: Annotated[Words, BANK_ROWS]
     bank_last: Annotated[Words, BANK_ROWS]
     bank_next: Annotated[Words, BANK_ROWS]
     bank_wants: Annotated[Words, BANK_ROWS]
-    bank_age: Annotated[Words, BANK_ROWS]
+    bank_key: Annotated[Words, BANK_ROWS]
     bank_ready: Annotated[Words, BANK_ROWS]
+    bank_rest: Annotated[Words, BANK_ROWS]
     bank_activate: Annotated[Words, BANK_ROWS]
     bank_precharge: Annotated[Words, BANK_ROWS]
     bank_column: Annotated[Words, BANK_ROWS]

@@ -84,8 +84,12 @@ class MemoryRecord(DramRecord):
     slice_pending: Annotated[Words, MAX_SLICES]
     slice_first: Annotated[Words, MAX_SLICES]
     slice_last: Annotated[Words, MAX_SLICES]
-    # places at its channel for want of which the first of them could not go on, 0 if it waits for something else
+    # places at its channel for want of which the first of them could not go on, 0 if it waits for something else; the
+    # way that it is to take then, the words that it lacks, and those that it has fetched
     slice_wants: Annotated[Words, MAX_SLICES]
+    slice_way: Annotated[Words, MAX_SLICES]
+    slice_lacks: Annotated[Words, MAX_SLICES]
+    slice_fetch: Annotated[Words, MAX_SLICES]
     # lines of L2: line number + 1 (0: empty), age (behind all others while words are on their way); words that are
     # there, that are newer than DRAM's, that are on their way; how many requests wait for them, the first and the last
     l2_line: Annotated[Words, L2_ROWS]
