@@ -20,7 +20,7 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -36,6 +36,7 @@ from binalloc.emulator.host.compiling import device_function, one_program
 from binalloc.emulator.sm import device_loop
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import APART, INLINED, REGISTRY
+from binalloc.emulator.state.memories import Array
 from binalloc.emulator.state.records import Record, Sparse, dtype_of
 from binalloc.errors import UsageError
 
@@ -159,11 +160,17 @@ def _of_numba(checking: bool, bounds: bool, refused: str) -> Callable[..., int]:
             _LOG.info("the compiled emulator that the package carries is not used: %s", refused)
         _LOG.info("compiling the emulator, about a minute; %s", kept)
 
-    def run(*args: object) -> int:
-        if dispatcher.signatures:
-            return int(dispatcher(*args))
+    entries: list[Callable[..., int]] = []
+
+    def run(g: object, sms: object, arrays: Iterable[Array], *rest: int) -> int:
+        """Numba takes longer to find out what the arguments are than a cycle does: told once, it is not asked again."""
+        if entries and all(array.flags.carray for array in arrays):
+            return int(entries[0](g, sms, arrays, *rest))
         with one_program(dispatcher.__name__):
-            return int(dispatcher(*args))
+            status = int(dispatcher(g, sms, arrays, *rest))
+        entries[:] = [made.entry_point for made in dispatcher.overloads.values()]
+        assert len(entries) == 1, "the emulator's arrays have changed their types"
+        return status
 
     return run
 

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_kept: list[bool] = []
+"""Not empty while signals are kept. Changing handlers takes longer than a compiled cycle."""
 
 
 @contextmanager
 def whole_cycles() -> Iterator[None]:
     """While it lasts, signals that have handlers are kept; at its end they are handled. The second of a kind is
-    handled at once."""
-    if threading.current_thread() is not threading.main_thread():
+    handled at once. Inside of another one it does nothing: that lasts longer."""
+    if threading.current_thread() is not threading.main_thread() or _kept:
         yield
         return
     usual = {number: signal.getsignal(number) for number in SIGNALS}
@@ -34,9 +36,11 @@ def whole_cycles() -> Iterator[None]:
 
     for number in usual:
         signal.signal(number, keep)
+    _kept.append(True)
     try:
         yield
     finally:
+        _kept.clear()
         for number, handler in usual.items():
             signal.signal(number, handler)
     for first in came[:1]:

@@ -12,11 +12,13 @@ import zlib
 import numpy as np
 
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 
 APART = 100_000  # cycles between the two moments: longer than any single wait
 STEPS = 2_048  # cycles with events over which the state is looked for again
+TOGETHER = 64  # of those steps, between which signals wait
 
 
 def digest(device: Device, memories: bool) -> int:
@@ -45,29 +47,55 @@ def running(device: Device) -> bytes:
     return b"".join(parts)
 
 
+def place_of(device: Device, sm: int, w: int) -> int:
+    """Where one warp stands, its slot being in use: cheaper still."""
+    top = device.engine.view(device.sms, sm, "sp")[w]
+    return int(device.engine.view(device.sms, sm, "stack")[w, max(top, 0), L.Entry.PC])
+
+
 def find_spin(device: Device, limit: int) -> int:
     """Run on for a while; status 2 with the deadlock fault set where the state comes round, else the run's status."""
-    place, registers, everything = running(device), digest(device, False), digest(device, True)
+    state = _State(device)
     start = device.engine.get(device.g, 0, "cycle")
     retired = device.engine.get(device.g, 0, "retired")
-    before = issue_counts(device)
     while device.engine.get(device.g, 0, "cycle") < start + APART:
         status = device.step(1_000, limit)
         if status or device.engine.get(device.g, 0, "retired") != retired:
             return status
-    for _ in range(STEPS):
-        if (
-            running(device) == place
-            and digest(device, False) == registers
-            and digest(device, True) == everything
-            and all_busy(device, before)
-        ):
-            device.put("fault", L.Fault.DEADLOCK)
-            return 2
-        status = device.step(1, limit)
-        if status:
-            return status
+    for _ in range(STEPS // TOGETHER):
+        with whole_cycles():
+            for _ in range(TOGETHER):
+                if state.has_come_round():
+                    device.put("fault", L.Fault.DEADLOCK)
+                    return 2
+                status = device.step(1, limit)
+                if status:
+                    return status
     return 0
+
+
+class _State:
+    """What a device is like now, to be found again. Nearly always it is seen at the first warp that this is another."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._place, self._registers, self._everything = running(device), digest(device, False), digest(device, True)
+        self._issued = issue_counts(device)
+        tops = [device.engine.get(device.sms, i, "sp") for i in range(device.sms_count)]
+        live = [(i, int(w)) for i, sp in enumerate(tops) for w in np.flatnonzero(sp >= 0)]
+        self._one = live[0] if live else (0, 0)
+        self._place_of_one = place_of(device, *self._one)
+
+    def has_come_round(self) -> bool:
+        """Whether it is so again, and every warp has done something in between, or waits for ever."""
+        device = self._device
+        return (
+            place_of(device, *self._one) == self._place_of_one
+            and running(device) == self._place
+            and digest(device, False) == self._registers
+            and digest(device, True) == self._everything
+            and all_busy(device, self._issued)
+        )
 
 
 def issue_counts(device: Device) -> list[Array]:
