@@ -41,7 +41,7 @@ def cost(code: Module, grid: int, block: int, words: int, sms: int = 1) -> float
 
 def growth() -> None:
     for name, (make, grid, block, words) in BENCHES.items():
-        one, wide = cost(make(), grid, block, words), cost(make(), grid * WIDE, block, words * WIDE, WIDE)
+        one, wide = cost(make(), grid // WIDE, block, words), cost(make(), grid, block, words, WIDE)
         print(f"{name:12} {one:7.0f} ns on one SM, {wide:7.0f} on {WIDE}: {wide / one:.2f}", flush=True)
     few, many = (cost(arithmetic(rounds=8), 8 * n, 256, 0) for n in (1, MANY))
     print(f"arithmetic   {few:7.0f} ns with 8 blocks, {many:7.0f} with {8 * MANY}: {many / few:.2f}")
