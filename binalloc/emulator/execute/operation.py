@@ -50,8 +50,8 @@ class Operation:
     `Result`; arguments are named as the operands and fields of `isa.table.opcodes`, `b.lo b.hi` are the words of a
     pair, and `preds` is P0 to P6 of the lane. Sign modifiers of floats are applied before, integer `neg` bits are
     arguments, predicate sources come with their negation applied. plain: a faster function of the same arguments
-    without those in `unless`, for where these are all zero. masked: only for lanes that execute, because it is slow.
-    taint: which sources' poison reaches the result, of `L.Taint`.
+    without those in `unless` and `ignored`, for instructions that `is_plain`. masked: only for lanes that execute,
+    because it is slow. taint: which sources' poison reaches the result, of `L.Taint`.
 
     Groups whose operations differ in staged columns alone have one function, called by `sm.device_loop`; their rows
     name none.
@@ -127,26 +127,35 @@ def _find_rows() -> Iterator[str]:
 
 def _row_body(row: Operation) -> Iterator[str]:
     """What one operation of a group that works on rows does before its result is written to its destination."""
-    assert row.function is not None, row.name
-    yield from _fields(row.arguments.split())
     if row.result is Result.COMPARISON:
         yield "bits = 0"
     if row.result is Result.PAIR:
         yield f"d = {L.RESULT_ROW}"
-    if row.result in _SUMS:  # beyond 32 bits only where somebody wants to know
-        second = f" and program[pc, {L.Column.PD1}] == {L.PT}" if row.result is Result.DOUBLE_SUM else ""
-        yield f"if program[pc, {L.Column.PD0}] == {L.PT}{second}:"
-        yield from _indented(_choice(row, _IN_ROWS, f"rows[d, t] = {{}} & {L.FULL}"))
-        yield "else:"
-        yield from _indented(_lanes(row, row.function.__name__, row.arguments.split(), _IN_ROWS, "s.d[t] = {}"))
-        yield f"    finish_sum(g, s, program, rows, w, pc, d, mask, {int(row.result is Result.DOUBLE_SUM)})"
+    if row.result in _SUMS:
+        word = f"rows[d, t] = {{}} & {L.FULL}"
+        yield from _choice(row, _plain(row, _IN_ROWS, word), _sum(row, word))
         return
-    yield from _choice(row, _IN_ROWS, _KEPT_IN_ROWS.get(row.result, "rows[d, t] = {}"))
+    kept = _KEPT_IN_ROWS.get(row.result, "rows[d, t] = {}")
+    yield from _choice(row, _plain(row, _IN_ROWS, kept), _full(row, _IN_ROWS, kept))
     if row.result is Result.COMPARISON:
         yield "write_comparison(g, s, program, w, pc, bits, mask)"
         yield "return"
     if row.result is Result.NONZERO:
-        yield "write_nonzero(g, s, program, rows, w, pc, d, mask)"
+        yield f"if program[pc, {L.Column.PLAIN}] == 0:"
+        yield "    write_nonzero(g, s, program, rows, w, pc, d, mask)"
+
+
+def _sum(row: Operation, word: str) -> Iterator[str]:
+    """A sum, beyond 32 bits only where somebody wants to know. word: what is done with one of 32 bits."""
+    assert row.function is not None
+    arguments = row.arguments.split()
+    yield from _fields(arguments)
+    second = f" and program[pc, {L.Column.PD1}] == {L.PT}" if row.result is Result.DOUBLE_SUM else ""
+    yield f"if program[pc, {L.Column.PD0}] == {L.PT}{second}:"
+    yield from _indented(_lanes(row, row.function.__name__, arguments, _IN_ROWS, word))
+    yield "else:"
+    yield from _indented(_lanes(row, row.function.__name__, arguments, _IN_ROWS, "s.d[t] = {}"))
+    yield f"    finish_sum(g, s, program, rows, w, pc, d, mask, {int(row.result is Result.DOUBLE_SUM)})"
 
 
 _KEPT_IN_ROWS = {Result.COMPARISON: "bits |= int({}) << t", Result.PAIR: "rows[d, t], rows[d + 1, t] = {}"}
@@ -159,8 +168,7 @@ def _staged_body(row: Operation) -> Iterator[str]:
         yield f"{row.function.__name__}(g, s, program, w, pc, mask)"
     else:
         assert row.result is Result.WORD, row.name
-        yield from _fields(row.arguments.split())
-        yield from _choice(row, _STAGED, "s.d[t] = {}")
+        yield from _choice(row, _plain(row, _STAGED, "s.d[t] = {}"), _full(row, _STAGED, "s.d[t] = {}"))
     if row.result is Result.PREDICATES:
         yield "return"
 
@@ -178,20 +186,40 @@ def _fields(arguments: list[str]) -> Iterator[str]:
             yield f"f_{name} = program[pc, {L.FIELD_COLUMNS[name]}]"
 
 
-def _choice(row: Operation, sources: Mapping[str, str], kept: str) -> Iterator[str]:
-    """The loop over the lanes, by the plain function where the instruction allows it. kept: what is done with what the
-    function returns, which stands for {}."""
-    assert row.function is not None
-    arguments = row.arguments.split()
+def _choice(row: Operation, plain: Iterator[str], full: Iterator[str]) -> Iterator[str]:
+    """By the plain function where there is one and the instruction allows it."""
     if row.plain is None:
-        yield from _lanes(row, row.function.__name__, arguments, sources, kept)
+        yield from full
         return
-    unless = row.unless.split()
-    yield f"if {' and '.join(f'f_{name} == 0' for name in unless)}:"
-    fewer = [name for name in arguments if name not in (*unless, *row.ignored.split())]
-    yield from _indented(_lanes(row, row.plain.__name__, fewer, sources, kept))
+    yield f"if program[pc, {L.Column.PLAIN}]:"
+    yield from _indented(plain)
     yield "else:"
-    yield from _indented(_lanes(row, row.function.__name__, arguments, sources, kept))
+    yield from _indented(full)
+
+
+def _full(row: Operation, sources: Mapping[str, str], kept: str) -> Iterator[str]:
+    """The loop over the lanes. kept: what is done with what the function returns, which stands for {}."""
+    assert row.function is not None
+    yield from _fields(row.arguments.split())
+    yield from _lanes(row, row.function.__name__, row.arguments.split(), sources, kept)
+
+
+def _plain(row: Operation, sources: Mapping[str, str], kept: str) -> Iterator[str]:
+    """The same by the plain function, which looks at fewer fields."""
+    assert row.plain is not None
+    fewer = [name for name in row.arguments.split() if name not in (*row.unless.split(), *row.ignored.split())]
+    yield from _fields(fewer)
+    yield from _lanes(row, row.plain.__name__, fewer, sources, kept)
+
+
+def is_plain(row: Operation, columns: Sequence[int]) -> bool:
+    """Whether an instruction of the opcode, with these staged columns, needs but its `plain` function, and writes no
+    predicate beside a word."""
+    predicates = {
+        Result.SUM: (L.Column.PD0,), Result.NONZERO: (L.Column.PD0,), Result.DOUBLE_SUM: (L.Column.PD0, L.Column.PD1),
+    }.get(row.result, ())  # fmt: skip
+    modified = any(columns[L.FIELD_COLUMNS[name]] for name in row.unless.split())
+    return not modified and all(columns[column] == L.PT for column in predicates)
 
 
 def _lanes(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from binalloc.emulator.execute.operation import is_plain
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
 from binalloc.emulator.host.value_rows import ValueRows
 from binalloc.emulator.sm.control import control_number
@@ -188,7 +189,7 @@ def stage_instruction(
     if machine.register_file is not None and not guarded and row[L.Column.CONTROL] == L.NO_CONTROL:
         stage_reads(row, machine.register_file.banks)
         row[L.Column.REUSE] = ctrl.reuse
-    row[L.Column.EASY] = easy(row)
+    row[L.Column.EASY], row[L.Column.PLAIN] = easy(row), is_plain(operation, row)
     return row
 
 

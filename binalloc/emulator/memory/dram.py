@@ -16,6 +16,7 @@ one of its requests may end, and when a run stops (`settle`).
 from __future__ import annotations
 
 from binalloc.emulator.memory.calendar import post
+from binalloc.emulator.memory.places import remainder
 from binalloc.emulator.memory.queues import entered, left
 from binalloc.emulator.memory.requests import drop_request
 from binalloc.emulator.state.arrays import Words
@@ -32,7 +33,7 @@ from binalloc.emulator.state.memory_layout import (
     Queue,
 )
 from binalloc.emulator.state.records import Gpu
-from binalloc.emulator.state.scan import quotient, remainder
+from binalloc.emulator.state.scan import quotient
 
 DATA_PART = (1 << DATA_FRACTION) - 1
 AGE_BITS = 40

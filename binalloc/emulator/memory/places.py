@@ -9,7 +9,7 @@ from __future__ import annotations
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import FIRST_LOCAL_LINE, LINE_SHIFT, MAX_BANKS_OF_DRAM
 from binalloc.emulator.state.records import Gpu
-from binalloc.emulator.state.scan import quotient, remainder
+from binalloc.emulator.state.scan import quotient
 
 
 @device(inline=True)
@@ -18,6 +18,12 @@ def mixed(x: int) -> int:
     x ^= x >> 15
     x ^= x >> 7
     return x ^ (x >> 3)
+
+
+@device(inline=True)
+def remainder(x: int, y: int) -> int:
+    """x % y; x >= 0, y > 0."""
+    return x - quotient(x, y) * y
 
 
 @device(inline=True)

@@ -92,14 +92,16 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
 
     Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
     """
-    wait = read_registers(g, s, program, w, pc) if program[pc, Column.READS] else 0
-    if CHECKING and g.profile:
-        profile_issue(g, s, program, pc)
     unit = program[pc, Column.UNIT]
     if program[pc, Column.EASY]:
+        if CHECKING and g.profile:
+            profile_issue(g, s, program, pc)
         take_port(g, s, unit, g.unit_interval[unit])
         sleep(g, s, program, w, program[pc, Column.STALL], Warp.STALL)
         return 0
+    wait = read_registers(g, s, program, w, pc) if program[pc, Column.READS] else 0
+    if CHECKING and g.profile:
+        profile_issue(g, s, program, pc)
     cycles = g.unit_interval[unit] + s.passes - 1 + wait
     take_port(g, s, unit, cycles)
     if s.held:

@@ -296,19 +296,15 @@ class Staged(Codes):
     WAIT: int
     STALL: int
     LATENCY: int
-    VARIABLE: int
     CONTROL: int
     EASY: int
-    WBAR: int
-    RBAR: int
+    PLAIN: int
+    RESULT: int
     N_USES: int
     READ_1: int
     READ_2: int
     READ_3: int
     READ_4: int
-    RESULT: int
-    N_DEFS: int
-    RD_UNITS: int
     A_ROW: int
     A_OWN: int
     B_ROW: int
@@ -316,8 +312,13 @@ class Staged(Codes):
     C_ROW: int
     C_OWN: int
     SIGNS: int
-    RD: int
     DETOUR: int
+    RD: int
+    RD_UNITS: int
+    VARIABLE: int
+    WBAR: int
+    RBAR: int
+    N_DEFS: int
     A_UNITS: int
     A_REG: int
     A_AND: int

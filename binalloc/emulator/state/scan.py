@@ -18,8 +18,3 @@ def count_bits(x: int) -> int:
 def quotient(x: int, y: int) -> int:
     """x // y; x >= 0, y > 0."""
     return x // y
-
-
-def remainder(x: int, y: int) -> int:
-    """x % y; x >= 0, y > 0."""
-    return x % y

@@ -32,11 +32,3 @@ def quotient(typingctx: Any, x: Any, y: Any) -> Any:
         return builder.udiv(args[0], args[1])
 
     return types.int64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def remainder(typingctx: Any, x: Any, y: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.urem(args[0], args[1])
-
-    return types.int64(types.int64, types.int64), codegen

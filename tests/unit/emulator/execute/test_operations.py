@@ -9,9 +9,12 @@ from binalloc.emulator.arithmetic.integer import brev, icompare, popc, sum3
 from binalloc.emulator.execute.operation import Operation, Result, group_text, in_rows
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
 from binalloc.emulator.execute.warp import vote
+from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import GENERATED, REGISTRY, define
 from binalloc.isa.table.opcodes import BY_NAME
+from binalloc.models.machines.reader import load_machine
+from tests.support.kits.emulator import module, op
 
 
 def test_every_opcode_has_a_row_and_a_number_of_its_own_in_its_group() -> None:
@@ -66,16 +69,31 @@ def test_a_comparison_collects_bits_and_writes_no_register() -> None:
     assert [line.strip() for line in text[-2:]] == ["write_comparison(g, s, program, w, pc, bits, mask)", "return"]
 
 
-def test_the_plain_function_serves_where_the_named_fields_are_zero() -> None:
+def test_the_plain_function_serves_where_staging_says_so() -> None:
     text = lines(Operation("X", 0, fadd, "a b rnd ftz", plain=fadd_rn, unless="rnd ftz"))
-    assert [line.strip() for line in text[2:]] == [
-        "if f_rnd == 0 and f_ftz == 0:",
+    assert [line.strip() for line in text] == [
+        f"if program[pc, {L.Column.PLAIN}]:",
         "for t in range(g.lanes):",
         "rows[d, t] = fadd_rn(int(rows[a, t]), int(rows[b, t]))",
         "else:",
+        f"f_rnd = program[pc, {L.FIELD_COLUMNS['rnd']}]",
+        f"f_ftz = program[pc, {L.FIELD_COLUMNS['ftz']}]",
         "for t in range(g.lanes):",
         "rows[d, t] = fadd(int(rows[a, t]), int(rows[b, t]), f_rnd, f_ftz)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "plain"),
+    [
+        ("FADD", {}, True), ("FADD", {"rnd": 1}, False), ("FADD", {"ftz": 1}, False), ("FADD", {"sat": 1}, False),
+        ("IADD3", {}, True), ("IADD3", {"x": 1}, False), ("IADD3", {"pd0": 3}, False), ("IADD3", {"pd1": 3}, False),
+        ("IADD3", {"nega": 1}, True), ("LOP3", {}, True), ("LOP3", {"pd0": 0}, False), ("LOP3", {"lut": 9}, True),
+    ],
+)  # fmt: skip
+def test_what_is_plain(name: str, fields: dict[str, int], plain: bool) -> None:
+    program = Program(module([op(name, rd=1, ra=2, rb=3, **fields)]), load_machine("gtx680"), Constants.build({}))
+    assert bool(program.table[0, L.Column.PLAIN]) is plain
 
 
 def test_a_misspelt_argument_is_noticed_at_import() -> None:
