@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
+from binalloc.emulator.state.memory_layout import LINE_WORDS
 from binalloc.emulator.state.scan import count_bits
 
 SECTOR_WORDS = 8
-SECTORS = 4
+SECTORS = LINE_WORDS // SECTOR_WORDS
 SECTOR = (1 << SECTOR_WORDS) - 1
-LINE_WORDS = SECTORS * SECTOR_WORDS
 LINE = (1 << LINE_WORDS) - 1
 GATHER = 0x01020408
 """Times bits 0, 8, 16, 24: they stand in bits 24 to 27 then, what else there is elsewhere."""

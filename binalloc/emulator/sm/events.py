@@ -35,8 +35,8 @@ from binalloc.emulator.state.scan import lowest_bit
 def set_state(g: Gpu, s: Sm, w: int, state: int) -> None:
     """Move warp slot `w` to another state, census included."""
     sch = g.scheduler_of[w]
-    if s.entered[sch] < over(g, s, sch):
-        enter_idle(g, s, sch, over(g, s, sch))
+    if s.entered[sch] < over(s, sch, g.cycle - 1):
+        enter_idle(g, s, sch, over(s, sch, g.cycle - 1))
     s.census[sch, s.state[w]] -= 1
     s.census[sch, state] += 1
     s.state[w] = state

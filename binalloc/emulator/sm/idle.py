@@ -38,9 +38,10 @@ def idle_reason(s: Sm, sch: int) -> int:
 
 
 @device(inline=True)
-def over(g: Gpu, s: Sm, sch: int) -> int:
-    """The last cycle whose slots the scheduler has used or lost."""
-    return g.cycle if sch < s.turned else g.cycle - 1
+def over(s: Sm, sch: int, until: int) -> int:
+    """The last cycle whose slots the scheduler has used or lost, if all have up to cycle `until`: the next one where it
+    has had its turn."""
+    return until + (1 if sch < s.turned else 0)
 
 
 @device(apart=True)
@@ -73,4 +74,4 @@ def bring_up(g: Gpu, s: Sm, program: Grid, until: int) -> None:
     their turn in it."""
     enter_residence(s, until)
     for sch in range(g.schedulers):
-        enter_profiled(g, s, program, sch, until + (1 if sch < s.turned else 0))
+        enter_profiled(g, s, program, sch, over(s, sch, until))
