@@ -50,7 +50,7 @@ def arithmetic(rounds: int = 400) -> Module:
 RUNS = 5
 STREAMED = 40  # elements of a thread
 TOGETHER = 128  # blocks whose k-th elements lie side by side
-STREAMING_BLOCKS = 8 * TOGETHER
+STREAMING_BLOCKS = 20 * TOGETHER
 
 
 def streaming() -> Module:
@@ -101,10 +101,10 @@ def gather() -> Module:
 
 
 BENCHES = {
-    "arithmetic": (arithmetic, 48, 256, 0),
+    "arithmetic": (arithmetic, 128, 256, 0),
     "streaming": (streaming, STREAMING_BLOCKS, 256, STREAMED * STREAMING_BLOCKS * 256),
-    "conflicts": (conflicts, 512, 512, 0),
-    "gather": (gather, 64, 256, 1 << 20),
+    "conflicts": (conflicts, 1536, 512, 0),
+    "gather": (gather, 224, 256, 1 << 20),
 }
 """Of each: its code, blocks, threads of a block, words of its buffer."""
 
@@ -145,7 +145,9 @@ def main() -> None:
     go(module([op("EXIT")]), engine="numba")
     for name in BENCHES:
         rate(name, RUNS)
-    print(f"peak memory  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+    buffers = max(4 * words for *_, words in BENCHES.values()) >> 20
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"peak memory  {peak} MB, of it 3 times {buffers} MB of buffer: the caller's, the launch's, the result's")
 
 
 if __name__ == "__main__":

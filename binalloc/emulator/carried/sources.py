@@ -23,6 +23,7 @@ ROOMS = ("arithmetic", "checks", "execute", "memory", "schedulers", "sm", "state
 
 _OTHERS = (
     "binalloc.emulator.carried.core",
+    "binalloc.emulator.host.compile_costs",
     "binalloc.emulator.host.compiling",
     "binalloc.emulator.host.engine",
     "binalloc.emulator.packing.machine_code",

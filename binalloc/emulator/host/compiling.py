@@ -14,21 +14,17 @@ Compiling is correct then, too, and takes several times as long.
 
 from __future__ import annotations
 
-import gc
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from importlib import import_module
 from types import FunctionType
-from typing import Any
 
-Untyped = Any
-"""An object of Numba's, which tells no types."""
+from binalloc.emulator.host.compile_costs import SAVED, Untyped, replace, save_costs
 
 _LOG = logging.getLogger(__name__)
 _APART = "apart."  # in the qualified name of a function that stays one, the only thing a library knows of it
-_COLLECT_EVERY = 100_000  # objects made between two searches for garbage, of which compiling leaves little
 
 REPLACED: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("numba.core.codegen", "JITCodeLibrary.finalize"): (
@@ -46,13 +42,7 @@ REPLACED: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
         "self, library, fndesc, env", frozenset({"get_pointer_to_function", "make_function", "lookup_module"}),
     ),
     ("numba.np.arrayobj", "fix_integer_index"): ("context, builder, idxty, idx, size", frozenset({"cast", "intp"})),
-    ("numba.core.types", "Record.__repr__"): ("self", frozenset({"fields", "aligned"})),
-    ("numba.core.types", "BaseFunction.get_call_type"): (
-        "self, context, args, kws", frozenset({"_impl_keys", "apply"}),
-    ),
-    ("numba.core.targetconfig", "TargetConfig.__eq__"): ("self, other", frozenset({"values"})),
-    ("numba.core.targetconfig", "TargetConfig.__hash__"): ("self", frozenset({"values"})),
-}  # fmt: skip
+} | SAVED  # fmt: skip
 """What `one_program` replaces or calls of Numba: module and name, the parameters it must have, and names that it must
 use, as what stands in its place goes by them."""
 
@@ -128,22 +118,12 @@ def one_program(entry: str, *, required: bool = False) -> Iterator[None]:
     cpu_target = import_module("numba.core.registry").cpu_target
     rtsys = import_module("numba.core.runtime").rtsys
     rtsys.initialize(cpu_target.target_context)  # Numba's own functions, before the rules change
-    threshold = gc.get_threshold()
     with ExitStack() as stack:
         _libraries_once(stack, entry)
         _only_entry_is_callable(stack, entry)
         _indices_as_they_are(stack)
-        _cheap_comparisons(stack)
-        _operators_once(stack)
-        stack.callback(gc.set_threshold, *threshold)
-        gc.set_threshold(_COLLECT_EVERY, *threshold[1:])
+        save_costs(stack)
         yield
-
-
-def replace(stack: ExitStack, owner: Untyped, name: str, value: Callable[..., Untyped]) -> None:
-    """Another function under a name of Numba's until `stack` ends."""
-    stack.callback(setattr, owner, name, getattr(owner, name))
-    setattr(owner, name, value)
 
 
 def _libraries_once(stack: ExitStack, entry: str) -> None:
@@ -156,7 +136,7 @@ def _libraries_once(stack: ExitStack, entry: str) -> None:
             self._finalize_dynamic_globals()
             self._finalized = True
             return
-        self._linking_libraries = _reached(self._linking_libraries)
+        _link(self, _reached(self._linking_libraries))
         usual(self)
 
     def optimize(self: Untyped) -> None:
@@ -199,6 +179,25 @@ def _reached(libraries: list[Untyped]) -> list[Untyped]:
     return list(found.values())
 
 
+def _link(library: Untyped, others: list[Untyped]) -> None:
+    """The modules of the others become part of that of the library, in their order: neighbours first, as linking costs
+    what both have in them."""
+    modules = [other._final_module.clone() for other in others]  # another entry may link them, too
+    for module in modules:
+        for function in module.functions:
+            if not function.is_declaration:
+                function.linkage = "weak_odr"  # stays though nothing in its neighbour calls it
+    while len(modules) > 1:
+        for first, second in zip(modules[::2], modules[1::2], strict=False):
+            first.link_in(second)
+        modules = modules[::2]
+    for module in modules:
+        library._final_module.link_in(module)
+    for other in others:
+        library._reload_init.update(other._reload_init)
+    library._linking_libraries = []
+
+
 def _only_entry_is_callable(stack: ExitStack, entry: str) -> None:
     """No other function gets an object that Python could call: what stands in its place is never called."""
     cpu = import_module("numba.core.cpu")
@@ -225,39 +224,3 @@ def _indices_as_they_are(stack: ExitStack) -> None:
         stack, arrayobj, "fix_integer_index",
         lambda context, builder, kind, index, size: context.cast(builder, index, kind, types.intp),
     )  # fmt: skip
-
-
-def _cheap_comparisons(stack: ExitStack) -> None:
-    """Two things that Numba asks for at every step, and works out anew from hundreds of fields: the text of a record's
-    type, which is its name, and whether two sets of flags are equal, which nearly always are one."""
-    TargetConfig = import_module("numba.core.targetconfig").TargetConfig
-    Record = import_module("numba.core.types").Record
-
-    usual = TargetConfig.__eq__
-    replace(stack, Record, "__repr__", lambda self: self.name)
-    replace(
-        stack, TargetConfig, "__eq__",
-        lambda self, other: self is other
-        or (type(self) is type(other) and self._values == other._values)
-        or usual(self, other),
-    )  # fmt: skip
-    replace(stack, TargetConfig, "__hash__", lambda self: hash(tuple(sorted(self._values))))
-
-
-def _operators_once(stack: ExitStack) -> None:
-    """What an operator or a function of Numba's gives for arguments of some types: it tries dozens of signatures, at
-    each of its thousands of uses anew."""
-    types = import_module("numba.core.types")
-
-    usual = types.BaseFunction.get_call_type
-    known: dict[tuple[int, Untyped], tuple[Untyped, Untyped]] = {}
-
-    def get_call_type(self: Untyped, context: Untyped, args: Untyped, kws: Untyped) -> Untyped:
-        if kws or type(self) is not types.Function:
-            return usual(self, context, args, kws)
-        key = id(self), args
-        if key not in known:
-            known[key] = usual(self, context, args, kws), self  # held, so that its number stays its own
-        return known[key][0]
-
-    replace(stack, types.BaseFunction, "get_call_type", get_call_type)
