@@ -8,7 +8,8 @@ Exit codes (the command line's contract): 0 done; 1 the answer is no (verificati
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from binalloc.printable import one_line, plain
@@ -128,17 +129,20 @@ class MalformedInput(BinallocError):
 
 class LimitHit(BinallocError):
     """A cycle, time or memory limit was reached. partial: what an emulated run had done by then, a `Result` of
-    `emulator.runs.run`; None where there is none. report: all that is to be told of that run, as `--json` has it."""
+    `emulator.runs.run`; None where there is none. report: all that is to be told of that run, as `--json` has it.
+    version: which of a command's versions of the kernel ran, in words; empty where there is but one (`running`)."""
 
     exit_code = 4
     partial: object = None
     report: dict[str, Any] | None = None
+    version = ""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial, report: as in `LimitHit`."""
+    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial, report, version as in `LimitHit`."""
 
     report: dict[str, Any] | None = None
+    version = ""
 
     def __init__(self, partial: object, exit_code: int = 130) -> None:
         super().__init__()
@@ -156,3 +160,16 @@ class KernelFault(BinallocError):
     """The emulated kernel did something its machine forbids (out of bounds, hazard, deadlock)."""
 
     exit_code = 5
+
+
+@contextmanager
+def running(version: str) -> Iterator[None]:
+    """Emulated runs of one version of a kernel among several: an error of theirs says which, in the words given."""
+    try:
+        yield
+    except (LimitHit, Interrupted, KernelFault) as error:
+        if not isinstance(error, Interrupted):
+            error.message = f"{error.message} ({version})"
+        if not isinstance(error, KernelFault):
+            error.version = version
+        raise

@@ -148,7 +148,8 @@ def _interruption(run: dict[str, Any]) -> str:
     where = ""
     if run.get("partial"):
         ended = f"{run['blocks_ended']:,} of {count(run['blocks'], 'block')} ended"
-        where = f" in {run['kernel']} at cycle {run['cycles']:,}, {ended}"
+        version = f" ({run['version']})" if "version" in run else ""
+        where = f" in {run['kernel']}{version} at cycle {run['cycles']:,}, {ended}"
     elif run:
         where = f" when {run['kernel']} had ended"
     files = [run[name]["file"] for name in ("trace", "series") if name in run]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.skew import cycles_range, skewed_cycles
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
-from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError
+from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError, running
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
@@ -131,7 +131,7 @@ class Version:
     """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
     and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
     name of the allocator where a baseline is not the original itself. skewed: cycles of the runs with each seed's
-    delays. functions: the kernel, then what it calls."""
+    delays. functions: the kernel, then what it calls. name: what errors of its runs call it."""
 
     module: Module
     kernel: str
@@ -150,6 +150,7 @@ class Version:
     solver: list[dict[str, object]] = field(default_factory=list)
     allocated: str = ""
     skewed: tuple[int, ...] = ()
+    name: str = "the original"
 
     @property
     def instructions(self) -> int:
@@ -275,7 +276,8 @@ def baseline(module: Module, request: Request) -> Version:
         most = registers_for_blocks(request.machine, use.given(0), 1)
         if most is None or most < 1 or most >= use.registers:
             raise
-        return replace(build_version(module, request, most, 0, BASELINE), allocated=BASELINE)
+        version = build_version(module, request, most, 0, BASELINE)
+        return replace(version, allocated=BASELINE, name=f"the original, with {version.name}")
 
 
 def build_version(
@@ -296,7 +298,9 @@ def build_version(
         raise _unproven(module, request, report.errors)
     require_no_hazard(rewritten, request.machine)
     version = make_version(rewritten, request, result.functions)
-    return replace(version, solver=[found.to_dict() for found in result.solver])
+    name = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')}"
+    name += f" by {allocator or request.allocator}"
+    return replace(version, solver=[found.to_dict() for found in result.solver], name=name)
 
 
 def require_no_hazard(module: Module, machine: Machine) -> None:
@@ -390,8 +394,10 @@ def measure(
             progress=run_progress(request.kernel, request.progress),
         )
 
-    result = measured()
-    skewed = skewed_cycles(lambda seed: measured(seed).cycles, request.skews)
+    resident = f", {count(ideal_blocks, 'block')} per SM as if registers were free" if ideal_blocks else ""
+    with running(f"{version.name}{resident}"):
+        result = measured()
+        skewed = skewed_cycles(lambda seed: measured(seed).cycles, request.skews)
     return replace(
         version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals, skewed=skewed
     )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from binalloc.errors import running
 from binalloc.launch.types import CompareMode
 from binalloc.printable import count
 from binalloc.report.control_codes import check_control_codes, render_control_codes
@@ -138,13 +139,16 @@ def _compare_runs(
         old = schedule(old, machine)
     for module in (old, new):
         check_against(launch, module.function(kernel).info, module.path)
-    before, after = (
-        run(
-            module, kernel, launch, machine, engine=engine, scheduler=scheduler, max_cycles=max_cycles,
-            progress=run_progress(f"{kernel}, {which}", progress),
-        )
-        for which, module in (("original", old), ("rewritten", new))
-    )  # fmt: skip
+    results = []
+    for which, module in (("original", old), ("rewritten", new)):
+        with running(f"the {which}"):
+            results.append(
+                run(
+                    module, kernel, launch, machine, engine=engine, scheduler=scheduler, max_cycles=max_cycles,
+                    progress=run_progress(f"{kernel}, {which}", progress),
+                )
+            )  # fmt: skip
+    before, after = results
     differences = compare(launch, before.buffers, after.buffers)
     differences += compare_globals(launch, before.globals, after.globals)
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}

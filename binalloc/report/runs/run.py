@@ -149,7 +149,10 @@ def stopped_to_dict(error: BaseException) -> dict[str, Any] | None:
     report, partial = (getattr(error, name, None) for name in ("report", "partial"))
     if isinstance(report, dict):
         return report
-    return result_to_dict(partial) if isinstance(partial, Result) else None
+    if not isinstance(partial, Result):
+        return None
+    version = getattr(error, "version", "")
+    return result_to_dict(partial) | ({"version": version} if version else {})
 
 
 def _reference(launch: Launch, buffers: dict[str, Any]) -> dict[str, Any]:

@@ -157,6 +157,27 @@ def test_a_skewed_run_that_reaches_the_limit(tmp_path: Path) -> None:
     assert text.out.startswith("callchain on gtx680: ")
 
 
+def test_which_version_was_stopped(tmp_path: Path) -> None:
+    """A command that runs several says which of them did not end, one that runs one does not."""
+    sample, path = [loom("nbody"), *launch("nbody")], str(tmp_path / "rewritten.loom")
+    rewrite = ["rewrite", *sample, "--registers", "32", "--slots", "0", "-o", path]
+    found = call(*rewrite, "--json").json
+    cycles = found["original"]["cycles"]
+    assert cycles < found["rewritten"]["cycles"], "so that a limit can lie between them"
+    rewritten = f"{found['rewritten']['registers']} registers and 0 slots by best"
+    for limit, version in ((cycles - 1, "the original"), (cycles, rewritten)):
+        answer = call(*rewrite, "--max-cycles", str(limit), "--json")
+        assert (answer.code, answer.json["partial"], answer.json["version"]) == (4, True, version)
+        assert answer.json["error"]["message"] == f"the kernel did not end within the cycle limit ({version})"
+        assert f" cycle limit ({version}); found " in answer.err
+    verify = ["verify", sample[0], path, *sample[1:], "--max-cycles", str(cycles), "--json"]
+    assert call(*verify).json["version"] == "the rewritten"
+    answer = call(*RUN, "--max-cycles", "100", "--json")
+    assert answer.json["partial"] is True
+    assert "version" not in answer.json
+    assert answer.json["error"]["message"] == "the kernel did not end within the cycle limit"
+
+
 def test_an_interrupt_of_a_skewed_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from binalloc.emulator.host import skew
 
