@@ -1,8 +1,7 @@
 """The main loop over cycles, SMs and schedulers, in quanta so that the driver keeps control.
 
-The loops stand in one function on purpose: Numba optimises a function again in every function that calls it, so a deep
-chain of callers around the execution of instructions multiplies the time to compile. Device functions take the arrays
-that they use one by one, be they ten, for the same reason: a tuple of them is passed as all of them.
+Device functions take the arrays that they use one by one, be they ten: a tuple of them is passed as all of them, each
+in ten parts.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from binalloc.emulator.sm.issue import (
 )
 from binalloc.emulator.sm.log import log_issue
 from binalloc.emulator.sm.memory_events import serve_memory
-from binalloc.emulator.state.arrays import Grid
+from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, Access, Column, Entry, ExecGroup, Fault
 from binalloc.emulator.state.memories import Arguments
@@ -76,6 +75,96 @@ def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
         set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
 
 
+@device(inline=True)
+def execute(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
+    w: int, pc: int, mask: int,
+) -> None:  # fmt: skip
+    """What the instruction, which does not steer the warp, does in the lanes of `mask`, of which there are some."""
+    group = program[pc, Column.GROUP]
+    if group == ExecGroup.INT:
+        exec_int(g, s, program, rows, w, pc, mask)
+    elif group == ExecGroup.F32:
+        exec_f32(g, s, program, rows, w, pc, mask)
+    elif group == ExecGroup.CONV:
+        exec_conv(g, s, program, rows, w, pc, mask)
+    elif group == ExecGroup.F64:
+        exec_f64(g, s, program, rows, w, pc, mask)
+    elif group == ExecGroup.MEM:
+        if program[pc, Column.ACCESS] == Access.ATOMIC:
+            stage(g, s, program, regs, w, pc)
+        if mask != FULL or access_row(g, s, program, rows, global_, shared, w, pc) == 0:
+            exec_mem(g, s, program, rows, global_, shared, local, const, w, pc, mask)
+    else:
+        stage(g, s, program, regs, w, pc)
+        if group == ExecGroup.PRED:
+            exec_pred(g, s, program, regs, w, pc, mask)
+        elif group == ExecGroup.WARP:
+            exec_warp(g, s, program, regs, w, pc, mask)
+        elif group == ExecGroup.SPECIAL:
+            exec_special(g, s, program, regs, w, pc, mask)
+        elif group == ExecGroup.TEX:
+            exec_tex(g, s, program, regs, global_, w, pc, mask)
+        elif group != ExecGroup.NOP:
+            refuse(g, s, program, w, pc)
+
+
+@device(inline=True)
+def issue_one(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, hazard: Cube, global_: Words, shared: Grid, local: Cube,
+    const: Words, counts: Words, shadow: Grid, shadow_local: Grid, races: Cube, w: int, pc: int,
+) -> None:  # fmt: skip
+    """The warp's next instruction, at `pc`, from issue to its values; all but what `end_issue` does. May fault."""
+    mask = begin_issue(g, s, program, hazard, counts, w, pc)
+    if g.logging:
+        log_issue(g, s, program, rows, regs, w, pc, mask)
+    if CHECKING and g.check and g.fault == 0:
+        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
+    if g.fault != 0:
+        return
+    group = program[pc, Column.GROUP]
+    if group == ExecGroup.CONTROL:
+        exec_control(g, s, program, regs, w, pc, mask)
+    else:
+        if mask:
+            execute(g, s, program, rows, regs, global_, shared, local, const, w, pc, mask)
+        if CHECKING and g.race and group == ExecGroup.MEM and mask and g.fault == 0:
+            race_access(g, s, program, regs, races, w, pc, mask)
+        advance(s, w, pc)
+    if CHECKING and g.check and g.fault == 0:
+        poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
+
+
+@device(inline=True)
+def sm_cycle(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, hazard: Cube, global_: Words, shared: Grid, local: Cube,
+    const: Words, counts: Words, shadow: Grid, shadow_local: Grid, races: Cube,
+) -> None:  # fmt: skip
+    """A cycle of an SM that has work in it; at a fault it ends with the instruction that met it."""
+    begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
+    all_asked = asks_all(g, s)
+    for sch in range(g.schedulers):
+        if s.ready_units[sch] == 0 and all_asked == 0:
+            continue
+        w = select(g, s, program, sch)
+        issued, why = 0, ~w
+        s.turn = w  # read anew in each round, so that a compiler puts nothing that follows from it before them
+        while s.turn >= 0:
+            w = s.turn
+            pc = s.stack[w, s.sp[w], Entry.PC]
+            issue_one(
+                g, s, program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races,
+                w, pc,
+            )  # fmt: skip
+            if g.fault != 0:
+                return
+            issued += 1
+            if end_issue(g, s, program, regs, w, pc, issued) == 0:
+                s.turn = -1
+        account(g, s, program, sch, issued, why)
+    end_cycle(g, s)
+
+
 @device
 def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps: int, limit: int) -> int:
     """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
@@ -95,69 +184,14 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
             serve_memory(g, sms, program, log, limit if steps > 1 else 0)
         for i in range(g.sms):
             s = sms[i]
-            if s.next_time != g.cycle:
-                continue
-            begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
-            all_asked = asks_all(g, s)
-            for sch in range(g.schedulers):
-                if s.ready_units[sch] == 0 and all_asked == 0:
-                    continue
-                w = select(g, s, program, sch)
-                issued, why = 0, ~w
-                s.turn = w  # read anew in each round, so that a compiler puts nothing that follows from it before them
-                while s.turn >= 0:
-                    w = s.turn
-                    pc = s.stack[w, s.sp[w], Entry.PC]
-                    mask = begin_issue(g, s, program, hazard, counts, w, pc)
-                    if g.logging:
-                        log_issue(g, s, program, rows, regs, w, pc, mask)
-                    if CHECKING and g.check and g.fault == 0:
-                        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
-                    if g.fault != 0:
-                        settle(g, log, g.cycle + 1)
-                        return 2
-                    group = program[pc, Column.GROUP]
-                    if group == ExecGroup.CONTROL:
-                        exec_control(g, s, program, regs, w, pc, mask)
-                    else:
-                        if mask:
-                            if group == ExecGroup.INT:
-                                exec_int(g, s, program, rows, w, pc, mask)
-                            elif group == ExecGroup.F32:
-                                exec_f32(g, s, program, rows, w, pc, mask)
-                            elif group == ExecGroup.CONV:
-                                exec_conv(g, s, program, rows, w, pc, mask)
-                            elif group == ExecGroup.F64:
-                                exec_f64(g, s, program, rows, w, pc, mask)
-                            else:
-                                if group != ExecGroup.MEM or program[pc, Column.ACCESS] == Access.ATOMIC:
-                                    stage(g, s, program, regs, w, pc)
-                                if group == ExecGroup.MEM:
-                                    if mask != FULL or access_row(g, s, program, rows, global_, shared, w, pc) == 0:
-                                        exec_mem(g, s, program, rows, global_, shared, local, const, w, pc, mask)
-                                elif group == ExecGroup.PRED:
-                                    exec_pred(g, s, program, regs, w, pc, mask)
-                                elif group == ExecGroup.WARP:
-                                    exec_warp(g, s, program, regs, w, pc, mask)
-                                elif group == ExecGroup.SPECIAL:
-                                    exec_special(g, s, program, regs, w, pc, mask)
-                                elif group == ExecGroup.TEX:
-                                    exec_tex(g, s, program, regs, global_, w, pc, mask)
-                                elif group != ExecGroup.NOP:
-                                    refuse(g, s, program, w, pc)
-                        if CHECKING and g.race and group == ExecGroup.MEM and mask and g.fault == 0:
-                            race_access(g, s, program, regs, races, w, pc, mask)
-                        advance(s, w, pc)
-                    if CHECKING and g.check and g.fault == 0:
-                        poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
-                    if g.fault != 0:
-                        settle(g, log, g.cycle + 1)
-                        return 2
-                    issued += 1
-                    if end_issue(g, s, program, regs, w, pc, issued) == 0:
-                        s.turn = -1
-                account(g, s, program, sch, issued, why)
-            end_cycle(g, s)
+            if s.next_time == g.cycle:
+                sm_cycle(
+                    g, s, program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local,
+                    races,
+                )  # fmt: skip
+                if g.fault != 0:
+                    settle(g, log, g.cycle + 1)
+                    return 2
         status = next_cycle(g, sms, program)
         if status:
             settle(g, log, g.cycle)
