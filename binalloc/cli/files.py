@@ -60,6 +60,8 @@ def check_folder(output: str | None) -> None:
     """The same of a folder that is made with those above it."""
     if output is None:
         return
+    if output == "":
+        raise UsageError("the output is no folder's name", file="''", remedy="Name a folder.")
     there = os.path.abspath(output)
     while not os.path.lexists(there):
         there = os.path.dirname(there)

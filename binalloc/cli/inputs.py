@@ -30,13 +30,14 @@ def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: b
     kernels = module.kernels() if kernel is None else [find_kernel(module, kernel)]
     recorded = [fn.info.machine for fn in kernels]
     known = [name for name in recorded if name in list_machines()]
-    if runs and not known and not given and any(recorded):
+    if runs and not known and given is None and any(recorded):
         raise UsageError(
             "the binary is scheduled for a machine that is no known model",
             file=module.path or None, found=next(filter(None, recorded)), expected=", ".join(list_machines()),
             remedy="Give its machine file, --machine FILE.",
         )  # fmt: skip
-    return machine_model(given or (known[0] if known else DEFAULT_MACHINE))
+    own = known[0] if known else DEFAULT_MACHINE
+    return machine_model(own if given is None else given)
 
 
 def optional_launch(launch: str | None, size: str | None) -> Launch | None:

@@ -66,7 +66,7 @@ def load_or_import(file: str, machine: str | None, kernel: str | None = None) ->
 
     data = read_file(file)
     if is_ptx(data, file):
-        model = machine_model(machine or DEFAULT_MACHINE)
+        model = machine_model(DEFAULT_MACHINE if machine is None else machine)
         imported, others = _import(decoded(data, file), shown(file), model, kernel)
         data = write_module(imported.module)
         note(

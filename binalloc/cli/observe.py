@@ -96,6 +96,29 @@ watch_options: Callable[[F], F] = options(
 )
 
 
+_BESIDE = {
+    "trace_window": ("trace", "chooses among a trace's cycles", "--trace FILE"),
+    "trace_every": ("trace", "chooses among a trace's cycles", "--trace FILE"),
+    "trace_limit": ("trace", "bounds a trace", "--trace FILE"),
+    "trace_counters": ("trace", "says how often a trace has counters", "--trace FILE"),
+    "watch_limit": ("watches", "bounds what --watch tells of", "--watch BUFFER"),
+    "source": ("annotate", "names the folder of what --annotate shows", "--annotate"),
+    "every": ("series", "says how often --series samples", "--series FILE"),
+    "accelsim_limit": ("accelsim_trace", "bounds a trace for Accel-Sim", "--accelsim-trace DIR"),
+}
+"""Options of `run` that mean nothing without another one: its parameter, what they say of it, how it is given."""
+
+
+def refuse_alone(context: click.Context) -> None:
+    """UsageError where an option was given that speaks of another one, and that one was not."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
+        if given and name in _BESIDE and not context.params[_BESIDE[name][0]]:
+            _, says, remedy = _BESIDE[name]
+            raise UsageError(f"{parameter.opts[0]} {says}", remedy=f"Give {remedy}, too.")
+
+
 def wanted_of(
     trace: TraceFile | None, watches: tuple[str, ...], most: int, breaks: tuple[str, ...], quiet: bool
 ) -> Wanted:
@@ -113,11 +136,8 @@ def wanted_of(
 def trace_file(
     path: str | None, window: tuple[int, int | None] | None, every: int | None, limit: int, interval: int
 ) -> TraceFile | None:
-    """What the options ask for; UsageError where they contradict each other."""
+    """What the options ask for; UsageError where the file is none."""
     if path is None:
-        if window is not None or every is not None:
-            given = "--trace-window" if window is not None else "--trace-every"
-            raise UsageError(f"{given} chooses among a trace's cycles", remedy="Give --trace FILE, too.")
         return None
     if path == "-":
         raise UsageError("a trace goes to a file", place="--trace", found="-", expected="a file's name")

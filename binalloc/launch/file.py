@@ -142,7 +142,8 @@ def _load_function(reference: Reference) -> Any:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One buffer that differs. index: of the first differing element (for unordered: position in sorted bit patterns);
-    expected, actual: the values there; count of `total` elements differ."""
+    expected, actual: the values there, and their bits in `patterns` where both are NaN; count of `total` elements
+    differ."""
 
     name: str
     index: tuple[int, ...]
@@ -151,11 +152,13 @@ class Difference:
     count: int
     total: int
     mode: CompareMode
+    patterns: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         where = ", ".join(map(str, self.index))
+        want, got = ("", "") if self.patterns is None else (f" {pattern:#x}" for pattern in self.patterns)
         return (
-            f"{self.name}[{where}]: {self.actual!r}, expected {self.expected!r} "
+            f"{self.name}[{where}]: {self.actual!r}{got}, expected {self.expected!r}{want} "
             f"({self.mode}; {self.count} of {self.total} elements differ)"
         )
 
@@ -184,9 +187,9 @@ def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, 
         count = int(np.count_nonzero(bad))
         if count:
             index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            out.append(
-                Difference(a.name, index, want[index].item(), got[index].item(), count, bad.size, a.compare.mode)
-            )
+            both = want[index].item(), got[index].item()
+            patterns = (int(_bits(want)[index]), int(_bits(got)[index])) if all(x != x for x in both) else None
+            out.append(Difference(a.name, index, *both, count, bad.size, a.compare.mode, patterns))
     return out
 
 

@@ -76,7 +76,7 @@ def _kernels(old: Module, new: Module, kernel: str | None) -> list[str]:
 def _kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> str:
     from binalloc.pipeline.pipeline import find_kernel
 
-    return find_kernel(new, kernel or launch.kernel).name if launch is not None else ""
+    return find_kernel(new, launch.kernel if kernel is None else kernel).name if launch is not None else ""
 
 
 def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[list[str], list[str]]:

@@ -47,7 +47,7 @@ def machines(
         text = render_occupancy(found)
     else:
         _only_with_occupancy()
-        found = machines_to_dict(list(names) + ([machine] if machine else []))
+        found = machines_to_dict(list(names) + ([] if machine is None else [machine]))
         text = render_machines(found)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})

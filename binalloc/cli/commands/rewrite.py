@@ -83,7 +83,7 @@ def rewrite(
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = optional_launch(launch, size)
-    named = kernel or (loaded.kernel if loaded else None)
+    named = loaded.kernel if kernel is None and loaded else kernel
     module, data = load_or_import(file, machine, named)
     name = find_kernel(module, named).name
     if loaded is not None:

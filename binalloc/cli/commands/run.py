@@ -10,7 +10,7 @@ import click
 from binalloc.cli.files import apart, check_folder, check_output, not_over
 from binalloc.cli.inputs import machine_of, required_launch
 from binalloc.cli.load import load_or_import
-from binalloc.cli.observe import EXIT_STOPPED, trace_file, trace_options, wanted_of, watch_options
+from binalloc.cli.observe import EXIT_STOPPED, refuse_alone, trace_file, trace_options, wanted_of, watch_options
 from binalloc.cli.options import (
     engine_option,
     file_argument,
@@ -27,7 +27,7 @@ from binalloc.cli.options import (
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
-from binalloc.errors import Interrupted, LimitHit, UsageError
+from binalloc.errors import Interrupted, LimitHit
 
 EVERY = 10_000
 """Cycles of an interval where none are asked for."""
@@ -44,14 +44,10 @@ def _how_many(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return str(integer(1)(value, param, ctx))
 
 
-def _check(annotate: str | None, source: str | None, series: str | None, every: int | None) -> None:
-    """What options say about options that are not there, and about the file to write. Raises UsageError."""
+def _check_series(series: str | None) -> None:
+    """UsageError where a series cannot be written to that file."""
     from binalloc.report.runs.series import require_format
 
-    if source is not None and annotate is None:
-        raise UsageError("--source names the folder of what --annotate shows", remedy="Give --annotate, too.")
-    if every is not None and series is None:
-        raise UsageError("--every says how often --series samples", remedy="Give --series FILE, too.")
     if series is not None:
         require_format(series)
         check_output(series, as_json=False, option="--series")
@@ -157,17 +153,20 @@ def run(
     """
     from binalloc.report.runs.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
-    _check(annotate, source, series, every)
+    refuse_alone(click.get_current_context())
+    _check_series(series)
     outputs = {"--series": series, "--trace": trace}
     for option, output in outputs.items():
         not_over(output, file, launch, machine, option=option)
     check_folder(save)
+    check_folder(accelsim_trace)
     apart(outputs | {"--save": save, "--accelsim-trace": accelsim_trace})
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
     loaded = required_launch(launch, size)
-    module, _ = load_or_import(file, machine, kernel or loaded.kernel)
-    model = machine_of(module, kernel or loaded.kernel, machine, runs=True)
+    named = loaded.kernel if kernel is None else kernel
+    module, _ = load_or_import(file, machine, named)
+    model = machine_of(module, named, machine, runs=True)
     settings = {
         "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race,
         **({} if series is None else {"every": every or EVERY}),

@@ -48,7 +48,7 @@ def verify(
 
     loaded = optional_launch(launch, size)
     old, new = load_two(original, rewritten)
-    ran_on = machine_of(new, kernel or (loaded.kernel if loaded else None), machine, runs=loaded is not None)
+    ran_on = machine_of(new, loaded.kernel if kernel is None and loaded else kernel, machine, runs=loaded is not None)
     with progress(as_json) as show:
         found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, scheduler, max_cycles, show)
     if as_json:

@@ -39,6 +39,7 @@ from binalloc.emulator.state.memories import Arguments
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import lowest_bit
 
 
 @device
@@ -66,11 +67,12 @@ def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
 
 
 @device(apart=True)
-def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
-    """What no function executes: opcodes from the papers, and operands outside of their constant bank."""
+def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
+    """What no function executes: opcodes from the papers, and operands outside of their constant bank, of which the
+    first lane that executes it is told."""
     if program[pc, Column.GROUP] == ExecGroup.OUTSIDE:
         offset, size, bank = program[pc, Column.OFFSET], program[pc, Column.SIZE], program[pc, Column.CBANK]
-        set_fault(g, s, Fault.CONST, w, pc, -1, offset, size, bank)
+        set_fault(g, s, Fault.CONST, w, pc, lowest_bit(mask), offset, size, bank)
     else:
         set_fault(g, s, Fault.NOT_EXECUTED, w, pc, -1, 0, 0, 0)
 
@@ -106,7 +108,7 @@ def execute(
         elif group == ExecGroup.TEX:
             exec_tex(g, s, program, regs, global_, w, pc, mask)
         elif group != ExecGroup.NOP:
-            refuse(g, s, program, w, pc)
+            refuse(g, s, program, w, pc, mask)
 
 
 @device(inline=True)

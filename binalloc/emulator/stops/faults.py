@@ -78,15 +78,16 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
             None,
         )
     if code == L.Fault.LOCAL:
-        return f"address {a:#x}", f"{b:#x} to {d:#x}, the thread's local frames", None
+        return f"address {a:#x}", inside(b, d, "the thread's local frames"), None
     if code == L.Fault.LOCAL_ATOMIC:
         return f"offset {a:#x} of the local window", "a generic address of shared or global memory", None
     if code == L.Fault.CONST:
-        return f"offset {a:#x} of bank {d}, {b} bytes", "an offset inside the bank", None
+        held = int(c.engine.get(c.g, 0, "const_size")[d])
+        return f"offset {a:#x} of bank {d}, {b} bytes", inside(0, held, "what the bank holds"), None
     if code == L.Fault.MISALIGNED:
         return f"address {a & _U64:#x}", f"a multiple of {b}", None
     if code == L.Fault.SPILL:
-        return f"address {a:#x}", f"the thread's own 4-byte words of {b:#x} to {d:#x}", None
+        return f"address {a:#x}", inside(b, d, "of which the thread's own 4-byte words"), None
     if code == L.Fault.STACK:
         return f"more than {a} entries", f"at most {a}", "Recursion or divergence nests too deep."
     if code == L.Fault.NO_RECONV:
@@ -120,6 +121,11 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.Fault.RACE:
         return race(c, a, b, d)
     return None, None, None
+
+
+def inside(low: int, end: int, what: str) -> str:
+    """The bytes from `low` up to `end`, which is not one of them, and what they are."""
+    return f"{low:#x} to {end - 1:#x}, {what}" if low < end else "no such access, as there are no bytes for it"
 
 
 def nearest(c: Context, address: int, size: int) -> str:

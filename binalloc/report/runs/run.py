@@ -65,7 +65,7 @@ def run_to_dict(
     from binalloc.pipeline.pipeline import find_kernel
     from binalloc.pipeline.steps import run_progress
 
-    fn = find_kernel(module, kernel or launch.kernel)
+    fn = find_kernel(module, launch.kernel if kernel is None else kernel)
     check_against(launch, fn.info, module.path)
     tell = run_progress(fn.name, progress)
     counted = options | {"profile": annotate is not None}

@@ -114,6 +114,11 @@ def test_windows_that_are_none_are_refused(tmp_path: Path, span: str) -> None:
 def test_options_without_a_trace_are_refused(tmp_path: Path) -> None:
     assert "--trace-window chooses" in refused(2, *RUN, "--trace-window", "1:5")
     assert "--trace-every chooses" in refused(2, *RUN, "--trace-every", "5000")
+    assert "--trace-limit bounds" in refused(2, *RUN, "--trace-limit", "5")
+    assert "--trace-counters says" in refused(2, *RUN, "--trace-counters", "5")
+    assert "--watch-limit bounds" in refused(2, *RUN, "--watch-limit", "5", "--trace", str(tmp_path / "t.json"))
+    assert "--accelsim-limit bounds" in refused(2, *RUN, "--accelsim-limit", "5")
+    assert list(tmp_path.iterdir()) == []
     assert "1000 is not in the range" in refused(2, *RUN, "--trace", "t", "--trace-every", "1000")
     assert "a trace goes to a file" in refused(2, *RUN, "--trace", "-")
     assert "cannot write the file" in refused(2, *RUN, "--trace", str(tmp_path / "no" / "t.json"))

@@ -70,3 +70,25 @@ def test_what_cannot_be_written_is_said_before_the_run(
     monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)
     for option, name in (("--series", "s.csv"), ("--save", "new/folder")):
         assert "nothing can be written" in refused(2, *run, option, str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--machine", ""], "unknown machine"), (["--kernel", ""], "no such kernel"),
+     (["--save", ""], "no folder's name"), (["--accelsim-trace", ""], "no folder's name")],
+)  # fmt: skip
+def test_an_empty_name_is_not_taken_for_none(
+    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(2, "run", loom("callchain"), *launch("callchain"), "--engine", "python", *options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["verify", loom("nbody"), loom("nbody")], ["inspect", loom("nbody")]])
+def test_nor_is_that_of_a_machine(command: list[str]) -> None:
+    assert "unknown machine" in refused(2, *command, "--machine", "")
+
+
+def test_an_empty_kernel_is_no_kernel_of_a_rewrite() -> None:
+    assert "no such kernel" in refused(2, "rewrite", loom("nbody"), "--kernel", "", "--blocks", "5", *launch("nbody"))

@@ -243,6 +243,16 @@ def test_exact_is_bit_by_bit_and_names_the_first_difference() -> None:
     assert "x[1]: 2.5, expected 2.0" in str(d)
 
 
+@pytest.mark.parametrize("mode", ["exact", "unordered"])
+@pytest.mark.parametrize(("dtype", "word", "high"), [("f32", "u4", 0x7FC00000), ("f64", "u8", 0x7FF8 << 48)])
+def test_two_nans_that_differ_are_told_by_their_bits(mode: str, dtype: str, word: str, high: int) -> None:
+    launch = parse_launch(buffer(dtype, 2, "zeros", mode))
+    want, got = (np.array([pattern, high + 1], word).view(word.replace("u", "f")) for pattern in (high, high + 64))
+    (d,) = compare(launch, {"x": want}, {"x": got})
+    shown = high + (64 if mode == "exact" else 1)
+    assert f"x[0]: nan {shown:#x}, expected nan {high:#x} ({mode}; " in str(d)
+
+
 def test_tolerance() -> None:
     inf, nan = np.inf, np.nan
     near = {"rtol": 1e-3, "atol": 1e-6}

@@ -99,6 +99,35 @@ def test_local_and_constant_bounds() -> None:
     assert "bank 0" in fault([op("LDC", rd=6, ra=255, width=4, cbank=0, coff=8), op("EXIT")])
 
 
+def test_ranges_in_messages_end_with_their_last_byte() -> None:
+    load = op("LDL", rd=6, ra=255, width=4, moff=8)
+    assert "found address 0x8; expected 0x0 to 0x7, the thread's local frames" in fault(
+        [load, op("EXIT")], local_bytes=8, spill_local=8
+    )
+    spilled = load.replace(spill=1, moff=16)
+    assert "expected 0x8 to 0xf, of which the thread's own" in fault(
+        [spilled, op("EXIT")], local_bytes=8, spill_local=8
+    )
+    buffers = {"x": X["x"], "y": np.zeros(4, np.uint32)}
+    for code in (op("MOV", rd=9, form=2, cbank=0, coff=16), op("LDC", rd=6, ra=255, width=4, cbank=0, coff=16)):
+        assert "offset 0x10 of bank 0, 4 bytes; expected 0x0 to 0xf, what" in fault([code, op("EXIT")], buffers=buffers)
+
+
+@pytest.mark.parametrize("engine", ["python", "numba"])
+def test_a_constant_operand_outside_of_its_bank_names_the_first_thread_that_wants_it(engine: str) -> None:
+    high = op("ISETP", pd0=0, pd1=7, ra=0, form=1, imm=37, icmp=6, ps0=7, wait=1, stall=13)
+    wants = op("MOV", rd=9, form=2, cbank=3, coff=0, guard=(0, False))
+    text = fault([op("S2R", rd=0, sreg=0, wbar=0), high, wants, op("EXIT")], block=64, engine=engine)
+    assert "k+2 `@P0 MOV R9, c[3][0x0]`, SM 0, block 0, warp 1, lane 5, thread 37:" in text
+
+
+def test_where_there_are_no_bytes_at_all_the_message_says_so() -> None:
+    load = op("LDL", rd=6, ra=255, width=4, moff=8)
+    constant = op("MOV", rd=9, form=2, cbank=3, coff=0)
+    for code, bytes_ in ((load, 0), (load.replace(spill=1), 8), (constant, 0)):
+        assert "expected no such access, as there are no bytes for it" in fault([code, op("EXIT")], local_bytes=bytes_)
+
+
 SLOT = op("S2R", rd=10, sreg=26, wbar=0)
 
 
