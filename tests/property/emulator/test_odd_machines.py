@@ -7,8 +7,11 @@ from __future__ import annotations
 import random
 from typing import Any, cast
 
+from binalloc.emulator.debug.breaks import breaking
+from binalloc.emulator.runs.issue_log import IssueLog
 from binalloc.emulator.runs.run import Result, run
 from binalloc.emulator.schedulers.table import SCHEDULERS
+from binalloc.emulator.stops.stopped import Stopped
 from binalloc.errors import LimitHit, Refused
 from tests.property.emulator.test_schedulers_agree import counted
 from tests.property.emulator.test_series import sums
@@ -18,8 +21,9 @@ from tests.support.generator.machines import odd_machine
 LIMIT = 12_000
 
 
-def drawn(seed: int, **options: Any) -> Result | None:
-    """The run of that seed to its end or to the limit, on one to four SMs; None where no block fits."""
+def drawn(seed: int, *, breaks: bool = False, **options: Any) -> Result | None:
+    """The run of that seed to its end or to the limit, on one to four SMs; None where no block fits. breaks: it stops
+    at some instruction."""
     rng = random.Random(f"odd {seed}")
     m = odd_machine(rng)
     program = crowd_program(rng, m.name)
@@ -27,9 +31,12 @@ def drawn(seed: int, **options: Any) -> Result | None:
     launch = crowd_launch(rng, rng.choice((1, 31, 32, 33, 96, 200, 384)), rng.choice((1, 2, 3, sms * 3, sms * 7)))
     shape: dict[str, Any] = {"sms": sms, "scheduler": list(SCHEDULERS)[seed % 4], "max_cycles": LIMIT}
     shape["skew"] = seed if seed % 3 == 1 else None
+    if breaks:
+        place = f"k+{rng.randrange(20, len(program.function('k').instrs))}"
+        shape["log"] = IssueLog([breaking([place])], everything=False)
     try:
         return run(program, "k", launch, m, hazards=False, **(shape | options))
-    except LimitHit as stopped:
+    except (LimitHit, Stopped) as stopped:
         return cast(Result, stopped.partial)
     except Refused:
         return None
@@ -73,3 +80,17 @@ def test_a_run_that_is_stopped_has_counted_what_the_whole_one_had_by_then() -> N
                 part = drawn(seed, max_cycles=cycle, reference=bool(cycle % 2))
                 assert part is not None
                 assert +sums(part.stats) == +total, (seed, cycle)
+
+
+def test_a_run_that_breaks_has_counted_the_same_in_both_modes() -> None:
+    """Of the cycle of the break, too, with SMs that have had it and SMs that have not."""
+    several = 0
+    for seed in range(132, 192):
+        plain = drawn(seed, breaks=True)
+        if plain is None:
+            continue
+        several += plain.partial and plain.sms > 1 and plain.cycles < LIMIT
+        slow = drawn(seed, breaks=True, reference=True)
+        assert slow is not None
+        assert counted(plain) == counted(slow), seed
+    assert several > 10
