@@ -7,6 +7,7 @@ engine is no wrong answer but a crash of the process.
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,43 @@ def test_wide_addresses_of_loads_and_stores(loads: str, stores: str, size: int, 
     hostile = wide_addresses(size)
     inside = {BUFFER, BUFFER + 256 - size}
     sweep(pointing([access]), BUFFER, hostile, set(hostile) - inside)
+
+
+def round_the_world(rng: random.Random, size: int, lanes: int) -> list[int]:
+    """Aligned addresses at one stride modulo 2^64, of which the last lane's is in the buffer again: the stride is a
+    whole number of times round it and a few elements, divided by the number of steps."""
+    steps = lanes - 1
+    shift = (steps & -steps).bit_length() - 1
+    odd = steps >> shift
+    near = size * rng.randrange(256 // size) & -1 << shift
+    stride = (near >> shift) * pow(odd, -1, TOP) + (rng.randrange(1 << shift) << 64 - shift if shift else 0)
+    return [(BUFFER + t * stride) % TOP for t in range(lanes)]
+
+
+@pytest.mark.parametrize(("loads", "stores", "size"), [*FLAT, ("ATOMG", "RED", 4), ("ATOM", "RED", 4)])
+def test_strides_that_go_round_2_to_64(loads: str, stores: str, size: int) -> None:
+    """First lane and last are in the buffer, what lies between may be anywhere: the first lane outside is named."""
+    rng = random.Random(f"{loads} {size}")
+    wide = 0
+    for case in range(24):
+        lanes = rng.choice((2, 3, 9, 17, 32, 32))
+        addresses = round_the_world(rng, size, lanes)
+        assert addresses[-1] - BUFFER in range(256)
+        fields: dict[str, Any] = {"ra": 8, **({"width": WIDTHS[size]} if loads[0] == "L" else U32_ADD)}
+        m = pointing([
+            op(loads, rd=12, wbar=1, **fields, **({} if loads[0] == "L" else {"rb": 16, "rbar": 2})) if case % 2
+            else op(stores, rb=12, rbar=1, **fields)
+        ])  # fmt: skip
+        plain, compiled = outcomes(m, addresses + [0] * (32 - lanes), block=lanes)
+        assert plain == compiled, addresses
+        wrong = [t for t, at in enumerate(addresses) if at % size or not BUFFER <= at <= BUFFER + 256 - size]
+        if wrong and not any(at % size for at in addresses):
+            assert f"lane {wrong[0]}," in plain
+            assert "out of bounds" in plain
+            wide += 1
+        elif wrong:
+            assert "misaligned" in plain, (plain, addresses)
+    assert wide > 5
 
 
 @pytest.mark.parametrize(("name", "fields"), [

@@ -17,6 +17,8 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 SIGN = 0x80000000
+FAR = 1 << 56
+"""No stride inside of a buffer is as long. So many times the number of lanes do not wrap, as 2^64 does."""
 
 
 @device(inline=True)
@@ -105,7 +107,7 @@ def find_addresses(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, ma
     s.step = step
     s.origin = origin
     s.even = 0
-    if uneven & mask:
+    if uneven & mask or step <= -FAR or step >= FAR:
         return each_address(g, s, program, pc, mask, low, last)
     end = origin + step * highest_lane(mask)
     s.inside = 1 if min(start, end) >= low and max(start, end) <= last else 0

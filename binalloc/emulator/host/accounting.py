@@ -15,13 +15,13 @@ from binalloc.emulator.state.records import Gpu, Sm
 R = TypeVar("R", Gpu, Sm)
 
 
-def account_until(engine: Engine, g: Records, sms: Records, memories: Memories, cycle: int) -> None:
-    """Bring the counters of SMs up to the cycle before this one. Needs a device that has been stopped before it, so
-    that nothing happens in them until then."""
+def account_until(engine: Engine, g: Records, sms: Records, memories: Memories, cycle: int, over: int = 0) -> None:
+    """Bring the counters of SMs up to the cycle before this one, of the first `over` SMs up to this one. Needs a device
+    that has been stopped before it, or in it when it was over in those, so that nothing happens in them until then."""
     device = _fields(g, 0, Gpu)
     for i in range(engine.get(g, 0, "sms")):
         s = _fields(sms, i, Sm)
-        bring_up(device, s, memories.program, cycle - 1)
+        bring_up(device, s, memories.program, cycle if i < over else cycle - 1)
 
 
 def _fields(records: Records, i: int, kind: type[R]) -> R:

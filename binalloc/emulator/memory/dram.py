@@ -183,14 +183,19 @@ def key_of(g: Gpu, b: int, wait: int) -> int:
 
 @device(inline=True)
 def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
-    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then: one that is
-    noticed late may bring forward the end of a request, as it has closed rows."""
+    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then."""
     g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + (key & (MAX_BANKS_OF_DRAM - 1))
     g.channel_tick[channel] = first + (key >> WAIT_SHIFT)
     if g.t_refi and g.channel_tick[channel] >= g.channel_refresh[channel]:
         g.channel_next[channel] = REFRESHING
         g.channel_tick[channel] = g.channel_refresh[channel]
-        g.channel_end[channel] = min(g.channel_end[channel], g.channel_tick[channel])
+
+
+@device(inline=True)
+def keep_end(g: Gpu, channel: int, end: int) -> None:
+    """No request ends before tick `end`, if all banks are not refreshed by then: a refresh is never noticed late, as
+    it closes rows, and what comes next at a bank may then end sooner than what was next."""
+    g.channel_end[channel] = min(end, g.channel_refresh[channel]) if g.t_refi else end
 
 
 @device
@@ -212,8 +217,8 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
         wait = wait_of(g, b, first, read, write, activate, precharge)
         best = min(best, key_of(g, b, wait))
         end = min(end, wait + g.bank_rest[b])
-    g.channel_end[channel] = first + end
     keep_next(g, channel, first, best)
+    keep_end(g, channel, first + end)
 
 
 @device
@@ -234,7 +239,7 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
         key = key_of(g, b, wait)
         if key < key_of(g, other, wait_of(g, other, first, read, write, activate, precharge)):
             keep_next(g, channel, first, key)
-    g.channel_end[channel] = min(g.channel_end[channel], first + wait + g.bank_rest[b])
+    keep_end(g, channel, min(g.channel_end[channel], first + wait + g.bank_rest[b]))
 
 
 @device(apart=True)

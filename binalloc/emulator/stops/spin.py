@@ -1,9 +1,10 @@
 """Endless loops that wait for what can never come: a spin inside a warp, or between warps.
 
 The launch is a deterministic machine: if everything a program can see (registers, predicates, stacks, all memories)
-is the same at two moments far apart, and in between every warp either issued or stood at a closed barrier, then
-nothing will ever change, and the spin is a deadlock. Looked for rarely and by the driver, so it costs the device loop
-nothing."""
+is the same at two moments far apart, and in between every warp either issued or stood at a closed barrier, and some
+issued, then nothing will ever change, and the spin is a deadlock. While something is on its way to a warp that has
+ended its block is still there, and another may come in its place. Looked for rarely and by the driver, so it costs the
+device loop nothing."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
+from binalloc.models.machines.model import CYCLES_MAX
 
-APART = 100_000  # cycles between the two moments: longer than any single wait
+APART = CYCLES_MAX + 1_000  # cycles between the two moments: longer than any latency or interval
 STEPS = 2_048  # cycles with events over which the state is looked for again
 TOGETHER = 64  # of those steps, between which signals wait
 
@@ -104,11 +106,18 @@ def issue_counts(device: Device) -> list[Array]:
 
 
 def all_busy(device: Device, before: list[Array]) -> bool:
-    """Whether every live warp has issued since `before` or stands at a barrier that has not opened."""
+    """Whether every warp that has not gone has issued since `before` or stands at a barrier that has not opened, and
+    some have issued."""
+    some = False
     for i, old in enumerate(before):
-        state = device.engine.get(device.sms, i, "state")
+        state, gone, barrier = (device.engine.get(device.sms, i, name) for name in ("state", "gone", "bar_id"))
         now = device.engine.get(device.sms, i, "warp_issued")
         for w in range(L.MAX_WARPS):
-            if state[w] not in (L.Warp.NONE, L.Warp.DONE, L.Warp.BARRIER) and now[w] == old[w]:
+            if state[w] == L.Warp.NONE or (state[w] == L.Warp.DONE and gone[w]):
+                continue
+            if state[w] == L.Warp.BARRIER and barrier[w] >= 0:
+                continue
+            if state[w] == L.Warp.DONE or now[w] == old[w]:
                 return False
-    return True
+            some = True
+    return some

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.layout import Column
@@ -20,7 +21,7 @@ class Stopped(Exception):
 
 def take_back(device: Device) -> None:
     """Count nothing of the instruction in front of which `device` has stopped; one that was to go with it has used its
-    slot."""
+    slot. Of SMs that have had this cycle it is counted whole."""
     i, warp, pc, mask = (device.get(f"fault_{name}") for name in ("sm", "warp", "pc", "a"))
     device.memories.counts[pc] -= 1
     _add(device, i, "warp_issued", warp, -1)
@@ -29,6 +30,7 @@ def take_back(device: Device) -> None:
     _add(device, i, "stat", Stat.THREAD_INSTRUCTIONS, -mask.bit_count())
     stat = device.engine.view(device.sms, i, "stat")
     _add(device, i, "stat", Stat.ISSUE_SLOTS, stat[Stat.WARP_INSTRUCTIONS] - stat[Stat.ISSUE_SLOTS])
+    account_until(device.engine, device.g, device.sms, device.memories, device.get("cycle"), over=i)
 
 
 def _add(device: Device, i: int, name: str, index: int, value: int) -> None:

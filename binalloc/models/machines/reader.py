@@ -22,7 +22,7 @@ from binalloc.models.machines.files import list_machines, machine_file
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.model import Figure, Machine, PortGroup, Unit, Units
 from binalloc.models.machines.occupancy import Rule
-from binalloc.models.machines.unloaded import MOST_TICKS, closed_bank_cycles, link_cycles
+from binalloc.models.machines.unloaded import MOST_TICKS, RATE_DENOMINATOR, closed_bank_cycles, link_cycles
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
 from binalloc.toml_values import Place
@@ -291,6 +291,11 @@ class _Reader:
             self.root.sub("dram.command_mhz").fail(
                 f"is more than {MOST_TICKS} times clock.core_mhz", dram.command_mhz,
                 f"at most {MOST_TICKS * m.clock.core_mhz}",
+            )  # fmt: skip
+        if dram.command_mhz * RATE_DENOMINATOR < m.clock.core_mhz:
+            self.root.sub("dram.command_mhz").fail(
+                f"is less than clock.core_mhz / {RATE_DENOMINATOR:,}", dram.command_mhz,
+                f"at least {m.clock.core_mhz / RATE_DENOMINATOR}",
             )  # fmt: skip
         if dram.burst_cycles > dram.ccd:
             self.root.sub("dram.burst").fail(

@@ -50,8 +50,8 @@ def parameters(rng: random.Random, apart: int = 0) -> dict[str, int]:
 
 
 def refreshed(rng: random.Random, t: dict[str, int]) -> dict[str, int]:
-    """Parameters with refreshes that leave time for a few requests between them."""
-    rfc = rng.randint(1, 150)
+    """Parameters with refreshes, some of them over at once, that leave time for a few requests between them."""
+    rfc = rng.choice((1, 2, rng.randint(1, 150)))
     return t | {"rfc": rfc, "refi": rfc + sum(t.values()) + rng.randint(0, 200)}
 
 
@@ -170,9 +170,10 @@ def test_a_command_a_tick_earlier_is_rejected(seed: int, buses: int) -> None:
 
 
 @BUSES
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 def test_refreshes_come_when_the_plainest_channel_has_them(seed: int, buses: int) -> None:
-    case = run(seed, buses, refresh=True)
+    """From seed 8 on the data bus is slow: much is opened and closed before a request ends."""
+    case = run(seed, buses, Fraction(33, 2) if seed >= 8 else Fraction(1), refresh=True)
     for channel in range(CHANNELS):
         logged = [c for c in case.log if c.channel == channel]
         plain = commands(case.requests, channel, case.parameters, case.groups, case.data, buses)

@@ -10,7 +10,7 @@ from binalloc.emulator.host.stats import collect
 from binalloc.emulator.runs import run as emulator
 from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
 from binalloc.emulator.state.layout import LANES, Column
-from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, Stage
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, SECTOR_BYTES, Kind, Stage
 
 SECTOR_WORDS = SECTOR_BYTES // 4
 
@@ -31,6 +31,13 @@ def under_way(device: Device) -> list[dict[str, int]]:
         alive.remove(free - 1)
         free = int(columns["following"][free - 1])
     return [{name: int(column[r]) for name, column in columns.items()} for r in sorted(alive)]
+
+
+def not_moved(device: Device, cycles: int) -> float:
+    """Bytes of bursts that have been told to channels, and have not passed their data buses when the run ends."""
+    now = (cycles * device.get("tick_numerator") << DATA_FRACTION) // device.get("tick_denominator")
+    behind = device.engine.get(device.g, 0, "channel_data").astype(object) - now
+    return sum(max(int(ticks), 0) for ticks in behind) * device.get("burst_bytes") / device.get("t_data")
 
 
 def violations(device: Device) -> list[str]:
@@ -81,7 +88,7 @@ def violations(device: Device) -> list[str]:
     links = (
         ("requests", stats["request_bytes"], net.request_bytes * sms),
         ("answers", stats["response_bytes"], net.response_bytes * sms),
-        ("DRAM", stats["dram_bytes"], machine.bytes_per_cycle_per_sm * sms),
+        ("DRAM", stats["dram_bytes"] - not_moved(device, cycles), machine.bytes_per_cycle_per_sm * sms),
     )
     broken += [f"{what}: {moved} bytes in {cycles} cycles, at most {peak:.2f} a cycle" for what, moved, peak in links
                if moved > peak * cycles]  # fmt: skip

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from binalloc.emulator.host.memory_figures import memory_figures
 from binalloc.emulator.state import layout, memory_layout
 from binalloc.errors import MalformedInput
 from binalloc.models.machines.model import (
     MOST_PORT_GROUPS,
     Chip,
+    Clock,
     ConstantLines,
     Dram,
     InstructionCache,
+    Interconnect,
     L1Cache,
     L2Cache,
     RegisterFile,
@@ -143,6 +149,8 @@ CLOSED = closed_bank_cycles(GTX680)
         ({"dram.latency": 190 + CLOSED}, "dram.latency"),
         ({"dram.latency": 180}, "dram.latency"),
         ({"dram.command_mhz": 100}, "dram.latency"),
+        ({"dram.command_mhz": 8049}, "dram.command_mhz"),  # eight times 1006
+        ({"dram.command_mhz": 4.5, "clock.core_mhz": 50_000}, "dram.command_mhz"),  # a ten thousandth
         ({"dram.rc": 52}, "dram.rc"),
         ({"dram.rp": 17}, "dram.rc"),
         ({"dram.ras": 38}, "dram.rc"),
@@ -180,6 +188,30 @@ def test_figures_that_contradict_each_other_are_refused_by_key(
     assert error.file == str(tmp_path / "mine.toml")
     assert error.found is not None
     assert error.expected
+
+
+def test_any_figures_within_their_ranges_are_taken_or_refused(tmp_path: Path) -> None:
+    """Some at the ends of theirs, together: whatever follows from them can be worked out."""
+    rng = random.Random("ranges")
+    sections = {"clock": Clock, "chip": Chip, "interconnect": Interconnect, "l2": L2Cache, "dram": Dram}
+    ends = {
+        f"{section}.{each.name}": (each.metadata["low"], each.metadata["high"])
+        for section, kind in sections.items()
+        for each in fields(kind)
+        if each.type in ("int", "float") and each.name not in ("refi", "rfc")
+    }
+    refused = Counter[str]()
+    for case in range(300):
+        keys = rng.sample(sorted(ends), rng.choice((1, 2, 2, 3)))
+        keys += ["clock.core_mhz", "dram.command_mhz"] if case % 3 == 0 else []
+        values: dict[str, object] = {key: rng.choice(ends[key]) for key in keys}
+        try:
+            m = load_machine(edited(tmp_path, "gtx680", values))
+        except MalformedInput as error:
+            refused[str(error.place)] += 1
+        else:
+            assert memory_figures(m, 1)["dram_latency"] >= 1
+    assert len(refused) > 8
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from binalloc.emulator.runs import run as driver
@@ -11,6 +13,8 @@ from binalloc.emulator.stops import spin
 from binalloc.emulator.stops.deadlock import MOST_LINES
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
 from tests.support.kits.emulator import go, module, op
 
 LOOP = [op("BRA", target=-1, diverges=0)]
@@ -112,3 +116,38 @@ def test_an_arrival_that_does_not_wait_counts() -> None:
     assert "(2 of 3 warps came)" in str(fault)
     said = "barrier 2, which takes 3 warps of block 0, 2 came (1 without waiting), and warps 0, 2 ended"
     assert fault.message == f"deadlock: {said}"
+
+
+def slow_atomics(name: str) -> Machine:
+    """On which 32 lanes at one word take 3.2 million cycles."""
+    m = load_machine(name)
+    return replace(m, l2=replace(m.l2, atomic_cycles=100_000))
+
+
+POINTER = [op("MOV", rd=2, form=2, cbank=0, coff=0), op("MOV", rd=3, form=2, cbank=0, coff=4)]
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_what_is_still_on_its_way_when_all_have_ended_is_waited_for(reference: bool) -> None:
+    code = module([*POINTER, op("RED", ra=2, rb=255, aop=0, atyp=0, rbar=0), END], params={"x": 8})
+    options: dict[str, Any] = {"engine": "numba", "machine": slow_atomics("gtx680"), "hazards": False}
+    result = go(code, buffers={"x": np.zeros(1, np.uint32)}, reference=reference, **options)
+    assert result.cycles > 3_200_000
+
+
+def test_a_block_comes_when_the_last_result_of_one_that_has_ended_has_come() -> None:
+    """Block 0 spins, on what its L1 has, until block 2 says so, which has room when an atomic of block 1 is done."""
+    spinning = [op("LDG", rd=6, ra=2, width=4, moff=128), op("ISETP", pd0=0, ra=6, form=1, imm=0, icmp=2),
+                op("BRA", guard=(0, False), target=-3, diverges=0), END]  # fmt: skip
+    ending = [*[op("NOP")] * 200, op("ATOMG", rd=6, ra=2, rb=255, rc=255, aop=0, atyp=0, wbar=0), END]
+    saying = [op("MOV", rd=6, form=1, imm=1), op("STG", ra=2, rb=6, width=4, moff=128), END]
+    block = op("S2R", rd=0, sreg=6, wbar=0)
+    first = [op("ISETP", pd0=1, ra=0, form=1, imm=0, icmp=4, wait=1),
+             op("BRA", guard=(1, False), target=len(spinning), diverges=0)]  # fmt: skip
+    second = [op("ISETP", pd0=1, ra=0, form=1, imm=1, icmp=4),
+              op("BRA", guard=(1, False), target=len(ending), diverges=0)]  # fmt: skip
+    code = module([*POINTER, block, *first, *spinning, *second, *ending, *saying], params={"x": 8}, machine="c2075")
+    options: dict[str, Any] = {"engine": "numba", "machine": slow_atomics("c2075"), "hazards": False}
+    result = go(code, grid=3, blocks_per_sm=2, buffers={"x": np.zeros(64, np.uint32)}, **options)
+    assert result.cycles > 3_200_000
+    assert result.buffers["x"].tolist() == [0] * 32 + [1] + [0] * 31
