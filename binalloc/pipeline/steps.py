@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.resources import no_room
 from binalloc.emulator.host.skew import cycles_range, skewed_cycles
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError, running
@@ -239,13 +240,7 @@ def make_version(module: Module, request: Request, functions: Collection[str]) -
     use = kernel_use(kernel, request.launch)
     occupancy = request.machine.occupancy(use)
     if occupancy.blocks_per_sm == 0:
-        raise Refused(
-            f"no block of {kernel.name} fits on an SM of {request.machine.name}",
-            found=f"{count(use.registers, 'register')}, {use.block_shared} shared bytes, "
-            f"{count(use.threads, 'thread')}",
-            expected=f"within the limits of {', '.join(occupancy.limiters)}",
-            remedy="Rewrite it with fewer registers or choose another machine.",
-        )
+        raise no_room(request.machine, use, occupancy, request.launch)
     return Version(
         module=module,
         kernel=request.kernel,

@@ -107,7 +107,7 @@ def _row(
         name, machine, launch, engine=engine, scheduler=scheduler, max_cycles=max_cycles, progress=progress
     )
     outcome = rewrite_kernel(module, request)
-    versions = _versions(request, outcome)
+    versions, told = _versions(request, outcome), outcome.to_dict()
     return {
         "sample": stem.name,
         "kernel": name,
@@ -115,12 +115,12 @@ def _row(
         "rewritten": not outcome.kept_original,
         "reason": outcome.reason,
         **versions,
-        "speedup": outcome.speedup,
-        "rescheduling": outcome.rescheduling,
-        "parts": outcome.parts,
+        "speedup": told["speedup"],
+        "rescheduling": told["rescheduling"],
+        "parts": told["speedup_parts"],
         "unified": _unified_choice(module, request, outcome),
         "nearest": None if not outcome.kept_original else _nearest(outcome),
-        "levels": outcome.to_dict()["levels"],
+        "levels": told["levels"],
     }
 
 
@@ -159,7 +159,7 @@ def _nearest(outcome: Outcome) -> dict[str, Any] | None:
     t = min(measured, key=lambda t: (t.version.cycles or 0) if t.version else 0)
     assert t.version is not None
     assert t.version.cycles is not None
-    return {**t.version.to_dict(), "speedup": outcome.original.cycles / t.version.cycles}
+    return {**t.version.to_dict(), "speedup": round(outcome.original.cycles / t.version.cycles, 4)}
 
 
 def _matches_reference(request: Request, version: Version) -> bool:
@@ -186,7 +186,7 @@ def _unified_choice(module: Any, request: Request, outcome: Outcome) -> dict[str
             cycles = t.version.cycles
     if cycles is None:
         cycles = measure(chosen, request).cycles
-    speedup = outcome.original.cycles / cycles if outcome.original.cycles and cycles else None
+    speedup = round(outcome.original.cycles / cycles, 4) if outcome.original.cycles and cycles else None
     return {
         "blocks_per_sm": chosen.blocks_per_sm,
         "registers": chosen.registers,

@@ -34,11 +34,12 @@ def find_samples(folder: Path) -> dict[str, Path]:
 
 
 def choose_samples(folder: Path, names: list[str]) -> list[Path]:
-    """The samples called so; for no names all but those that only measure a machine. A sample answers to its kernel's
-    name, too: the papers' short one."""
+    """The samples called so, each once; for no names all but those that only measure a machine. A sample answers to its
+    kernel's name, too: the papers' short one."""
     found = find_samples(folder)
     programs = [name for name, path in found.items() if path.parent.name != INSTRUMENTS]
-    return [found[name] if name in found else _by_kernel(folder, found, name) for name in names or programs]
+    chosen = [found[name] if name in found else _by_kernel(folder, found, name) for name in names or programs]
+    return list(dict.fromkeys(chosen))
 
 
 def _by_kernel(folder: Path, found: dict[str, Path], name: str) -> Path:

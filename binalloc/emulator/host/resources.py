@@ -9,6 +9,8 @@ from binalloc.isa.instruction import Function
 from binalloc.launch.types import Launch
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
+from binalloc.models.machines.occupancy import Occupancy
+from binalloc.printable import count
 
 
 @dataclass(frozen=True)
@@ -28,17 +30,11 @@ class Resources:
         return Resources(use, local_user, local_user + -(-info.spill_local // 4) * 4)
 
 
-def resident_blocks(machine: Machine, need: Resources, wanted: int | None) -> int:
+def resident_blocks(machine: Machine, need: Resources, launch: Launch, wanted: int | None) -> int:
     """Resident blocks per SM; Refused where not one fits."""
-    use = need.use
-    answer = machine.occupancy(use)
+    answer = machine.occupancy(need.use)
     if answer.blocks_per_sm < 1:
-        raise Refused(
-            f"no block fits on an SM of {machine.name}",
-            found=f"{use.threads} threads, {use.registers} registers each, {use.block_shared} bytes of shared memory",
-            expected="resources of one block within one SM; limited by " + ", ".join(answer.limiters),
-            remedy="Use fewer registers, less shared memory or smaller blocks.",
-        )
+        raise no_room(machine, need.use, answer, launch)
     if wanted is None:
         return answer.blocks_per_sm
     if not 1 <= wanted <= answer.blocks_per_sm:
@@ -46,3 +42,20 @@ def resident_blocks(machine: Machine, need: Resources, wanted: int | None) -> in
             "blocks_per_sm out of range", found=wanted, expected=f"1 to {answer.blocks_per_sm}, what occupancy allows"
         )
     return wanted
+
+
+def no_room(machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch | None) -> Refused:
+    """The refusal of a block that does not fit on an SM, which names the launch's keys that ask for what is short."""
+    keys: set[str] = set()
+    if launch is not None:
+        asks = {"warps": "block", "registers": "block", "shared": "dynamic_shared" if launch.dynamic_shared else ""}
+        keys = {asks.get(name, "") for name in answer.limiters} - {""}
+    return Refused(
+        f"no block fits on an SM of {machine.name}",
+        file=launch.path if launch is not None and keys and launch.path else None,
+        place=", ".join(sorted(keys)) or None,
+        found=f"{count(use.threads, 'thread')}, {count(use.registers, 'register')} each, {use.block_shared:,} bytes of "
+        "shared memory",
+        expected="resources of one block within one SM; limited by " + ", ".join(answer.limiters),
+        remedy="Use fewer registers, less shared memory or smaller blocks, or choose another machine.",
+    )

@@ -141,7 +141,7 @@ def run(
     if hazards:
         check_scheduled(functions, machine, module.path)
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
-    resident = resident_blocks(machine, need, blocks_per_sm) if ideal_blocks is None else ideal_blocks
+    resident = resident_blocks(machine, need, launch, blocks_per_sm) if ideal_blocks is None else ideal_blocks
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
     chosen = _engine(engine, check or race or profile)
     device = Device(

@@ -237,6 +237,9 @@ def test_demo_prints_every_version_of_every_sample() -> None:
     rows = call("demo", "callchain", "--size", "test", "--samples", str(SAMPLES), "--json").json["rows"]
     assert rows[0]["verified"] is True
     assert set(rows[0]["original"]) >= VERSION_KEYS
+    rewritten = call("rewrite", loom("callchain"), *launch("callchain"), "--engine", "numba", "--json").json
+    for name, there in (("speedup", "speedup"), ("rescheduling", "rescheduling"), ("parts", "speedup_parts")):
+        assert rows[0][name] == rewritten[there], "the same number in the same digits"
 
 
 def test_limits_and_faults_have_codes_of_their_own(tmp_path: Path) -> None:

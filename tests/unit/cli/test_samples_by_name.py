@@ -30,7 +30,8 @@ def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     assert list(found) == sorted(found)
     for name, path in found.items():
         kernel = load_launch(beside(path, ".toml")).kernel
-        assert choose_samples(SAMPLES, [name, kernel]) == [path, path]
+        assert choose_samples(SAMPLES, [name]) == choose_samples(SAMPLES, [kernel]) == [path]
+        assert choose_samples(SAMPLES, [name, kernel, name]) == [path], "once"
 
 
 def test_samples_are_found_in_folders_of_folders(tmp_path: Path) -> None:

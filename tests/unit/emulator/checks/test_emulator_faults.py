@@ -224,6 +224,11 @@ def test_limits_and_refusals_before_the_run() -> None:
     assert go(module([op("EXIT")], machine=""), hazards=False).cycles > 0
     with pytest.raises(Refused, match="no block fits"):
         go(module([op("EXIT")], shared_bytes=60000))
+    with pytest.raises(Refused, match="no block fits") as dynamic:
+        go(module([op("EXIT")]), dynamic=60000)
+    with pytest.raises(Refused, match="no block fits") as wide:
+        go(module([op("EXIT")], registers=40, machine="c2075"), block=1024, machine="c2075")
+    assert (dynamic.value.place, wide.value.place) == ("dynamic_shared", "block")
     with pytest.raises(UsageError, match="blocks_per_sm"):
         go(module([op("EXIT")]), blocks_per_sm=99)
     with pytest.raises(UsageError, match="engine"):
