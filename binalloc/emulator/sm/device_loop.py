@@ -1,7 +1,8 @@
 """The main loop over cycles, SMs and schedulers, in quanta so that the driver keeps control.
 
 Device functions take the arrays that they use one by one, be they ten: a tuple of them is passed as all of them, each
-in ten parts.
+in ten parts. An SM's cycle stays a function of its own: what is inlined into a chain of callers is optimised again in
+each of them.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def issue_one(
         poison_after(g, s, program, shadow, shadow_local, w, pc, mask)
 
 
-@device(inline=True)
+@device(apart=True)
 def sm_cycle(
     g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, hazard: Cube, global_: Words, shared: Grid, local: Cube,
     const: Words, counts: Words, shadow: Grid, shadow_local: Grid, races: Cube,
