@@ -23,11 +23,12 @@ import numpy as np
 from binalloc.emulator.host.engine import bounds_checked
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.runs.warm import warm_up
-from binalloc.errors import BinallocError, LimitHit, MalformedInput
+from binalloc.errors import BinallocError, LimitHit
 from binalloc.isa.instruction import Instr, Module, make
 from binalloc.isa.loom.view import view
 from binalloc.isa.sets.files import load, read_module, write_module
-from binalloc.launch.types import Argument, Init, Launch, Texture
+from binalloc.launch.types import Argument, Field, Init, Launch, Texture
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from tests.fuzz.corruptions import SMALL, smash_code
@@ -85,7 +86,7 @@ def sample_case(rng: random.Random, data: dict[str, bytes]) -> tuple[Module, str
 
 
 def random_case(rng: random.Random) -> tuple[Module, str, Launch]:
-    """Random code with buffers and textures of random kinds for its parameters."""
+    """Random code with buffers and textures of random kinds for its parameters, and structs for those of odd sizes."""
     module = read_module(write_module(random_module(rng)), "fuzzed.loom")
     kernel = rng.choice(module.kernels())
     arguments = []
@@ -101,7 +102,8 @@ def random_case(rng: random.Random) -> tuple[Module, str, Launch]:
             value = hostile_word(rng) % (1 << 8 * p.size)
             arguments.append(Argument(p.name, "scalar", f"u{8 * p.size}", (), value))
         else:
-            raise MalformedInput("a parameter that no argument fits")
+            fields = (Field(0, "u8", tuple(rng.randbytes(p.size))),)
+            arguments.append(Argument(p.name, "struct", "u8", size=p.size, fields=fields))
     x, y, z = kernel.info.block
     block = (x, y, z) if x else (rng.choice((1, 32, 100, 256)), 1, 1)
     return module, kernel.name, Launch(kernel.name, (rng.choice((1, 3)), 1, 1), block, 0, tuple(arguments))
@@ -122,7 +124,7 @@ def told(module: Module, kernel: str, launch: Launch, machine: Machine, options:
 def fuzz(count: int, seed: int, first: int = 0, seconds: float = 1e9, modes: bool = False) -> Counter[str]:
     """`count` cases, fewer if `seconds` are over; AssertionError where the engines differ. modes: with the poison and
     race modes, for which the engine is compiled a second time."""
-    machines = [load_machine("gtx680"), load_machine("c2075")]
+    machines = [load_machine(name) for name in ("gtx680", "c2075", "v100", "gtx285")]
     data = {p.stem: p.read_bytes() for p in sample_files(".loom") if p.stem in SMALL}
     assert all(load(sample_file(f"{name}.loom")).kernels() for name in data)
     seen: Counter[str] = Counter()
@@ -139,6 +141,12 @@ def fuzz(count: int, seed: int, first: int = 0, seconds: float = 1e9, modes: boo
     return seen
 
 
+def with_room(machines: list[Machine], module: Module, kernel: str, launch: Launch) -> list[Machine]:
+    """Those on which a block fits; all where it does so on none. Random code asks for up to 255 registers."""
+    use = KernelUse.of(module.function(kernel).info, launch.threads_per_block, launch.dynamic_shared)
+    return [machine for machine in machines if machine.occupancy(use).blocks_per_sm] or machines
+
+
 def one_case(
     rng: random.Random, case: int, machines: list[Machine], data: dict[str, bytes], seen: Counter[str], modes: bool
 ) -> None:
@@ -148,7 +156,7 @@ def one_case(
     except BinallocError:
         seen["no program"] += 1
         return
-    machine = rng.choice(machines)
+    machine = rng.choice(with_room(machines, module, kernel, launch))
     options: dict[str, Any] = {"sms": rng.choice((1, 1, 2))}
     if modes:
         options |= {"check": rng.randrange(4) == 0, "race": rng.randrange(4) == 0}
