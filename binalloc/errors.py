@@ -157,9 +157,11 @@ class Terminated(KeyboardInterrupt):
 
 
 class KernelFault(BinallocError):
-    """The emulated kernel did something its machine forbids (out of bounds, hazard, deadlock)."""
+    """The emulated kernel did something its machine forbids (out of bounds, hazard, deadlock). version: as in
+    `LimitHit`."""
 
     exit_code = 5
+    version = ""
 
 
 @contextmanager
@@ -168,8 +170,7 @@ def running(version: str) -> Iterator[None]:
     try:
         yield
     except (LimitHit, Interrupted, KernelFault) as error:
-        if not isinstance(error, Interrupted):
+        error.version = version
+        if isinstance(error, BinallocError):
             error.message = f"{error.message} ({version})"
-        if not isinstance(error, KernelFault):
-            error.version = version
         raise

@@ -19,9 +19,8 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from tests.benchmarks.emulator_rates import BENCHES, arithmetic
-from tests.benchmarks.one_sm import module_of
+from tests.benchmarks.one_sm import module_of, program_launches
 from tests.support.kits.emulator import go
-from tests.support.paths import SAMPLES
 
 RUNS = 3
 WIDE = 8
@@ -49,9 +48,7 @@ def growth() -> None:
 
 def suite() -> None:
     machine, rates = load_machine("gtx680"), []
-    for path in sorted(SAMPLES.rglob("*.toml"), key=lambda p: p.stem.lower()):
-        if path.parent.name == "micro":
-            continue
+    for path in program_launches():
         module, launch = schedule(module_of(path), machine), load_launch(path)
         best = float("inf")
         for _ in range(RUNS):

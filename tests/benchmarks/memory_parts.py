@@ -13,8 +13,7 @@ from dataclasses import replace
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.pipeline import Request, Version, measure, rewrite_kernel
-from tests.benchmarks.one_sm import module_of
-from tests.support.paths import SAMPLES
+from tests.benchmarks.one_sm import module_of, program_launches
 
 
 def variants(machine: Machine) -> dict[str, Machine]:
@@ -44,9 +43,7 @@ def main(name: str = "gtx680") -> None:
     names = list(variants(machine))
     print(f"| {name} | cycles | {' | '.join(names[1:])} | local | {' | '.join(names[1:])} |", end="")
     print(f" best | {' | '.join(names[1:])} |\n{'|---' * (3 * len(names) + 1)}|")
-    for path in sorted(SAMPLES.rglob("*.toml"), key=lambda p: p.stem.lower()):
-        if path.parent.name == "micro":
-            continue
+    for path in program_launches():
         launch = load_launch(path)
         request = Request(launch.kernel, machine, launch)
         outcome = rewrite_kernel(module_of(path), request)

@@ -14,8 +14,14 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.report.samples import beside, choose_samples
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import SAMPLES
+
+
+def program_launches() -> list[Path]:
+    """Launch files of the samples that do not only measure a machine, by name."""
+    return [beside(stem, ".toml") for stem in sorted(choose_samples(SAMPLES, []), key=lambda p: p.name.lower())]
 
 
 def module_of(launch: Path) -> Module:
@@ -27,9 +33,7 @@ def module_of(launch: Path) -> Module:
 def main(name: str = "gtx680") -> None:
     machine = load_machine(name)
     print(f"| sample | one SM | {machine.chip.sms} SMs | ratio |\n|---|---|---|---|")
-    for path in sorted(SAMPLES.rglob("*.toml"), key=lambda p: p.stem.lower()):
-        if path.parent.name == "micro":
-            continue
+    for path in program_launches():
         module, launch = schedule(module_of(path), machine), load_launch(path)
         one, whole = (run(module, launch.kernel, launch, machine, sms=n).cycles for n in (1, machine.chip.sms))
         ratio = one / machine.chip.sms / whole

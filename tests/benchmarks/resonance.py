@@ -21,8 +21,7 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.budget import levels
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.pipeline import Request, Version, baseline, build_version, kernel_use, measure
-from tests.benchmarks.one_sm import module_of
-from tests.support.paths import SAMPLES
+from tests.benchmarks.one_sm import module_of, program_launches
 
 
 def versions(module: Module, request: Request) -> Iterator[tuple[str, Version]]:
@@ -52,9 +51,7 @@ def main(name: str = "gtx680", size: str = "test", seeds: str = "5") -> None:
     machine = Request("", name).machine
     print("| sample | levels | median | worst | at |\n|---|---|---|---|---|")
     whole: list[float] = []
-    for path in sorted(SAMPLES.rglob("*.toml"), key=lambda p: p.stem.lower()):
-        if path.parent.name == "micro":
-            continue
+    for path in program_launches():
         found = changes(path, machine, size, int(seeds))
         whole += [share for share, _ in found]
         worst, where = max(found)
