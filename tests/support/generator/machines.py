@@ -11,10 +11,8 @@ from binalloc.errors import BinallocError
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import (
     Coalescing,
-    ConstantLines,
     Dispatch,
     Dram,
-    InstructionCache,
     Interconnect,
     L1Cache,
     L2Cache,
@@ -27,13 +25,14 @@ from binalloc.models.machines.model import (
 )
 from binalloc.models.machines.reader import _Reader, load_machine
 from binalloc.models.machines.unloaded import closed_bank_cycles, link_cycles
+from tests.support.kits.machines import with_small_caches
 
 
 def odd_machine(rng: Random) -> Machine:
     """A machine as a file might say it: some sections of a shipped one, others drawn."""
     while True:
         m = load_machine(rng.choice(list_machines()))
-        parts = [part for part in (_front, _units, _registers, _shared, _memory, _small) if rng.randrange(3)]
+        parts = [part for part in (_front, _units, _registers, _shared, _memory, with_small_caches) if rng.randrange(3)]
         for part in parts:
             m = part(m, rng)
         try:
@@ -133,14 +132,3 @@ def _dram(rng: Random, channels: int, banks: int, row: int) -> Dram:
         channels, banks, rng.randint(1, banks), bus, burst, rate, rng.choice((30.0, 500.0, 924.0, 1500.0, 4001.0)),
         rng.choice((1, 2)), row, 1 << rng.randint(7, row.bit_length() - 1), rng.choice((2, 3, 5, 64)), 1, **t,
     )  # fmt: skip
-
-
-def _small(m: Machine, rng: Random) -> Machine:
-    def shape() -> tuple[bool, int, int, int, int, int]:
-        line, sets, ways = rng.choice((32, 64, 128)), rng.choice((1, 1, 2, 3, 13)), rng.choice((1, 2, 4))
-        return True, line * sets * ways, line, sets, ways, rng.choice((1, 2, 8))
-
-    code = InstructionCache(*shape(), rng.choice((0, 0, 1, 2, 8, 64)))
-    which = rng.randrange(4)
-    constants = None if which == 1 else ConstantLines(*shape())
-    return replace(m, instruction_cache=None if which == 0 else code, constant_cache=constants)

@@ -43,9 +43,9 @@ def with_small_caches(m: Machine, rng: Random) -> Machine:
     """The machine with an instruction cache, a constant cache or both, of one line or some."""
 
     def shape() -> tuple[int, int, int, int]:
-        return rng.choice((32, 64, 128)), rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 4)), rng.choice((1, 2, 8))
+        return rng.choice((32, 64, 128)), rng.choice((1, 1, 2, 3, 13)), rng.choice((1, 2, 4)), rng.choice((1, 2, 8))
 
-    code = instruction_cache(*shape(), rng.choice((0, 0, 1, 2, 8)))
+    code = instruction_cache(*shape(), rng.choice((0, 0, 1, 2, 8, 64)))
     constants = constant_lines(*shape())
     which = rng.randrange(4)
     return replace(
