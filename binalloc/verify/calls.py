@@ -20,19 +20,22 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
+from binalloc.bitset import bits
 from binalloc.isa.instruction import NO_REGISTER
-from binalloc.isa.interface.places import PRED_BASE, SLOT_ROW, TRUE
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, SLOT_ROW
 from binalloc.isa.kinds import Flow
 from binalloc.verify.code import Code
 from binalloc.verify.footprint import Footprint
-from binalloc.verify.lattice import State, meet
+from binalloc.verify.lattice import NONE, Facts, Set, State
 from binalloc.verify.lockstep import Edge, Node, NodeBlock, Position
-from binalloc.verify.names import WHOLE, Names, pred_key, reg_key, shift_slots, slot_key, slot_of
+from binalloc.verify.meet import meet
+from binalloc.verify.names import WHOLE, Names, const_of, pred_key, reg_key, shift_slots, slot_key, slot_of
+from binalloc.verify.original import Original
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 from binalloc.verify.transfer import Effects, Steps
+from binalloc.verify.webs import TRUE_VALUE
 
-TRUE_PLACE = PRED_BASE + TRUE
 MAX_VISITS = 400
 
 
@@ -55,7 +58,7 @@ class Pair:
     footprint: Footprint = field(default_factory=Footprint)
 
     @property
-    def old(self) -> Code:
+    def old(self) -> Original:
         return self.product.old
 
     @property
@@ -136,6 +139,8 @@ class _Run:
             slot_base=s.slot_base,
             spill=s.spill,
             effects=effects,
+            remade=self.pair.product.remade,
+            exchanges=self.pair.product.exchanges,
         )
 
     def run(self, entry: State) -> ContextResult:
@@ -143,9 +148,8 @@ class _Run:
         first = pair.product.entry
         assert first is not None
         start = entry.copy()
-        start.kill(1 << TRUE_PLACE)  # no undefined predicate: it is true in every thread
-        start.add(pred_key(TRUE_PLACE - PRED_BASE), 1 << TRUE_PLACE)
-        start.refine(((TRUE_PLACE, True),))
+        start.add(pred_key(TRUE_VALUE - PRED_BASE), frozenset((TRUE_VALUE,)))
+        start.refine(((TRUE_VALUE, True),))
         states: dict[int, State] = {pair.index[first.target]: self._pass(start, first)}
         work = [pair.index[first.target]]
         queued = set(work)
@@ -158,6 +162,7 @@ class _Run:
                 raise TooMuch(f"the facts in {pair.new.name} do not settle")
             for at, state in self._block(pair.blocks[b], states[b].copy()):
                 succ = pair.index[at]
+                state.prune(pair.old.live(at[1]))
                 before = states.get(succ)
                 after = state if before is None else meet(before, state)
                 if before is None or not after.same(before):
@@ -238,10 +243,10 @@ class _Run:
     def _call(self, state: State, callee: Pair, node: Node) -> State | None:
         names, foot = self.setting.names, callee.footprint
         pointer = reg_key(self.setting.pointer)
-        at = names.pointer_bytes(state.S.get(pointer, 0)) if self.setting.pointer != NO_REGISTER else None
+        at = names.pointer_bytes(state.row(pointer)) if self.setting.pointer != NO_REGISTER else None
         if at is not None and at % SLOT_ROW:
             at = None
-        entry = self._entry(state, foot, at, pointer)
+        entry = self._entry(state, callee, node.m, at, pointer)
         # The recording pass must see the very result the fixpoint saw, also where entries were merged since.
         key = (node.n, entry.frozen())
         result = self.called.get(key) or self.contexts.analyse(callee, entry)
@@ -255,83 +260,118 @@ class _Run:
         if result.exit is None:
             return None
         written = foot.rows | {slot_key(r + shift) for r in result.effects.slots_written}
-        settled = result.effects.settled
-        effects.settled |= settled
-        after = self._frame(state, foot.writes | settled, written)
-        self._returned(after, result.exit, foot.reads | foot.writes, foot.writes | settled, at)
+        kept, changed = self._back(callee, node.m)
+        for x in sorted(result.effects.settled):
+            if x in kept:
+                effects.settled.add(kept[x])
+                changed[x] = kept[x]
+        after = self._frame(state, frozenset(changed.values()), written)
+        self._returned(after, result.exit, kept, changed, at)
         return after
 
-    def _entry(self, state: State, foot: Footprint, at: int | None, pointer: int) -> State:
-        """The caller's facts as the callee sees them: those it needs."""
-        names, touched = self.setting.names, foot.needed
+    def _entry(self, state: State, callee: Pair, m: int, at: int | None, pointer: int) -> State:
+        """The caller's facts as the callee sees them, about those values that it needs."""
+        names = self.setting.names
+        inside = callee.old.webs.entry
+        into = {x: inside[place] for place, x in self.pair.old.webs.before[m].items() if place in inside}
+        into |= {w: w for w in _words(callee.footprint.summary.needed)}
         shift = 0 if at is None else -(at // SLOT_ROW)
-        entry = State(names, state.free & touched)
-        for key, mask in state.S.items():
-            if not mask & touched:
-                continue
-            if slot_of(key) is not None and at is None:
-                continue
-            entry.S[shift_slots(key, shift)] = mask & touched
+        entry = State(names, _mapped(state.free, into))
+        entry.doubt = _mapped(state.doubt, into)
+        for key, values in state.S.items():
+            known = _mapped(values, into)
+            if known and self._crosses(key, at):
+                entry.S[shift_slots(key, shift)] = known
         for key, conds in state.C.items():
-            if slot_of(key) is not None and at is None:
-                continue
-            kept = {
-                cs: m & touched for cs, m in conds.items() if m & touched and all(touched >> p & 1 for p, _ in cs)
-            }
-            if kept:
-                entry.C[shift_slots(key, shift)] = kept
-        entry.of = {x: t for x, t in state.of.items() if touched >> x & 1}
-        entry.find_bits()
+            found = _mapped_facts(conds, into)
+            if found and self._crosses(key, at):
+                entry.C[shift_slots(key, shift)] = found
+        lasting = names.lasting(frozenset(state.of.values()))
+        entry.of = {into[x]: t for x, t in state.of.items() if x in into and t in lasting}
         if at is not None:
-            entry.add(pointer, 1 << names.token(("ptr", 0)))
+            entry.S[pointer] = entry.S.get(pointer, NONE) | {names.token(("ptr", 0))}
+        entry.find_bits()
         return entry
 
-    def _frame(self, state: State, killed: int, written: set[int]) -> State:
-        """What survives any callee that writes these original places and these rows."""
-        after = State(state.names, state.free & ~killed)
-        for key, mask in state.S.items():
-            if key & WHOLE not in written and mask & ~killed:
-                after.S[key] = mask & ~killed
-        for key, conds in state.C.items():
-            if key & WHOLE not in written:
-                kept = {
-                    cs: m & ~killed
-                    for cs, m in conds.items()
-                    if m & ~killed and not any(killed >> p & 1 for p, _ in cs)
-                }
-                if kept:
-                    after.C[key] = kept
-        after.of = {x: t for x, t in state.of.items() if not killed >> x & 1}
-        after.bits = state.bits
-        after.K = frozenset(c for c in state.K if not killed >> c[0] & 1)
+    def _crosses(self, key: int, at: int | None) -> bool:
+        """Does the row mean something on either side of a call? Slots do where the pointer is known; tokens computed
+        from one side's values do not."""
+        return (at is not None or slot_of(key) is None) and const_of(key) not in self.setting.names.leaves
+
+    def _back(self, callee: Pair, m: int) -> tuple[dict[int, int], dict[int, int]]:
+        """From the callee's values at its returns to the caller's behind the call: those of places that the callee
+        leaves alone, and those of places that it may write."""
+        summary, inside, here = callee.footprint.summary, callee.old.webs, self.pair.old.webs
+        kept = {
+            inside.entry[place]: x
+            for place, x in here.before[m].items()
+            if place in inside.entry and not summary.writes >> place & 1
+        }
+        changed = {inside.exit[place]: x for place, x in here.after[m].items() if place in inside.exit}
+        kept |= {w: w for w in _words(summary.needed & ~summary.writes)}
+        changed |= {w: w for w in _words(summary.writes)}
+        return kept, changed
+
+    def _frame(self, state: State, killed: Set, written: set[int]) -> State:
+        """What survives any callee that writes these original values and these rows."""
+        after = state.copy()
+        after.doubt -= killed
+        after.kill(killed)
+        after.S = {k: xs for k, xs in after.S.items() if k & WHOLE not in written}
+        after.C = {k: d for k, d in after.C.items() if k & WHOLE not in written}
+        after.find_bits()
         return after
 
-    def _returned(self, after: State, leaving: State, touched: int, killed: int, at: int | None) -> None:
+    def _returned(
+        self, after: State, leaving: State, kept: dict[int, int], changed: dict[int, int], at: int | None
+    ) -> None:
         """Add the callee's facts at its returns, in the caller's terms."""
         names = self.setting.names
         shift = 0 if at is None else at // SLOT_ROW
-        constants = ~names.places & ~names.pointers
-        after.free |= leaving.free & killed
-        for key, mask in leaving.S.items():
-            if slot_of(key) is not None and at is None:
+        known = kept | changed
+        after.free |= _mapped(leaving.free, changed)
+        after.doubt |= _mapped(leaving.doubt, changed)
+        for key, values in leaving.S.items():
+            if not self._crosses(key, at):
                 continue
             row = shift_slots(key, shift)
-            after.add(row, mask & (touched | constants))
-            moved = names.pointer_bytes(mask)
+            found = _mapped(values, known) | names.lasting(values)
+            moved = names.pointer_bytes(values)
             if moved is not None and at is not None:
-                after.add(row, 1 << names.token(("ptr", at + moved)))
+                found |= {names.token(("ptr", at + moved))}
+            if found:
+                after.S[row] = after.S.get(row, NONE) | found
         for key, conds in leaving.C.items():
-            if slot_of(key) is not None and at is None:
+            if not self._crosses(key, at):
                 continue
             row = shift_slots(key, shift)
-            kept = dict(after.C.get(row, {}))
-            for c, m in conds.items():
-                if m & touched:
-                    kept[c] = kept.get(c, 0) | m & touched
-            if kept:
-                after.C[row] = kept
-        after.of.update({x: t for x, t in leaving.of.items() if killed >> x & 1})
+            facts = dict(after.C.get(row, {}))
+            for c, xs in _mapped_facts(conds, known).items():
+                facts[c] = facts.get(c, NONE) | xs
+            if facts:
+                after.C[row] = facts
+        lasting = names.lasting(frozenset(leaving.of.values()))
+        after.of.update({changed[x]: t for x, t in leaving.of.items() if x in changed and t in lasting})
         after.find_bits()
+
+
+def _words(places: int) -> list[int]:
+    """Those of the places that are words of local memory."""
+    return [x + LOCAL_BASE for x in bits(places >> LOCAL_BASE)]
+
+
+def _mapped(values: Set, into: dict[int, int]) -> Set:
+    """What is known of these in other names."""
+    return frozenset([into[x] for x in values if x in into])
+
+
+def _mapped_facts(conds: Facts, into: dict[int, int]) -> Facts:
+    found: Facts = {}
+    for cs, xs in conds.items():
+        values = _mapped(xs, into)
+        if values and all(p in into for p, _ in cs):
+            found[frozenset((into[p], v) for p, v in cs)] = values
+    return found
 
 
 def collect(root: ContextResult) -> tuple[list[Finding], list[Finding], int]:

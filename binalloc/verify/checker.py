@@ -2,20 +2,28 @@
 
     report = check(original, rewritten, "kernel")
 
-**What is proven.** Thread by thread, the rewritten kernel executes the original's operations in the original's order,
-with the same operand values, under the same guards, taking the same branches, reconverging at the same points; between
-them it only moves values: copies, spills and reloads of its own words, recomputed constants, shifts of the slot
-pointer. So global, shared and user local memory see the same accesses. Reads of values that the original never wrote
-are undefined and may read anything, each time anew, also in copies; but a predicate that has guarded something keeps
-its value. They are listed in the report's notes.
+**What is proven.** Thread by thread, the rewritten kernel executes the original's operations with the same operand
+values, under the same guards, taking the same branches, reconverging at the same points, in the original's order or one
+that differs from it inside basic blocks where words commute; between them it only moves values: copies, spills and
+reloads of its own words, exchanges, recomputed values, shifts of the slot pointer. Pure operations may be left out,
+done again, or be done elsewhere. So global, shared and user local memory see the same accesses. Reads of values that
+the original never wrote are undefined and may read anything, each time anew, also in copies; but a predicate that has
+guarded something keeps its value. They are listed in the report's notes.
 
-**Lattice** (`lattice.py`). Facts "this place of the rewritten program holds the current value of that original
-place", for registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of
-local memory; unconditional or under an original predicate; constants and the slot pointer are further values. The meet
-is intersection of what the facts imply.
+**Names** (`webs.py`). The original's values are its webs, as the checker finds them: registers that it used for one
+value after another forbid nothing.
 
-**Transfer** (`transfer.py`). An original definition empties the column of its place, a rewritten one the row; copies
-copy rows or columns; a matched operation checks its operands and relates its results. Guards split and meet.
+**Order** (`order.py`). Each block of the original is put into the order that the instruction map proposes, if it does
+the same in that order; everything else follows the original as it then stands.
+
+**Lattice** (`lattice.py`). Facts "this place of the rewritten program holds what that original value is now", for
+registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of local
+memory; unconditional or under an original predicate; constants, the slot pointer and what pure operations make of
+values are further values. The meet (`meet.py`) is intersection of what the facts imply.
+
+**Transfer** (`transfer.py`). An original definition empties the column of its value, a rewritten one the row; copies
+copy rows or columns; a matched operation checks its operands and relates its results; a pure operation that stands
+alone gives what it makes of its operands (`remade.py`). Guards split and meet.
 
 **Lockstep** (`product.py`). The instruction map (`Function.origin`) is a hint: it proposes which new instruction stands
 for which original one. The lockstep graph follows both programs from their entries and accepts the proposal only if
@@ -31,7 +39,8 @@ reconvergence stack suffices where the original's does (`depth.py`).
 lay.
 
 **What is not.** The order in which lanes of a warp, or warps, come to an access: where a branch was inverted its sides
-change places. Control codes: `hazards` is their proof. Where the original has spill accesses of its own (it was
+change places; and that in which a thread's own accesses reach the others where nothing orders them (`order.py`).
+Control codes: `hazards` is their proof. Where the original has spill accesses of its own (it was
 rewritten before), they are accesses like any other, and none may be added.
 
 This package shares no code with allocator or rewriter but the list of a mask's bits (`bitset`); it stands on the
@@ -41,18 +50,22 @@ instruction interface. `check` raises nothing: what it cannot prove, or cannot m
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of, view
+from binalloc.verify.blocks import Blocks
 from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
-from binalloc.verify.footprint import Footprint, footprint
+from binalloc.verify.footprint import footprint, summarise
 from binalloc.verify.lattice import State
 from binalloc.verify.names import Names, reg_key
+from binalloc.verify.order import find_order
+from binalloc.verify.original import Original
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import (
@@ -64,6 +77,7 @@ from binalloc.verify.resources import (
     check_reserved,
 )
 from binalloc.verify.surroundings import check_surroundings
+from binalloc.verify.webs import Summary, Webs, webs
 
 MAX_CHAIN = 64
 STEPS_PER_WORD = 300
@@ -103,6 +117,8 @@ class _Checker:
         self.notes: list[Finding] = []
         self.stats: dict[str, int] = {}
         self.codes: dict[tuple[int, int], Code] = {}
+        self.names = Names()
+        self.named: dict[int, _Named] = {}
         self.stack = NO_REGISTER
         self.banks: dict[int, int] = {}
         self.pairs: dict[tuple[int, int], Pair] = {}
@@ -164,7 +180,9 @@ class _Checker:
             views = self._code(new).views
             for finding in check_callee(old, new, views, self.rewritten.function(self.kernel).info):
                 self.errors[finding] = None
-        product = Product(self._code(old, self.stack), self._code(new), origin.index)
+        named = self._named(old, ())
+        assert named is not None
+        product = self._lockstep(named, self._code(new), origin.index)
         pair = Pair(product, [], {})
         for finding in product.findings:
             self.errors[finding] = None
@@ -180,11 +198,42 @@ class _Checker:
                 pair.complete = False
             else:
                 pair.callees[node.n] = entered
+        if pair.complete and not named.whole:
+            self.fail("call", f"the calls below {old.name} cannot be followed", new.name)
+            pair.complete = False
         if pair.complete:
             pair.blocks, pair.index = product.blocks()
         self.pairs[key] = pair
         self.order.append(pair)
         return pair if pair.complete else None
+
+    def _named(self, old: Function, above: tuple[str, ...]) -> _Named | None:
+        """An original function with its values named; None where calls go in circles or too deep (what is above is then
+        not `whole`, and refused)."""
+        if id(old) in self.named:
+            return self.named[id(old)]
+        if old.name in above or len(above) >= MAX_CHAIN:
+            return None
+        code = self._code(old, self.stack)
+        calls: dict[int, Summary] = {}
+        whole = True
+        for i, callee in self.original.callees(old).items():
+            below = self._named(callee, (*above, old.name))
+            whole = whole and below is not None and below.whole
+            calls[i] = Summary() if below is None else below.summary
+        blocks = Blocks(code)
+        summary = summarise(code, calls, self.names)
+        own = Summary() if old.info.is_kernel else summary
+        found = _Named(code, blocks, summary, webs(code, blocks, own, calls, self.names), whole)
+        self.named[id(old)] = found
+        return found
+
+    def _lockstep(self, named: _Named, new: Code, origin: list[int]) -> Product:
+        """The lockstep with the original in the order that the rewritten program has it, as far as it may be."""
+        order = find_order(named.code, named.blocks, named.webs, new, origin)
+        at = dict(zip(order, range(len(order)), strict=True)) if order is not None else {}
+        old = Original(named.code, named.blocks, named.webs, self.names, order)
+        return Product(old, new, [at.get(k, k) for k in origin] if at else origin)
 
     def _map_is_usable(self, old: Function, new: Function, origin: Origin | None) -> bool:
         if origin is None:
@@ -222,12 +271,10 @@ class _Checker:
     # -- values
 
     def _values(self, root: Pair, old: Function, new: Function) -> None:
-        names = Names(w for p in self.order for a in p.old.locals if a is not None for w in a.words)
+        names = self.names
         for pair in self.order:
-            calls: dict[int, list[Footprint]] = {}
-            for node in pair.product.calls:
-                calls.setdefault(node.m, []).append(pair.callees[node.n].footprint)
-            pair.footprint = footprint(pair.old, pair.new, calls, names)
+            named = self.named[id(pair.old.fn)]
+            pair.footprint = footprint(named.summary, pair.new, [c.footprint for c in pair.callees.values()])
         low = new.info.local_bytes
         setting = Setting(
             names=names,
@@ -268,11 +315,13 @@ class _Checker:
 
     def _launch(self, setting: Setting, old: Function, new: Function) -> State:
         """At a kernel's start nothing is written but the local stack register."""
-        state = State(setting.names, setting.names.places)
-        if old.info.local_stack != NO_REGISTER:
-            state.kill(1 << old.info.local_stack)
+        named = self.named[id(old)]
+        state = State(setting.names, frozenset((*named.webs.entry.values(), *setting.names.words.values())))
+        stack = named.webs.entry.get(old.info.local_stack)
+        if stack is not None:
+            state.kill((stack,))
             if new.info.local_stack != NO_REGISTER:
-                state.add(reg_key(new.info.local_stack), 1 << old.info.local_stack)
+                state.add(reg_key(new.info.local_stack), frozenset((stack,)))
         return state
 
     def _slots(self, result: ContextResult, new: Function) -> None:
@@ -289,6 +338,17 @@ class _Checker:
                         found=f"slot {row} counted from the kernel's",
                     )
                 ] = None
+
+
+@dataclass
+class _Named:
+    """An original function: its code, what it does to its caller's places, and its values' names."""
+
+    code: Code
+    blocks: Blocks
+    summary: Summary
+    webs: Webs
+    whole: bool
 
 
 def _views(fn: Function) -> list[View]:

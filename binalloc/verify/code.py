@@ -15,7 +15,6 @@ from binalloc.isa.interface.places import PRED, PRED_BASE, REG, WORD
 from binalloc.isa.interface.view import NEVER, ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of
-from binalloc.verify.lattice import Cond
 from binalloc.verify.names import local_key, pred_key, reg_key
 
 
@@ -74,6 +73,8 @@ class Code:
         self.packs: list[tuple[int, int, int] | None] = []
         self.unpacks: list[tuple[int, int] | None] = []
         self.reads: list[tuple[ConstantRead, ...]] = []
+        self.truths: list[tuple[int, int] | None] = []
+        self.tests: list[tuple[int, int] | None] = []
         known = [(set_of(instr), instr) for instr in fn.instrs]
         for i, (isa, instr) in enumerate(known):
             try:
@@ -83,6 +84,8 @@ class Code:
                 self.packs.append(isa.predicate_pack(instr))
                 self.unpacks.append(isa.predicate_unpack(instr))
                 self.reads.append(isa.constant_reads(instr))
+                self.truths.append(isa.truth_of_predicate(instr))
+                self.tests.append(isa.predicate_of_truth(instr))
             except (KeyError, IndexError) as e:
                 raise Malformed(f"{fn.name}+{i} {instr.name} has reserved or missing fields: {e}") from e
         self.special = [isa.special_register(instr) for isa, instr in known]
@@ -124,7 +127,8 @@ class Code:
         return v.pure or self.locals[i] is not None or v.guard == NEVER
 
     def insertable(self, i: int) -> bool:
-        """Changes nothing but registers, predicates and spill memory, and cannot fault if its address is right."""
+        """Changes nothing but registers, predicates and spill memory, and cannot fault if its address is right (which,
+        of slots and of constants at computed places, is a question of values)."""
         v = self.views[i]
         if self.nops[i]:
             return True
@@ -133,11 +137,14 @@ class Code:
         return v.pure and self.readable(i)
 
     def readable(self, i: int) -> bool:
-        """Whatever constants the instruction reads are there, so that reading them cannot fault."""
+        """Whatever constants the instruction reads at fixed places are there, so that reading them cannot fault."""
         return all(
-            not read.indexed and read.offset + read.size <= self.banks.get(read.bank, 0)
-            for read in self.reads[i]
+            read.indexed or read.offset + read.size <= self.banks.get(read.bank, 0) for read in self.reads[i]
         )
+
+    def indexed(self, i: int) -> bool:
+        """Reads constants at a place that is computed: may fault."""
+        return any(read.indexed for read in self.reads[i])
 
     def transparent(self, i: int) -> bool:
         """Only moves values or makes constants, so that it can be followed without a counterpart."""
@@ -145,13 +152,8 @@ class Code:
         if self.nops[i] or self.copies[i] is not None:
             return True
         if self.constant(i):
-            return self.readable(i)
+            return self.readable(i) and not self.indexed(i)
         return v.memory is not None and v.memory.spill and self.insertable(i)
-
-    def condition(self, i: int) -> Cond | None:
-        """The guard as a condition on an original predicate, or None without a guard."""
-        guard = self.views[i].guard
-        return None if guard is None else (PRED_BASE + guard[0], not guard[1])
 
 
 def _local_access(v: View, stack: int) -> LocalAccess | None:

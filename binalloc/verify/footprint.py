@@ -7,6 +7,7 @@ it may return unwritten. Facts about other places cannot matter inside.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from binalloc.isa.interface.places import PRED_BASE
@@ -14,55 +15,63 @@ from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import Flow
 from binalloc.verify.code import Code, ref_bits, ref_keys, word_keys
 from binalloc.verify.names import Names
+from binalloc.verify.webs import Summary
 
 
 @dataclass
 class Footprint:
-    """reads, writes, needed: bits of original places. rows: rows of rewritten places it may write, slots apart."""
+    """summary: of the original. rows: rows of rewritten places that it may write, slots apart."""
 
-    reads: int = 0
-    writes: int = 0
-    needed: int = 0
+    summary: Summary = field(default_factory=Summary)
     rows: set[int] = field(default_factory=set)
 
 
-def footprint(old: Code, new: Code, calls: dict[int, list[Footprint]], names: Names) -> Footprint:
-    """The footprint of (old, new); `calls`: per original call word those of the callees: several, where several
-    rewritten words stand for it."""
-    out = Footprint()
-    effects = [_effects(old, i, calls, names) for i in range(len(old))]
-    for reads, writes, _ in effects:
-        out.reads |= reads
-        out.writes |= writes
+def footprint(summary: Summary, new: Code, callees: Iterable[Footprint]) -> Footprint:
+    """The footprint of an original with this summary and `new`, which calls `callees`."""
+    out = Footprint(summary)
     for i, view in enumerate(new.views):
         for ref in view.defs:
             out.rows.update(ref_keys(ref))
         access = new.locals[i]
         if access is not None and access.store and access.spill:
             out.rows.update(word_keys(access))
-    for callees in calls.values():
-        for callee in callees:
-            out.rows |= callee.rows
+    for callee in callees:
+        out.rows |= callee.rows
+    return out
+
+
+def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
+    """What the original function does to places; calls: the summaries of its callees, by word."""
+    out = Summary()
+    effects = [_effects(old, i, calls, names) for i in range(len(old))]
+    for reads, writes, _ in effects:
+        out.reads |= reads
+        out.writes |= writes
     out.needed = _live_in(old, effects, out.writes)
     return out
 
 
-def _effects(old: Code, i: int, calls: dict[int, list[Footprint]], names: Names) -> tuple[int, int, int]:
+def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names) -> tuple[int, int, int]:
     """(may read before writing, may write, surely writes) of one original word, as bits."""
     view = old.views[i]
-    reads = sum(1 << b for b in {b for r in view.uses for b in ref_bits(r)})
-    writes = sum(1 << b for b in {b for r in view.defs for b in ref_bits(r)})
+    reads = writes = 0
+    for r in view.uses:
+        for b in ref_bits(r):
+            reads |= 1 << b
+    for r in view.defs:
+        for b in ref_bits(r):
+            writes |= 1 << b
     access = old.locals[i]
     if access is not None:
-        words = sum(1 << names.words[w] for w in access.words)
+        words = sum(1 << names.word(w) for w in access.words)
         writes |= words if access.store else 0
         reads |= 0 if access.store else words
     surely = writes
-    for number, callee in enumerate(calls.get(i, ())):
+    callee = calls.get(i)
+    if callee is not None:
         reads |= callee.needed
         writes |= callee.writes
-        always = callee.writes & ~callee.needed
-        surely = surely & always if number else always
+        surely |= callee.always
     if view.guard is not None:
         reads |= 1 << (PRED_BASE + view.guard[0])
         surely = 0

@@ -1,61 +1,69 @@
 """The abstract state of the checker: which original value each place of the rewritten program holds.
 
-Needs only integers; knows no instructions. What original places (bit positions, "columns") and places of the
-rewritten program (integer keys, "rows") are, and what tokens, `names.py` says.
+Needs only integers; knows no instructions. What original values ("columns") and places of the rewritten program
+(integer keys, "rows") are, and what tokens, `names.py` says.
 
 A `State` is a set of facts, each true in every thread that gets to this point:
 
-    S[row] has bit x             the row holds the current value of original place x (or is token x)
+    S[row] has x                 the row holds what original value x is now (or is token x)
     C[row][{(p, v), ...}]        the same, but only where each original predicate p is v now
-    free has bit x               x was never written: its value is undefined, every row may stand for it
-    S[DEFINED] has bit x         x was written on every way here; where it is not, but x is not free either, x was
-                                 written on some ways only
-    of[x] = token                original place x holds that token
+    free has x                   x was never written: its value is undefined, every row may stand for it
+    doubt has x, S[DEFINED] not  x was not written on every way here; where it is not free either, it was on some
+    of[x] = token                original value x is that token
     K has (p, v)                 original predicate p is v (known from the branch taken)
 
-The lattice's order is inclusion of facts closed under their consequences (an unconditional fact implies the
-conditional ones; a free x is held everywhere; under K = (p, v) anything may be said of threads where p is not v). The
-meet is the intersection of the closures, which stays representable: what one side proves and the other side rules out
-by K becomes a conditional fact. Facts are finite and only shrink at a meet, so every fixpoint ends.
+How facts of two ways meet, `meet.py` says.
+
+A token computed from values stands for what the operation makes of them *now*: when one of them is written, all that is
+said of the token is forgotten.
+
+Sets of names are small and shared, so that a state is a few dictionaries; `where` leads from a name to the rows of S
+that hold it, so that a step costs what it changes and not what is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from binalloc.verify.names import DEFINED, PART, WHOLE, Names, const_key, const_of
+from binalloc.verify.names import DEFINED, PART, TRUTH, WHOLE, Names, const_key, const_of, is_token
 
 Cond = tuple[int, bool]
 Conds = frozenset[Cond]
-Facts = dict[Conds, int]
+Set = frozenset[int]
+Facts = dict[Conds, Set]
 
-MAX_LITERALS = 2  # predicates that one conditional fact may depend on
-MAX_FACTS = 16  # conditional facts kept for one row
+NONE: Set = frozenset()
+NO_FACTS: Facts = {}
 
 
 class State:
     """Facts at one program point (see the module). Mutable; `copy` before changing a shared one.
 
-    bits: words in which predicates may be packed, so that their single bits have rows. Inner dicts of C are never
-    changed in place, so that copies share them.
+    bits: words that have parts, so that what is packed in them has rows. Inner dicts of C are never changed in place,
+    so that copies share them.
     """
 
-    __slots__ = ("C", "K", "S", "bits", "free", "names", "of")
+    __slots__ = ("C", "K", "S", "bits", "doubt", "free", "names", "of", "where")
 
-    def __init__(self, names: Names, free: int = 0) -> None:
+    def __init__(self, names: Names, free: Set = NONE) -> None:
         self.names = names
-        self.S: dict[int, int] = {}
+        self.S: dict[int, Set] = {}
         self.C: dict[int, Facts] = {}
+        self.where: dict[int, Set] = {}
         self.free = free
+        self.doubt = free
         self.of: dict[int, int] = {}
         self.K: Conds = frozenset()
-        self.bits: frozenset[int] = frozenset()
+        self.bits: Set = NONE
 
     def copy(self) -> State:
-        other = State(self.names, self.free)
-        other.S = dict(self.S)
-        other.C = dict(self.C)
-        other.of = dict(self.of)
+        other = State.__new__(State)
+        other.names = self.names
+        other.S = self.S.copy()
+        other.C = self.C.copy()
+        other.where = self.where.copy()
+        other.free, other.doubt = self.free, self.doubt
+        other.of = self.of.copy()
         other.K = self.K
         other.bits = self.bits
         return other
@@ -63,171 +71,273 @@ class State:
     def frozen(self) -> tuple[object, ...]:
         """A hashable value, equal for equal states."""
         conds = frozenset((k, frozenset(d.items())) for k, d in self.C.items())
-        return frozenset(self.S.items()), conds, self.free, frozenset(self.of.items()), self.K
+        return frozenset(self.S.items()), conds, self.free, self.doubt, frozenset(self.of.items()), self.K
 
     def same(self, other: State) -> bool:
         return (
-            self.free == other.free
-            and self.S == other.S
+            self.S == other.S
+            and self.free == other.free
+            and self.doubt == other.doubt
             and self.C == other.C
             and self.K == other.K
             and self.of == other.of
         )
 
     def find_bits(self) -> None:
-        """Set `bits` after rows were put in one by one."""
+        """Set `bits` and `where` after rows were put in one by one."""
         self.bits = frozenset(k & WHOLE for k in (*self.S, *self.C) if k & PART)
+        where: dict[int, set[int]] = {}
+        for key, values in self.S.items():
+            for x in values:
+                where.setdefault(x, set()).add(key)
+        self.where = {x: frozenset(keys) for x, keys in where.items()}
 
     # -- questions
 
-    def held(self, key: int) -> int:
-        """Bits of what the row holds in every thread."""
-        return self.S.get(key, 0) | self.free
-
-    def holds(self, key: int, x: int) -> bool:
-        return bool(self.held(key) >> x & 1)
+    def row(self, key: int) -> Set:
+        """What the row is known to hold in every thread, besides what is free."""
+        return self.S.get(key, NONE)
 
     def defined(self, x: int) -> bool:
-        """Whether the original has written place x on every way."""
-        return bool(self.S.get(DEFINED, 0) >> x & 1)
+        """Whether the original has written value x on every way."""
+        return x not in self.doubt or x in self.S.get(DEFINED, NONE)
+
+    def sure(self, x: int) -> bool:
+        """Whether x is one value wherever it is read: a token, or written."""
+        return is_token(x) or (x not in self.free and self.defined(x))
+
+    def equals(self, token: int) -> bool:
+        """Is some original value known to be that token, so that the original has worked it out?"""
+        return any(map(self.sure, self.S.get(const_key(token), NONE)))
 
     # -- rows: what the rewritten program does
 
+    def put(self, key: int, values: Set) -> None:
+        """The row holds exactly these; S and `where` are changed nowhere else."""
+        where = self.where
+        old = self.S.get(key, NONE)
+        if old is values or old == values:
+            return
+        for x in old - values if values else old:
+            rest = where[x] - {key}
+            if rest:
+                where[x] = rest
+            else:
+                del where[x]
+        for x in values - old if old else values:
+            rows = where.get(x)
+            where[x] = frozenset((key,)) if rows is None else rows | {key}
+        if values:
+            self.S[key] = values
+        else:
+            del self.S[key]
+
     def clear_row(self, key: int) -> None:
         """The place was overwritten with something unknown."""
-        self.S.pop(key, None)
+        if key in self.S:
+            self.put(key, NONE)
         if self.C:
             self.C.pop(key, None)
         if key in self.bits:
-            for k in range(key + 1, key + PART + 1):
-                self.S.pop(k, None)
+            for k in range(key + 1, key + TRUTH + 1):
+                self.put(k, NONE)
                 self.C.pop(k, None)
             self.bits -= {key}
 
-    def set_row(self, key: int, mask: int) -> None:
+    def set_row(self, key: int, values: Set) -> None:
         self.clear_row(key)
-        if mask:
-            self.S[key] = mask
+        self.put(key, values)
 
     def copy_row(self, dst: int, src: int) -> None:
-        """The place took the value of another, with the bits packed in it."""
+        """The place took the value of another, with what is packed in it."""
         if dst == src:
             return
         self._copy_one(dst, src)
         if dst in self.bits or src in self.bits:
-            for sub in range(1, PART + 1):
+            for sub in range(1, TRUTH + 1):
                 self._copy_one(dst + sub, src + sub)
             self.bits = self.bits | {dst} if src in self.bits else self.bits - {dst}
 
+    def exchange_rows(self, one: int, other: int) -> None:
+        """Two places took each other's values, with what is packed in them."""
+        subs = range(TRUTH + 1) if one in self.bits or other in self.bits else range(1)
+        for sub in subs:
+            a, b = one + sub, other + sub
+            mine, theirs = self.S.get(a, NONE), self.S.get(b, NONE)
+            self.put(a, theirs)
+            self.put(b, mine)
+            if self.C:
+                conds = self.C.get(a), self.C.get(b)
+                self._store_cond(a, conds[1] or {})
+                self._store_cond(b, conds[0] or {})
+        swapped = {one: other, other: one}
+        self.bits = frozenset(swapped.get(k, k) for k in self.bits)
+
     def pack_row(self, dst: int, src: int | None, moved: Iterable[tuple[int, int]]) -> None:
-        """The place took the bits of another (None: zeros), with some bits replaced: (bit, predicate's row) each."""
+        """The place took the bits of another (None: zeros), with some parts replaced: (part - 1, predicate's row) each.
+        Whether it is other than zero is no longer known, unless that is among them."""
         if src is None:
             self.clear_row(dst)
         else:
             self.copy_row(dst, src)
-        self.S.pop(dst, None)
-        self.C.pop(dst, None)
+        for part in (dst, dst + TRUTH):
+            self.put(part, NONE)
+            self.C.pop(part, None)
         for bit, key in moved:
             self._copy_one(dst + 1 + bit, key)
         self.bits |= {dst}
 
+    def note_truth(self, dst: int, src: int) -> None:
+        """The word is other than zero exactly where the predicate holds."""
+        self._copy_one(dst + TRUTH, src)
+        self.bits |= {dst}
+
     def unpack_row(self, dst: int, src: int, bit: int) -> None:
-        """A predicate took one bit of a word."""
+        """A predicate took one part of a word."""
         self._copy_one(dst, src + 1 + bit)
 
     def _copy_one(self, dst: int, src: int) -> None:
-        value = self.S.get(src)
-        if value:
-            self.S[dst] = value
-        else:
-            self.S.pop(dst, None)
+        self.put(dst, self.S.get(src, NONE))
         if self.C:
-            cond = self.C.get(src)
-            if cond:
-                self.C[dst] = cond
-            else:
-                self.C.pop(dst, None)
+            self._store_cond(dst, self.C.get(src, NO_FACTS))
 
-    def constant_row(self, key: int, token: int) -> None:
-        """The place took a constant: it holds the token and every original place known to equal it."""
-        mask = 1 << token
-        for x, t in self.of.items():
-            if t == token:
-                mask |= 1 << x
+    def value_row(self, key: int, tokens: Iterable[int]) -> None:
+        """The place took a value that is each of these tokens: it holds them and every original value known to equal
+        one of them."""
+        found: set[int] = set()
+        conds: Facts = {}
+        for t in tokens:
+            found.add(t)
+            found |= self.S.get(const_key(t), NONE)
+            for cs, xs in self.C.get(const_key(t), NO_FACTS).items():
+                conds[cs] = conds.get(cs, NONE) | xs
         self.clear_row(key)
-        self._copy_one(key, const_key(token))
-        self.add(key, mask)
+        self.put(key, frozenset(found))
+        if conds:
+            self.C[key] = conds
 
     # -- columns: what the original does
 
-    def kill(self, mask: int) -> None:
-        """The original wrote these places: new values that no row is known to hold."""
-        keep = ~mask
-        rows = self.S
-        for k, s in [(k, s) for k, s in rows.items() if s & mask]:
-            if s & keep:
-                rows[k] = s & keep
-            else:
-                del rows[k]
-        for k, d in list(self.C.items()):
-            self._store_cond(k, {c: m & keep for c, m in d.items() if m & keep})
-        self.free &= keep
-        for x in [x for x in self.of if mask >> x & 1]:
-            del self.of[x]
-        self.drop_conds(mask)
-        self.add(DEFINED, mask)
+    def kill(self, values: Iterable[int]) -> None:
+        """The original wrote these: new values that no row is known to hold."""
+        gone = frozenset(values)
+        for x in gone:
+            rows = self.where.get(x)
+            if rows is not None:
+                for k in rows:
+                    self.put(k, self.S[k] - {x})
+            self.of.pop(x, None)
+        self._forget_made(gone)
+        if self.C:
+            for k, d in list(self.C.items()):
+                if any(not gone.isdisjoint(xs) for xs in d.values()):
+                    self._store_cond(k, {cs: xs - gone for cs, xs in d.items() if xs - gone})
+        if self.free:
+            self.free -= gone
+        self.drop_conds(gone)
+        if self.doubt:
+            self.add(DEFINED, self.doubt & gone)
 
-    def drop_conds(self, mask: int) -> None:
-        """Predicates in `mask` changed: what was known under their old value is lost."""
-        if self.K:
-            self.K = frozenset(c for c in self.K if not mask >> c[0] & 1)
-        for k, d in list(self.C.items()):
-            if any(mask >> p & 1 for cs in d for p, _ in cs):
-                self._store_cond(k, {cs: m for cs, m in d.items() if not any(mask >> p & 1 for p, _ in cs)})
+    def _forget_made(self, written: Set) -> None:
+        """Forget the tokens computed from what was written."""
+        mentions = self.names.mentions
+        if not mentions:
+            return
+        tokens = {t for x in written for t in mentions.get(x, ())}
+        for t in tokens:
+            for k in self.where.get(t, NONE):
+                self.put(k, self.S[k] - {t})
+            key = const_key(t)
+            self.put(key, NONE)
+            self.C.pop(key, None)
+        if tokens and self.of:
+            for x in [x for x, t in self.of.items() if t in tokens]:
+                del self.of[x]
+        if tokens and self.C:
+            for k, d in list(self.C.items()):
+                if any(not tokens.isdisjoint(xs) for xs in d.values()):
+                    self._store_cond(k, {cs: xs - tokens for cs, xs in d.items() if xs - tokens})
 
-    def add(self, key: int, mask: int) -> None:
+    def drop_conds(self, values: Set) -> None:
+        """Predicates among `values` changed: what was known under their old value is lost."""
+        if self.K and any(p in values for p, _ in self.K):
+            self.K = frozenset(c for c in self.K if c[0] not in values)
+        if self.C:
+            for k, d in list(self.C.items()):
+                if any(p in values for cs in d for p, _ in cs):
+                    self._store_cond(k, {cs: xs for cs, xs in d.items() if not any(p in values for p, _ in cs)})
+
+    def add(self, key: int, values: Set) -> None:
         """The row holds these too."""
-        if mask:
-            self.S[key] = self.S.get(key, 0) | mask
+        if values:
+            self.put(key, self.S.get(key, NONE) | values)
 
-    def copy_column(self, x: int, y: int) -> None:
-        """Original place x took the value of y (a place or a token)."""
-        if x == y:
+    def copy_columns(self, moves: Iterable[tuple[int, int]]) -> None:
+        """Parallel assignment of original values: x := y for each (x, y), y a value or a token; where two assign one,
+        the later."""
+        todo = {x: y for x, y in dict(moves).items() if x != y}
+        if not todo:
             return
-        self.copy_columns([(x, y)])
+        readers: dict[int, list[int]] = {}
+        for x, y in todo.items():
+            readers.setdefault(y, []).append(x)
+        clear = frozenset(todo)
 
-    def copy_columns(self, moves: list[tuple[int, int]]) -> None:
-        """Parallel assignment of original places: x := y for each (x, y); where two assign one place, the later."""
-        moves = [(x, y) for x, y in dict(moves).items() if x != y]
-        if not moves:
-            return
-        clear = 0
-        for x, _ in moves:
-            clear |= 1 << x
-        concerned = clear
-        first_token = self.names.places.bit_length()
-        for _, y in moves:
-            concerned |= 1 << y
-            if y >= first_token:
-                self.add(const_key(y), 1 << y)
-                self.add(DEFINED, 1 << y)
-        for k, s in [(k, s) for k, s in self.S.items() if s & concerned]:
-            mask = _moved(s, clear, moves)
-            if mask:
-                self.S[k] = mask
-            else:
-                del self.S[k]
-        for k, d in list(self.C.items()):
-            changed = {c: _moved(m, clear, moves) for c, m in d.items()}
-            self._store_cond(k, {c: m for c, m in changed.items() if m})
-        self.free = _moved(self.free, clear, moves)
-        values = [(x, y if y >= first_token else self.of.get(y)) for x, y in moves]
+        def moved(values: Set) -> Set:
+            taken = [x for y in values if y in readers for x in readers[y]]
+            return (values - clear).union(taken)
+
+        rows = {k for x in (*todo, *readers) for k in self.where.get(x, NONE)}
+        tokens = {const_key(y): xs for y, xs in readers.items() if is_token(y)}
+        changed = {k: moved(self.S[k]) for k in rows}
+        for k, xs in tokens.items():
+            changed[k] = changed.get(k, self.S.get(k, NONE)).union(xs)
+        self._written(todo, changed)
+        values = [(x, y if is_token(y) else self.of.get(y)) for x, y in todo.items()]
+        for k, s in changed.items():
+            self.put(k, s)
+        if self.C:
+            self._move_conds(moved)
+        if self.free:
+            self.free = moved(self.free)
         for x, value in values:
             if value is None:
                 self.of.pop(x, None)
             else:
                 self.of[x] = value
+        self._forget_made(clear)
         self.drop_conds(clear)
+
+    def _written(self, todo: dict[int, int], changed: dict[int, Set]) -> None:
+        """A copy of what is in doubt is in doubt; one of anything else is defined."""
+        if not self.doubt:
+            return
+        before = self.doubt
+        sure = frozenset(x for x, y in todo.items() if y not in before)
+        self.doubt = before.union(x for x, y in todo.items() if y in before)
+        if sure & before:
+            changed[DEFINED] = changed.get(DEFINED, self.S.get(DEFINED, NONE)) | sure & before
+
+    def _move_conds(self, moved: Callable[[Set], Set]) -> None:
+        for k, d in list(self.C.items()):
+            new = {cs: moved(xs) for cs, xs in d.items()}
+            if new != d:
+                self._store_cond(k, {cs: xs for cs, xs in new.items() if xs})
+
+    def equate(self, x: int, token: int) -> None:
+        """Original value x was just written, and is that token: rows that hold one hold the other."""
+        if token in self.names.leaves and x in self.names.leaves[token]:
+            return
+        holders, others = self.where.get(x, NONE), self.where.get(token, NONE)
+        for k in holders:
+            if k != DEFINED and const_of(k) is None:
+                self.put(k, self.S[k] | {token})
+        for k in (*others, const_key(token)):
+            self.put(k, self.S.get(k, NONE) | {x})
+        for k, d in list(self.C.items()):
+            if any(token in xs for xs in d.values()):
+                self._store_cond(k, {cs: xs | {x} if token in xs else xs for cs, xs in d.items()})
+        self.of[x] = token
 
     # -- branches and joins
 
@@ -243,10 +353,9 @@ class State:
                 changed: Facts = {}
                 for cs, m in d.items():
                     rest = cs - known
-                    changed[rest] = changed.get(rest, 0) | m
-                always = changed.pop(frozenset(), 0)
-                if always:
-                    self.S[k] = self.S.get(k, 0) | always
+                    changed[rest] = changed.get(rest, NONE) | m
+                always = changed.pop(frozenset(), NONE)
+                self.add(k, always)
                 self._store_cond(k, changed)
 
     def _store_cond(self, key: int, d: Facts) -> None:
@@ -255,89 +364,21 @@ class State:
         else:
             self.C.pop(key, None)
 
-
-def _moved(mask: int, clear: int, moves: list[tuple[int, int]]) -> int:
-    out = mask & ~clear
-    for x, y in moves:
-        if mask >> y & 1:
-            out |= 1 << x
-    return out
-
-
-def meet(a: State, b: State) -> State:
-    """The facts that hold in both (see the module)."""
-    out = State(a.names, a.free & b.free)
-    rows, other, free_a, free_b = a.S, b.S, a.free, b.free
-    known = ~out.free
-    plain = not a.C and not b.C and not a.K and not b.K
-    keys = rows.keys() | other.keys()
-    if a.C or b.C:
-        keys = keys | a.C.keys() | b.C.keys()
-    for k in keys:
-        x, y = rows.get(k, 0), other.get(k, 0)
-        if k != DEFINED:
-            x, y = x | free_a, y | free_b
-        token = const_of(k)
-        if token is not None:
-            x, y = x | 1 << token, y | 1 << token
-        both = x & y & known
-        if both:
-            out.S[k] = both
-        if plain:
-            continue
-        left, right = a.C.get(k, _NO_CONDS), b.C.get(k, _NO_CONDS)
-        if x == y and left == right:
-            if left:
-                out.C[k] = left
-            continue
-        conds = _meet_conds(a, b, left, right, x, y, known & ~both)
-        if conds:
-            out.C[k] = conds
-    out.K = a.K & b.K
-    out.bits = a.bits | b.bits
-    out.of = {x: t for x, t in a.of.items() if b.of.get(x) == t or b.free >> x & 1}
-    out.of.update({x: t for x, t in b.of.items() if a.free >> x & 1})
-    return out
-
-
-_NO_CONDS: Facts = {}
-
-
-def _meet_conds(a: State, b: State, ca: Facts, cb: Facts, x: int, y: int, keep: int) -> Facts:
-    """Conditional facts of one row; ca, cb: those of either side; x, y: what the row holds there unconditionally.
-
-    keep: bits worth keeping. Considers the conditions of either side, joined with each other and with what one side
-    rules out.
-    """
-    mine, theirs = {frozenset[Cond](): x, **ca}, {frozenset[Cond](): y, **cb}
-    candidates: set[Conds] = {p | q for p in mine for q in theirs}
-    candidates.update(cs | {(p, not v)} for cs in mine for p, v in b.K)
-    candidates.update(cs | {(p, not v)} for cs in theirs for p, v in a.K)
-    out: Facts = {}
-    for cs in sorted(candidates, key=lambda c: (len(c), sorted(c))):
-        if not 0 < len(cs) <= MAX_LITERALS or any((p, not v) in cs for p, v in cs):
-            continue
-        left, right = _under(a, mine, cs), _under(b, theirs, cs)
-        if left is None and right is None:
-            continue
-        # An undefined value under a condition helps nobody, and would put conditions on every row.
-        mask = (right or 0) & ~b.free if left is None else left & ~a.free if right is None else left & right
-        mask &= keep
-        for smaller, m in out.items():
-            if smaller <= cs:
-                mask &= ~m
-        if mask and len(out) < MAX_FACTS:
-            out[cs] = mask
-    return out
-
-
-def _under(state: State, facts: Facts, cs: Conds) -> int | None:
-    """What a row holds where `cs` is true; None (anything) if the state rules that out."""
-    if any((p, not v) in state.K for p, v in cs):
-        return None
-    given = cs | state.K
-    mask = 0
-    for conds, m in facts.items():
-        if conds <= given:
-            mask |= m
-    return mask
+    def prune(self, live: Callable[[int], bool]) -> None:
+        """Forget what nobody can ask for: of values that are dead in the original, that they are equal to tokens, and
+        what depends on them as predicates that the rewritten program holds nowhere either."""
+        for x in [x for x in self.of if not live(x)]:
+            del self.of[x]
+        for k in [k for k in self.S if const_of(k) is not None]:
+            values = self.S[k]
+            if not all(map(live, values)):
+                self.put(k, frozenset(filter(live, values)))
+        for k in [k for k in self.C if const_of(k) is not None]:
+            left = {cs: frozenset(filter(live, xs)) for cs, xs in self.C[k].items()}
+            self._store_cond(k, {cs: xs for cs, xs in left.items() if xs})
+        lost = {c[0] for c in self.K}
+        for d in self.C.values():
+            lost.update(p for cs in d for p, _ in cs)
+        lost = {p for p in lost if not live(p) and p not in self.where and self.names.place(p) != p}
+        if lost:
+            self.drop_conds(frozenset(lost))

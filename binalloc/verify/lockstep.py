@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from binalloc.verify.code import Code
 from binalloc.verify.lattice import Cond
+from binalloc.verify.original import Original
 
 Position = tuple[int, int]
 
@@ -55,7 +56,7 @@ class Lockstep:
     entry: to the first step. reconvergence: of every matched branch, its points (new, old).
     """
 
-    def __init__(self, old: Code, new: Code) -> None:
+    def __init__(self, old: Original, new: Code) -> None:
         self.old, self.new = old, new
         self.nodes: dict[Position, Node] = {}
         self.entry: Edge | None = None

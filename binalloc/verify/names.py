@@ -1,40 +1,48 @@
-"""What the checker's facts are about: original places and tokens, and places of the rewritten program.
+"""What the checker's facts are about: original values and tokens, and places of the rewritten program.
 
 Needs only integers; knows no instructions. Two kinds of names:
 
-*Original places* and constants are bit positions ("columns"). `Names` hands them out: registers, predicates,
-words of local memory, slot rows, then tokens. A token is a value that never changes: a constant instruction's result,
-or the slot pointer at a function's entry plus a number of bytes.
+*Values* are numbers ("columns") that `Names` hands out. Those of the original are its webs (`webs.py`) and its words of
+local memory: what a place holds at the moment, from where it is written to where it is written again. A *token* is
+something that values may be equal to: a constant instruction's result, the slot pointer at a function's entry plus a
+number of bytes, or what a pure operation makes of the current values of some webs (its leaves) and of other tokens.
 
 *Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row, and in the lowest bits the
-part of it: 0 for the place as a whole or 1 + i for bit i of it (bits hold packed predicates).
+part of it: 0 for the place as a whole, 1 + i for bit i of it (bits hold packed predicates), TRUTH for whether it is
+other than zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binalloc.bitset import bits, lowest
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, PREDICATES, WORD
 
 ZERO = ("zero",)
 """Key of the token of the value zero, as a zero register gives it."""
 
-PART = PREDICATES
-"""Of a key the part; as many as there are predicates, and the whole."""
+PART = 2 * PREDICATES + 1
+"""Of a key the part."""
+TRUTH = PREDICATES + 1
+"""The part that tells whether the whole is other than zero; the parts before it are bits."""
 WHOLE = ~PART
 """Of a key all but the part: the row of the whole place."""
 assert PART & (PART + 1) == 0
 _PLACE = PART.bit_length()
 
 DEFINED = 512 << _PLACE
-"""An imaginary row that holds the original places which something has written on every way (under a condition, those
-written on every way where it is true). It is the one row that does not hold what is free."""
+"""An imaginary row that holds, of the original values in doubt, those which something has written on every way (under a
+condition, those written on every way where it is true). It is the one row that does not hold what is free."""
 
 LOCAL0 = 1 << 10
 CONST0 = 1 << 30
-SLOT0 = 1 << 40
+SLOT0 = 1 << 60
 _SLOT_SPAN = 1 << 32
+_FIRST_WEB = 1 << 24
+_FIRST_TOKEN = 1 << 32
+MOST_LEAVES = 8
+"""Webs that a computed token may depend on."""
+_NOTHING: frozenset[int] = frozenset()
 
 
 def reg_key(index: int) -> int:
@@ -57,8 +65,9 @@ def slot_key(row: int) -> int:
 
 
 def const_key(token: int) -> int:
-    """Row of an imaginary place that always holds the constant of this token: by it the ordinary rules for rows keep
-    track of the original places that equal the constant, also where they do so only under a condition."""
+    """Row of an imaginary place that always holds what this token stands for: by it the ordinary rules for rows keep
+    track of the original values that equal it, also where they do so only under a condition. That it holds the token
+    itself goes without saying."""
     return (CONST0 + token) << _PLACE
 
 
@@ -92,61 +101,111 @@ def row_name(key: int) -> str:
         name = f"P{loc - PRED_BASE}"
     else:
         name = f"R{loc}"
-    return f"{name} bit {sub - 1}" if sub else name
+    return f"{name} bit {sub - 1}" if 0 < sub < TRUTH else f"{name} as a truth" if sub else name
 
 
 class Names:
-    """Bit positions of original places and tokens. words: the 4-byte words of original local memory to follow."""
+    """Numbers of original values and tokens.
 
-    def __init__(self, words: Iterable[int] = ()) -> None:
-        self.words = {w: LOCAL_BASE + i for i, w in enumerate(sorted(set(words)))}
-        self._word_list = sorted(self.words)
-        self._first_token = LOCAL_BASE + len(self.words)
-        self.places = (1 << self._first_token) - 1
+    Local words are numbered from LOCAL_BASE as they are asked for, the true predicate is the place it is; webs and
+    tokens lie above. pointers: bytes by token of the rewritten program's slot pointer. leaves: of a token that is
+    computed, the webs that it is computed from; mentions: the other way round.
+    """
+
+    def __init__(self) -> None:
+        self.words: dict[int, int] = {}
+        self._word_list: list[int] = []
+        self._places: list[int] = []
         self._tokens: dict[tuple[object, ...], int] = {}
         self._token_list: list[tuple[object, ...]] = []
-        self.pointers = 0
+        self.pointers: dict[int, int] = {}
+        self.leaves: dict[int, frozenset[int]] = {}
+        self.mentions: dict[int, list[int]] = {}
+
+    def word(self, index: int) -> int:
+        """The value of the 4-byte word of original local memory at byte address WORD * index."""
+        found = self.words.get(index)
+        if found is None:
+            found = self.words[index] = LOCAL_BASE + len(self._word_list)
+            self._word_list.append(index)
+        return found
+
+    def web(self, place: int) -> int:
+        """A new value that the original keeps in this place."""
+        self._places.append(place)
+        return _FIRST_WEB + len(self._places) - 1
+
+    def place(self, value: int) -> int:
+        """The original place of a value that is no token."""
+        return self._places[value - _FIRST_WEB] if value >= _FIRST_WEB else value
 
     def token(self, key: tuple[object, ...]) -> int:
-        """Bit of a token; `("ptr", bytes)` and `("optr", bytes)` are slot pointers of rewritten and original."""
-        bit = self._tokens.get(key)
-        if bit is None:
-            bit = self._first_token + len(self._token_list)
-            self._tokens[key] = bit
+        """Number of a token; `("ptr", bytes)` and `("optr", bytes)` are slot pointers of rewritten and original."""
+        found = self._tokens.get(key)
+        if found is None:
+            found = _FIRST_TOKEN + len(self._token_list)
+            self._tokens[key] = found
             self._token_list.append(key)
             if key[0] == "ptr":
-                self.pointers |= 1 << bit
-        return bit
+                assert isinstance(key[1], int)
+                self.pointers[found] = key[1]
+        return found
 
-    def token_key(self, bit: int) -> tuple[object, ...]:
-        return self._token_list[bit - self._first_token]
+    def computed(self, signature: tuple[object, ...], unit: int, operands: tuple[int, ...]) -> int | None:
+        """The token of one unit of what an operation makes of these values; None where it would depend on too many."""
+        key = ("made", signature, unit, operands)
+        found = self._tokens.get(key)
+        if found is None:
+            leaves: frozenset[int] = frozenset()
+            for x in operands:
+                leaves |= self.leaves.get(x, _NOTHING) if x >= _FIRST_TOKEN else frozenset((x,))
+            if len(leaves) > MOST_LEAVES:
+                return None
+            found = self.token(key)
+            self.leaves[found] = leaves
+            for x in leaves:
+                self.mentions.setdefault(x, []).append(found)
+        return found
 
-    def pointer_bytes(self, row: int) -> int | None:
+    def token_key(self, token: int) -> tuple[object, ...]:
+        return self._token_list[token - _FIRST_TOKEN]
+
+    def lasting(self, values: frozenset[int]) -> frozenset[int]:
+        """Those tokens among them that stand for the same in every function: constants."""
+        return frozenset(x for x in values if is_token(x) and x not in self.leaves and x not in self.pointers)
+
+    def pointer_bytes(self, values: Iterable[int]) -> int | None:
         """Bytes above the entry slot pointer that a row's content is known to be, or None."""
-        mask = row & self.pointers
-        if not mask:
-            return None
-        value = self.token_key(lowest(mask))[1]
-        assert isinstance(value, int)
-        return value
+        pointers = self.pointers
+        found = [x for x in values if x in pointers]
+        return pointers[min(found)] if found else None
 
-    def name(self, bit: int) -> str:
-        if bit >= self._first_token:
-            key = self.token_key(bit)
+    def name(self, value: int) -> str:
+        if is_token(value):
+            key = self.token_key(value)
             if key[0] in ("ptr", "optr"):
                 return f"slot pointer{key[1]:+d}"
             if key == ZERO:
                 return "zero"
             signature = key[1]
             assert isinstance(signature, tuple)
+            if key[0] == "made":
+                assert isinstance(key[3], tuple)
+                return f"{signature[0]} of {', '.join('...' if x in self.leaves else self.name(x) for x in key[3])}"
             values = [f"{p[0]}={p[1]}" for p in signature[1:] if p[1] not in ("place", "zero", 0)]
             return f"constant {signature[0]}({', '.join(values)})"
-        if bit >= LOCAL_BASE:
-            return f"local[{WORD * self._word_list[bit - LOCAL_BASE]}]"
-        return f"P{bit - PRED_BASE}" if bit >= PRED_BASE else f"R{bit}"
+        place = self.place(value)
+        if place >= LOCAL_BASE:
+            return f"local[{WORD * self._word_list[place - LOCAL_BASE]}]"
+        return f"P{place - PRED_BASE}" if place >= PRED_BASE else f"R{place}"
 
-    def describe(self, mask: int) -> str:
-        names = [self.name(b) for b in bits(mask)]
+    def describe(self, values: Iterable[int]) -> str:
+        order = sorted(values, key=lambda x: (is_token(x), x if is_token(x) else self.place(x), x))
+        names = list(dict.fromkeys(map(self.name, order)))
         if not names:
             return "nothing known"
         return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+
+
+def is_token(value: int) -> bool:
+    return value >= _FIRST_TOKEN

@@ -2,12 +2,13 @@
 
 Needs two `Code`s and the instruction map as a hint. Leaves a graph whose nodes are pairs (new index n, old index m):
 "the rewritten program is about to execute n, the original is about to execute m". A node either *inserts* (n has no
-counterpart, the original waits), or *matches* n with m. Where m has no counterpart anywhere the original goes on alone:
+counterpart, the original waits), or *matches* n with m. Where m has no counterpart here the original goes on alone:
 edges carry the positions it passes so. What is decided here needs no knowledge of values:
 
 - Both programs start at their first word; a matched branch leads to a pair of targets, and every pair that can be
   reached must again match, so that the rewritten execution follows the original one step by step, in order, leaving
-  out only instructions that may be left out and adding only those that may be added.
+  out only instructions that may be left out and adding only those that may be added. Pure instructions may be both:
+  where one stands elsewhere than its counterpart, each program executes its own.
 - The reconvergence stacks of both programs must always agree (`reconvergence.py`).
 - A branch may be added only around one guarded call (`@!P BRA skip, skip; ...; CALL; ...; skip:`).
 - Neither program may go round a loop in which nothing is matched.
@@ -19,16 +20,21 @@ from __future__ import annotations
 
 from binalloc.isa.kinds import ENDS, LEAVES, Flow
 from binalloc.verify.code import Code, text
+from binalloc.verify.exchanges import find_exchanges
 from binalloc.verify.lattice import Cond
 from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
+from binalloc.verify.original import Original
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
 from binalloc.verify.report import Finding
 
 
 class Product(Lockstep):
-    """The lockstep graph of (old, new); `origin` is the hint. Read `findings` before using the blocks."""
+    """The lockstep graph of (old, new); `origin` is the hint, in old's positions. Read `findings` before using the
+    blocks."""
 
-    def __init__(self, old: Code, new: Code, origin: list[int]) -> None:
+    old: Original
+
+    def __init__(self, old: Original, new: Code, origin: list[int]) -> None:
         super().__init__(old, new)
         self.origin = origin
         self.findings: list[Finding] = []
@@ -36,6 +42,8 @@ class Product(Lockstep):
         self.silent_locals: set[int] = set()
         self.matched: set[int] = set()
         self.calls: list[Node] = []
+        self.remade: set[tuple[object, ...]] = set()
+        self.exchanges = find_exchanges(new, origin)
         self.limit = 4 * len(new) + 256
         self._build()
         if not self.findings:
@@ -103,15 +111,16 @@ class Product(Lockstep):
             return self._fail("map", f"the instruction map names original word {k}, which does not exist", n, m)
         way = self._alone(m, k)
         if way is None:
-            return self._lost(n, m, k)
+            # A pure word may be elsewhere than its counterpart, or be there more than once: it stands for itself then.
+            return self._insert(n, m) if self.new.views[n].pure else self._lost(n, m, k)
         return self._match(n, k, way[1])
 
     def _lost(self, n: int, m: int, k: int) -> Node | None:
         """The next counterpart cannot be reached: name the original instruction that was left out or overtaken."""
         at = self._alone(m, None) or (m, ())
         stuck = at[0]
-        where = f"{self.old.name}+{stuck}"
-        what = text(self.old.fn, stuck) or "the end of its code"
+        where = f"{self.old.name}+{self.old.number(stuck)}"
+        what = self.old.text(stuck) or "the end of its code"
         kind = "order" if stuck in self.image else "deleted"
         return self._fail(
             kind,
@@ -119,7 +128,7 @@ class Product(Lockstep):
             n,
             stuck,
             expected=f"a counterpart of {where} `{what}`",
-            found=f"a counterpart of {self.old.name}+{k}",
+            found=f"a counterpart of {self.old.name}+{self.old.number(k)}",
         )
 
     def _insert(self, n: int, m: int) -> Node | None:
@@ -130,6 +139,8 @@ class Product(Lockstep):
             return self._skip(n, m)
         if not new.insertable(n):
             return self._fail("inserted", "an instruction was added that does more than move values", n, m)
+        if new.views[n].pure and not new.transparent(n):
+            self.remade.add(new.views[n].signature)
         return Node("insert", n, m, (), [Edge((n + 1, m))])
 
     def _skip(self, n: int, m: int) -> Node | None:
@@ -137,25 +148,28 @@ class Product(Lockstep):
         new, old = self.new, self.old
         end = new.fn.target(n)
         guard = new.views[n].guard
-        condition = old.condition(m) if 0 <= m < len(old) and old.views[m].control == Flow.CALL else None
         inside = range(n + 1, end) if end <= len(new) else range(0)
-        counterparts = [i for i in inside if self.origin[i] != -1]
+        counterparts = [i for i in inside if self.origin[i] != -1 and not new.views[i].pure]
+        call = self.origin[counterparts[0]] if counterparts else -1
+        way = self._alone(m, call) if 0 <= call < len(old) else None
+        condition = old.condition(call) if way is not None and old.views[call].control == Flow.CALL else None
         plain = all(i in counterparts or new.views[i].control == Flow.NONE for i in inside)
         if (
             guard is None
             or condition is None
+            or way is None
             or new.fn.reconvergence(n) != end
-            or [self.origin[i] for i in counterparts] != [m]
+            or len(counterparts) != 1
             or new.views[counterparts[0]].control != Flow.CALL
             or not plain
             or guard[1] != condition[1]  # leaves out the call exactly where the call's guard fails
             or self._entered(n, end)
         ):
             return self._fail("inserted", "a branch was added that is not a detour around one guarded call", n, m)
-        around = self._edge(end, m + 1, (condition[0], not condition[1]), (m,))
+        around = self._edge(end, call + 1, (condition[0], not condition[1]), (call,))
         if around is None:
             return None
-        return Node("skip", n, m, (), [Edge((n + 1, m), (), condition), around])
+        return Node("skip", n, call, way[1], [Edge((n + 1, call), (), condition), around])
 
     def _entered(self, n: int, end: int) -> bool:
         """Does a branch other than the one at n lead between n and end?"""
@@ -193,7 +207,7 @@ class Product(Lockstep):
         return None
 
     def _differs(self, what: str, n: int, k: int) -> None:
-        expected, found = text(self.old.fn, k), text(self.new.fn, n)
+        expected, found = self.old.text(k), text(self.new.fn, n)
         self._fail(what, f"not the original's {what}", n, k, expected=f"`{expected}`", found=f"`{found}`")
 
     def _guards_agree(self, n: int, k: int) -> bool:
@@ -263,7 +277,8 @@ class Product(Lockstep):
     def _fail(self, kind: str, message: str, n: int, m: int, expected: str = "", found: str = "") -> Node | None:
         """Record a finding; answers None, so that a builder may end with it."""
         words = text(self.new.fn, n)
-        self.findings.append(Finding(kind, message, self.new.name, n, self.old.name, m, words, "", expected, found))
+        at = self.old.number(m)
+        self.findings.append(Finding(kind, message, self.new.name, n, self.old.name, at, words, "", expected, found))
         return None
 
 

@@ -61,7 +61,7 @@ def _ways(product: Lockstep, source: Position | None, edge: Edge, new: set[int],
         e, seen_new, seen_old, length = work.pop()
         node = product.nodes[e.target]
         matched = node.kind in _MATCHED
-        passed = (*e.passed, *node.passed, node.m) if matched else e.passed
+        passed = (*e.passed, *node.passed, node.m) if matched else (*e.passed, *node.passed)
         seen_old += tuple(p for p in passed if p in old)
         if node.n in new:
             seen_new += (node.n,)

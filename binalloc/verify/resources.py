@@ -223,8 +223,8 @@ def _clash(product: Product, i: int) -> Finding:
         product.new.name,
         -1,
         product.old.name,
-        i,
-        text(product.old.fn, i),
+        product.old.number(i),
+        product.old.text(i),
     )
 
 

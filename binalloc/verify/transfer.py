@@ -8,9 +8,10 @@ Needs a state of `lattice.py` and two `Code`s. The transfer functions, for an un
 - *Rewritten alone* (`insert`): a copy, spill store or reload makes its destination's row equal to the source's; a
   constant instruction (rematerialisation) puts its token and all original places equal to it into the row; adding an
   immediate to a slot pointer moves the pointer token; packing and unpacking predicates copies between a predicate's row
-  and a row's bit; any other operation empties the rows of what it defines.
+  and a row's part; an exchange by three exclusive ors is one step (`exchanges.py`); any other operation empties the
+  rows of what it defines, or puts what it makes of its operands there (`remade.py`).
 - *Match*: each operand unit read must be in its row; then the columns of the original's results and the rows of the
-  rewritten results are emptied, and each result's row holds exactly its original place.
+  rewritten results are emptied, and each result's row holds exactly its original value.
 - *Move* (both programs only move values): the original's half, then the rewritten half. Columns and rows are changed
   independently, so the order does not matter.
 
@@ -21,15 +22,18 @@ old holders under the negated condition, and a store or copy with the same guard
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from binalloc.isa.instruction import NO_REGISTER
-from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, TRUE, WORD
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, PREDICATES, SLOT_ROW, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.verify.code import Code, ref_bits, ref_keys, text, word_keys
-from binalloc.verify.lattice import Cond, State, meet
-from binalloc.verify.names import ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
+from binalloc.verify.code import Code, ref_keys, text, word_keys
+from binalloc.verify.lattice import Cond, State
+from binalloc.verify.meet import meet
+from binalloc.verify.names import TRUTH, ZERO, Names, is_token, pred_key, reg_key, row_name, slot_key, slot_of
+from binalloc.verify.original import Original
+from binalloc.verify.remade import made_by_rows, made_of_values
 from binalloc.verify.report import Finding
 
 
@@ -42,18 +46,19 @@ class Effects:
         self.notes: list[Finding] = []
         self.slots_written: set[int] = set()
         self.slots_touched: dict[int, tuple[str, int]] = {}
-        self.settled = 0
+        self.settled: set[int] = set()
 
 
 class Steps:
     """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot pointer's
     register, NO_REGISTER for none. volatile: special registers that do not read the same in both programs. slot_base:
-    the special register that is the first slot's address. spill: bytes [from, to) of spill memory."""
+    the special register that is the first slot's address. spill: bytes [from, to) of spill memory. remade: signatures
+    of pure operations that the rewritten program executes by itself; exchanges: see `exchanges.py`."""
 
     def __init__(
         self,
         names: Names,
-        old: Code,
+        old: Original,
         new: Code,
         *,
         kernel: bool,
@@ -62,10 +67,13 @@ class Steps:
         slot_base: str,
         spill: tuple[int, int],
         effects: Effects,
+        remade: Collection[tuple[object, ...]] = (),
+        exchanges: Mapping[int, tuple[int, int] | None] | None = None,
     ) -> None:
         self.names, self.old, self.new = names, old, new
         self.kernel, self.pointer = kernel, pointer
         self.volatile, self.slot_base, self.spill, self.effects = volatile, slot_base, spill, effects
+        self.remade, self.exchanges = remade, exchanges or {}
 
     # -- guards
 
@@ -86,8 +94,10 @@ class Steps:
         guard = self.new.views[n].guard
         if guard is None:
             return None
-        row = state.S.get(pred_key(guard[0]), 0)
-        return tuple((PRED_BASE + p, not guard[1]) for p in range(TRUE + 1) if row >> (PRED_BASE + p) & 1)
+        return tuple((x, not guard[1]) for x in sorted(state.row(pred_key(guard[0]))) if self._is_predicate(x))
+
+    def _is_predicate(self, x: int) -> bool:
+        return not is_token(x) and PRED_BASE <= self.names.place(x) < LOCAL_BASE
 
     # -- steps
 
@@ -155,9 +165,9 @@ class Steps:
         row's content unless that was copied from here."""
         self._need(state, key, x, n, m, "guard")
         if not state.defined(x):
-            state.kill(1 << x)
-            state.add(key, 1 << x)
-            self.effects.settled |= 1 << x
+            state.kill((x,))
+            state.add(key, frozenset((x,)))
+            self.effects.settled.add(x)
 
     def match(self, state: State, n: int, m: int) -> State:
         """Both programs execute the same operation."""
@@ -175,8 +185,7 @@ class Steps:
         view = old.views[m]
         access = old.locals[m]
         if access is not None:
-            places = [self.names.words[w] for w in access.words]
-            data = ref_bits(access.data) if access.data is not None else []
+            places, data = old.words(access), old.data(m, access)
             if access.store and data:
                 state.copy_columns(list(zip(places, data, strict=True)))
             elif access.store:  # of zeros
@@ -185,18 +194,19 @@ class Steps:
             elif data:
                 state.copy_columns(list(zip(data, places, strict=True)))
             return state
-        copy = old.copies[m]
+        copy = old.copied(m)
         if copy is not None:
-            state.copy_column(copy[0], copy[1])
+            state.copy_columns((copy,))
         elif old.constant(m):
-            tokens = self._constants(old, m, "old")
-            places = [b for r in view.defs for b in ref_bits(r)]
-            state.copy_columns(list(zip(places, tokens, strict=True)))
+            state.copy_columns(list(zip(old.defs[m], self._constants(old, m, "old"), strict=True)))
         elif old.slot_access(m) or (view.memory is not None and view.memory.spill):
             self._fail("spill", "the original's own spill access cannot be followed", -1, m)
-            state.kill(_mask(view.defs))
+            state.kill(old.defs[m])
         else:
-            state.kill(_mask(view.defs))
+            made = self._made(state, m)
+            state.kill(old.defs[m])
+            for x, token in made:
+                state.equate(x, token)
         return state
 
     def _constants(self, code: Code, i: int, side: str) -> list[int]:
@@ -205,7 +215,7 @@ class Steps:
         if code.zeros[i]:
             return [self.names.token(ZERO)]
         which = side if code.special[i] in self.volatile else ""
-        units = sum(len(ref_bits(r)) for r in view.defs)
+        units = sum(r.units for r in view.defs)
         return [self.names.token(("const", view.signature, u, which)) for u in range(units)]
 
     # -- the rewritten program alone
@@ -215,20 +225,24 @@ class Steps:
         view = new.views[n]
         memory = view.memory
         copy, add, pack, unpack = new.copies[n], new.adds[n], new.packs[n], new.unpacks[n]
+        at = None if add is None else self.names.pointer_bytes(state.row(reg_key(add[1])))
         if memory is not None and memory.spill:
             self._spill_access(state, n)
+        elif n in self.exchanges:
+            exchanged = self.exchanges[n]
+            if exchanged is not None:
+                state.exchange_rows(reg_key(exchanged[0]), reg_key(exchanged[1]))
         elif copy is not None:
             state.copy_row(reg_key(copy[0]), reg_key(copy[1]))
         elif new.constant(n):
             tokens = self._constants(new, n, "new")
             keys = [k for r in view.defs for k in ref_keys(r)]
             for key, token in zip(keys, tokens, strict=True):
-                state.constant_row(key, token)
+                state.value_row(key, (token,))
             if self.kernel and new.special[n] == self.slot_base:
-                state.add(keys[0], 1 << self.names.token(("ptr", 0)))
-        elif add is not None:
-            at = self.names.pointer_bytes(state.S.get(reg_key(add[1]), 0))
-            state.set_row(reg_key(add[0]), 0 if at is None else 1 << self.names.token(("ptr", at + add[2])))
+                state.add(keys[0], frozenset((self.names.token(("ptr", 0)),)))
+        elif add is not None and at is not None:
+            state.set_row(reg_key(add[0]), frozenset((self.names.token(("ptr", at + add[2])),)))
         elif pack is not None:
             moved = [(i, pred_key(i)) for i in range(PREDICATES) if pack[2] >> i & 1]
             state.pack_row(reg_key(pack[0]), None if pack[1] == NO_REGISTER else reg_key(pack[1]), moved)
@@ -240,10 +254,33 @@ class Steps:
                     else:
                         state.clear_row(pred_key(i))
         else:
-            for ref in view.defs:
-                for key in ref_keys(ref):
-                    state.clear_row(key)
+            self._remake(state, n)
         return state
+
+    def _remake(self, state: State, n: int) -> None:
+        """The rewritten program executes a pure operation by itself."""
+        new = self.new
+        view = new.views[n]
+        truth, test = new.truths[n], new.tests[n]
+        if test is not None and reg_key(test[1]) in state.bits:
+            state.unpack_row(pred_key(test[0]), reg_key(test[1]), TRUTH - 1)
+            return
+        keys = [k for r in view.defs for k in ref_keys(r)]
+        results = made_by_rows(state, view.signature, [k for r in view.uses for k in ref_keys(r)], len(keys))
+        if new.indexed(n) and not any(map(state.equals, results[0] if results else ())):
+            self._fail("inserted", "constants are read at a place that the original need not have read", n, -1)
+        for key, tokens in zip(keys, results, strict=True):
+            state.value_row(key, tokens)
+        if truth is not None:
+            state.note_truth(reg_key(truth[0]), pred_key(truth[1]))
+
+    def _made(self, state: State, m: int) -> list[tuple[int, int]]:
+        """(value, token) of the results of the original's word m, if the rewritten program makes such values by itself.
+        To be asked before the step and told (`equate`) after it."""
+        view, defs = self.old.views[m], self.old.defs[m]
+        if not self.remade or not view.pure or not defs or view.signature not in self.remade:
+            return []
+        return made_of_values(state, view.signature, self.old.uses[m], defs)
 
     def _spill_access(self, state: State, n: int) -> None:
         new = self.new
@@ -278,7 +315,7 @@ class Steps:
         memory = self.new.views[n].memory
         assert memory is not None
         base = memory.base
-        at = None if base is None else self.names.pointer_bytes(state.S.get(reg_key(base.index), 0))
+        at = None if base is None else self.names.pointer_bytes(state.row(reg_key(base.index)))
         if base is None or at is None or memory.size != WORD:
             self._fail(
                 "slot",
@@ -326,22 +363,29 @@ class Steps:
             return self._insert(self._alone(state, m), n)
         if self.old.special[m] in self.volatile:
             self._fail("special", f"{self.old.special[m]} does not read the same in both programs", n, m)
+        keys = [k for r in new.uses for k in ref_keys(r)]
+        reads = self.old.uses[m]
         undefined: dict[int, int] = {}
-        for old_ref, new_ref in zip(old.uses, new.uses, strict=True):
-            for x, key in zip(ref_bits(old_ref), ref_keys(new_ref), strict=True):
-                self._need(state, key, x, n, m, old_ref.field)
+        for at, (x, key) in enumerate(zip(reads, keys, strict=True)):
+            held = state.S.get(key)
+            if held is None or x not in held or state.doubt:
+                field = _field(old.uses, at)
+                self._need(state, key, x, n, m, field)
                 if not state.defined(x) and undefined.setdefault(x, key) != key:
-                    self._fail("operand", "one undefined value read as two", n, m, operand=old_ref.field)
-        places = [b for r in old.defs for b in ref_bits(r)]
+                    self._fail("operand", "one undefined value read as two", n, m, operand=field)
+        names, made = self.old.defs[m], self._made(state, m)
         keys = [k for r in new.defs for k in ref_keys(r)]
         for key in keys:
             state.clear_row(key)
-        state.kill(sum(1 << x for x in set(places)))
+        if names:
+            state.kill(names)
         # Of results that share a place the last stands: only what stands in both programs corresponds.
-        stands, kept = dict(zip(places, keys, strict=True)), dict(zip(keys, places, strict=True))
+        stands, kept = dict(zip(names, keys, strict=True)), dict(zip(keys, names, strict=True))
         for x, key in stands.items():
             if kept[key] == x:
-                state.add(key, 1 << x)
+                state.add(key, frozenset((x,)))
+        for x, token in made:
+            state.equate(x, token)
         return state
 
     def _pointer_step(self, state: State, n: int, m: int) -> bool:
@@ -349,7 +393,7 @@ class Steps:
         return False
 
     def _need(self, state: State, key: int, x: int, n: int, m: int, operand: str) -> None:
-        free, held = state.free >> x & 1, state.S.get(key, 0) >> x & 1
+        free, held = x in state.free, x in state.row(key)
         if free or (held and not state.defined(x)):
             what = "before anything wrote it" if free else "where it was not written on every way"
             self.effects.notes.append(
@@ -368,19 +412,24 @@ class Steps:
         )
 
     def _contents(self, state: State, key: int) -> str:
-        text = self.names.describe(state.S.get(key, 0))
+        text = self.names.describe(state.row(key))
         for conds, mask in sorted(state.C.get(key, {}).items(), key=lambda item: sorted(item[0])):
             where = " and ".join(f"{self.names.name(p)} is {'true' if v else 'false'}" for p, v in sorted(conds))
             text += f"; {self.names.describe(mask)} where {where}"
         return text
 
     def _finding(self, kind: str, message: str, n: int, m: int, **words: str) -> Finding:
-        what = text(self.new.fn, n) if n >= 0 else text(self.old.fn, m)
-        return Finding(kind, message, self.new.name, n, self.old.name, m, what, **words)
+        what = text(self.new.fn, n) if n >= 0 else self.old.text(m)
+        return Finding(kind, message, self.new.name, n, self.old.name, self.old.number(m), what, **words)
 
     def _fail(self, kind: str, message: str, n: int, m: int, **words: str) -> None:
         self.effects.findings.append(self._finding(kind, message, n, m, **words))
 
 
-def _mask(refs: tuple[Ref, ...]) -> int:
-    return sum(1 << b for b in {b for r in refs for b in ref_bits(r)})
+def _field(refs: tuple[Ref, ...], unit: int) -> str:
+    """The field of the operand that has this unit, counted over all of them."""
+    for ref in refs:
+        if unit < ref.units:
+            return ref.field
+        unit -= ref.units
+    return ""

@@ -137,6 +137,15 @@ class InstructionSet(Protocol):
     def predicate_unpack(self, instr: Instr) -> tuple[int, int] | None:
         """(source, mask): bit i goes to predicate i for i in the mask. NO_REGISTER for a source that is 0."""
 
+    def truth_of_predicate(self, instr: Instr) -> tuple[int, int] | None:
+        """(destination, predicate): a word that is other than zero exactly where the predicate holds."""
+
+    def predicate_of_truth(self, instr: Instr) -> tuple[int, int] | None:
+        """(predicate, source): whether the word is other than zero."""
+
+    def exclusive_or(self, instr: Instr) -> tuple[int, int, int] | None:
+        """(destination, one, other) of the bitwise exclusive or of two registers."""
+
     def special_register(self, instr: Instr) -> str | None:
         """Name of the special register read, or None."""
 

@@ -42,7 +42,7 @@ class Memory:
     """A memory access.
 
     size in bytes; offset in bytes; base is the address Ref or None (absolute); spill: an access that rewriting made;
-    bank: constant bank.
+    bank: constant bank; ordered: volatile or the like, so that no other access may change places with it.
     """
 
     space: Space
@@ -52,6 +52,7 @@ class Memory:
     base: Ref | None
     spill: bool = False
     bank: int = 0
+    ordered: bool = False
 
     def data(self, refs: tuple[Ref, ...]) -> list[Ref]:
         """Of the operands `refs` those that are moved, not the address."""

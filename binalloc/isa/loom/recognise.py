@@ -10,7 +10,12 @@ from __future__ import annotations
 from binalloc.isa.instruction import NO_REGISTER, Instr
 from binalloc.isa.interface.places import ALL_PREDICATES
 from binalloc.isa.table.fields import PT, RZ
-from binalloc.isa.table.opcodes import FORM_IMM, FORM_REG, SPECIAL_REGISTERS
+from binalloc.isa.table.opcodes import FORM_IMM, FORM_REG, ICMPS, SPECIAL_REGISTERS
+
+_NOT_EQUAL = ICMPS.index("NE")
+_AND = 0  # of a comparison's result with a predicate
+_THIRD_CLEAR, _APART = 0x55, 0x14
+"""Of a table of LOP3 the entries where the third operand's bit is 0, and those of them where the others differ."""
 
 
 def register_copy(instr: Instr) -> tuple[int, int] | None:
@@ -48,6 +53,33 @@ def predicate_unpack(instr: Instr) -> tuple[int, int] | None:
     """(source, mask) of R2P: bit i goes to predicate i for i in the mask."""
     f = instr.f
     return (f["ra"], f["pmask"] & ALL_PREDICATES) if instr.op.name == "R2P" else None
+
+
+def truth_of_predicate(instr: Instr) -> tuple[int, int] | None:
+    """(destination, predicate) of SEL between zero and another constant: other than zero where the predicate holds."""
+    f = instr.f
+    if instr.op.name != "SEL" or instr.form != FORM_IMM or f["rd"] == RZ or f["ra"] != RZ or f["ps0"] == PT:
+        return None
+    return (f["rd"], f["ps0"]) if f["ps0n"] and f["imm"] & 0xFFFFFFFF else None
+
+
+def predicate_of_truth(instr: Instr) -> tuple[int, int] | None:
+    """(predicate, source) of the comparison that tells whether a register is other than zero."""
+    f = instr.f
+    if instr.op.name != "ISETP" or f["icmp"] != _NOT_EQUAL or f["pd0"] == PT or f["pd1"] != PT or f["ra"] == RZ:
+        return None
+    zero = f["imm"] & 0xFFFFFFFF == 0 if instr.form == FORM_IMM else instr.form == FORM_REG and f["rb"] == RZ
+    if not zero or f["bop"] != _AND or f["ex"] or f["ps0"] != PT or f["ps0n"]:
+        return None
+    return f["pd0"], f["ra"]
+
+
+def exclusive_or(instr: Instr) -> tuple[int, int, int] | None:
+    """(destination, one, other) of a bitwise exclusive or of two registers."""
+    f = instr.f
+    if instr.op.name != "LOP3" or instr.form != FORM_REG or f["pd0"] != PT or RZ in (f["rd"], f["ra"], f["rb"]):
+        return None
+    return (f["rd"], f["ra"], f["rb"]) if f["rc"] == RZ and f["lut"] & _THIRD_CLEAR == _APART else None
 
 
 def special_register(instr: Instr) -> str | None:

@@ -14,6 +14,7 @@ from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
     ATOMIC_OPS,
     BAR_MODES,
+    CACHE_OPS,
     FORM_C_CONST,
     FORM_CONST,
     OPCODES,
@@ -30,6 +31,8 @@ _FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
 _FILES |= dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), (PRED, PT))
 """Fields that name a register or a predicate, and the number that is a constant there."""
 _WRITTEN = frozenset(("rd", "pd"))
+_ORDERED = frozenset((CACHE_OPS.index("CG"), CACHE_OPS.index("CV")))
+"""Cache operations that volatile and relaxed accesses have."""
 _REUSED = {"ra": 0, "b": 1, "c": 2}
 """Bits of the control code's `reuse`, by operand."""
 _LINK_FIELDS = frozenset(("target", "reconv"))
@@ -133,6 +136,7 @@ def _memory(instr: Instr) -> Memory:
         base,
         bool(f.get("spill", 0)),
         f.get("cbank", 0),
+        f.get("cache", 0) in _ORDERED,
     )
 
 

@@ -40,6 +40,9 @@ class Loom:
     add_immediate = staticmethod(recognise.add_immediate)
     predicate_pack = staticmethod(recognise.predicate_pack)
     predicate_unpack = staticmethod(recognise.predicate_unpack)
+    truth_of_predicate = staticmethod(recognise.truth_of_predicate)
+    predicate_of_truth = staticmethod(recognise.predicate_of_truth)
+    exclusive_or = staticmethod(recognise.exclusive_or)
     special_register = staticmethod(recognise.special_register)
     is_nop = staticmethod(recognise.is_nop)
 

@@ -30,7 +30,7 @@ from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
 from tests.support.generator.programs import random_program
 from tests.support.kits.machines import roomy_machine
-from tests.support.pairs.mutants import ALWAYS_WRONG, Mutant, mutants
+from tests.support.pairs.mutants import ALWAYS_WRONG, MOVED_ACCESSES, Mutant, mutants
 from tests.support.paths import sample_file
 
 NAMES = ("callchain", "stencil3d")
@@ -62,6 +62,8 @@ HARMLESS = {
     **dict.fromkeys(("map entry lost", "wrong map entry", "reordered operations", "reordered with a false map"), MOVES),
     **dict.fromkeys(("reconvergence point moved", "wrong branch target", "deleted jump"), SHAPE),
     "deleted operation": NOTHING,
+    "duplicated operation": AGAIN,
+    MOVED_ACCESSES: "both read, or what they touch is apart",
     **dict.fromkeys(("local_bytes grown", "slot_bytes one less"), ROOM),
 }
 """Per kind, the way in which such a change can mean nothing. Anything else that is accepted is a mistake."""

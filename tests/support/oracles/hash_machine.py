@@ -4,6 +4,9 @@ Every operation's result is a hash of its signature and operand values; copies, 
 additions of immediates and predicate packing are done for real, because rewrites use them. What a run leaves is the
 trace of effects (loads, stores, barriers, exits, with operand values). Two programs with the same trace on many seeds
 do the same in one thread; reconvergence is not modelled. Registers and memory start as garbage that differs by `salt`.
+
+Where accesses may change places (`same_memory`), loads and stores are done for real, too, on few addresses so that many
+of them overlap; what a run leaves is then memory, and the trace of all other effects with the memory that they found.
 """
 
 from __future__ import annotations
@@ -16,10 +19,13 @@ from binalloc.isa.interface.places import PRED
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.loom.recognise import (
     add_immediate,
+    exclusive_or,
+    predicate_of_truth,
     predicate_pack,
     predicate_unpack,
     register_copy,
     special_register,
+    truth_of_predicate,
 )
 from binalloc.isa.loom.view import view
 
@@ -42,10 +48,12 @@ class Thread:
     seed: int
     salt: str
     limit: int = 600
+    real: bool = False
     registers: dict[int, int] = field(default_factory=dict)
     predicates: dict[int, int] = field(default_factory=dict)
     memory: dict[tuple[str, int], int] = field(default_factory=dict)
     trace: list[object] = field(default_factory=list)
+    stored: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def run(self) -> list[object]:
         """The trace; ends with ("fault", ...) where the machine would stop the program, "..." at the step limit."""
@@ -129,10 +137,18 @@ class Thread:
         elif unpack is not None:
             word = self.register(unpack[0]) if unpack[0] != 255 else 0
             self.write(v.defs, [word >> i & 1 for i in range(7) if unpack[1] >> i & 1])
+        elif exclusive_or(instr) is not None:
+            self.write(v.defs, [inputs[0] ^ inputs[1] if len(inputs) > 1 else 0])
+        elif truth_of_predicate(instr) is not None:
+            self.write(v.defs, [instr.f["imm"] if inputs[0] else 0])
+        elif predicate_of_truth(instr) is not None:
+            self.write(v.defs, [int(inputs[0] != 0)])
         elif special_register(instr) == "SR_SLOTBASE":
             self.write(v.defs, [SLOT_BASE])
         elif memory is not None and (memory.spill or (memory.space == "local" and memory.base is None)):
             self.own_memory(v, inputs)
+        elif self.real and memory is not None and not v.pure and memory.access != "atomic" and not memory.ordered:
+            self.access(v)
         else:
             self.opaque(v, inputs)
 
@@ -140,9 +156,29 @@ class Thread:
         key: object = 0
         if not v.pure:
             key = len(self.trace)
-            self.trace.append((v.signature, tuple(inputs)))
+            self.trace.append((v.signature, tuple(inputs), tuple(sorted(self.stored.items()))))
         units = sum(r.units for r in v.defs)
         self.write(v.defs, [digest(self.seed, v.signature, inputs, key, u) for u in range(units)])
+
+    def access(self, v: View) -> None:
+        """A load or store byte by byte; a generic address lies in a space that the seed says."""
+        memory = v.memory
+        assert memory is not None
+        base = 0 if memory.base is None else digest(self.read(memory.base)) % 4 * 16
+        space = ("global", "shared", "local")[self.seed % 3] if memory.space == "generic" else memory.space
+        space = "global" if space == "texture" else space
+        places = [(space, base + memory.offset + n) for n in range(memory.size)]
+        if memory.access == "store":
+            data = [r for r in memory.data(v.uses) if r.file != PRED]
+            words = self.read(data[0]) if data else [0] * memory.size
+            for n, place in enumerate(places):
+                self.stored[place] = words[n // 4] >> 8 * (n % 4) & 0xFF
+            return
+        found = [self.stored.get(p, digest(self.seed, "memory", p) & 0xFF) for p in places]
+        units = sum(r.units for r in v.defs)
+        whole = [digest(v.signature, found[4 * u : 4 * u + 4]) if memory.size < 4 or memory.space == "texture"
+                 else int.from_bytes(bytes(found[4 * u : 4 * u + 4]), "little") for u in range(units)]  # fmt: skip
+        self.write(v.defs, whole)
 
     def own_memory(self, v: View, inputs: list[int]) -> None:
         memory = v.memory
@@ -180,5 +216,16 @@ def same_traces(original: Module, rewritten: Module, kernel: str, seeds: range) 
             if a[:n] != b[:n]:
                 return False
         elif a != b:
+            return False
+    return True
+
+
+def same_memory(original: Module, rewritten: Module, kernel: str, seeds: range) -> bool:
+    """Do both leave the same in memory, and all other effects in the same order? Runs to the step limit do not tell."""
+    for seed in seeds:
+        a = Thread(original, kernel, seed, "a", limit=400, real=True)
+        b = Thread(rewritten, kernel, seed, "b", limit=4000, real=True)
+        ends = a.run()[-1], b.run()[-1]
+        if "..." not in ends and (a.trace, a.stored) != (b.trace, b.stored):
             return False
     return True

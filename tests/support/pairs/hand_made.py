@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from binalloc.isa.instruction import Module
 from tests.support.pairs.hand_made_control import CONTROL
+from tests.support.pairs.hand_made_order import ELSEWHERE, ORDER
 from tests.support.pairs.hand_made_values import VALUES
 from tests.support.programs.builder import program
 
-PAIRS = VALUES | CONTROL
+PAIRS = VALUES | CONTROL | ORDER | ELSEWHERE
 
 
 def pair(name: str) -> tuple[Module, Module]:

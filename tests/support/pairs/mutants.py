@@ -4,7 +4,8 @@
 
 Works on any rewritten module whose functions carry an instruction map. `ALWAYS_WRONG` are the kinds that no correct
 checker may accept anywhere; a mutant of another kind may happen to be equivalent (a reload moved over an unrelated
-instruction), which a run can tell.
+instruction), which a run can tell: one that looks at memory where accesses change places (`MOVED_ACCESSES`), else one
+that looks at every effect.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ ALWAYS_WRONG = frozenset(
         "deleted operation",
         "deleted effect",
         "duplicated effect",
-        "duplicated operation",
         "lost guard on an effect",
         "inverted guard on an effect",
         "guard added to an effect",
@@ -51,6 +51,8 @@ ALWAYS_WRONG = frozenset(
         "no map",
     )
 )
+
+MOVED_ACCESSES = "accesses in another order"
 
 
 @dataclass
@@ -137,6 +139,11 @@ def _is_spill(v: View) -> bool:
 def _effect(v: View) -> bool:
     """Does more than give its results."""
     return not v.pure and not _is_spill(v) and v.control not in ("branch", "call", "return", "exit")
+
+
+def _plain_access(v: View) -> bool:
+    """A load or store that only its own thread can tell from one a little later."""
+    return v.memory is not None and v.memory.access != "atomic" and not v.memory.ordered
 
 
 def _registers(fn: Function) -> list[int]:
@@ -245,7 +252,10 @@ def _matched(module: Module, fn: Function) -> Iterator[tuple[str, int, Module]]:
         if i + 1 < len(whole) and fn.origin.index[i + 1] != -1:
             both = _effect(v) and _effect(view(fn.instrs[i + 1]))
             swapped: list[Piece] = [*whole[:i], i + 1, i, *whole[i + 2 :]]
-            yield "reordered effects" if both else "reordered operations", i, rebuild(module, fn, swapped)
+            kind = "reordered effects" if both else "reordered operations"
+            if both and _plain_access(v) and _plain_access(view(fn.instrs[i + 1])):
+                kind = MOVED_ACCESSES
+            yield kind, i, rebuild(module, fn, swapped)
             out = rebuild(module, fn, swapped)
             origin = out.function(fn.name).origin
             assert origin is not None

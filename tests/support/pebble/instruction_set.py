@@ -150,6 +150,15 @@ class Pebble:
     def predicate_unpack(self, instr: Instr) -> tuple[int, int] | None:
         return None
 
+    def truth_of_predicate(self, instr: Instr) -> tuple[int, int] | None:
+        return None
+
+    def predicate_of_truth(self, instr: Instr) -> tuple[int, int] | None:
+        return None
+
+    def exclusive_or(self, instr: Instr) -> tuple[int, int, int] | None:
+        return None
+
     def special_register(self, instr: Instr) -> str | None:
         return SPECIAL[instr.f["value"]] if instr.name == "ask" else None
 

@@ -1,0 +1,260 @@
+"""Reordering inside basic blocks: an order of the original's words in which it does the same.
+
+Needs the original's code, blocks and webs, the rewritten code and the instruction map as a hint. Answers an order of
+the original's words (None: as they stand) that `Original` takes; the lockstep then follows the original in that order,
+and refuses whatever does not follow it. The map proposes; each block's proposal is taken only if every two words that
+change places commute (`_commute`), which holds whatever the map says:
+
+- *Values*: the two have no web in common that either defines, guards and predicates included. Unrelated values that
+  shared a register are different webs, so only true dependences count.
+- *Memory*: two loads commute. A load or store commutes with a store of another space, unless one of them is generic
+  (or a texture, with global memory), and in global and local memory with one at a disjoint offset from the same value
+  of the same base. In shared and generic memory it does not: lanes of a warp exchange words there without a barrier,
+  and nothing marks the accesses that are volatile. Atomics and accesses marked as ordered commute with no access.
+- *Warps*: barriers, fences, allocation of shared memory and reads of clocks commute with nothing that has an effect;
+  exchanges between lanes not with each other either. Branches, calls and ends close their block.
+
+Not looked at is the order in which accesses of one thread become visible to others where no barrier, fence, atomic or
+ordered access stands between; nor faults: a word that faults ends the launch without a result, whatever was stored
+before, and inside a block the same words are executed in any order.
+
+What the rewritten program has elsewhere or not at all (pure words alone; anything else fails in the lockstep) is put as
+early as what it needs allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from binalloc.isa.interface.view import Memory, View
+from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.verify.blocks import CLOSES, Blocks
+from binalloc.verify.code import Code
+from binalloc.verify.webs import Webs
+
+ATTEMPTS = 16
+
+_ALIASES = {
+    Space.GLOBAL: (Space.GLOBAL, Space.GENERIC, Space.TEXTURE),
+    Space.SHARED: (Space.SHARED, Space.GENERIC),
+    Space.LOCAL: (Space.LOCAL, Space.GENERIC),
+    Space.GENERIC: (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC, Space.TEXTURE),
+    Space.TEXTURE: (Space.GLOBAL, Space.GENERIC),
+}
+_EVERYWHERE = tuple(_ALIASES)
+_OWN = frozenset((Space.GLOBAL, Space.LOCAL))
+"""Spaces in which disjoint accesses of one thread commute."""
+_WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
+
+
+def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequence[int]) -> list[int] | None:
+    """See the module. origin: the instruction map, by original word."""
+    homes = _homes(old, blocks, new, origin)
+    order = list(range(len(old)))
+    changed = False
+    for b, ranks in sorted(homes.items()):
+        words = sorted(ranks)
+        if all(ranks[i] < ranks[j] for i, j in pairwise(words)):
+            continue
+        start, end = blocks.starts[b], blocks.starts[b + 1]
+        proposal = _Block(old, webs, start, end).arrange(ranks)
+        if proposal is not None:
+            order[start:end] = proposal
+            changed = True
+    return order if changed else None
+
+
+def _homes(old: Code, blocks: Blocks, new: Code, origin: Sequence[int]) -> dict[int, dict[int, int]]:
+    """By block of the original the block of the rewritten program that has most of it, as original word -> place of its
+    first counterpart there."""
+    theirs = Blocks(new)
+    found: dict[int, dict[int, dict[int, int]]] = {}
+    number = [0] * len(old)
+    for b in range(len(blocks)):
+        number[blocks.starts[b] : blocks.starts[b + 1]] = [b] * (blocks.starts[b + 1] - blocks.starts[b])
+    for there in range(len(theirs)):
+        for n in range(theirs.starts[there], theirs.starts[there + 1]):
+            k = origin[n]
+            if 0 <= k < len(old):
+                found.setdefault(number[k], {}).setdefault(there, {}).setdefault(k, n)
+    out = {}
+    for b, choices in found.items():
+        weight = {t: (sum(not old.views[k].pure for k in ranks), len(ranks), -t) for t, ranks in choices.items()}
+        out[b] = choices[max(choices, key=weight.__getitem__)]
+    return out
+
+
+class _Block:
+    """One block of the original, words start to end - 1."""
+
+    def __init__(self, old: Code, webs: Webs, start: int, end: int) -> None:
+        self.old, self.webs, self.start, self.end = old, webs, start, end
+        self.uses: dict[int, tuple[int, ...]] = {}
+        self.bases: dict[int, object] = {}
+        versions: dict[int, int] = {}
+        for i in range(start, end):
+            guard = webs.guards[i]
+            self.uses[i] = (*webs.uses[i], guard) if guard >= 0 else webs.uses[i]
+            memory = old.views[i].memory
+            if memory is not None and memory.space in _OWN:
+                self.bases[i] = self._base(i, memory, versions)
+            for x in webs.defs[i]:
+                versions[x] = versions.get(x, 0) + 1
+
+    def _base(self, i: int, memory: Memory, versions: dict[int, int]) -> object:
+        """What the address is counted from: the same for the same value."""
+        if memory.base is None:
+            return memory.space, ()
+        at = 0
+        for ref in self.old.views[i].uses:
+            if ref.field == memory.base.field:
+                names = self.webs.uses[i][at : at + ref.units]
+                return memory.space, tuple((x, versions.get(x, 0)) for x in names)
+            at += ref.units
+        return None
+
+    def arrange(self, ranks: dict[int, int]) -> list[int] | None:
+        """The block's words in the order of their counterparts; None where that is not the same program. A pure word
+        that stands in the way is tried as one that has no counterpart here."""
+        ranks = {k: n for k, n in ranks.items() if k < self.end - 1 or not self._closed()}
+        for _ in range(ATTEMPTS):
+            order = self._order(ranks)
+            culprit = self._culprit(order)
+            if culprit is None:
+                return order
+            if not self.old.views[culprit].pure or culprit not in ranks:
+                return None
+            del ranks[culprit]
+        return None
+
+    def _closed(self) -> bool:
+        return self.old.views[self.end - 1].control in CLOSES
+
+    def _order(self, ranks: dict[int, int]) -> list[int]:
+        keys: dict[int, tuple[int, int]] = {}
+        defined: dict[int, tuple[int, int]] = {}
+        touched: dict[int, tuple[int, int]] = {}
+        last = self.end - self._closed()
+        for i in range(self.start, last):
+            rank = ranks.get(i)
+            if rank is None:
+                before = [defined.get(x, (-1, 0)) for x in self.uses[i]]
+                before += [touched.get(x, (-1, 0)) for x in self.webs.defs[i]]
+                rank = max(before, default=(-1, 0))[0]
+            keys[i] = rank, i
+            for x in self.uses[i]:
+                touched[x] = max(touched.get(x, keys[i]), keys[i])
+            for x in self.webs.defs[i]:
+                defined[x] = max(defined.get(x, keys[i]), keys[i])
+                touched[x] = max(touched.get(x, keys[i]), keys[i])
+        return [*sorted(keys, key=keys.__getitem__), *range(last, self.end)]
+
+    def _culprit(self, order: list[int]) -> int | None:
+        """The first word that comes behind one that it must precede, or None."""
+        defined: dict[int, int] = {}
+        used: dict[int, int] = {}
+        effects = _Effects()
+        for i in order:
+            for x in self.uses[i]:
+                if defined.get(x, -1) > i:
+                    return i
+            for x in self.webs.defs[i]:
+                if defined.get(x, -1) > i or used.get(x, -1) > i:
+                    return i
+            view = self.old.views[i]
+            if not view.pure and not effects.follow(i, view, self.bases.get(i)):
+                return i
+            for x in self.uses[i]:
+                used[x] = max(used.get(x, i), i)
+            for x in self.webs.defs[i]:
+                defined[x] = max(defined.get(x, i), i)
+        return None
+
+
+class _Latest:
+    """The latest (by original word) of some accesses: over all, and over those not counted from a given base."""
+
+    def __init__(self) -> None:
+        self.first: tuple[int, object] = (-1, None)
+        self.second: tuple[int, object] = (-1, None)
+        self.words: dict[object, dict[int, int]] = {}
+
+    def add(self, i: int, base: object, words: range) -> None:
+        if base == self.first[1]:
+            self.first = max(self.first[0], i), base
+        elif i > self.first[0]:
+            self.first, self.second = (i, base), self.first
+        elif base == self.second[1]:
+            self.second = max(self.second[0], i), base
+        elif i > self.second[0]:
+            self.second = i, base
+        if base is not None:
+            known = self.words.setdefault(base, {})
+            for w in words:
+                known[w] = max(known.get(w, -1), i)
+
+    def conflict(self, base: object, words: range) -> int:
+        """The latest that may overlap; base None: any may."""
+        if base is None:
+            return self.first[0]
+        other = self.second[0] if self.first[1] == base else self.first[0]
+        known = self.words.get(base)
+        return other if known is None else max([other, *(known.get(w, -1) for w in words)])
+
+
+class _Effects:
+    """What was executed so far, of all that has an effect, in terms of the latest original word of each kind."""
+
+    def __init__(self) -> None:
+        self.wall = self.any = self.exchange = self.fixed = self.access = -1
+        self.loads = {space: _Latest() for space in _EVERYWHERE}
+        self.stores = {space: _Latest() for space in _EVERYWHERE}
+
+    def follow(self, i: int, view: View, base: object) -> bool:
+        """Word i comes next: may it, after what was executed? view: not pure. base: what its address is counted
+        from."""
+        kind = _kind(view)
+        after = self.wall
+        if kind == _WALL:
+            after = self.any
+            self.wall = max(self.wall, i)
+        elif kind == _EXCHANGE:
+            after = max(after, self.exchange)
+            self.exchange = max(self.exchange, i)
+        elif kind == _ACCESS:
+            after = max(after, self._access(i, view, base))
+        self.any = max(self.any, i)
+        return after < i
+
+    def _access(self, i: int, view: View, base: object) -> int:
+        memory = view.memory
+        assert memory is not None
+        if memory.access == Access.ATOMIC or memory.ordered:
+            after = self.access
+            self.fixed = max(self.fixed, i)
+            self.access = max(self.access, i)
+            return after
+        after = self.fixed
+        self.access = max(self.access, i)
+        space = memory.space
+        if space not in _OWN:
+            base = None
+        words = range(memory.offset // 4, (memory.offset + memory.size + 3) // 4)
+        stores = memory.access == Access.STORE
+        for other in _ALIASES[space]:
+            known = base if other == space else None
+            after = max(after, self.stores[other].conflict(known, words))
+            if stores:
+                after = max(after, self.loads[other].conflict(known, words))
+        (self.stores if stores else self.loads)[space].add(i, base, words)
+        return after
+
+
+def _kind(view: View) -> str:
+    if view.convergent and not view.control:
+        return _EXCHANGE
+    memory = view.memory
+    if memory is None or view.control != Flow.NONE or memory.space not in _ALIASES:
+        return _WALL
+    return _ACCESS

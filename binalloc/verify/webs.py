@@ -1,0 +1,221 @@
+"""The original's values by name: its webs, that is, definitions joined with the uses that they reach.
+
+Needs a `Code`, and of every function called what it may read and write (`Summary`). Leaves for each operand unit the
+name of the value there (`Webs`). So two unrelated values that shared a register have two names, and nothing in the
+rewritten program has to keep the order of the one's last use and the other's definition. A guarded definition joins
+what was there before, since that stays in the threads where the guard fails; so does what a callee writes on some ways
+only. A call reads what the callee needs and writes what it may write; a return reads what the function may write: so
+each place has one name at each of these, and facts can go from one function's names to another's.
+
+The work is done per block, and between blocks for those values alone that are live there: unions of definitions along
+edges (the lists of values live into blocks are left, too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from binalloc.bitset import bits
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, TRUE
+from binalloc.isa.kinds import Flow
+from binalloc.verify.blocks import Blocks
+from binalloc.verify.code import Code, ref_bits
+from binalloc.verify.names import Names
+
+TRUE_VALUE = PRED_BASE + TRUE
+_TRUE = -2
+_NAMED = (1 << LOCAL_BASE) - 1  # words of local memory have one name throughout, their number
+Values = tuple[int, ...]
+
+
+@dataclass
+class Summary:
+    """What an original function does to its caller's places, as bits; see `footprint.py`."""
+
+    reads: int = 0
+    writes: int = 0
+    needed: int = 0
+
+    @property
+    def always(self) -> int:
+        """Places written on every way."""
+        return self.writes & ~self.needed
+
+
+@dataclass
+class Webs:
+    """Names of a function's values.
+
+    uses, defs: by word, of the operands' units in order; guards: of the guard's predicate, -1 without one. entry: by
+    place, of what the caller left there; exit: of what the function leaves. before, after: by call word and place.
+    live: by block, of the values live into it.
+    """
+
+    uses: list[Values]
+    defs: list[Values]
+    guards: list[int]
+    entry: dict[int, int] = field(default_factory=dict)
+    exit: dict[int, int] = field(default_factory=dict)
+    before: dict[int, dict[int, int]] = field(default_factory=dict)
+    after: dict[int, dict[int, int]] = field(default_factory=dict)
+    live: list[frozenset[int]] = field(default_factory=list)
+
+
+def webs(code: Code, blocks: Blocks, own: Summary, calls: Mapping[int, Summary], names: Names) -> Webs:
+    """Name the values of `code`. own: its summary; calls: those of the functions that its calls enter, by word."""
+    builder = _Builder(code, blocks, calls)
+    for b in range(len(blocks)):
+        builder.block(b)
+    if own.writes:
+        for i, v in enumerate(code.views):
+            if v.control == Flow.RETURN:
+                builder.leave(i, own.writes)
+    builder.join_blocks()
+    return builder.finish(names)
+
+
+class _Builder:
+    def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, Summary]) -> None:
+        self.code, self.blocks, self.calls = code, blocks, calls
+        count = len(code)
+        self.parent: list[int] = []
+        self.place: list[int] = []
+        self.uses: list[Values] = [()] * count
+        self.defs: list[Values] = [()] * count
+        self.guards = [-1] * count
+        self.prior: dict[int, int] = {}  # of a definition that does not kill: what was there, -1 - block: from before
+        self.out: list[dict[int, int]] = []
+        self.into: list[dict[int, int]] = [{} for _ in range(len(blocks))]
+        self.work: list[tuple[int, int]] = []
+        self.entry: dict[int, int] = {}
+        self.exit: dict[int, int] = {}
+        self.before: dict[int, dict[int, int]] = {}
+        self.after: dict[int, dict[int, int]] = {}
+
+    # -- names that become one
+
+    def new(self, place: int) -> int:
+        self.parent.append(len(self.parent))
+        self.place.append(place)
+        return len(self.parent) - 1
+
+    def find(self, x: int) -> int:
+        parent = self.parent
+        while parent[x] != x:
+            parent[x] = x = parent[parent[x]]
+        return x
+
+    def union(self, x: int, y: int) -> None:
+        x, y = self.find(x), self.find(y)
+        if x != y:
+            self.parent[max(x, y)] = min(x, y)
+
+    def live_in(self, b: int, place: int) -> int:
+        """What the place holds where block b begins, and somebody wants to know."""
+        into = self.into[b]
+        found = into.get(place)
+        if found is None:
+            found = into[place] = self.new(place)
+            self.work.append((b, place))
+        return found
+
+    def wanted(self, x: int) -> int:
+        """A value is read: what it left in place belongs to it."""
+        at = x
+        while at in self.prior:
+            before = self.prior.pop(at)
+            if before < 0:
+                before = self.live_in(-1 - before, self.place[at])
+            self.union(at, before)
+            at = before
+        return x
+
+    # -- one block
+
+    def block(self, b: int) -> None:
+        code, current = self.code, dict[int, int]()
+        views, calls = code.views, self.calls
+        for i in range(self.blocks.starts[b], self.blocks.starts[b + 1]):
+            v = views[i]
+            if v.uses:
+                self.uses[i] = tuple([self._read(b, current, x) for r in v.uses for x in ref_bits(r)])
+            guard = v.guard
+            if guard is not None:
+                place = PRED_BASE + guard[0]
+                self.guards[i] = _TRUE if place == TRUE_VALUE else self._read(b, current, place)
+            if v.defs:
+                places = [x for r in v.defs for x in ref_bits(r)]
+                if guard is None:
+                    written = {x: self.new(x) for x in places}
+                    current.update(written)
+                else:
+                    written = {x: self._beside(b, current, x) for x in places}
+                self.defs[i] = tuple([written[x] for x in places])
+            if i in calls:
+                self._call(b, current, i)
+        self.out.append(current)
+
+    def _read(self, b: int, current: dict[int, int], place: int) -> int:
+        found = current.get(place)
+        if found is None:
+            return self.live_in(b, place)
+        return self.wanted(found) if self.prior else found
+
+    def _beside(self, b: int, current: dict[int, int], place: int) -> int:
+        """A definition that need not happen."""
+        name = self.new(place)
+        self.prior[name] = current.get(place, -1 - b)
+        current[place] = name
+        return name
+
+    def _call(self, b: int, current: dict[int, int], i: int) -> None:
+        summary = self.calls[i]
+        self.before[i] = {x: self._read(b, current, x) for x in bits(summary.needed & _NAMED)}
+        always = summary.always if self.code.views[i].guard is None else 0
+        after = self.after[i] = {}
+        for x in bits(summary.writes & _NAMED):
+            if always >> x & 1:
+                after[x] = current[x] = self.new(x)
+            else:
+                after[x] = self._beside(b, current, x)
+
+    def leave(self, i: int, places: int) -> None:
+        """At the return at word i."""
+        b = self.blocks.of(i)
+        for x in bits(places & _NAMED):
+            name = self._read(b, self.out[b], x)
+            self.union(self.exit.setdefault(x, name), name)
+
+    # -- between blocks
+
+    def join_blocks(self) -> None:
+        out, before, work = self.out, self.blocks.before, self.work
+        while work:
+            b, place = work.pop()
+            name = self.into[b][place]
+            if b == 0:
+                self.union(name, self.entry.setdefault(place, name))
+            for p in before[b]:
+                found = out[p].get(place)
+                self.union(name, self.live_in(p, place) if found is None else self.wanted(found))
+
+    def finish(self, names: Names) -> Webs:
+        roots: dict[int, int] = {}
+        known: list[int] = []
+        for x, place in enumerate(self.place):
+            root = self.find(x)
+            if root not in roots:
+                roots[root] = names.web(place)
+            known.append(roots[root])
+        of: Callable[[int], int] = known.__getitem__
+        return Webs(
+            uses=[tuple(map(of, xs)) if xs else xs for xs in self.uses],
+            defs=[tuple(map(of, xs)) if xs else xs for xs in self.defs],
+            guards=[of(x) if x >= 0 else TRUE_VALUE if x == _TRUE else x for x in self.guards],
+            entry={x: of(name) for x, name in self.entry.items()},
+            exit={x: of(name) for x, name in self.exit.items()},
+            before={i: {x: of(name) for x, name in found.items()} for i, found in self.before.items()},
+            after={i: {x: of(name) for x, name in found.items()} for i, found in self.after.items()},
+            live=[frozenset(map(of, into.values())) for into in self.into],
+        )

@@ -1,0 +1,162 @@
+"""Which instructions may change places inside a block, and which may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.pairs.verdict import verdict
+
+AROUND = """
+.kernel k registers=24 local_bytes=64
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+LDG.128 R4, [R2]
+LDG.128 R8, [R2+0x10]
+LDG.128 R12, [R2+0x30]
+ISETP.LT.AND P0, PT, R4, R5, PT
+ISETP.LT.AND P1, PT, R4, R6, PT
+{first}
+{second}
+STG.128 [R2+0x40], R12
+@P1 STG.32 [R2+0x60], R2
+EXIT
+"""
+FIRST = 7
+
+
+def swapped(first: str, second: str) -> set[str]:
+    original = AROUND.format(first=first, second=second)
+    lines = original.strip().splitlines()
+    numbered = [f"{n}| {line}" for n, line in enumerate(lines[1:])]
+    numbered[FIRST], numbered[FIRST + 1] = numbered[FIRST + 1], numbered[FIRST]
+    return verdict(original, "\n".join([lines[0], *numbered]))
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("IADD3 R12, R4, R5, RZ", "IADD3 R13, R6, R7, RZ"),
+    ("IADD3 R4, R4, R5, RZ", "IADD3 R13, R6, R7, RZ"),
+    ("LDG.32 R12, [R2+0x20]", "LDG.32 R13, [R2+0x20]"),
+    ("LDG.32 R12, [R2+0x20]", "LDG.32 R13, [R8]"),
+    ("LDS.32 R12, [R4]", "LDS.32 R13, [R5]"),
+    ("STG.32 [R2+0x20], R4", "LDG.32 R13, [R2+0x24]"),
+    ("STG.32 [R2+0x20], R4", "STG.64 [R2+0x28], R4"),
+    ("LDG.64 R12, [R2+0x20]", "STG.32 [R2+0x28], R4"),
+    ("STG.32 [R2], R4", "LDS.32 R13, [R4]"),
+    ("STS.32 [R4], R4", "LDG.32 R13, [R2]"),
+    ("STL.32 [R4], R4", "LDG.32 R13, [R2]"),
+    ("STL.32 [R4], R4", "STL.32 [R4+0x4], R5"),
+    ("TEX.2D R12, R4, R6", "STS.32 [R4], R4"),
+    ("IADD3 R12, R4, R5, RZ", "BAR 0x0"),
+    ("MEMBAR.GPU", "IADD3 R12, R4, R5, RZ"),
+    ("SHFL.IDX PT, R12, R4, 0x0, 0x1f", "LDG.32 R13, [R2]"),
+    ("@P0 IADD3 R12, R4, R5, RZ", "@!P0 IADD3 R13, R4, R5, RZ"),
+    ("@P0 IADD3 R12, R4, R5, RZ", "@!P0 IADD3 R12, R6, R7, RZ"),
+    ("LDG.32 R12, [R2]", "ISETP.LT.AND P1, PT, R5, R6, PT"),
+])
+def test_words_that_commute_may_change_places(first: str, second: str) -> None:
+    assert swapped(first, second) == set()
+    assert swapped(second, first) == set()
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("IADD3 R12, R4, R5, RZ", "IADD3 R13, R12, R7, RZ"),  # a true dependence
+    ("IADD3 R12, R4, R5, RZ", "@P0 IADD3 R12, R6, R7, RZ"),  # one value, defined in two places
+    ("IADD3 R12, P1, R4, R5, RZ", "IADD3.X R13, R6, R7, RZ, P1"),  # a carry
+    ("ISETP.LT.AND P1, PT, R5, R6, PT", "@P1 IADD3 R12, R4, R5, RZ"),  # a guard
+    ("@P1 IADD3 R12, R4, R5, RZ", "@P0 ISETP.LT.AND P1, PT, R5, R6, PT"),
+    ("STG.32 [R2+0x20], R4", "LDG.32 R13, [R2+0x20]"),  # the same word
+    ("STG.32 [R2+0x24], R4", "LDG.64 R12, [R2+0x20]"),  # part of it
+    ("STG.U8 [R2+0x20], R4", "STG.U8 [R2+0x21], R5"),  # bytes are not told apart
+    ("STG.32 [R2+0x20], R4", "LDG.32 R13, [R8]"),  # who knows
+    ("STG.32 [R2+0x20], R4", "STG.32 [R8], R4"),
+    ("STG.32 [R2+0x20], R4", "LD.32 R13, [R2+0x24]"),  # generic: any space
+    ("STS.32 [R4], R4", "LD.32 R13, [R2]"),
+    ("STL.32 [R4], R4", "LD.32 R13, [R2]"),
+    ("STS.32 [R4], R4", "LDS.32 R13, [R4+0x4]"),  # perhaps another lane's word
+    ("STG.32 [R2+0x20], R4", "TEX.2D R12, R4, R6"),
+    ("LDG.32 R12, [R2]", "BAR 0x0"),
+    ("LDS.32 R12, [R4]", "BAR 0x0"),
+    ("STG.32 [R2], R4", "MEMBAR.GPU"),
+    ("BAR 0x0", "MEMBAR.GPU"),
+    ("BAR 0x0", "SHFL.IDX PT, R12, R4, 0x0, 0x1f"),
+    ("VOTE.ALL R12, PT, P0", "SHFL.IDX PT, R13, R4, 0x0, 0x1f"),
+    ("LDG.32 R12, [R2]", "ATOMG.ADD R13, [R8], R4"),
+    ("ATOMS.ADD R12, [R4], R4", "LDG.32 R13, [R8]"),
+    ("LDG.32.CV R12, [R2]", "LDG.32 R13, [R2+0x4]"),
+    ("S2R R12, SR_CLOCKLO", "LDG.32 R13, [R2]"),
+    ("S2R R12, SR_CLOCKLO", "S2R R13, SR_CLOCKLO"),
+    ("WARPSYNC 0xf", "LDS.32 R13, [R4]"),
+])
+def test_words_that_do_not_commute_stay(first: str, second: str) -> None:
+    assert swapped(first, second) != set()
+    assert swapped(second, first) != set()
+
+
+ADVANCING = """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+loop:
+LDG.32 R0, [R2]
+STG.32 [R2+0x4], R0
+{between}
+LDG.32 R1, [R2+{offset}]
+ISETP.LT.AND P0, PT, R0, R1, PT
+@P0 BRA loop, done
+done:
+EXIT
+"""
+
+
+@pytest.mark.parametrize(("between", "offset", "right"), [
+    ("IADD3 R4, R2, 0x4, RZ", 8, True),
+    ("IADD3 R4, R2, 0x4, RZ", 4, False),
+    ("IADD3 R2, R2, 0x4, RZ", 8, False),  # another address under the same name
+    ("IADD3 R2, R2, 0x4, RZ", 0, False),
+])
+def test_offsets_are_compared_from_one_value_of_the_base(between: str, offset: int, right: bool) -> None:
+    original = ADVANCING.format(between=between, offset=hex(offset))
+    order = [0, 1, 2, 4, 5, 3, 6, 7, 8]
+    lines = [line for line in original.strip().splitlines() if not line.endswith(":") and line[0] != "."]
+    out = [".kernel k registers=12"]
+    for place, n in enumerate(order):
+        out += ["loop:"] * (place == 2) + ["done:"] * (place == 8) + [f"{n}| {lines[n]}"]
+    if "R2, R2" in between:  # the store's address must live on
+        out[out.index("loop:") + 1 : out.index("loop:") + 1] = ["-| MOV R6, R2", "-| MOV R7, R3"]
+        out = [line.replace("STG.32 [R2", "STG.32 [R6") for line in out]
+    assert (verdict(original, "\n".join(out)) == set()) is right
+
+
+def test_effects_stay_on_their_side_of_a_branch_and_of_a_call() -> None:
+    original = """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+LDG.32 R0, [R2]
+{first}
+{second}
+over:
+STG.32 [R2+0x4], R0
+EXIT
+.func f
+RET
+"""
+    for first, second in (
+        ("LDG.32 R4, [R2+0x8]", "CALL f"),
+        ("CALL f", "STG.32 [R2+0x8], R0"),
+        ("@P0 EXIT", "STG.32 [R2+0x8], R0"),
+        ("STG.32 [R2+0x8], R0", "@P0 BRA over, over"),
+    ):
+        text = original.format(first=first, second=second)
+        lines = text.strip().splitlines()
+        count, numbered = 0, []
+        for line in lines:
+            if line.startswith("."):
+                count = 0
+            plain = not line.endswith(":") and not line.startswith(".")
+            numbered.append(f"{count}| {line}" if plain else line)
+            count += plain
+        at = lines.index(first)
+        assert verdict(text, "\n".join(numbered)) == set()
+        numbered[at], numbered[at + 1] = numbered[at + 1], numbered[at]
+        assert verdict(text, "\n".join(numbered)) != set(), (first, second)

@@ -1,0 +1,180 @@
+"""Values made again, elsewhere, or exchanged: what looks alike and is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.isa.instruction import Param
+from binalloc.verify.checker import check
+from tests.support.pairs.hand_made_order import ELSEWHERE
+from tests.support.pairs.verdict import verdict
+from tests.support.programs.builder import program
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), [
+    ("made_again", "-| IADD3.X R7, R5, RZ, RZ, P1\n9|", "-| IADD3.X R7, R5, RZ, RZ, P0\n9|"),  # another carry
+    ("made_again", "-| IADD3.X R7, R5, RZ, RZ, P1\n9|", "-| IADD3.X R7, R5, RZ, RZ, !P1\n9|"),
+    ("made_again", "-| IADD3.X R7, R5, RZ, RZ, P1\n9|", "-| IADD3 R7, R5, RZ, RZ\n9|"),  # none
+    ("made_again", "5| IADD3 R6, P1, R4, R1, RZ\n", "-| IADD3.X R6, P1, R4, R1, RZ, P0\n"),
+    ("made_again", "5| IADD3 R6, P1, R4, R1, RZ\n", "-| IADD3 R6, P1, R4, R9, RZ\n"),  # another operand
+    ("made_again", "-| IMAD.WIDE R0, R0, 0x8, R2\n", "-| IMAD.WIDE R0, R0, 0x4, R2\n"),  # another immediate
+    ("made_again", "-| IMAD.WIDE R0, R0, 0x8, R2\n", "-| IMAD.WIDE.U32 R0, R0, 0x8, R2\n"),
+    ("made_again", "-| LDC.32 R5, c[0][0x0]\n", "-| LDC.32 R5, c[0][0x4]\n"),
+    ("made_again", "-| S2R R0, SR_TID.X\n", "-| S2R R0, SR_TID.Y\n"),
+    ("made_again", "-| MOV R3, c[0][0x4]\n4| IMAD", "-| MOV R3, c[0][0x0]\n4| IMAD"),  # half of a pair
+    ("sunk_and_hoisted", "-| SHF.L.U32 R5, R0, 0x3, RZ\n8|", "-| SHF.L.U32 R5, R8, 0x3, RZ\n8|"),
+    ("sunk_and_hoisted", "-| SHF.L.U32 R5, R0, 0x3, RZ\n8|", "-| SHF.R.U32 R5, R0, 0x3, RZ\n8|"),
+    ("sunk_and_hoisted", "3| IMAD.WIDE R4, R0, 0x4, R2", "3| IMAD.WIDE R4, R0, 0x8, R2"),
+    ("sunk_and_hoisted", "10| LOP3 R9, R0, R8, RZ, 0xc0\n6|", "10| LOP3 R9, R0, R8, RZ, 0xc0\n-| MOV R9, 0x0\n6|"),
+    ("sunk_and_hoisted", "10| LOP3 R9, R0, R8, RZ, 0xc0\n6|", "-| LOP3 R9, R0, R8, RZ, 0xc1\n6|"),
+    ("exchanged", "-| LOP3 R1, R0, R1, RZ, 0x3c\n-| MOV", "-| LOP3 R0, R0, R1, RZ, 0x3c\n-| MOV"),  # the wrong order
+    ("exchanged", "-| LOP3 R1, R0, R1, RZ, 0x3c\n-| MOV", "-| LOP3 R1, R0, R1, RZ, 0xc0\n-| MOV"),
+    ("exchanged", "-| LOP3 R1, R0, R1, RZ, 0x3c\n-| MOV", "-| LOP3 R1, R0, R1, R2, 0x3c\n-| MOV"),
+    ("exchanged", "-| LOP3 R1, R0, R1, RZ, 0x3c\n-| MOV", "-| MOV"),  # two of three
+    ("exchanged", "-| LOP3 R1, R0, R1, RZ, 0x3c\n-| MOV", "-| @P0 LOP3 R1, R0, R1, RZ, 0x3c\n-| MOV"),
+    ("exchanged", "-| MOV R5, 0x1\n", "-| MOV R5, R0\n-| MOV R1, R1\n"),  # seen in between
+    ("exchanged", "-| MOV R5, 0x1\n", "-| MOV R0, 0x1\n"),
+    ("predicate_as_a_word", "SEL R4, RZ, 0x1, !P0", "SEL R4, RZ, 0x1, P0"),
+    ("predicate_as_a_word", "SEL R4, RZ, 0x1, !P0", "SEL R4, RZ, 0x0, !P0"),
+    ("predicate_as_a_word", "SEL R4, RZ, 0x1, !P0", "SEL R4, R0, 0x1, !P0"),
+    ("predicate_as_a_word", "ISETP.NE.AND P0, PT, R5, RZ, PT", "ISETP.EQ.AND P0, PT, R5, RZ, PT"),
+    ("predicate_as_a_word", "ISETP.NE.AND P0, PT, R5, RZ, PT", "ISETP.NE.AND P0, PT, R5, R0, PT"),
+    ("predicate_as_a_word", "ISETP.NE.AND P0, PT, R5, RZ, PT", "ISETP.NE.AND P0, PT, R5, RZ, P1"),
+    ("predicate_as_a_word", "ISETP.NE.AND P0, PT, R5, RZ, PT", "ISETP.NE.AND P1, P0, R5, RZ, PT"),
+    ("predicate_as_a_word", "ISETP.NE.AND P0, PT, R5, RZ, PT", "R2P R5, 0x2"),
+    ("predicate_as_a_word", "STL.32.SPILL [0x0], R4\n", "P2R R4, R4, 0x1\n-| STL.32.SPILL [0x0], R4\n"),
+])
+def test_a_slip_in_what_is_made_again_is_found(name: str, right: str, wrong: str) -> None:
+    original, rewritten = ELSEWHERE[name]
+    assert right in rewritten
+    assert verdict(original, rewritten.replace(right, wrong, 1)) != set()
+
+
+LEAF = """
+.kernel k registers=16
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+LDG.64 R0, [R2]
+SHF.L.U32 R4, R0, 0x3, RZ
+{before}
+loop:
+STG.32 [R2], R4
+{after}
+STG.32 [R2+0x4], R4
+STG.32 [R2+0x8], R0
+@P0 BRA loop, done
+done:
+EXIT
+"""
+AGAIN = """
+.kernel k registers=16
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| LDG.64 R0, [R2]
+-| ISETP.LT.AND P6, PT, RZ, 0x0, PT
+4| {before}
+loop:
+-| SHF.L.U32 R5, R0, 0x3, RZ
+5| STG.32 [R2], R5
+6| {after}
+-| SHF.L.U32 R5, R0, 0x3, RZ
+7| STG.32 [R2+0x4], R5
+8| STG.32 [R2+0x8], R0
+9| @P0 BRA loop, done
+done:
+10| EXIT
+"""
+
+
+@pytest.mark.parametrize(("before", "after", "right"), [
+    ("NOP", "NOP", True),
+    ("NOP", "IADD3 R7, R0, R1, RZ", True),
+    ("NOP", "IADD3 R0, R0, R1, RZ", False),  # the operand is another one in the second turn
+    ("NOP", "@P1 IADD3 R0, R0, R1, RZ", False),
+    ("NOP", "LDG.32 R0, [R2]", False),
+    ("NOP", "CALL f", False),
+    ("NOP", "CALL g", True),
+    ("IADD3 R0, R0, R1, RZ", "NOP", False),
+    ("@P1 IADD3 R0, R0, R1, RZ", "NOP", False),
+    ("CALL f", "NOP", False),
+    ("CALL g", "NOP", True),
+])
+def test_operands_must_hold_what_they_held(before: str, after: str, right: bool) -> None:
+    functions = ".func f\nIADD3 R0, R0, 0x1, RZ\nRET\n.func g\nIADD3 R8, R0, 0x1, RZ\nRET\n"
+    theirs = ".func f\n0| IADD3 R0, R0, 0x1, RZ\n1| RET\n.func g\n0| IADD3 R8, R0, 0x1, RZ\n1| RET\n"
+    used = "CALL" in before + after
+    original = LEAF.format(before=before, after=after) + functions * used
+    rewritten = AGAIN.format(before=before, after=after) + theirs * used
+    assert (verdict(original, rewritten) == set()) is right
+
+
+UNWRITTEN = """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+{first}
+SHF.L.U32 R4, R0, 0x3, RZ
+STG.32 [R2], R4
+STG.32 [R2+0x4], R4
+EXIT
+"""
+
+
+def test_what_is_made_of_an_undefined_value_is_one_value() -> None:
+    """Each reading of what nobody wrote may give something else, but its result is written once."""
+    again = """
+.kernel k registers=12
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| {first}
+3| SHF.L.U32 R4, R0, 0x3, RZ
+4| STG.32 [R2], R4
+-| SHF.L.U32 R5, R0, 0x3, RZ
+5| STG.32 [R2+0x4], R5
+6| EXIT
+"""
+    defined = {"MOV R0, 0x1": True, "LDG.32 R0, [R2]": True, "NOP": False, "@P0 LDG.32 R0, [R2]": False}
+    for first, right in defined.items():
+        assert (verdict(UNWRITTEN.format(first=first), again.format(first=first)) == set()) is right, first
+
+
+INDEXED = """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+LDG.32 R0, [R2]
+ISETP.LT.AND P0, PT, R0, 0x8, PT
+{early}
+@!P0 BRA over, over
+LDC.32 R4, c[3][R0]
+STG.32 [R2], R4
+{late}
+STG.32 [R2+0x4], R4
+over:
+EXIT
+"""
+
+
+@pytest.mark.parametrize(("early", "late", "right"), [
+    ("-| NOP", "-| LDC.32 R4, c[3][R0]", True),  # the original has read there
+    ("-| NOP", "-| LDC.32 R5, c[3][R2]", False),  # not there
+    ("-| LDC.32 R4, c[3][R0]", "-| NOP", False),  # not yet
+    ("-| LDC.32 R5, c[3][R0]", "-| NOP", False),
+])
+def test_constants_are_read_again_only_where_that_cannot_fault(early: str, late: str, right: bool) -> None:
+    original = program(INDEXED.format(early="NOP", late="NOP"))
+    lines = INDEXED.format(early="NOP", late="NOP").strip().splitlines()
+    count, numbered = 0, []
+    for line in lines:
+        plain = not line.endswith(":") and not line.startswith(".")
+        numbered.append(f"{count}| {line}" if plain else line)
+        count += plain
+    text = "\n".join(numbered).replace("4| NOP", early).replace("8| NOP", late)
+    rewritten = program(text)
+    for module in (original, rewritten):
+        module.constants[3] = bytes(32)
+        module.functions[0].info.params = [Param("p", 0, 8)]
+    report = check(original, rewritten, "k")
+    assert report.ok is right, str(report)
+    if not right:
+        assert {e.kind for e in report.errors} == {"inserted"}
