@@ -6,7 +6,8 @@ executes such an operation, its result is that token; where the rewritten progra
 another block, or a second time), the row that it writes holds that token, and so every original value that is it.
 
 - The operands' names stand for what they are at the moment; as soon as one is written, the token says nothing more
-  (`State.kill`), also for the operation's own result if that is among its operands.
+  (`State.kill`), also for the operation's own result if that is among its operands: what a loop adds to itself cannot
+  be moved out of its block or made again from the value before.
 - An operand must be one value wherever it is read. What nobody wrote may read as something else each time: nothing is
   concluded from it.
 - A value has several names (a copy's; a constant's or another token's). The original's result is told by the names of

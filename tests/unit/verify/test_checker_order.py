@@ -127,6 +127,41 @@ def test_offsets_are_compared_from_one_value_of_the_base(between: str, offset: i
     assert (verdict(original, "\n".join(out)) == set()) is right
 
 
+COUNTED = """
+.kernel k registers=8
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+MOV R0, 0x0
+loop:
+{words}
+ISETP.LT.AND P0, PT, R0, 0x9, PT
+@P0 BRA loop, done
+done:
+EXIT
+"""
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("STG.32 [R2], R0", "IADD3 R0, R0, 0x1, RZ"),  # the read comes before the next turn's value
+    ("IADD3 R0, R0, 0x1, RZ", "STG.32 [R2], R0"),
+    ("@P1 IADD3 R0, R0, 0x1, RZ", "LDG.32 R0, [R2]"),
+    ("LDG.32 R0, [R2]", "@P1 IADD3 R0, R0, 0x1, RZ"),
+])
+def test_reads_and_writes_of_one_value_keep_their_order(first: str, second: str) -> None:
+    def text(numbers: bool, *words: str) -> str:
+        lines = COUNTED.format(words="\n".join(words)).strip().splitlines()
+        count, out = 0, []
+        at = {first: 3, second: 4}
+        for line in lines:
+            plain = not line.endswith(":") and not line.startswith(".")
+            out.append(f"{at.get(line, count)}| {line}" if plain and numbers else line)
+            count += plain
+        return "\n".join(out)
+
+    assert verdict(text(False, first, second), text(True, first, second)) == set()
+    assert verdict(text(False, first, second), text(True, second, first)) != set()
+
+
 def test_effects_stay_on_their_side_of_a_branch_and_of_a_call() -> None:
     original = """
 .kernel k registers=12
