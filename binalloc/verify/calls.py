@@ -162,9 +162,10 @@ class _Run:
                 raise TooMuch(f"the facts in {pair.new.name} do not settle")
             for at, state in self._block(pair.blocks[b], states[b].copy()):
                 succ = pair.index[at]
-                state.prune(pair.old.live(at[1]))
+                live = pair.old.live(at[1])
+                state.prune(live)
                 before = states.get(succ)
-                after = state if before is None else meet(before, state)
+                after = state if before is None else meet(before, state, live)
                 if before is None or not after.same(before):
                     states[succ] = after
                     if succ not in queued:

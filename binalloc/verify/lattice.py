@@ -40,10 +40,10 @@ class State:
     """Facts at one program point (see the module). Mutable; `copy` before changing a shared one.
 
     bits: words that have parts, so that what is packed in them has rows. Inner dicts of C are never changed in place,
-    so that copies share them.
+    so that copies share them. touched: where somebody wants to know, the rows that were changed.
     """
 
-    __slots__ = ("C", "K", "S", "bits", "doubt", "free", "names", "of", "where")
+    __slots__ = ("C", "K", "S", "bits", "doubt", "free", "names", "of", "touched", "where")
 
     def __init__(self, names: Names, free: Set = NONE) -> None:
         self.names = names
@@ -55,6 +55,7 @@ class State:
         self.of: dict[int, int] = {}
         self.K: Conds = frozenset()
         self.bits: Set = NONE
+        self.touched: set[int] | None = None
 
     def copy(self) -> State:
         other = State.__new__(State)
@@ -66,6 +67,7 @@ class State:
         other.of = self.of.copy()
         other.K = self.K
         other.bits = self.bits
+        other.touched = None
         return other
 
     def frozen(self) -> tuple[object, ...]:
@@ -118,6 +120,8 @@ class State:
         old = self.S.get(key, NONE)
         if old is values or old == values:
             return
+        if self.touched is not None:
+            self.touched.add(key)
         for x in old - values if values else old:
             rest = where[x] - {key}
             if rest:
@@ -136,12 +140,12 @@ class State:
         """The place was overwritten with something unknown."""
         if key in self.S:
             self.put(key, NONE)
-        if self.C:
-            self.C.pop(key, None)
+        if key in self.C:
+            self.put_facts(key, NO_FACTS)
         if key in self.bits:
             for k in range(key + 1, key + TRUTH + 1):
                 self.put(k, NONE)
-                self.C.pop(k, None)
+                self.put_facts(k, NO_FACTS)
             self.bits -= {key}
 
     def set_row(self, key: int, values: Set) -> None:
@@ -168,8 +172,8 @@ class State:
             self.put(b, mine)
             if self.C:
                 conds = self.C.get(a), self.C.get(b)
-                self._store_cond(a, conds[1] or {})
-                self._store_cond(b, conds[0] or {})
+                self.put_facts(a, conds[1] or {})
+                self.put_facts(b, conds[0] or {})
         swapped = {one: other, other: one}
         self.bits = frozenset(swapped.get(k, k) for k in self.bits)
 
@@ -182,7 +186,7 @@ class State:
             self.copy_row(dst, src)
         for part in (dst, dst + TRUTH):
             self.put(part, NONE)
-            self.C.pop(part, None)
+            self.put_facts(part, NO_FACTS)
         for bit, key in moved:
             self._copy_one(dst + 1 + bit, key)
         self.bits |= {dst}
@@ -199,7 +203,7 @@ class State:
     def _copy_one(self, dst: int, src: int) -> None:
         self.put(dst, self.S.get(src, NONE))
         if self.C:
-            self._store_cond(dst, self.C.get(src, NO_FACTS))
+            self.put_facts(dst, self.C.get(src, NO_FACTS))
 
     def value_row(self, key: int, tokens: Iterable[int]) -> None:
         """The place took a value that is each of these tokens: it holds them and every original value known to equal
@@ -214,7 +218,7 @@ class State:
         self.clear_row(key)
         self.put(key, frozenset(found))
         if conds:
-            self.C[key] = conds
+            self.put_facts(key, conds)
 
     # -- columns: what the original does
 
@@ -231,7 +235,7 @@ class State:
         if self.C:
             for k, d in list(self.C.items()):
                 if any(not gone.isdisjoint(xs) for xs in d.values()):
-                    self._store_cond(k, {cs: xs - gone for cs, xs in d.items() if xs - gone})
+                    self.put_facts(k, {cs: xs - gone for cs, xs in d.items() if xs - gone})
         if self.free:
             self.free -= gone
         self.drop_conds(gone)
@@ -249,14 +253,14 @@ class State:
                 self.put(k, self.S[k] - {t})
             key = const_key(t)
             self.put(key, NONE)
-            self.C.pop(key, None)
+            self.put_facts(key, NO_FACTS)
         if tokens and self.of:
             for x in [x for x, t in self.of.items() if t in tokens]:
                 del self.of[x]
         if tokens and self.C:
             for k, d in list(self.C.items()):
                 if any(not tokens.isdisjoint(xs) for xs in d.values()):
-                    self._store_cond(k, {cs: xs - tokens for cs, xs in d.items() if xs - tokens})
+                    self.put_facts(k, {cs: xs - tokens for cs, xs in d.items() if xs - tokens})
 
     def drop_conds(self, values: Set) -> None:
         """Predicates among `values` changed: what was known under their old value is lost."""
@@ -265,7 +269,7 @@ class State:
         if self.C:
             for k, d in list(self.C.items()):
                 if any(p in values for cs in d for p, _ in cs):
-                    self._store_cond(k, {cs: xs for cs, xs in d.items() if not any(p in values for p, _ in cs)})
+                    self.put_facts(k, {cs: xs for cs, xs in d.items() if not any(p in values for p, _ in cs)})
 
     def add(self, key: int, values: Set) -> None:
         """The row holds these too."""
@@ -322,7 +326,7 @@ class State:
         for k, d in list(self.C.items()):
             new = {cs: moved(xs) for cs, xs in d.items()}
             if new != d:
-                self._store_cond(k, {cs: xs for cs, xs in new.items() if xs})
+                self.put_facts(k, {cs: xs for cs, xs in new.items() if xs})
 
     def equate(self, x: int, token: int) -> None:
         """Original value x was just written, and is that token: rows that hold one hold the other."""
@@ -336,7 +340,7 @@ class State:
             self.put(k, self.S.get(k, NONE) | {x})
         for k, d in list(self.C.items()):
             if any(token in xs for xs in d.values()):
-                self._store_cond(k, {cs: xs | {x} if token in xs else xs for cs, xs in d.items()})
+                self.put_facts(k, {cs: xs | {x} if token in xs else xs for cs, xs in d.items()})
         self.of[x] = token
 
     # -- branches and joins
@@ -347,22 +351,21 @@ class State:
         if not conds:
             return
         self.K = self.K | frozenset(conds)
-        known = self.K
         for k, d in list(self.C.items()):
-            if any(cs & known for cs in d):
-                changed: Facts = {}
-                for cs, m in d.items():
-                    rest = cs - known
-                    changed[rest] = changed.get(rest, NONE) | m
-                always = changed.pop(frozenset(), NONE)
+            if any(not cs.isdisjoint(self.K) for cs in d):
+                always, rest = refined(d, self.K)
                 self.add(k, always)
-                self._store_cond(k, changed)
+                self.put_facts(k, rest)
 
-    def _store_cond(self, key: int, d: Facts) -> None:
+    def put_facts(self, key: int, d: Facts) -> None:
         if d:
             self.C[key] = d
+        elif key in self.C:
+            del self.C[key]
         else:
-            self.C.pop(key, None)
+            return
+        if self.touched is not None:
+            self.touched.add(key)
 
     def prune(self, live: Callable[[int], bool]) -> None:
         """Forget what nobody can ask for: of values that are dead in the original, that they are equal to tokens, and
@@ -375,10 +378,19 @@ class State:
                 self.put(k, frozenset(filter(live, values)))
         for k in [k for k in self.C if const_of(k) is not None]:
             left = {cs: frozenset(filter(live, xs)) for cs, xs in self.C[k].items()}
-            self._store_cond(k, {cs: xs for cs, xs in left.items() if xs})
+            self.put_facts(k, {cs: xs for cs, xs in left.items() if xs})
         lost = {c[0] for c in self.K}
         for d in self.C.values():
             lost.update(p for cs in d for p, _ in cs)
         lost = {p for p in lost if not live(p) and p not in self.where and self.names.place(p) != p}
         if lost:
             self.drop_conds(frozenset(lost))
+
+
+def refined(facts: Facts, known: Conds) -> tuple[Set, Facts]:
+    """What holds anyway, and what under a condition still, of conditional facts where these predicates are known."""
+    out: Facts = {}
+    for cs, m in facts.items():
+        rest = cs - known
+        out[rest] = out.get(rest, NONE) | m
+    return out.pop(frozenset(), NONE), out

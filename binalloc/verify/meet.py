@@ -9,21 +9,24 @@ meet, so every fixpoint ends.
 
 from __future__ import annotations
 
-from binalloc.verify.lattice import NO_FACTS, NONE, Cond, Conds, Facts, Set, State
-from binalloc.verify.names import DEFINED, const_of
+from collections.abc import Callable
+from typing import NamedTuple
+
+from binalloc.verify.lattice import NO_FACTS, NONE, Cond, Conds, Facts, Set, State, refined
+from binalloc.verify.names import DEFINED, const_of, is_token
 
 MAX_LITERALS = 2  # predicates that one conditional fact may depend on
 MAX_FACTS = 16  # conditional facts kept for one row
 
 
-def meet(a: State, b: State) -> State:
-    """The facts that hold in both (see the module)."""
+def meet(a: State, b: State, live: Callable[[int], bool] | None = None) -> State:
+    """The facts that hold in both (see the module). live: values of which conditional facts are worth keeping."""
     if a.doubt != b.doubt:
         a, b = _doubting(a, b.doubt), _doubting(b, a.doubt)
     out = a.copy()
     out.free = a.free & b.free
     if a.free or b.free or a.C or b.C or a.K or b.K:
-        _meet_rows(out, a, b)
+        _meet_rows(out, a, b, live)
     else:
         other = b.S
         for k, x in a.S.items():
@@ -38,6 +41,38 @@ def meet(a: State, b: State) -> State:
     return out
 
 
+def meet_sides(done: State, before: State, conds: tuple[Cond, ...]) -> State:
+    """The facts behind a step that was executed where all of `conds` hold, and not elsewhere. done: those behind it,
+    started from `before` with the conditions known; its `touched` say what the step changed. Changes `before`.
+
+    The same as the meet of both sides, but that costs what the state is large, this what the step changed.
+    """
+    touched, done.touched = done.touched, None
+    against = frozenset((p, not v) for p, v in conds)
+    plain = not (done.free or before.free or done.doubt or before.doubt)
+    if touched is None or not plain or not all(c in done.K for c in conds):
+        before.refine(against)
+        return meet(done, before)
+    here, there = done.K, before.K | against
+    for k in touched:
+        x, left = done.S.get(k, NONE), done.C.get(k, NO_FACTS)
+        y, right = before.S.get(k, NONE), before.C.get(k, NO_FACTS)
+        if right:
+            always, right = refined(right, there)
+            y |= always
+        token = const_of(k)
+        if token is not None:
+            x, y = x | {token}, y | {token}
+        both = x & y
+        before.put(k, both - {token} if token is not None else both)
+        before.put_facts(k, _meet_conds(_Side(here, left, x, NONE), _Side(there, right, y, NONE), both))
+    before.K = before.K & here
+    before.bits |= done.bits
+    if done.of != before.of:
+        before.of = {x: t for x, t in before.of.items() if done.of.get(x) == t}
+    return before
+
+
 def _doubting(state: State, also: Set) -> State:
     """The same facts, with values in doubt that were beyond it."""
     out = state.copy()
@@ -46,7 +81,7 @@ def _doubting(state: State, also: Set) -> State:
     return out
 
 
-def _meet_rows(out: State, a: State, b: State) -> None:
+def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | None) -> None:
     rows, other, free_a, free_b = a.S, b.S, a.free, b.free
     free = out.free
     plain = not a.C and not b.C and not a.K and not b.K
@@ -72,26 +107,42 @@ def _meet_rows(out: State, a: State, b: State) -> None:
         out.put(k, both - {token} if token is not None else both)
         if plain:
             continue
-        conds = _meet_conds(a, b, left, right, x, y, free | both)
+        apart = free | both
+        if live is not None:
+            apart = apart.union(v for v in _all(x, left) | _all(y, right) if is_token(v) or not live(v))
+        conds = _meet_conds(_Side(a.K, left, x, free_a), _Side(b.K, right, y, free_b), apart)
         if conds:
             out.C[k] = conds
 
 
-def _meet_conds(a: State, b: State, ca: Facts, cb: Facts, x: Set, y: Set, apart: Set) -> Facts:
-    """Conditional facts of one row; ca, cb: those of either side; x, y: what the row holds there unconditionally.
+def _all(always: Set, facts: Facts) -> Set:
+    return always.union(*facts.values()) if facts else always
 
-    apart: names of which nothing is to be kept. Considers the conditions of either side, joined with each other and
-    with what one side rules out.
-    """
-    mine, theirs = {frozenset[Cond](): x, **ca}, {frozenset[Cond](): y, **cb}
-    candidates: set[Conds] = {p | q for p in mine for q in theirs}
-    candidates.update(cs | {(p, not v)} for cs in mine for p, v in b.K)
-    candidates.update(cs | {(p, not v)} for cs in theirs for p, v in a.K)
+
+class _Side(NamedTuple):
+    """One row on one way: what is known of predicates there, what the row holds under conditions and anyway, and what
+    is free there."""
+
+    known: Conds
+    facts: Facts
+    always: Set
+    free: Set
+
+
+def _meet_conds(a: _Side, b: _Side, apart: Set) -> Facts:
+    """Conditional facts of one row. apart: names of which nothing is to be kept. Considers the conditions of either
+    side, joined with each other and with what one side rules out."""
+    if _all(a.always, a.facts) <= apart and _all(b.always, b.facts) <= apart:
+        return NO_FACTS
+    mine, theirs = {_ALWAYS: a.always, **a.facts}, {_ALWAYS: b.always, **b.facts}
+    candidates: set[Conds] = {p | q for p in mine for q in theirs} if a.facts or b.facts else set()
+    candidates.update(cs | {(p, not v)} for cs in mine for p, v in b.known)
+    candidates.update(cs | {(p, not v)} for cs in theirs for p, v in a.known)
     out: Facts = {}
     for cs in sorted(candidates, key=lambda c: (len(c), sorted(c))):
         if not 0 < len(cs) <= MAX_LITERALS or any((p, not v) in cs for p, v in cs):
             continue
-        left, right = _under(a, mine, cs), _under(b, theirs, cs)
+        left, right = _under(a.known, mine, cs), _under(b.known, theirs, cs)
         # An undefined value under a condition helps nobody, and would put conditions on every row.
         if left is None:
             if right is None:
@@ -108,11 +159,15 @@ def _meet_conds(a: State, b: State, ca: Facts, cb: Facts, x: Set, y: Set, apart:
     return out
 
 
-def _under(state: State, facts: Facts, cs: Conds) -> Set | None:
-    """What a row holds where `cs` is true; None (anything) if the state rules that out."""
-    if any((p, not v) in state.K for p, v in cs):
-        return None
-    given = cs | state.K
+_ALWAYS: Conds = frozenset()
+
+
+def _under(known: Conds, facts: Facts, cs: Conds) -> Set | None:
+    """What a row holds where `cs` is true; None (anything) if what is known rules that out."""
+    for p, v in cs:
+        if (p, not v) in known:
+            return None
+    given = cs | known
     values = NONE
     for conds, m in facts.items():
         if conds <= given:

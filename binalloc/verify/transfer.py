@@ -30,7 +30,7 @@ from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.verify.code import Code, ref_keys, text, word_keys
 from binalloc.verify.lattice import Cond, State
-from binalloc.verify.meet import meet
+from binalloc.verify.meet import meet_sides
 from binalloc.verify.names import TRUTH, ZERO, Names, is_token, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.original import Original
 from binalloc.verify.remade import made_by_rows, made_of_values
@@ -84,10 +84,13 @@ class Steps:
         if conds and any(c in state.K for c in conds):
             return step(state)
         other = state.copy()
-        other.refine((p, not v) for p, v in conds)
         state.refine(conds)
+        state.touched = set()
         done = step(state)
-        return other if done is None else meet(done, other)
+        if done is None:
+            other.refine((p, not v) for p, v in conds)
+            return other
+        return meet_sides(done, other, conds)
 
     def new_conditions(self, state: State, n: int) -> tuple[Cond, ...] | None:
         """The rewritten guard in terms of original predicates: () if it is none of them, None without a guard."""
