@@ -49,8 +49,9 @@ def meet_sides(done: State, before: State, conds: tuple[Cond, ...]) -> State:
     """
     touched, done.touched = done.touched, None
     against = frozenset((p, not v) for p, v in conds)
-    plain = not (done.free or before.free or done.doubt or before.doubt)
-    if touched is None or not plain or not all(c in done.K for c in conds):
+    free = done.free
+    settled = free == before.free and done.doubt == before.doubt and all(c in done.K for c in conds)
+    if touched is None or not settled:
         before.refine(against)
         return meet(done, before)
     here, there = done.K, before.K | against
@@ -63,9 +64,9 @@ def meet_sides(done: State, before: State, conds: tuple[Cond, ...]) -> State:
         token = const_of(k)
         if token is not None:
             x, y = x | {token}, y | {token}
-        both = x & y
+        both = (x & y) - free if free and k != DEFINED else x & y
         before.put(k, both - {token} if token is not None else both)
-        before.put_facts(k, _meet_conds(_Side(here, left, x, NONE), _Side(there, right, y, NONE), both))
+        before.put_facts(k, _meet_conds(_Side(here, left, x, free), _Side(there, right, y, free), both | free))
     before.K = before.K & here
     before.bits |= done.bits
     if done.of != before.of:
