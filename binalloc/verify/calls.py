@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from binalloc.bitset import bits
 from binalloc.isa.instruction import NO_REGISTER
@@ -116,8 +117,16 @@ class Contexts:
         return result
 
 
+class _Told(NamedTuple):
+    """What one visit of a block recorded."""
+
+    effects: Effects
+    exit: State | None
+    calls: list[ContextResult]
+
+
 class _Run:
-    """One context: fixpoint over the blocks, then one more pass that records."""
+    """One context: fixpoint over the blocks. What a block's last visit recorded stands: it saw the final facts."""
 
     def __init__(self, contexts: Contexts, pair: Pair, kernel: bool) -> None:
         self.contexts, self.pair, self.kernel = contexts, pair, kernel
@@ -154,13 +163,17 @@ class _Run:
         work = [pair.index[first.target]]
         queued = set(work)
         visits: dict[int, int] = {}
+        told = {-1: _Told(self.steps.effects, None, [])}
         while work:
             b = heapq.heappop(work)
             queued.discard(b)
             visits[b] = visits.get(b, 0) + 1
             if visits[b] > MAX_VISITS:
                 raise TooMuch(f"the facts in {pair.new.name} do not settle")
-            for at, state in self._block(pair.blocks[b], states[b].copy()):
+            self.steps.effects, self.exit, self.calls = Effects(), None, []
+            leaving = self._block(pair.blocks[b], states[b].copy())
+            told[b] = _Told(self.steps.effects, self.exit, self.calls)
+            for at, state in leaving:
                 succ = pair.index[at]
                 live = pair.old.live(at[1])
                 state.prune(live)
@@ -171,15 +184,7 @@ class _Run:
                     if succ not in queued:
                         queued.add(succ)
                         heapq.heappush(work, succ)
-        return self._record(states)
-
-    def _record(self, states: dict[int, State]) -> ContextResult:
-        effects = Effects()
-        self.steps = self._steps(effects)
-        self.exit, self.calls = None, []
-        for b in sorted(states):
-            self._block(self.pair.blocks[b], states[b].copy())
-        return ContextResult(self.exit, effects, self.calls)
+        return _summed([told[b] for b in sorted(told)])
 
     def _block(self, block: NodeBlock, state: State) -> list[tuple[Position, State]]:
         self.contexts.steps += len(block.nodes)
@@ -354,6 +359,15 @@ class _Run:
         lasting = names.lasting(frozenset(leaving.of.values()))
         after.of.update({changed[x]: t for x, t in leaving.of.items() if x in changed and t in lasting})
         after.find_bits()
+
+
+def _summed(parts: list[_Told]) -> ContextResult:
+    effects, leaving = Effects(), None
+    for part in parts:
+        effects.add(part.effects)
+        if part.exit is not None:
+            leaving = part.exit if leaving is None else meet(leaving, part.exit)
+    return ContextResult(leaving, effects, [result for part in parts for result in part.calls])
 
 
 def _words(places: int) -> list[int]:

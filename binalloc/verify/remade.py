@@ -21,7 +21,7 @@ from itertools import islice, product
 from binalloc.verify.lattice import State
 
 MOST_NAMES = 4  # of one operand that are tried
-MOST_WAYS = 32  # of naming all operands of one operation
+MOST_WAYS = 40  # of naming all operands of one operation
 
 Signature = tuple[object, ...]
 

@@ -48,6 +48,13 @@ class Effects:
         self.slots_touched: dict[int, tuple[str, int]] = {}
         self.settled: set[int] = set()
 
+    def add(self, other: Effects) -> None:
+        self.findings += other.findings
+        self.notes += other.notes
+        self.slots_written |= other.slots_written
+        self.slots_touched = {**other.slots_touched, **self.slots_touched}
+        self.settled |= other.settled
+
 
 class Steps:
     """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot pointer's

@@ -157,14 +157,18 @@ def signature(instr: Instr) -> tuple[object, ...]:
     operands are RZ or PT (those are constants, not places)."""
     f = instr.f
     parts: list[object] = [instr.op.name]
-    for name in sorted(f):
-        if name in _LINK_FIELDS:
-            continue
-        if name in _FILES:
-            parts.append((name, "zero" if f[name] == _FILES[name][1] else "place"))
-        else:
-            parts.append((name, f[name]))
+    for name, constant, alike, place in _signed(tuple(f)):
+        value = f[name]
+        parts.append((name, value) if constant < 0 else alike if value == constant else place)
     return tuple(parts)
+
+
+@cache
+def _signed(names: tuple[str, ...]) -> tuple[tuple[str, int, object, object], ...]:
+    """What enters a signature of these fields, in its order: a field, and where it names a register or a predicate (-1:
+    it does not) the number that is a constant there, the part for that one and for any other."""
+    kept = [name for name in sorted(names) if name not in _LINK_FIELDS]
+    return tuple((n, _FILES[n][1] if n in _FILES else -1, (n, "zero"), (n, "place")) for n in kept)
 
 
 def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
