@@ -49,3 +49,13 @@ class Blocks:
     def of(self, i: int) -> int:
         """The block of word i."""
         return bisect_right(self.starts, i) - 1
+
+    def reached(self) -> set[int]:
+        """Numbers of the blocks that execution may come to."""
+        seen, work = {0}, [0] if len(self) else []
+        while work:
+            for t in self.after[work.pop()]:
+                if t not in seen:
+                    seen.add(t)
+                    work.append(t)
+        return seen

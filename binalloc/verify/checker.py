@@ -54,7 +54,7 @@ from dataclasses import dataclass
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
-from binalloc.isa.interface.view import View
+from binalloc.isa.interface.view import NEVER, View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of, view
 from binalloc.verify.blocks import Blocks
@@ -217,11 +217,14 @@ class _Checker:
         code = self._code(old, self.stack)
         calls: dict[int, Summary] = {}
         whole = True
+        blocks = Blocks(code)
+        reached = blocks.reached()
         for i, callee in self.original.callees(old).items():
+            if blocks.of(i) not in reached or code.views[i].guard == NEVER:
+                continue  # executed nowhere
             below = self._named(callee, (*above, old.name))
             whole = whole and below is not None and below.whole
             calls[i] = Summary() if below is None else below.summary
-        blocks = Blocks(code)
         summary = summarise(code, calls, self.names)
         own = Summary() if old.info.is_kernel else summary
         found = _Named(code, blocks, summary, webs(code, blocks, own, calls, self.names), whole)
