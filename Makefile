@@ -61,6 +61,7 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.bench_import
 	$(BIN)/python -m tests.benchmarks.bench_hazards
 	$(BIN)/python -m tests.benchmarks.register_demand
+	$(BIN)/python -m tests.benchmarks.against_ptxas
 	$(BIN)/python -m tests.benchmarks.emulator_rates --cold
 
 # A wheel for Linux on x86-64 that carries the compiled emulator, to build/wheel. Needs gcc or clang, to link.
