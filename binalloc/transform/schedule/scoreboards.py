@@ -4,12 +4,12 @@ Needs the instruction graph and the timings. Leaves per node a write scoreboard,
 wait mask such that on every path of a warp no instruction reads or overwrites a place whose guarded write is pending,
 or overwrites one whose late read is pending.
 
-Method. Every guarded instruction has two *tokens*: W (its results) and R (its late sources). A forward bit-vector
-problem says which tokens may be pending where; it runs twice: first with a scoreboard per token, which tells each
-token's consumers, so that tokens nobody waits for get no scoreboard, and an R token only where some overwriter does not
-wait for the W token anyway; then with the six of the machine. Calls are precise: a point knows the tokens pending since
-its function was entered and, apart from them, which of the tokens pending at entry would still be pending, so that
-what a caller leaves pending does not flow to other callers.
+Method. Every guarded instruction has two *tokens*: W (its results) and R (its late sources), see `tokens` for how sets
+of them are kept. A forward bit-vector problem says which tokens may be pending where; it runs twice: first with a
+scoreboard per token, which tells each token's consumers, so that tokens nobody waits for get no scoreboard, and an R
+token only where some overwriter does not wait for the W token anyway; then with the six of the machine. Calls are
+precise: a point knows the tokens pending since its function was entered and, apart from them, which of the tokens
+pending at entry would still be pending, so that what a caller leaves pending does not flow to other callers.
 
 A scoreboard counts, so a wait is for *all* tokens on it. Tokens first waited for by the same instruction share one;
 else a free one is taken; else the one where sharing delays least (`_sharing_cost`).
@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from binalloc.bitset import bits
 from binalloc.isa.kinds import Flow
 from binalloc.isa.timing import NO_SCOREBOARD, SCOREBOARDS
 from binalloc.transform.schedule.graph import InstrGraph
 from binalloc.transform.schedule.timing import Timing
+from binalloc.transform.schedule.tokens import Tokens
 
 FREE_COST = 1
 
@@ -38,38 +38,7 @@ class Scoreboards:
     wait: list[int]
 
 
-class _Tokens:
-    """Token 2k is W and token 2k+1 is R of the k-th guarded instruction; `conflict[n]`: tokens node n must not meet."""
-
-    def __init__(self, graph: InstrGraph, timings: list[Timing]) -> None:
-        self.issuer: list[int] = [n for n, t in enumerate(timings) if t.guarded]
-        self.all = (1 << 2 * len(self.issuer)) - 1
-        self.w_mask = self.all // 3  # 0b0101...
-        self.gen = [0] * len(timings)
-        writers: dict[int, int] = {}
-        readers: dict[int, int] = {}
-        for k, node in enumerate(self.issuer):
-            t = timings[node]
-            for place in bits(t.writes):
-                writers[place] = writers.get(place, 0) | 1 << 2 * k
-            for place in bits(t.late & ~t.writes):
-                readers[place] = readers.get(place, 0) | 2 << 2 * k
-            self.gen[node] = (1 << 2 * k if t.writes else 0) | (2 << 2 * k if t.late & ~t.writes else 0)
-        self.conflict = [0] * len(timings)
-        for node, t in enumerate(timings):
-            mask = 0
-            for place in bits(t.reads | t.writes):
-                mask |= writers.get(place, 0)
-            for place in bits(t.writes):
-                mask |= readers.get(place, 0)
-            self.conflict[node] = self.all if node in graph.drains else mask
-
-    def with_reads(self, done: int) -> int:
-        """A result written implies its instruction's sources read."""
-        return done | (done & self.w_mask) << 1
-
-
-def _solve(graph: InstrGraph, tokens: _Tokens, settle: Callable[[int, int], int]) -> list[int]:
+def _solve(graph: InstrGraph, tokens: Tokens, settle: Callable[[int, int], int]) -> list[int]:
     """Tokens that may be pending before each node. `settle(node, pending)` gives the tokens the node waits away.
 
     since: tokens issued since the function was entered; kept: tokens that, pending at entry, would still be. Both only
@@ -127,7 +96,7 @@ def _solve(graph: InstrGraph, tokens: _Tokens, settle: Callable[[int, int], int]
 def assign_scoreboards(graph: InstrGraph, timings: list[Timing]) -> Scoreboards:
     """Scoreboards and wait masks for every node; see the module."""
     n = len(graph)
-    tokens = _Tokens(graph, timings)
+    tokens = Tokens(graph, timings)
     needed = [0] * n
 
     def alone(node: int, pending: int) -> int:
@@ -135,70 +104,96 @@ def assign_scoreboards(graph: InstrGraph, timings: list[Timing]) -> Scoreboards:
         return tokens.with_reads(needed[node])
 
     pending = _solve(graph, tokens, alone)
-    wanted = 0
-    for need in needed:
-        wanted |= need & ~((need & tokens.w_mask) << 1)
-    board = _choose(graph, tokens, pending, needed, wanted)
-    tokens.gen = [g & wanted for g in tokens.gen]
-    members = [0] * SCOREBOARDS
-    for token, b in board.items():
-        members[b] |= 1 << token
-    closures = [tokens.with_reads(m) for m in members]
+    first = _first_consumers(tokens, needed)
+    board = _choose(graph, tokens, pending, first)
+    for node, k in zip(tokens.issuer, range(len(tokens.issuer)), strict=True):
+        tokens.gen[node] = sum(bit for kind, bit in tokens.issued(k) if board[2 * k + kind] >= 0)
+    members = tokens.sets(board, SCOREBOARDS)
+    closures = [[tokens.with_reads(m) for m in here] for here in members]
     wait = [0] * n
 
     def shared(node: int, pending: int) -> int:
         need = pending & tokens.conflict[node]
-        settled = 0
+        if not need | wait[node]:
+            return 0
+        here, settled = tokens.segment[node], 0
         for b in range(SCOREBOARDS):
-            if need & members[b]:
+            if need & members[here][b]:
                 wait[node] |= 1 << b
             if wait[node] >> b & 1:
-                settled |= closures[b]
+                settled |= closures[here][b]
         return settled
 
     _solve(graph, tokens, shared)
     wbar, rbar = [NO_SCOREBOARD] * n, [NO_SCOREBOARD] * n
-    for token, b in board.items():
-        (rbar if token & 1 else wbar)[tokens.issuer[token >> 1]] = b
+    for token, b in enumerate(board):
+        if b >= 0:
+            (rbar if token & 1 else wbar)[tokens.issuer[token >> 1]] = b
     return Scoreboards(wbar, rbar, wait)
 
 
-def _choose(graph: InstrGraph, tokens: _Tokens, pending: list[int], needed: list[int], wanted: int) -> dict[int, int]:
-    """A scoreboard for each wanted token, in program order; `live` follows what is pending inside a block."""
-    first = _first_consumers(tokens, needed, wanted)
-    board: dict[int, int] = {}
-    members = [0] * SCOREBOARDS
-    live = 0
-    for node in range(len(graph)):
-        if node in graph.leaders or node == 0 or node not in graph.succ[node - 1] or graph.callee[node - 1] >= 0:
-            live = pending[node] & wanted
-        need = live & tokens.conflict[node]
-        for b in range(SCOREBOARDS):
-            if need & members[b]:
-                live &= ~tokens.with_reads(members[b])
-        live &= ~tokens.with_reads(need)
-        for token in bits(tokens.gen[node] & wanted):
-            costs = [_sharing_cost(token, live & members[b], first) for b in range(SCOREBOARDS)]
-            best = min(range(SCOREBOARDS), key=lambda b: (costs[b], b))
-            board[token] = best
-            members[best] |= 1 << token
-            live |= 1 << token
-    return board
-
-
-def _first_consumers(tokens: _Tokens, needed: list[int], wanted: int) -> dict[int, int]:
-    """Node that first waits for each wanted token in program order after its issue; behind the end where only
-    earlier nodes (a loop's head, a callee) do."""
-    first: dict[int, int] = {}
+def _first_consumers(tokens: Tokens, needed: list[int]) -> list[int]:
+    """By token the node that first waits for it in program order after its issue; behind the end where only earlier
+    nodes (a loop's head, a callee) do; -1 where none does. A node that waits for a W token has the R token's wait."""
+    first = [-1] * (2 * len(tokens.issuer))
     n = len(needed)
+    wanted = bytearray(len(first))
     for node, need in enumerate(needed):
-        for token in bits(need & wanted):
-            at = node if node > tokens.issuer[token >> 1] else node + n
-            first[token] = min(first.get(token, at), at)
+        if need:
+            for token in tokens.identities(node, need & ~((need & tokens.w_mask) << 1)):
+                wanted[token] = 1
+    for node, need in enumerate(needed):
+        if need:
+            for token in tokens.identities(node, need):
+                at = node if node > tokens.issuer[token >> 1] else node + n
+                if wanted[token] and (first[token] < 0 or at < first[token]):
+                    first[token] = at
     return first
 
 
-def _sharing_cost(token: int, on_board: int, first: dict[int, int]) -> int:
+def _choose(graph: InstrGraph, tokens: Tokens, pending: list[int], first: list[int]) -> list[int]:
+    """By token a scoreboard, -1 for those nobody waits for; in program order. `live` follows what is pending inside a
+    block, token by token: (identity, its bit)."""
+    board = [-1] * len(first)
+    live: list[tuple[int, int]] = []
+    k = 0
+    for node in range(len(graph)):
+        if node in graph.leaders or node == 0 or node not in graph.succ[node - 1] or graph.callee[node - 1] >= 0:
+            live = [t for t in tokens.numbered(node, pending[node]) if first[t[0]] >= 0]
+        if live:
+            live = _still_live(live, board, tokens.conflict[node])
+        if k < len(tokens.issuer) and tokens.issuer[k] == node:
+            for kind, bit in tokens.issued(k):
+                token = 2 * k + kind
+                if first[token] >= 0:
+                    held: list[list[int]] = [[] for _ in range(SCOREBOARDS)]
+                    for other, _ in live:
+                        if board[other] >= 0:
+                            held[board[other]].append(other)
+                    costs = [_sharing_cost(token, on_board, first) for on_board in held]
+                    board[token] = costs.index(min(costs))
+                    if (token, bit) not in live:
+                        live.append((token, bit))
+            k += 1
+    return board
+
+
+def _still_live(live: list[tuple[int, int]], board: list[int], conflict: int) -> list[tuple[int, int]]:
+    """What is pending behind a node that waits for the tokens `conflict`, and with each for all on its scoreboard."""
+    settled = {board[token] for token, bit in live if bit & conflict and board[token] >= 0}
+    waited = {token for token, bit in live if bit & conflict}
+    if not waited:
+        return live
+    return [
+        t
+        for t in live
+        if not (t[0] in waited or (t[0] & 1 and t[0] - 1 in waited))
+        and board[t[0]] not in settled
+        and not (t[0] & 1 and board[t[0] - 1] in settled)
+    ]
+
+
+def _sharing_cost(token: int, on_board: list[int], first: list[int]) -> int:
     """How much waiting `token` would add on a scoreboard that holds the pending tokens `on_board`.
 
     Nothing where the same instruction waits for both; little where the token's consumer waits for an older result
@@ -208,7 +203,7 @@ def _sharing_cost(token: int, on_board: int, first: dict[int, int]) -> int:
     if not on_board:
         return FREE_COST
     cost = 0
-    for other in bits(on_board):
+    for other in on_board:
         if first[other] == first[token]:
             continue
         younger_delays = first[other] < first[token]
