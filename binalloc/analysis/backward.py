@@ -1,6 +1,6 @@
-"""The predicate-aware backward step, and the solver over it, that all liveness is built from: of locations in a binary
-(`liveness`) and of values in virtual code (`transform.virtual.live_values`), so that both decide alike
-what a guard keeps alive.
+"""The predicate-aware backward step, and the solver over it, that liveness of locations in a binary is built from
+(`liveness`); `transform.virtual.live_ranges` has the same step for values in virtual code, one by one, so that both
+decide alike what a guard keeps alive.
 
 A guarded definition does not kill, yet `@P0 MOV R1; @P0 use R1` does not make R1 live above. So a place is dead, live,
 or *live only under a literal* (P or !P of the predicate's present value):
@@ -20,13 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from binalloc.isa.interface.places import PREDICATES, TRUE
+from binalloc.isa.interface.places import TRUE
 
 ALWAYS = -1
 NEVER = -2
-
-NO_PLACES = (0,) * PREDICATES
-"""`Rows.places` of a problem in which predicates have no places."""
 
 State = tuple[int, dict[int, int]]
 """(live, {literal: live only under it}); the sets are disjoint."""

@@ -187,7 +187,3 @@ class Webs:
                     if after[i] >> loc & 1:
                         now[loc] = w
             yield i, then, now
-
-    def live_after(self, index: int) -> dict[Location, WebNumber]:
-        """location -> web live after one instruction. Walks its block; use `walk` for many."""
-        return next(after for i, _, after in self.walk(self.cfg.block_of[index]) if i == index)

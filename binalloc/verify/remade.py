@@ -19,9 +19,11 @@ from __future__ import annotations
 from itertools import islice, product
 
 from binalloc.verify.lattice import State
+from binalloc.verify.names import const_of, is_token
 
-MOST_NAMES = 4  # of one operand that are tried
-MOST_WAYS = 40  # of naming all operands of one operation
+MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried
+MOST_TOLD = 8  # ways of naming the operands of an operation of the original, beside by values and by constants
+MOST_WAYS = 100  # of naming all operands of one operation
 
 Signature = tuple[object, ...]
 
@@ -31,13 +33,30 @@ def made_by_rows(state: State, signature: Signature, rows: list[int], units: int
     names = state.names
     ways = list(islice(product(*(_operand(state, key) for key in rows)), MOST_WAYS))
     found = [[names.computed(signature, unit, way) for way in ways] for unit in range(units)]
-    return [[t for t in tokens if t is not None] for tokens in found]
+    return [_telling(state, [t for t in tokens if t is not None]) for tokens in found]
+
+
+def _telling(state: State, tokens: list[int]) -> list[int]:
+    """Those among a result's names that the original has worked out, too; where none is known to be any value's now,
+    the oldest: values that the original has since written again left theirs."""
+    return [t for t in tokens if state.equals(t)] or sorted(tokens)[:MOST_NAMES]
 
 
 def _operand(state: State, key: int) -> list[int]:
-    """By what names the content of a row may enter an operation, tokens first."""
+    """By what names the content of a row may enter an operation: original values, then tokens, those included that the
+    values are; the oldest first, since those are what the original made."""
     pointers = state.names.pointers
-    return sorted((x for x in state.row(key) if x not in pointers and state.sure(x)), reverse=True)[:MOST_NAMES]
+    row = state.row(key)
+    values = sorted(x for x in row if not is_token(x) and state.sure(x))
+    tokens = {x for x in row if is_token(x)} | {state.of[x] for x in values if x in state.of}
+    return values[:MOST_NAMES] + sorted(tokens - set(pointers))[:MOST_NAMES]
+
+
+def _names(state: State, x: int) -> list[int]:
+    """The tokens that an original value is known to be, oldest first; itself where there is none. A value that is dead
+    where ways meet is forgotten there, its tokens are not: what is made of it must be told by them, too."""
+    tokens = sorted(t for key in state.where.get(x, ()) if (t := const_of(key)) is not None)
+    return tokens[:MOST_NAMES] or [x]
 
 
 def made_of_values(
@@ -47,7 +66,9 @@ def made_of_values(
     stands."""
     if not all(map(state.sure, uses)):
         return []
-    ways = dict.fromkeys((uses, tuple(state.of.get(x, x) for x in uses)))
+    plain = tuple(state.of.get(x, x) for x in uses)
+    told = [w for w in islice(product(*(_names(state, x) for x in uses)), MOST_TOLD) if w not in (uses, plain)]
+    ways = dict.fromkeys((uses, *told, plain))  # the last is what the result is said to be
     stands = {x: unit for unit, x in enumerate(defs)}
     out = []
     for way in ways:

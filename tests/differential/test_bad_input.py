@@ -322,7 +322,7 @@ def test_what_the_checker_cannot_follow_is_a_limit_and_no_defect(tmp_path: Path)
 
 
 def test_a_kernel_that_asks_where_slots_lie_gets_none(tmp_path: Path) -> None:
-    values = "".join(f"IADD3 R{n}, R0, {n}, RZ\n" for n in range(6, 26))
+    values = "".join(f"LDG R{n}, [R4+{4 * n}]\n" for n in range(6, 26))
     sums = "".join(f"IMAD R0, R0, 3, R{n}\n" for n in range(6, 26))
     head = ".kernel k\n.param out 8\n.block 64\nMOV R4, c[0][out]\nMOV R5, c[0][out+4]\n"
     made = assembled(tmp_path, f"{head}S2R R0, SR_TOTAL_SMEM\n{values}{sums}STG [R4], R0\nEXIT\n.end\n")

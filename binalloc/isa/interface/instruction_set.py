@@ -64,6 +64,12 @@ class Builder(Protocol):
     def branch(self, *, guard: Guard, target: int, reconvergence: int) -> Instr:
         """A branch that may diverge; offsets in words relative to the next instruction."""
 
+    def jump(self) -> Instr:
+        """A branch that all lanes take; its offset is to be set."""
+
+    def exchange(self, one: int, other: int) -> tuple[Instr, ...]:
+        """Two registers, not the same, swap what they hold, without a third: by three exclusive ors."""
+
     def stop(self) -> Instr:
         """End of the thread."""
 
@@ -111,7 +117,8 @@ class InstructionSet(Protocol):
         """The instruction with registers or predicates changed: field of a `Ref` -> new number."""
 
     def links(self, instr: Instr) -> dict[str, int]:
-        """Branch offsets within the function, by field: words relative to the next instruction (calls have none)."""
+        """Branch offsets within the function, by field, the jump's first: words relative to the next instruction (calls
+        have none)."""
 
     def relink(self, instr: Instr, offsets: dict[str, int]) -> Instr:
         """The branch with other offsets: field -> words relative to its next instruction."""

@@ -9,6 +9,7 @@ from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import FORM_IMM, SPECIAL_REGISTERS, WIDTHS
 
 _WORD = WIDTHS.index("32")
+_XOR = 0xF0 ^ 0xCC
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 
 
@@ -53,6 +54,17 @@ def shift_pointer(register: int, slots: int) -> Instr:
 def branch(*, guard: Guard, target: int, reconvergence: int) -> Instr:
     """A branch that may diverge; offsets in words relative to the next instruction."""
     return make("BRA", guard=guard, target=target, diverges=1, reconv=reconvergence)
+
+
+def jump() -> Instr:
+    """A branch that all lanes take; its offset is to be set."""
+    return make("BRA")
+
+
+def exchange(one: int, other: int) -> tuple[Instr, ...]:
+    """Two registers, not the same, swap what they hold, without a third."""
+    pairs = ((one, one, other), (other, one, other), (one, one, other))
+    return tuple(make("LOP3", rd=rd, ra=ra, rb=rb, rc=RZ, lut=_XOR) for rd, ra, rb in pairs)
 
 
 def stop() -> Instr:

@@ -6,7 +6,5 @@ from typing import NewType
 
 Value = NewType("Value", int)
 """Number of a value: 32 bits that some instruction defines."""
-GroupNumber = NewType("GroupNumber", int)
-"""Number of a group of values that sit side by side."""
 Register = NewType("Register", int)
 """Number of an architectural register, before or after allocation."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from binalloc.bitset import bits
 from binalloc.models.allocation.slots import Procedure, ProcedureCall, SlotPlan, plan_slots
+from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.virtual.code import RELOAD, STORE
-from binalloc.transform.virtual.live_values import live_values
+from binalloc.transform.virtual.flat import Flat, flatten
+from binalloc.transform.virtual.live_ranges import LiveRanges
+from binalloc.transform.virtual.memory_ranges import memory_ranges
 
 
 def plan_memory(attempt: Attempt, kernel: str, slots: int, priority: str) -> SlotPlan:
@@ -32,20 +35,13 @@ def _frequencies(attempt: Attempt) -> dict[str, float]:
 def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
     allocation = attempt.allocations[name]
     number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
-    live = live_values(allocation.code, memory=True)
-
-    def dense(mask: int) -> int:
-        out = 0
-        for value in bits(mask):
-            out |= 1 << number[value]
-        return out
-
-    exits = [dense(mask) for mask in live.live_after]
+    flat = flatten(allocation.code)
+    exits = _live_after(flat, memory_ranges(flat, len(allocation.code.names)), allocation.memory)
     adjacency = [0] * len(number)
     cost = [0.0] * len(number)
     calls = []
     scratch = iter(attempt.scratch[name])
-    for item, after in zip(allocation.code.items(), exits, strict=True):
+    for item, after in zip(flat.items, exits, strict=True):
         if item.kind in (RELOAD, STORE):
             cost[number[item.memory]] += item.weight
         if item.kind == STORE:
@@ -58,3 +54,23 @@ def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
         for n in bits(mask):
             adjacency[n] |= 1 << v
     return Procedure(name, len(number), exits, adjacency, calls, cost, frequency)
+
+
+def _live_after(flat: Flat, live: LiveRanges, memory: list[Value]) -> list[int]:
+    """Per item the memory values live after it, as bits over their places in `memory`."""
+    begin: dict[int, int] = {}
+    end: dict[int, int] = {}
+    for k, v in enumerate(memory):
+        for start, stop in live.intervals[v]:
+            # the point behind a store that nothing reads is no life
+            first, last = start // 2, (stop - 1) // 2
+            begin[first] = begin.get(first, 0) | 1 << k
+            if stop & 1:
+                last -= 1
+            end[last + 1] = end.get(last + 1, 0) | 1 << k
+    out = []
+    now = 0
+    for k in range(len(flat.items)):
+        now = now & ~end.get(k, 0) | begin.get(k, 0)
+        out.append(now)
+    return out

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from binalloc.bitset import bits, lowest, mask_from
+from bisect import bisect_left
+
+from binalloc.bitset import lowest
 from binalloc.transform.allocate.registers import RegisterAllocation
-from binalloc.transform.virtual.code import mask_of
-from binalloc.transform.virtual.live_values import live_values
+from binalloc.transform.virtual.flat import flatten
+from binalloc.transform.virtual.live_ranges import live_ranges
 
 
 def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
     """Per call item (a register free just before it, one free just after it); -1 where none is."""
-    code = alloc.code
-    live = live_values(code)
-    out = []
-    for item, before, after in zip(code.items(), live.live_before, live.live_after, strict=True):
-        if item.callee:
-            busy_before = _registers(alloc, before | mask_of(item.uses))
-            busy_after = _registers(alloc, after | mask_of(item.defs))
-            out.append((lowest(available & ~busy_before), lowest(available & ~busy_after)))
-    return out
+    flat = flatten(alloc.code)
+    calls = [k for k, item in enumerate(flat.items) if item.callee]
+    if not calls:
+        return []
+    live = live_ranges(flat, len(alloc.code.names))
+    busy = {point: 0 for k in calls for point in (2 * k, 2 * k + 1)}
+    points = sorted(busy)
+    for v, intervals in enumerate(live.intervals):
+        bit = 1 << alloc.colour[v]
+        for start, end in intervals:
+            for point in points[bisect_left(points, start) : bisect_left(points, end)]:
+                busy[point] |= bit
+    return [tuple(_free(available & ~busy[p]) for p in (2 * k, 2 * k + 1)) for k in calls]  # type: ignore[misc]
 
 
-def _registers(alloc: RegisterAllocation, values: int) -> int:
-    return mask_from(alloc.colour[v] for v in bits(values))
+def _free(registers: int) -> int:
+    return lowest(registers) if registers else -1

@@ -23,7 +23,6 @@ class Cpsat:
     def allocate(self, problem: Problem) -> Plan:
         from binalloc.transform.allocate.attempt import Attempt, colour_functions
         from binalloc.transform.allocate.solver import improve
-        from binalloc.transform.virtual.virtualise import virtualise
 
         first = BEST.attempt(problem)
         if not first.spilled:
@@ -31,14 +30,13 @@ class Cpsat:
         reports: list[SolverReport] = []
 
         def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
-            fresh = virtualise(attempt.program, name, attempt.contracts)
-            slots = problem.slots if attempt.pointer >= 0 else 0
+            given, memory = attempt.virtual(name), attempt.memory_cost
             better, report = improve(
-                fresh, found, attempt.available, attempt.contracts, slots, problem.solver_limit
+                given, found, attempt.available, attempt.contracts, memory, problem.solver_limit
             )
             reports.append(report)
             return better
 
-        attempt = Attempt(problem.program, first.available, first.pointer)
+        attempt = Attempt(problem.program, first.known, first.unwritten, first.available, first.pointer)
         colour_functions(attempt, improve=place)
         return replace(BEST.plan(attempt, problem), solver=reports)

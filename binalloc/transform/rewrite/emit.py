@@ -18,7 +18,7 @@ from binalloc.isa.postdom import unusual_points
 from binalloc.models.allocation.terms import Register
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised
-from binalloc.transform.virtual.code import COPY, ENTRY, KEEP, RELOAD, STORE, Item, VCode, VOperand
+from binalloc.transform.virtual.code import COPY, ENTRY, EXCHANGE, RELOAD, STORE, Item, VBlock, VCode, VOperand
 
 
 @dataclass
@@ -70,29 +70,28 @@ class _Emitter:
         self.instrs: list[Instr] = []
         self.origin: list[int] = []
         self.calls: dict[int, str] = {}
-        self.branches: list[tuple[int, int]] = []
+        self.branches: list[tuple[int, Item, VBlock]] = []
         self.call_number = 0
 
     def run(self) -> Emitted:
-        start_of: dict[int, int] = {}
+        starts: list[int] = []
         if self.plan.is_kernel and self.plan.pointer >= 0:
             self._insert(self.build.slot_pointer(self.plan.pointer))
         points = self._points()
         for block in self.code.blocks:
-            if block.leader >= 0:
-                start_of[block.leader] = len(self.instrs)
-            start = len(self.instrs)
+            starts.append(len(self.instrs))
             for item in block.items:
-                self._item(item)
-            if block.leader in points and start == len(self.instrs):
+                self._item(item, block)
+            if block.leader in points and starts[-1] == len(self.instrs):
                 self._insert(self.build.nothing())
-            if self._only_a_call(block.leader, start):
-                start_of[block.leader] = self._guard_call(start)
-        self._link(start_of)
+            if self._only_a_call(block.leader, starts[-1]):
+                starts[-1] = self._guard_call(starts[-1])
+        leaders = {block.leader: start for block, start in zip(self.code.blocks, starts, strict=True)}
+        self._link(starts, leaders)
         fn = self.source.function
         to_original = self.source.origin
         origin = [to_original[o] if o >= 0 else -1 for o in self.origin]
-        out = Function(fn.name, self.instrs, fn.info, list(fn.shared), self._labels(start_of), self._lines())
+        out = Function(fn.name, self.instrs, fn.info, list(fn.shared), self._labels(leaders), self._lines())
         out.origin = Origin(fn.name, origin)
         return Emitted(out, self.calls)
 
@@ -108,7 +107,8 @@ class _Emitter:
             start + 1 == len(self.instrs)
             and start in self.calls
             and self.source.origin[leader - 1] < 0
-            and self.branches[-1:] == [(start - 1, leader - 1)]
+            and bool(self.branches)
+            and (self.branches[-1][0], self.branches[-1][1].origin) == (start - 1, leader - 1)
         )
 
     def _guard_call(self, at: int) -> int:
@@ -128,7 +128,7 @@ class _Emitter:
     def _register(self, operand: VOperand) -> Register:
         return self.colour[operand.values[0]]
 
-    def _item(self, item: Item) -> None:
+    def _item(self, item: Item, block: VBlock) -> None:
         guard = item.guard or ALWAYS
         if item.kind == ENTRY:
             return
@@ -136,6 +136,9 @@ class _Emitter:
             target, source = self._register(item.defs[0]), self._register(item.uses[0])
             if target != source:
                 self._insert(self.build.copy(target, source, guard), item.origin)
+        elif item.kind == EXCHANGE:
+            for instr in self.build.exchange(self._register(item.defs[0]), self._register(item.defs[1])):
+                self._insert(instr)
         elif item.kind == RELOAD:
             self._insert(self._reload(self._register(item.defs[0]), item.memory, guard))
         elif item.kind == STORE:
@@ -143,14 +146,13 @@ class _Emitter:
         elif item.callee:
             self._call(item)
         else:
-            self._plain(item)
+            self._plain(item, block)
 
-    def _plain(self, item: Item) -> None:
+    def _plain(self, item: Item, block: VBlock) -> None:
         assert item.instr is not None
-        named = [o for o in (*item.uses, *item.defs) if o.field not in ("", KEEP)]
-        fields: dict[str, int] = {o.field: self._register(o) for o in named}
+        fields: dict[str, int] = {o.field: self._register(o) for o in (*item.uses, *item.defs) if o.field}
         if self.isa.links(item.instr):
-            self.branches.append((len(self.instrs), item.origin))
+            self.branches.append((len(self.instrs), item, block))
         instr = self.isa.rename(item.instr, fields)
         if item.guard is not None and not instr.guarded:  # an inserted instruction under its original's guard
             instr = instr.replace(guard=item.guard)
@@ -185,15 +187,19 @@ class _Emitter:
             self._insert(self.build.load_slot(after, pointer, target))
             self._insert(self.build.store_slot(after, pointer, source))
 
-    def _link(self, start_of: dict[int, int]) -> None:
-        """Point every branch at the first word of its target's block."""
-        for index, old in self.branches:
+    def _link(self, starts: list[int], leaders: dict[int, int]) -> None:
+        """Point every branch at the first word of the block it jumps to, and at that of its reconvergence point."""
+        for index, item, block in self.branches:
             offsets = {}
-            for name, offset in self.isa.links(self.source.function.instrs[old]).items():
-                leader = old + 1 + offset
-                if leader not in start_of:
-                    raise Refused("branch into code that was dropped", place=f"{self.source.function.name}+{old}")
-                offsets[name] = start_of[leader] - index - 1
+            for place, (name, offset) in enumerate(self.isa.links(self.instrs[index]).items()):
+                leader = item.origin + 1 + offset
+                if place == 0:
+                    offsets[name] = starts[block.taken] - index - 1
+                elif leader in leaders:
+                    offsets[name] = leaders[leader] - index - 1
+                else:
+                    word = f"{self.source.function.name}+{item.origin}"
+                    raise Refused("branch into code that was dropped", place=word)
             self.instrs[index] = self.isa.relink(self.instrs[index], offsets)
 
     def _labels(self, start_of: dict[int, int]) -> dict[int, str]:

@@ -1,12 +1,14 @@
 """Virtual-register code: a function whose register operands name values (webs and temporaries) instead of registers.
 
 This is the form the allocator works on, between analysis and the rewritten binary. A value is one 32-bit unit. Values
-that an instruction needs side by side form a group with fixed offsets. Besides the function's own instructions there
-are copies, reloads and stores of memory values, and two pseudo items: `entry` defines the arguments, and calls carry
-their callee's fixed argument and result registers as precoloured values.
+that an instruction needs side by side stand in one operand. Besides the function's own instructions there are copies,
+exchanges, reloads and stores of memory values, and the pseudo item `entry`, which defines the arguments. A call names
+the register that its callee has fixed for each argument and result; what is live across it stays out of those and of
+all that the callee overwrites.
 
-What must hold: blocks are in original order and fall through as before; nothing here has control codes that matter
-(scheduling comes last); predicates keep their architectural numbers.
+What must hold: blocks are in original order and fall through as before, but for blocks without a leader, which hold
+code of an edge alone; nothing here has control codes that matter (scheduling comes last); predicates keep their
+architectural numbers.
 """
 
 from __future__ import annotations
@@ -16,20 +18,23 @@ from enum import StrEnum
 
 from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import Function, Instr
-from binalloc.models.allocation.terms import GroupNumber, Register, Value
+from binalloc.isa.interface.places import ALL_PREDICATES
+from binalloc.models.allocation.terms import Register, Value
 
 
 class ItemKind(StrEnum):
-    """What a line of virtual code is: the function's own instruction, a copy, spill code, or `entry`."""
+    """What a line of virtual code is: an instruction, copies of values, spill code, or `entry`."""
 
     INSTR = "instr"
     COPY = "copy"
+    EXCHANGE = "exchange"
+    AGAIN = "again"
     RELOAD = "reload"
     STORE = "store"
     ENTRY = "entry"
 
 
-INSTR, COPY, RELOAD, STORE, ENTRY = ItemKind
+INSTR, COPY, EXCHANGE, AGAIN, RELOAD, STORE, ENTRY = ItemKind
 
 MOVED = "moved"
 """Field of what a copy, reload or store moves: the instruction is only made when its registers are known."""
@@ -41,20 +46,34 @@ callers go on using, so that they need no copy of it."""
 NO_VALUE = Value(-1)
 
 
+ANYWHERE = Register(-1)
+"""In `VOperand.fixed`: any register will do."""
+INSIDE = Location(-1)
+"""In `VOperand.location`: the operand has nothing to do with the function's border."""
+
+
 @dataclass(frozen=True, slots=True)
 class VOperand:
-    """Values in consecutive registers. field: the instruction field to fill; MOVED; "" or KEEP: implicit."""
+    """Values in consecutive registers. field: the instruction field to fill; MOVED; "" or KEEP: implicit.
+
+    fixed: the register that it has to be in: an argument or result of a call, where the callee's contract has it.
+    location: of an argument at `entry` and of a result at RET, the place that callers know it by.
+    """
 
     field: str
     values: tuple[Value, ...]
+    fixed: Register = ANYWHERE
+    location: Location = INSIDE
 
 
 @dataclass(slots=True)
 class Item:
     """One line of virtual code.
 
-    origin: index of the original instruction it stands for, or -1. guard: (predicate, negated). predicate_defs: bitset.
-    memory: the value reloaded or stored (RELOAD, STORE). callee: name, for calls. weight: execution frequency estimate.
+    origin: index of the original instruction it stands for, or -1. guard: (predicate, negated). predicate_defs,
+    predicate_uses: as bits, the guard's not among them. memory: the value reloaded or stored (RELOAD, STORE). callee:
+    name, for calls. weight: execution frequency estimate. EXCHANGE: each result takes the other's operand. AGAIN: an
+    instruction executed once more, in place of a reload.
     """
 
     kind: ItemKind
@@ -67,79 +86,47 @@ class Item:
     memory: Value = NO_VALUE
     callee: str = ""
     weight: float = 1.0
+    predicate_uses: int = 0
 
 
 @dataclass
 class VBlock:
-    """A basic block. leader: index of its first original instruction (-1: the entry block). succs: block numbers.
-    taken: the one of them that its last item jumps to, -1 if that is no branch."""
+    """A basic block. leader: index of its first original instruction (-1: the entry block, or code of an edge). succs:
+    block numbers. taken: the one of them that its last item jumps to, -1 if that is no branch. weight: execution
+    frequency estimate. loop: number of the innermost loop around it, -1 for none. meeting: the block where the lanes
+    meet again that its last item parts, -1 for none."""
 
     leader: int
     items: list[Item] = field(default_factory=list)
     succs: tuple[int, ...] = ()
     taken: int = -1
-
-
-@dataclass
-class Values:
-    """The value table of one function. Groups are lists of (value, offset); every value is in exactly one group."""
-
-    group_of: list[GroupNumber] = field(default_factory=list)
-    offset: list[int] = field(default_factory=list)
-    members: list[list[tuple[Value, int]]] = field(default_factory=list)
-    units: list[int] = field(default_factory=list)
-    align: list[int] = field(default_factory=list)
-    spillable: list[bool] = field(default_factory=list)
-    fixed: dict[Value, Register] = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)
-
-    def group(self, units: int = 1, *, align: int = 1, spillable: bool = False) -> GroupNumber:
-        """A new empty group of `units` registers; returns its number."""
-        self.members.append([])
-        self.units.append(units)
-        self.align.append(align)
-        self.spillable.append(spillable)
-        return GroupNumber(len(self.members) - 1)
-
-    def value(self, group: GroupNumber, offset: int = 0, name: str = "") -> Value:
-        """A new value at `offset` of `group`."""
-        number = Value(len(self.group_of))
-        self.group_of.append(group)
-        self.offset.append(offset)
-        self.members[group].append((number, offset))
-        self.names.append(name or f"t{number}")
-        return number
-
-    def temporary(self, units: int = 1) -> tuple[Value, ...]:
-        """Fresh values in consecutive aligned registers which never go to memory."""
-        group = self.group(units, align=units)
-        return tuple(self.value(group, k) for k in range(units))
-
-    def precoloured(self, register: Register) -> Value:
-        number = self.value(self.group(), 0, f"R{register}")
-        self.fixed[number] = register
-        return number
-
-    def __len__(self) -> int:
-        return len(self.group_of)
+    weight: float = 1.0
+    loop: int = -1
+    meeting: int = -1
 
 
 @dataclass
 class VCode:
-    """A function in virtual registers. constants: value -> the instruction that recomputes it (rematerialisation).
+    """A function in virtual registers.
 
-    arguments: architectural register -> value defined by `entry`; results: architectural register -> value that every
-    RET uses. Both are rewritten when the value goes to memory, so that after colouring they tell callers where to look.
-    before: value -> the architectural register it has in the input.
+    names: by value, for people. constants: value -> the instruction that recomputes it (rematerialisation). before:
+    value -> the architectural register it has in the input. unwritten: values that may be read without having been
+    written. predicates: those that the function may write, as bits; what callers have in others is theirs.
     """
 
     function: Function
     blocks: list[VBlock]
-    values: Values
+    names: list[str] = field(default_factory=list)
     constants: dict[Value, Instr] = field(default_factory=dict)
-    arguments: dict[Location, Value] = field(default_factory=dict)
-    results: dict[Location, Value] = field(default_factory=dict)
     before: dict[Value, Register] = field(default_factory=dict)
+    unwritten: frozenset[Value] = frozenset()
+    predicates: int = ALL_PREDICATES
+
+    def value(self, name: str = "") -> Value:
+        """A new value."""
+        number = Value(len(self.names))
+        self.names.append(name or f"t{number}")
+        return number
 
     def items(self) -> list[Item]:
         return [item for block in self.blocks for item in block.items]
@@ -154,18 +141,17 @@ class VCode:
 
     def _line(self, item: Item) -> str:
         def show(operands: tuple[VOperand, ...]) -> str:
-            return " ".join(":".join(self.values.names[v] for v in o.values) for o in operands)
+            return " ".join(
+                ":".join(self.names[v] for v in o.values) + (f"=R{o.fixed}" if o.fixed >= 0 else "") for o in operands
+            )
 
         guard = f"@{'!' if item.guard[1] else ''}P{item.guard[0]} " if item.guard else ""
         what = item.instr.name if item.instr is not None else item.kind
-        memory = f" [{self.values.names[item.memory]}]" if item.memory >= 0 else ""
+        memory = f" [{self.names[item.memory]}]" if item.memory >= 0 else ""
         return f"{item.origin:5d} {guard}{what} {show(item.defs)} <- {show(item.uses)}{memory}".rstrip()
 
 
-def mask_of(operands: tuple[VOperand, ...]) -> int:
-    """Bitset of the values in `operands`."""
-    mask = 0
-    for operand in operands:
-        for value in operand.values:
-            mask |= 1 << value
-    return mask
+def copy_item(target: Value, source: Value, weight: float, guard: tuple[int, bool] | None = None) -> Item:
+    """target = source."""
+    defs, uses = (VOperand(MOVED, (target,)),), (VOperand(MOVED, (source,)),)
+    return Item(COPY, defs=defs, uses=uses, guard=guard, weight=weight)

@@ -1,29 +1,42 @@
 """From a function with its webs to virtual-register code.
 
 Needs: a normalised function (no guarded calls), its webs and the contracts of its callees. Leaves: virtual code in
-which every web of a register or lifted local word is a value, operands of pairs and quads share a group, and each call
-stands between copies that bring the callee's arguments into, and fetch its results from, the registers its contract
-names. Unreachable blocks are left out; one that only a reconvergence point names becomes an EXIT that never executes.
+which every web of a register or lifted local word is a value, and each call names the registers in which its callee's
+contract wants arguments and leaves results. Unreachable blocks are left out; one that only a reconvergence point names
+becomes an EXIT that never executes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from binalloc.analysis.cfg import NO_BLOCK
+from binalloc.analysis.facts import changed_predicates, refs_mask
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY, WebNumber
+from binalloc.bitset import mask_from
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Access, Flow
 from binalloc.models.allocation.terms import Register, Value
-from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, Item, Values, VBlock, VCode, VOperand
+from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, Item, VBlock, VCode, VOperand, copy_item
 from binalloc.transform.virtual.contract import Contract
 
 
-def virtualise(program: ProgramAnalysis, name: str, contracts: Mapping[str, Contract]) -> VCode:
-    """Virtual code of function `name`; `contracts` by callee name."""
-    return _Virtualising(program, name, contracts).run()
+def virtualise(
+    program: ProgramAnalysis,
+    name: str,
+    contracts: Mapping[str, Contract],
+    unwritten: Collection[WebNumber] = (),
+) -> VCode:
+    """Virtual code of function `name`; `contracts` by callee name. unwritten: webs, as in the file of that name."""
+    made = _Virtualising(program, name, contracts)
+    code = made.run()
+    if not code.function.info.is_kernel:
+        code.predicates = changed_predicates(program[name].summary.may_def)
+    code.unwritten = frozenset(made.value_of[web] for web in unwritten if web in made.value_of)
+    return code
 
 
 class _Virtualising:
@@ -32,9 +45,8 @@ class _Virtualising:
         self.analysis: FunctionAnalysis = program[name]
         self.webs = self.analysis.webs
         self.contracts = contracts
-        self.values = Values()
         self.value_of: dict[WebNumber, Value] = {}
-        self.code = VCode(self.analysis.fn, [], self.values)
+        self.code = VCode(self.analysis.fn, [])
         self.wanted = self._wanted_arguments()
 
     def run(self) -> VCode:
@@ -50,7 +62,10 @@ class _Virtualising:
             else:
                 block.succs = tuple(number[s] for s in cfg.succs[b])
                 block.taken = number[cfg.taken[b]] if cfg.taken[b] >= 0 else -1
-                weight = float(self.analysis.loops.weight[b])
+                block.weight = weight = float(self.analysis.loops.weight[b])
+                block.loop = self.analysis.loops.loop_of[b]
+                meeting = cfg.points.get(cfg.blocks[b].end - 1, NO_BLOCK)
+                block.meeting = number[meeting] if meeting >= 0 else -1
                 for i in range(cfg.blocks[b].start, cfg.blocks[b].end):
                     self._instruction(i, cfg.views[i], weight, block.items)
             self.code.blocks.append(block)
@@ -67,14 +82,11 @@ class _Virtualising:
         return {web for loc, web in self.webs.args if loc in kept and len(self.webs[web].defs) == 1}
 
     def _values(self) -> None:
-        """One value per web outside the predicate file; groups as the analysis found them."""
-        values, webs = self.values, self.webs
-        groups = [values.group(g.units, align=g.alignment, spillable=True) for g in webs.groups]
-        for web in webs:
+        """One value per web outside the predicate file."""
+        for web in self.webs:
             if web.file == PRED:
                 continue
-            group = groups[web.group] if web.group >= 0 else values.group(spillable=True)
-            value = values.value(group, web.offset if web.group >= 0 else 0, f"{web.name}.{web.id}")
+            value = self.code.value(f"{web.name}.{web.id}")
             self.value_of[web.id] = value
             if web.file == REG:
                 self.code.before[value] = Register(web.arch)
@@ -83,15 +95,13 @@ class _Virtualising:
 
     def _entry(self) -> Item:
         """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""
-        for loc, web in self.webs.args:
-            if web in self.value_of:
-                self.code.arguments[loc] = self.value_of[web]
-        for loc, web in self.webs.results:
-            if web in self.value_of:
-                self.code.results[loc] = self.value_of[web]
+        arguments = [
+            VOperand("", (self.value_of[web],), location=loc) for loc, web in self.webs.args if web in self.value_of
+        ]
+        known = {o.values[0] for o in arguments}
         undefined = [self.value_of[w.id] for w in self.webs if w.undefined and w.id in self.value_of]
-        defined = [*self.code.arguments.values(), *undefined]
-        return Item(ENTRY, defs=tuple(VOperand("", (v,)) for v in dict.fromkeys(defined)))
+        rest = [VOperand("", (v,)) for v in dict.fromkeys(undefined) if v not in known]
+        return Item(ENTRY, defs=(*arguments, *rest))
 
     def _instruction(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         if view.control == Flow.CALL:
@@ -104,22 +114,41 @@ class _Virtualising:
         defs = self._operands(i, view.defs, self.webs.web_of_def)
         uses = self._operands(i, view.uses, self.webs.web_of_use)
         kind = COPY if view.copy else INSTR
+        read = refs_mask(view.uses)
         if view.control == Flow.RETURN:
-            uses += tuple(VOperand("", (v,)) for v in self.code.results.values())
-            results = set(self.code.results.values())
-            kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
-            uses += tuple(VOperand(KEEP, (v,)) for v in kept if v not in results)
+            uses += self._returned()
+            read |= mask_from(loc for loc, web in self.webs.results if web not in self.value_of)
         instr = self.analysis.fn.instrs[i]
-        out.append(Item(kind, instr, i, defs, uses, view.guard, self.analysis.live.facts.changes[i], weight=weight))
+        changed = self.analysis.live.facts.changes[i]
+        out.append(
+            Item(
+                kind, instr, i, defs, uses, view.guard, changed, weight=weight, predicate_uses=changed_predicates(read)
+            )
+        )
+
+    def _returned(self) -> tuple[VOperand, ...]:
+        """Results, and arguments that callers go on using."""
+        results = [(loc, self.value_of[web]) for loc, web in self.webs.results if web in self.value_of]
+        returned = {v for _, v in results}
+        kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
+        return (
+            *(VOperand("", (v,), location=loc) for loc, v in results),
+            *(VOperand(KEEP, (v,)) for v in kept if v not in returned),
+        )
 
     def _operands(
         self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], WebNumber]
     ) -> tuple[VOperand, ...]:
-        return tuple(
-            VOperand(ref.field, tuple(self.value_of[lookup[i, k, u]] for u in range(ref.units)))
-            for k, ref in enumerate(refs)
-            if ref.file == REG
-        )
+        found: list[VOperand] = []
+        value_of = self.value_of
+        for k, ref in enumerate(refs):
+            if ref.file != REG:
+                continue
+            if ref.units == 1:
+                found.append(VOperand(ref.field, (value_of[lookup[i, k, 0]],)))
+            else:
+                found.append(VOperand(ref.field, tuple([value_of[lookup[i, k, u]] for u in range(ref.units)])))
+        return tuple(found)
 
     def _lifted(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         """A spill access of the input becomes copies between register and local-word values."""
@@ -135,15 +164,7 @@ class _Virtualising:
         for u in range(refs[k].units):
             register, word = self.value_of[lookup[i, k, u]], self.value_of[memory[i, MEMORY, u]]
             target, source = (register, word) if load else (word, register)
-            out.append(
-                Item(
-                    COPY,
-                    defs=(VOperand(MOVED, (target,)),),
-                    uses=(VOperand(MOVED, (source,)),),
-                    guard=view.guard,
-                    weight=weight,
-                )
-            )
+            out.append(copy_item(target, source, weight, view.guard))
 
     def _lifted_zero(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         """A store of zero sets its words to zero; a load into nowhere does nothing."""
@@ -157,31 +178,28 @@ class _Virtualising:
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
         link = self.webs.calls[i]
         contract = self.contracts[link.callee]
-        uses: list[VOperand] = []
-        for loc, web in link.args:
-            if web in self.value_of:
-                place = self.values.precoloured(contract.arguments[loc])
-                out.append(_copy(place, self.value_of[web], weight))
-                uses.append(VOperand("", (place,)))
+        uses = tuple(
+            VOperand("", (self.value_of[web],), contract.arguments[loc])
+            for loc, web in link.args
+            if web in self.value_of
+        )
         after: list[Item] = []
         defs: list[VOperand] = []
-        places: dict[Register, Value] = {}  # results that are copies of one another may share a register
+        first: dict[Register, Value] = {}  # results that are copies of one another may come in one register
         for loc, web in link.results:
             if web not in self.value_of:
                 continue
+            value = self.value_of[web]
             if loc not in contract.results:  # a callee that never returns leaves nothing, but what was here ends here
-                defs.append(VOperand("", (self.value_of[web],)))
+                defs.append(VOperand("", (value,)))
+            elif (register := contract.results[loc]) in first:
+                after.append(copy_item(value, first[register], weight))
             else:
-                register = contract.results[loc]
-                if register not in places:
-                    places[register] = self.values.precoloured(register)
-                after.append(_copy(self.value_of[web], places[register], weight))
-        defs += [VOperand("", (place,)) for place in places.values()]
+                first[register] = value
+                defs.append(VOperand("", (value,), register))
         changed = self.analysis.live.facts.changes[i]
+        read = changed_predicates(mask_from(loc for loc, web in link.args if web not in self.value_of))
         instr = self.analysis.fn.instrs[i]
-        out.append(Item(INSTR, instr, i, tuple(defs), tuple(uses), None, changed, callee=link.callee, weight=weight))
-        out += after
-
-
-def _copy(target: Value, source: Value, weight: float) -> Item:
-    return Item(COPY, defs=(VOperand(MOVED, (target,)),), uses=(VOperand(MOVED, (source,)),), weight=weight)
+        call = Item(INSTR, instr, i, tuple(defs), uses, None, changed, weight=weight, predicate_uses=read)
+        call.callee = link.callee
+        out += [call, *after]

@@ -63,6 +63,12 @@ class _Build:
     def branch(self, *, guard: Guard, target: int, reconvergence: int) -> Instr:
         return make("jump", guard, value=target, join=reconvergence)
 
+    def jump(self) -> Instr:
+        return make("jump")
+
+    def exchange(self, one: int, other: int) -> tuple[Instr, ...]:
+        return tuple(make("flip", to=to, one=one, two=other) for to in (one, other, one))
+
     def stop(self) -> Instr:
         return make("end")
 
@@ -157,7 +163,10 @@ class Pebble:
         return None
 
     def exclusive_or(self, instr: Instr) -> tuple[int, int, int] | None:
-        return None
+        if instr.name != "flip":
+            return None
+        found = instr.f["to"], instr.f["one"], instr.f["two"]
+        return found if ZERO not in found else None
 
     def special_register(self, instr: Instr) -> str | None:
         return SPECIAL[instr.f["value"]] if instr.name == "ask" else None

@@ -64,6 +64,7 @@ class Thread:
             special = {"lane": 4 * self.lane, "first row": 1024, "row bytes": 0}
             results = {
                 "put": one, "lit": value, "add": one + two, "mul": one * two, "more": one + value,
+                "flip": one ^ two,
                 "ask": special[SPECIAL[value]] if i.name == "ask" else 0,
             }  # fmt: skip
             self._set(f["to"], results[i.name])

@@ -75,6 +75,7 @@ _row("jump", "", "", "bru", control=Flow.BRANCH)
 _row("call", "", "", "bru", control=Flow.CALL)
 _row("back", "", "", "bru", control=Flow.RETURN)
 _row("end", "", "", "bru", control=Flow.EXIT)
+_row("flip", "to", "one two")
 BY_CODE = {row.code: row for row in ROWS.values()}
 
 

@@ -55,8 +55,14 @@ SAME_STRING = {
     ("launch/npy.py", "rb"): "a mode of open",
 }
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
-    "a limit of our own": {"verify/product.py": (256,), "verify/names.py": (6,), "analysis/loops.py": (6,)},
-    "rounding up to whole bytes": {"models/allocation/colouring.py": (7,), "models/allocation/pressure.py": (7,)},
+    "a limit of our own": {
+        "verify/product.py": (256,), "verify/names.py": (6,), "verify/remade.py": (6,), "analysis/loops.py": (6,),
+        "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,),
+    },
+    "rounding up to whole bytes, or a bit's place in one": {
+        "models/allocation/colouring.py": (7,), "transform/virtual/live_ranges.py": (7,),
+    },
+    "more than any register's number": {"transform/assign/homes.py": (256,)},
     "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (32, 128)},
     "an exponent: names of slots lie that far apart": {"verify/names.py": (32,)},
     "decimals": {"transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,)},

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
 from binalloc.models.allocation.cpsat import solve
-from binalloc.models.allocation.placement import PlacementGroup, PlacementProblem
+from binalloc.models.allocation.regions import Border, Regions
 from binalloc.models.allocation.slot_colouring import colour_slots
 from binalloc.models.allocation.slots import Procedure, plan_slots
-from tests.support.oracles.placement import exhaustive
+from binalloc.models.allocation.stores import DEFINED, Way
 
 V1, V2, V3, V4, V5 = range(5)
 POINTS = [0b01111, 0b11000]
@@ -38,9 +39,12 @@ def registers_then_slot(forbidden: list[int], cost: Sequence[float]) -> tuple[di
     return register, colour_slots(ADJACENCY, memory, 1, cost=cost)
 
 
-def placement_problem(forbidden: list[int], slot: Sequence[float], local: Sequence[float]) -> PlacementProblem:
-    groups = [PlacementGroup(((v, 0),), cost_slot=slot[v], cost_local=local[v]) for v in range(5)]
-    return PlacementProblem(groups, POINTS, [0, 0], [2, 2], BOTH, forbidden, 1)
+def regions(cost: Sequence[float]) -> Regions:
+    """Each variable one region over its points, whose comeback costs what is given."""
+    points = [[(p, p + 1) for p, live in enumerate(POINTS) if live >> v & 1] for v in range(5)]
+    nothing: list[list[Border]] = [[] for _ in range(5)]
+    ways: list[list[Way]] = [[(DEFINED, 0.0)] for _ in range(5)]
+    return Regions(list(range(5)), points, list(cost), [True] * 5, nothing, ways, [[] for _ in range(5)])
 
 
 def test_the_points_give_the_edges() -> None:
@@ -64,21 +68,14 @@ def test_fig_2_without_the_call_still_leaves_one_local(cost: Sequence[float]) ->
     assert sorted(memory.values()) == [-1, 0]
 
 
-def test_fig_2_by_cpsat() -> None:
-    problem = placement_problem(ACROSS_CALL, COST, [10 * c for c in COST])
-    solution = solve(problem)
+def test_fig_2_by_cpsat_registers_then_slots() -> None:
+    """The call leaves no register at the second point."""
+    pressure = np.array([live.bit_count() for live in POINTS], np.int32)
+    solution = solve(regions(COST), pressure, np.array([2, 0], np.int32))
     assert solution.status == "optimal"
-    assert solution.value == solution.bound == 24
-    assert solution.placement is not None
-    assert sorted(solution.placement.base) == [V1, V2]
-    assert solution.placement.slot_of == {V3: 0, V5: 0}
-    assert solution.placement.local == {V4}
-    assert exhaustive(problem) is not None
-
-
-def test_fig_2_needs_exactly_one_local_variable_by_cpsat() -> None:
-    for forbidden in ([0] * 5, ACROSS_CALL):
-        assert solve(placement_problem(forbidden, [0.0] * 5, [1.0] * 5)).value == 1
+    assert solution.value == solution.bound == COST[V3] + COST[V4] + COST[V5]
+    assert solution.away == [V3, V4, V5]
+    assert colour_slots(ADJACENCY, 0b11100, 1, cost=COST) == {V3: 0, V4: -1, V5: 0}
 
 
 def test_fig_2_by_slot_plans_of_the_memory_variables() -> None:

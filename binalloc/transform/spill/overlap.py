@@ -9,64 +9,41 @@ a change of the guard. The order of everything else is untouched.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from binalloc.bitset import mask_from
 from binalloc.isa.sets.table import view
-from binalloc.transform.allocate.program_points import point_masks
-from binalloc.transform.virtual.code import RELOAD, STORE, Item, Values, VCode, mask_of
+from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.virtual.code import RELOAD, STORE, Item
 from binalloc.transform.virtual.contract import Contract
-from binalloc.transform.virtual.live_values import live_values
+from binalloc.transform.virtual.room import call_sites, room
 
 REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
 
-Step = Callable[[list[Item], NDArray[np.int64], int], list[Item]]
+Step = Callable[[list[Item], list[int]], list[Item]]
 
 
-def overlap(code: VCode, available: int, contracts: Mapping[str, Contract], slack: int) -> VCode:
-    """A copy of `code` with reloads and stores moved; at least `slack` registers stay free where they travel."""
-    moved = _moved(code, available, contracts, slack, _raise_reloads)
-    return _moved(moved, available, contracts, slack, _sink_stores)
+def overlap(given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int) -> Analysed:
+    """The code with its reloads and stores moved; at least `slack` registers stay free where they travel."""
+    raised = _moved(given, available, contracts, slack, _raise_reloads)
+    return _moved(raised, available, contracts, slack, _sink_stores)
 
 
-def _moved(code: VCode, available: int, contracts: Mapping[str, Contract], slack: int, step: Step) -> VCode:
-    live = live_values(code)
-    points, capacity = point_masks(code, live, available, contracts)
-    room = capacity - slack - np.array([m.bit_count() for m in points], np.int64)
-    immovable = _immovable(code.values)
-    blocks = []
-    start = 0
-    for block in code.blocks:
-        end = start + len(block.items)
-        items = step(block.items, room[2 * start : 2 * end], immovable)
-        blocks.append(replace(block, items=items))
-        start = end
-    return VCode(
-        code.function, blocks, code.values, code.constants, dict(code.arguments), dict(code.results), code.before
-    )
+def _moved(given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int, step: Step) -> Analysed:
+    flat, live = given.flat, given.live
+    there = room(flat, live, call_sites(flat, live, contracts), available)
+    free = (there.capacity - slack - there.pressure).tolist()
+    code = given.copied()
+    for b, block in enumerate(code.blocks):
+        block.items = step(block.items, free[2 * flat.starts[b] : 2 * flat.starts[b + 1]])
+    return analysed(code)
 
 
-def _immovable(values: Values) -> int:
-    """Values whose live ranges must not grow, because others get the same register without being asked: precoloured
-    ones, and members of a group that share an offset."""
-    mask = mask_from(values.fixed)
-    for members in values.members:
-        offsets = [offset for _, offset in members]
-        mask |= mask_from(v for v, offset in members if offsets.count(offset) > 1)
-    return mask
-
-
-def _raise_reloads(items: list[Item], room: NDArray[np.int64], immovable: int) -> list[Item]:
-    """room: free registers at the points before (2k) and after (2k+1) item k of this block."""
+def _raise_reloads(items: list[Item], free: list[int]) -> list[Item]:
+    """free: registers to be had at the points before (2k) and after (2k+1) item k of this block."""
     out = list(items)
-    free = room.tolist()
     for k in range(len(out)):
         item = out[k]
-        if item.kind != RELOAD or item.guard is not None or mask_of(item.defs) & immovable:
+        if item.kind != RELOAD or item.guard is not None:
             continue
         target = k
         for above in range(k - 1, max(-1, k - 1 - REACH), -1):
@@ -79,13 +56,12 @@ def _raise_reloads(items: list[Item], room: NDArray[np.int64], immovable: int) -
     return out
 
 
-def _sink_stores(items: list[Item], room: NDArray[np.int64], immovable: int) -> list[Item]:
+def _sink_stores(items: list[Item], free: list[int]) -> list[Item]:
     """A store keeps its temporary alive until it is made; only temporaries that die there are worth the register."""
     out = list(items)
-    free = room.tolist()
     for k in range(len(out) - 1, -1, -1):
         item = out[k]
-        if item.kind != STORE or mask_of(item.uses) & immovable:
+        if item.kind != STORE:
             continue
         target = k
         for below in range(k + 1, min(len(out), k + 1 + REACH)):
@@ -116,8 +92,8 @@ def _blocks_reload(above: Item, reload: Item) -> bool:
     """Whether the reload may not move over `above`: a call, a write of its memory value, or of its register."""
     if above.callee or (above.kind == STORE and above.memory == reload.memory):
         return True
-    touched = mask_of(above.defs) | mask_of(above.uses)
-    return bool(touched & mask_of(reload.defs))
+    register = reload.defs[0].values[0]
+    return any(register in o.values for o in (*above.defs, *above.uses))
 
 
 def _blocks_store(below: Item, store: Item) -> bool:
@@ -129,4 +105,7 @@ def _blocks_store(below: Item, store: Item) -> bool:
         return True
     if store.guard is not None and below.predicate_defs >> store.guard[0] & 1:
         return True
-    return bool(mask_of(below.defs) & mask_of(store.uses))
+    register = store.uses[0].values[0]
+    # half of a pair that lives on leaves a hole where the other half ended
+    wide = any(register in o.values for o in below.uses if len(o.values) > 1)
+    return wide or any(register in o.values for o in below.defs)

@@ -1,0 +1,88 @@
+"""Where to store a value so that memory holds it where it has to, at least cost: a minimal cut.
+
+Needs a value's regions (`regions`), the ways into each, and in which of them memory must hold the value. Leaves the
+regions in which it does. On a way into a region from one in which memory holds the value it still does; else a store
+on that way costs what the way costs. Ways from definitions begin without. So the stores are the edges cut between the
+definitions and the regions that need memory: Ford and Fulkerson's theorem, on graphs of a few nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+DEFINED = -1
+"""In place of the region that a way comes from: the value is defined there."""
+
+Way = tuple[int, float]
+"""(region that it comes from or DEFINED, cost of a store on it)."""
+
+_UNLIMITED = float("inf")
+
+
+def valid_regions(
+    ways: Mapping[int, Sequence[Way]], needed: Collection[int], away: Collection[int]
+) -> tuple[set[int], float]:
+    """(regions in which memory holds the value, cost of its stores). ways: by region, into it. away: regions in which
+    the value is in no register, so that nothing can store it on a way out of them."""
+    flow: dict[int, dict[int, float]] = {}
+    sink = -2
+    for region, into in ways.items():
+        for source, cost in into:
+            if source == region:
+                continue
+            limit = _UNLIMITED if source in away else cost
+            _add(flow, source, region, limit)
+    for region in sorted(needed):
+        _add(flow, region, sink, _UNLIMITED)
+    total = 0.0
+    while True:
+        path = _path(flow, DEFINED, sink)
+        if path is None:
+            break
+        least = min(flow[a][b] for a, b in path)
+        assert least < _UNLIMITED, "a value that is away everywhere needs no definition"
+        total += least
+        for a, b in path:
+            flow[a][b] -= least
+            flow[b][a] += least
+    return set(ways) - _reached(flow), total
+
+
+def _add(flow: dict[int, dict[int, float]], a: int, b: int, limit: float) -> None:
+    flow.setdefault(a, {})
+    flow.setdefault(b, {})
+    flow[a][b] = flow[a].get(b, 0.0) + limit
+    flow[b].setdefault(a, 0.0)
+
+
+def _path(flow: dict[int, dict[int, float]], source: int, sink: int) -> list[tuple[int, int]] | None:
+    """A shortest way with something left on it."""
+    came: dict[int, int] = {source: source}
+    queue = [source]
+    for a in queue:
+        if a == sink:
+            break
+        for b, left in flow.get(a, {}).items():
+            if left > 0 and b not in came:
+                came[b] = a
+                queue.append(b)
+    if sink not in came:
+        return None
+    path = []
+    b = sink
+    while b != source:
+        path.append((came[b], b))
+        b = came[b]
+    return path
+
+
+def _reached(flow: dict[int, dict[int, float]]) -> set[int]:
+    """What the definitions still reach: where memory need not hold the value."""
+    seen = {DEFINED}
+    queue = [DEFINED]
+    for a in queue:
+        for b, left in flow.get(a, {}).items():
+            if left > 0 and b not in seen:
+                seen.add(b)
+                queue.append(b)
+    return seen

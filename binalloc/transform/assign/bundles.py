@@ -1,0 +1,88 @@
+"""Values that want registers together: the parts of pairs and quads, and what copies connect.
+
+Needs flat code and the points that each value is live at. Leaves bundles: a value stands in exactly one, at an offset
+from the bundle's base. Values at one offset never meet, so that they may share the register. What cannot stand
+together (one value in two places of operands, or two at one offset that meet) is left apart; the scan then moves
+values where an operand needs them side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.transform.assign.intervals import Interval, meet, union
+from binalloc.transform.virtual.code import COPY
+from binalloc.transform.virtual.flat import Flat
+
+
+@dataclass
+class Bundle:
+    """align: the base is a multiple of it. members: (value, offset). points: by offset, those of its members."""
+
+    align: int
+    members: list[tuple[int, int]]
+    points: list[list[Interval]]
+
+
+@dataclass
+class Bundles:
+    """all: emptied ones stay in place. of: by value, its bundle; offset: by value."""
+
+    all: list[Bundle]
+    of: list[int]
+    offset: list[int]
+
+    def join(self, a: int, b: int, apart: int) -> bool:
+        """Bring the values a and b together, b's register being `apart` behind a's, if that can be."""
+        first, second = self.of[a], self.of[b]
+        shift = self.offset[a] + apart - self.offset[b]  # of second's base behind first's
+        if first == second:
+            return shift == 0
+        one, other = self.all[first], self.all[second]
+        if (len(one.points), one.align) < (len(other.points), other.align):
+            first, second, one, other, shift = second, first, other, one, -shift
+        width = max(one.align, other.align)
+        if shift < 0 or shift + len(other.points) > max(width, len(one.points)) or shift % other.align:
+            return False
+        places = range(shift, shift + len(other.points))
+        if any(p < len(one.points) and meet(one.points[p], other.points[p - shift]) for p in places):
+            return False
+        while len(one.points) < shift + len(other.points):
+            one.points.append([])
+        for p in places:
+            one.points[p] = union(one.points[p], other.points[p - shift])
+        for v, offset in other.members:
+            one.members.append((v, offset + shift))
+            self.of[v], self.offset[v] = first, offset + shift
+        one.align = width
+        other.members, other.points = [], []
+        return True
+
+
+def find_bundles(flat: Flat, points: list[list[Interval]]) -> Bundles:
+    """points: by value."""
+    count = len(points)
+    bundles = Bundles([Bundle(1, [(v, 0)], [points[v]]) for v in range(count)], list(range(count)), [0] * count)
+    copies: list[tuple[float, int, int, int]] = []
+    for k, item in enumerate(flat.items):
+        for operand in (*item.defs, *item.uses):
+            values = operand.values
+            if len(values) > 1:
+                _widen(bundles, values)
+        if item.kind == COPY:
+            copies.append((-item.weight, k, item.defs[0].values[0], item.uses[0].values[0]))
+    for _, _, target, source in sorted(copies):
+        bundles.join(target, source, 0)
+    return bundles
+
+
+def _widen(bundles: Bundles, values: tuple[int, ...]) -> None:
+    """One operand's values side by side, as far as that can be."""
+    width = len(values)
+    if bundles.offset[values[0]] % width:
+        return
+    first = bundles.all[bundles.of[values[0]]]
+    if first.align < width:
+        first.align = width
+    for k in range(1, width):
+        bundles.join(values[0], values[k], k)

@@ -1,0 +1,264 @@
+"""Homes: one register for the whole of a value's live range, for as many values as can have one.
+
+Needs bundles, the registers to be had, where each is not to be had, and what registers values would like. Leaves a base
+per bundle such that bundles whose points meet never share a register; the cheapest found are left without a home.
+Bundles are placed one after the other where nothing overlaps; per point the registers in use are one row of bits, so
+that one look at a range tells them all. By start of range this needs no more registers than are live at once in
+straight-line code; pairs and quads, loops and calls can leave some without one. Then those go first, and again, and
+the best attempt counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.bitset import bits, lowest
+from binalloc.transform.assign.bundles import Bundle, Bundles
+from binalloc.transform.assign.colour_homes import colour_homes
+from binalloc.transform.assign.intervals import Interval
+from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
+
+_LOOK_AHEAD = 8
+"""Registers beyond the first free one among which one with a taken pair mate is looked for."""
+_ATTEMPTS = 6
+_BUDGET = 12_000
+"""Bundles placed in all attempts together: of large code there is one, its time being linear, but not small."""
+
+_TRIES = 3
+"""Places that are tried so."""
+_SMALL = 1500
+"""Bundles of code that is coloured where some find no home otherwise."""
+_MOST_PUSHED = 2
+"""Bundles that may be sent elsewhere to make room for one."""
+
+
+def find_homes(
+    bundles: Bundles, wishes: Wishes, points: list[list[Interval]], available: int, end: int
+) -> Homes:
+    """points: by value. available: registers as bits. end: one past the last point."""
+    placing = _Placing(bundles, wishes, available, end)
+    first = [b for b, bundle in enumerate(bundles.all) if bundle.members and any(bundle.points)]
+    starts = {b: min(piece[0][0] for piece in bundles.all[b].points if piece) for b in first}
+    cost = {b: sum(wishes.cost[v] for v, _ in bundles.all[b].members) for b in first}
+    width = {b: len(bundles.all[b].points) for b in first}
+    keys: list[Callable[[int], tuple[float, ...]]] = [
+        lambda b: (starts[b], -width[b], b),
+        lambda b: (-width[b], starts[b], b),
+    ]
+    best: Homes | None = None
+    urgent: dict[int, int] = {}
+    attempts = max(1, min(_ATTEMPTS, _BUDGET // max(1, len(first))))
+    for attempt in range(attempts):
+        key = keys[attempt % len(keys)]
+        order = sorted(first, key=lambda b, key=key: (-urgent.get(b, 0), *key(b)))  # type: ignore[misc]
+        base = placing.run(order)
+        missing = [b for b in order if base[b] == NO_HOME]
+        homes = Homes(base, sum(cost[b] for b in missing))
+        if best is None or homes.lost < best.lost:
+            best = homes
+        if not missing:
+            break
+        for b in missing:
+            urgent[b] = urgent.get(b, 0) + 1
+    assert best is not None
+    if best.lost and len(first) <= _SMALL:
+        coloured = colour_homes(bundles, wishes, points, available)
+        best = min(best, coloured, key=lambda homes: homes.lost)
+    return best
+
+
+class _Placing:
+    def __init__(self, bundles: Bundles, wishes: Wishes, available: int, points: int) -> None:
+        self.bundles, self.wishes, self.available = bundles, wishes, available
+        self.words = max(1, -(-available.bit_length() // 64))
+        self.nothing = np.zeros((self.words, points), np.uint64)
+        for register, where in sorted(wishes.busy.items()):
+            if register < 64 * self.words:
+                self.nothing[register // 64, where] |= np.uint64(1 << register % 64)
+        self.bases = {(n, a): _bases(available, n, a) for n in range(1, 5) for a in (1, 2, 4)}
+
+    def run(self, order: list[int]) -> list[int]:
+        self.held = self.nothing.copy()
+        self.base = [NO_HOME] * len(self.bundles.all)
+        self.here: dict[int, list[tuple[int, int, int]]] = {}
+        for b in order:
+            base = self._place(self.bundles.all[b])
+            if base != NO_HOME:
+                self._give(b, base)
+            else:
+                self._push(b)
+        return self.base
+
+    def _give(self, b: int, base: int) -> None:
+        """Put a bundle at `base`, where nothing is in its way."""
+        self.base[b] = base
+        for k, pieces in enumerate(self.bundles.all[b].points):
+            register = base + k
+            row, bit = self.held[register // 64], np.uint64(1 << register % 64)
+            here = self.here.setdefault(register, [])
+            for start, end in pieces:
+                row[start:end] |= bit
+                insort(here, (start, end, b))
+
+    def _remove(self, b: int) -> None:
+        base, self.base[b] = self.base[b], NO_HOME
+        for k, pieces in enumerate(self.bundles.all[b].points):
+            register = base + k
+            row, kept = self.held[register // 64], ~np.uint64(1 << register % 64)
+            here = self.here[register]
+            for start, end in pieces:
+                row[start:end] &= kept
+                del here[bisect_left(here, (start, end, b))]
+
+    def _push(self, b: int) -> None:
+        """Place a bundle where a few others stand in the way and can go elsewhere."""
+        bundle = self.bundles.all[b]
+        choices: list[tuple[int, int, list[int]]] = []
+        for base in bits(self.bases[len(bundle.points), bundle.align]):
+            blockers = self._blockers(bundle, base)
+            if blockers is not None:
+                choices.append((len(blockers), base, blockers))
+        for _, base, blockers in sorted(choices)[:_TRIES]:
+            if self._displace(b, base, blockers):
+                return
+
+    def _blockers(self, bundle: Bundle, base: int) -> list[int] | None:
+        """The bundles that hold a register of `bundle` at `base` where it wants it; None where they are too many, or
+        something else is in the way."""
+        found: set[int] = set()
+        for k, pieces in enumerate(bundle.points):
+            register = base + k
+            fixed = self.nothing[register // 64]
+            bit = np.uint64(1 << register % 64)
+            here = self.here.get(register, [])
+            for start, end in pieces:
+                if bool(np.any(fixed[start:end] & bit)):
+                    return None
+                at = bisect_left(here, (start,))
+                if at and here[at - 1][1] > start:
+                    at -= 1
+                while at < len(here) and here[at][0] < end:
+                    found.add(here[at][2])
+                    at += 1
+                if len(found) > _MOST_PUSHED:
+                    return None
+        return sorted(found)
+
+    def _displace(self, b: int, base: int, blockers: list[int]) -> bool:
+        before = {g: self.base[g] for g in blockers}
+        for g in blockers:
+            self._remove(g)
+        self._give(b, base)
+        moved: list[int] = []
+        for g in blockers:
+            place = self._place(self.bundles.all[g])
+            if place == NO_HOME:
+                break
+            self._give(g, place)
+            moved.append(g)
+        else:
+            return True
+        for g in (*moved, b):
+            self._remove(g)
+        for g in blockers:
+            self._give(g, before[g])
+        return False
+
+    def _taken(self, pieces: list[Interval]) -> int:
+        """Bitset of the registers taken somewhere in `pieces`."""
+        if self.words == 1:
+            row = self.held[0]
+            mask = 0
+            for start, end in pieces:
+                if end - start == 1:
+                    mask |= int(row[start])
+                else:
+                    mask |= int(np.bitwise_or.reduce(row[start:end]))
+            return mask
+        words: NDArray[np.uint64] = np.zeros(self.words, np.uint64)
+        for start, end in pieces:
+            words |= np.bitwise_or.reduce(self.held[:, start:end], axis=1)
+        return int.from_bytes(words.tobytes(), "little")
+
+    def _place(self, bundle: Bundle) -> int:
+        blocked = 0  # bases at which some part meets a taken register
+        singles = len(bundle.points) == 1
+        taken = 0
+        for k, pieces in enumerate(bundle.points):
+            taken = self._taken(pieces)
+            blocked |= taken >> k
+        free = self.bases[len(bundle.points), bundle.align] & ~blocked
+        own = self._own(bundle)
+        liked = self._liked(bundle)
+        for base in sorted(liked, key=lambda r: (-liked[r], r)):
+            if base >= 0 and (free >> base & 1 or (base in own and self._fits_own(bundle, base))):
+                return base
+        if not free:
+            return NO_HOME
+        if not singles:
+            return lowest(free)
+        first = lowest(free)
+        near = free & ((1 << first + _LOOK_AHEAD + 1) - 1)
+        mates = near & _swapped(taken | ~self.available)
+        return lowest(mates) if mates else first
+
+    def _liked(self, bundle: Bundle) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for v, offset in bundle.members:
+            for register, weight in self.wishes.likes.get(v, {}).items():
+                base = register - offset
+                if base >= 0 and base % bundle.align == 0:
+                    found[base] = found.get(base, 0.0) + weight
+        return found
+
+    def _own(self, bundle: Bundle) -> set[int]:
+        """Bases that are taken at some points by the bundle's own fixed operands."""
+        return {r - offset for v, offset in bundle.members for (r, _), w in self._owned.get(v, ()) if w == v}
+
+    @property
+    def _owned(self) -> dict[int, list[tuple[tuple[int, int], int]]]:
+        found = getattr(self, "_owned_by", None)
+        if found is None:
+            found = {}
+            for place, v in sorted(self.wishes.owner.items()):
+                found.setdefault(v, []).append((place, v))
+            self._owned_by = found
+        return found
+
+    def _fits_own(self, bundle: Bundle, base: int) -> bool:
+        """Whether only points that fixed operands of its own members take are in the way at `base`."""
+        owner = self.wishes.owner
+        for k, pieces in enumerate(bundle.points):
+            register = base + k
+            bit = 1 << register % 64
+            if not self.available >> register & 1:
+                return False
+            members = {v for v, offset in bundle.members if offset == k}
+            for start, end in pieces:
+                row = self.held[register // 64, start:end]
+                for at in np.flatnonzero(row & np.uint64(bit)).tolist():
+                    if owner.get((register, start + at)) not in members:
+                        return False
+        return True
+
+
+def _bases(available: int, units: int, align: int) -> int:
+    """Bitset of the aligned bases from which `units` consecutive registers are available."""
+    usable = available
+    for k in range(1, units):
+        usable &= available >> k
+    aligned = 0
+    for base in range(0, available.bit_length(), align):
+        aligned |= 1 << base
+    return usable & aligned
+
+
+def _swapped(registers: int) -> int:
+    """The pair mates of a set of registers."""
+    registers &= (1 << 256) - 1
+    even = ((1 << 256) - 1) // 3
+    return (registers & even) << 1 | registers >> 1 & even

@@ -1,0 +1,36 @@
+"""Sets of points as sorted, disjoint, half-open intervals: do two meet, and what are they together?"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+Interval = tuple[int, int]
+
+
+def meet(one: list[Interval], other: list[Interval]) -> bool:
+    """Whether the sets have a point in common. Time: of the smaller, times the logarithm of the larger."""
+    small, large = (one, other) if len(one) < len(other) else (other, one)
+    if not small or small[-1][1] <= large[0][0] or large[-1][1] <= small[0][0]:
+        return False
+    for start, end in small:
+        at = bisect_right(large, start, key=_end)
+        if at < len(large) and large[at][0] < end:
+            return True
+    return False
+
+
+def union(one: list[Interval], other: list[Interval]) -> list[Interval]:
+    """The points of both; they do not meet."""
+    if not one or not other or one[-1][1] < other[0][0]:
+        return one + other
+    out: list[Interval] = []
+    for start, end in sorted(one + other):
+        if out and out[-1][1] == start:
+            out[-1] = out[-1][0], end
+        else:
+            out.append((start, end))
+    return out
+
+
+def _end(interval: Interval) -> int:
+    return interval[1]

@@ -1,0 +1,1 @@
+"""What leaves the registers, and the code that brings it back."""

@@ -1,0 +1,193 @@
+"""What it costs to bring a value back that is not in a register, and the code that does: reload, or recomputation.
+
+Needs flat code, its live ranges and what an access to memory costs. A value is either recomputed wherever it comes
+back, and then never stored, or kept in memory; which is decided when it is known what else is away (`settle`), since a
+recomputation may read what is away itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from binalloc.bitset import bits, mask_from
+from binalloc.isa.interface.places import PRED
+from binalloc.isa.sets.table import set_of, view
+from binalloc.models.allocation.terms import Value
+from binalloc.transform.spill.expressions import Expression, Expressions
+from binalloc.transform.virtual.code import AGAIN, COPY, MOVED, RELOAD, Item, VCode, VOperand, copy_item
+from binalloc.transform.virtual.flat import Flat
+from binalloc.transform.virtual.live_ranges import LiveRanges
+
+RECOMPUTED = 0.5
+"""Cost of an instruction that recomputes a value, in accesses to a slot."""
+
+
+
+class Price(NamedTuple):
+    """Of a comeback. reads: whether it reads memory. leaves: values that have to be in registers for it."""
+
+    cost: float
+    reads: bool
+    leaves: Sequence[int] = ()
+
+
+_DEEPEST = 3
+"""Expressions whose leaves are expressions, and so on."""
+_CONSTANT = Price(RECOMPUTED, False)
+
+
+class Return(NamedTuple):
+    """A value that comes back just before an item. edge: on the way between these blocks, the second of which the item
+    begins."""
+
+    value: int
+    item: int
+    weight: float
+    edge: tuple[int, int] | None = None
+
+
+UNKNOWN = Value(-1)
+Where = Callable[[int, Return], Value | None]
+"""(value, where something else comes back) -> its name in a register there, None where it is away, UNKNOWN where it may
+be either."""
+
+
+class Comebacks:
+    """Of the values of one function. memory: cost of a reload or store, in accesses to a slot. recompute: whether
+    expressions may be repeated (single constants always are)."""
+
+    def __init__(self, code: VCode, flat: Flat, live: LiveRanges, memory: float, *, recompute: bool = True) -> None:
+        self.code, self.flat, self.memory = code, flat, memory
+        self.expressions = Expressions(code, flat, live) if recompute else None
+        self._found: dict[tuple[int, int], Expression | None] = {}
+        self._kept: set[int] = set()
+
+    def _expression(self, v: int, item: int) -> Expression | None:
+        if v in self._kept or self.expressions is None or item < 0:
+            return None
+        key = v, item
+        if key not in self._found:
+            self._found[key] = self.expressions.find(v, item)
+        return self._found[key]
+
+    def price(self, v: int, item: int) -> Price:
+        """What it costs to have value v back in a register just before `item`."""
+        if v in self.code.constants:
+            return _CONSTANT
+        found = self._expression(v, item)
+        if found is not None and RECOMPUTED * found.length <= self.memory:
+            return Price(RECOMPUTED * found.length, False, found.leaves)
+        return Price(self.memory, True)
+
+    def settle(self, returns: Sequence[Return], stores: dict[int, float], where: Where) -> None:
+        """Decide which values are recomputed. stores: by value, the weighted cost of its stores. where: where values
+        are, for those that expressions read."""
+        cost: dict[int, list[float]] = {}
+        for back in returns:
+            v = back.value
+            if v in self.code.constants:
+                continue
+            total = cost.setdefault(v, [0.0, stores.get(v, 0.0)])
+            total[1] += back.weight * self.memory
+            found = self._expression(v, back.item)
+            if found is None:
+                total[0] = float("inf")
+                continue
+            total[0] += back.weight * self._again_cost(found, back, where)
+        self._kept = {v for v, (again, kept) in cost.items() if again >= kept}
+        changed = True
+        while changed:  # what one value's expression reads may have gone to memory since
+            changed = False
+            for back in returns:
+                if not self._sound(back.value, back, where, _DEEPEST):
+                    self._kept.add(back.value)
+                    changed = True
+
+    def _again_cost(self, found: Expression, back: Return, where: Where) -> float:
+        total = RECOMPUTED * found.length
+        for leaf in found.leaves:
+            name = where(leaf, back)
+            if name is None:
+                total += self.price(leaf, back.item).cost
+            elif name == UNKNOWN:
+                return float("inf")
+        return total
+
+    def _sound(self, v: int, back: Return, where: Where, depth: int) -> bool:
+        """Can v be brought back there: from memory, or from what is in registers or can be brought back itself?"""
+        if v in self._kept or v in self.code.constants:
+            return True
+        found = self._expression(v, back.item)
+        if found is None or not depth:
+            return False
+        names = {leaf: where(leaf, back) for leaf in found.leaves}
+        return all(
+            name != UNKNOWN and (name is not None or self._sound(leaf, back, where, depth - 1))
+            for leaf, name in names.items()
+        )
+
+    def read(self) -> set[int]:
+        """Values that some expression found so far reads."""
+        return {leaf for found in self._found.values() if found is not None for leaf in found.leaves}
+
+    def stored(self, v: int) -> bool:
+        """Whether v is kept in memory where it is away; ask after `settle`."""
+        return v in self._kept
+
+    # -- code
+
+    def items(self, back: Return, into: Value, where: Where) -> list[Item]:
+        """Code that puts the value that comes back into `into`."""
+        v, weight = Value(back.value), back.weight
+        constant = self.code.constants.get(v)
+        if constant is not None:
+            return [Item(AGAIN, constant, defs=(VOperand(view(constant).defs[0].field, (into,)),), weight=weight)]
+        if v in self._kept:
+            return [Item(RELOAD, defs=(VOperand(MOVED, (into,)),), memory=v, weight=weight)]
+        found = self._expression(v, back.item)
+        assert found is not None, "a value that is neither in memory nor to be recomputed"
+        return self._repeated(found, back, into, where)
+
+    def _repeated(self, found: Expression, back: Return, into: Value, where: Where) -> list[Item]:
+        out: list[Item] = []
+        names: dict[int, Value] = {}
+        for v in (*found.constants, *found.leaves):
+            name = where(v, back) if v in found.leaves else None
+            if name is None:
+                name = self.code.value(f"{self.code.names[v]}*")
+                out += self.items(back._replace(value=v), name, where)
+            names[v] = name
+        assert self.expressions is not None
+        free = bits(self.expressions.free_predicates(back.item)) if found.predicates else []
+        named = dict(zip(sorted(found.predicates), free, strict=False))
+        for k in found.items:
+            out.append(self._again(k, back, into, names, named))
+        return out
+
+    def _again(
+        self, k: int, back: Return, into: Value, names: dict[int, Value], named: dict[int, int]
+    ) -> Item:
+        """Item k once more, with other names."""
+        item = self.flat.items[k]
+        uses = tuple(VOperand(o.field, tuple(names[x] for x in o.values)) for o in item.uses)
+        for operand in item.defs:
+            for v in operand.values:
+                names[v] = into if v == back.value else self.code.value(f"{self.code.names[v]}*")
+        defs = tuple(VOperand(o.field, tuple(names[x] for x in o.values)) for o in item.defs)
+        if item.kind == COPY:
+            return copy_item(defs[0].values[0], uses[0].values[0], back.weight)
+        assert item.instr is not None
+        seen = view(item.instr)
+        written = {r.field: named[r.index] for r in seen.defs if r.file == PRED}
+        read = {r.field: named[r.index] for r in seen.uses if r.file == PRED}
+        return Item(
+            AGAIN,
+            set_of(item.instr).rename(item.instr, written | read),
+            -1,
+            defs,
+            uses,
+            predicate_defs=mask_from(written.values()),
+            weight=back.weight,
+            predicate_uses=mask_from(read.values()),
+        )

@@ -1,0 +1,210 @@
+"""Expressions that give a value again where it is wanted, instead of a reload (rematerialisation).
+
+A value can be recomputed at an item if the one instruction that defines it is pure and unguarded, and each operand is,
+there, still live with the content it had (then it is a leaf), or can be recomputed itself; up to MOST instructions in
+all. A carry that an instruction reads is recomputed by the instruction that wrote it, into a predicate that is free.
+(Briggs, Cooper and Torczon, "Rematerialization", 1992, take single instructions whose operands are always available.)
+
+An operand has the content it had: both definitions are the only ones of their values, that of the operand dominates
+the value's, and the value's dominates the item; then no path comes from the operand's definition to the item without
+passing the value's. Or all stand in one block, and nothing writes the operand between.
+
+Needs flat code and its live ranges, which both get stale as soon as spill code is inserted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+from binalloc.bitset import bits
+from binalloc.dominance import DominatorTree, dominator_tree
+from binalloc.isa.interface.places import ALL_PREDICATES, PRED
+from binalloc.isa.sets.table import set_of, view
+from binalloc.transform.virtual.code import COPY, INSTR, VCode
+from binalloc.transform.virtual.flat import Flat
+from binalloc.transform.virtual.live_ranges import LiveRanges
+
+MOST = 5
+"""Instructions of one expression, at most."""
+
+
+@dataclass
+class Expression:
+    """items: numbers of the items to repeat, in order. leaves: values it reads as they are, ascending. constants: those
+    that one constant instruction gives. predicates: those that it writes, which need free ones."""
+
+    items: list[int] = field(default_factory=list)
+    leaves: list[int] = field(default_factory=list)
+    constants: list[int] = field(default_factory=list)
+    predicates: set[int] = field(default_factory=set)
+
+    @property
+    def length(self) -> int:
+        return len(self.items) + len(self.constants)
+
+
+class Expressions:
+    """Of the values of one function."""
+
+    def __init__(self, code: VCode, flat: Flat, live: LiveRanges) -> None:
+        self.code, self.flat, self.live = code, flat, live
+        count = len(code.names)
+        self.definition: list[list[int]] = [[] for _ in range(count)]
+        for k, defs in enumerate(flat.defs):
+            for v in defs:
+                self.definition[v].append(k)
+        self.block_of = [b for b in flat.blocks() for _ in range(flat.starts[b], flat.starts[b + 1])]
+        self._tree: DominatorTree | None = None
+        self._live_predicates: list[int] | None = None
+        self._pure: dict[int, bool] = {}
+
+    def find(self, v: int, at: int) -> Expression | None:
+        """How to have v again just before item `at`; None where that cannot be, or takes too many instructions."""
+        source = self._source(v)
+        if source < 0 or (source >= at and self.block_of[source] == self.block_of[at]):
+            return None
+        out = Expression()
+        if self._collect(v, source, at, out) and self._has_predicates(out, at):
+            out.items = sorted(set(out.items))
+            out.leaves = sorted(set(out.leaves))
+            return out
+        return None
+
+    # -- operands
+
+    def _source(self, v: int) -> int:
+        """The one item that defines v by a pure instruction, or -1."""
+        where = self.definition[v]
+        if len(where) != 1:
+            return -1
+        k = where[0]
+        pure = self._pure.get(k)
+        if pure is None:
+            item = self.flat.items[k]
+            pure = item.guard is None and (item.kind == COPY or self._repeatable(k))
+            self._pure[k] = pure
+        return k if pure else -1
+
+    def _repeatable(self, k: int) -> bool:
+        """Whether item k is a pure instruction whose predicates, if any, can be renamed."""
+        item = self.flat.items[k]
+        if item.kind != INSTR or item.instr is None or item.callee or item.origin < 0:
+            return False
+        seen, isa = view(item.instr), set_of(item.instr)
+        if isa.predicate_pack(item.instr) is not None or isa.predicate_unpack(item.instr) is not None:
+            return False  # the checker follows the bits of such words, it has no name for the whole
+        return seen.pure and all(ref.field or ref.file != PRED for ref in (*seen.defs, *seen.uses))
+
+    def _collect(self, v: int, source: int, at: int, out: Expression) -> bool:
+        """Add what it takes to repeat `source`, which defines v, at item `at`."""
+        if source in out.items:
+            return True
+        out.items.append(source)
+        if out.length > MOST or not self._reaches(source, at):
+            return False
+        for operand in dict.fromkeys(self.flat.uses[source]):
+            if operand in self.code.unwritten:  # what nobody wrote may read as something else each time
+                return False
+            if operand in self.code.constants:
+                if operand not in out.constants:
+                    out.constants.append(operand)
+                continue
+            if self._same(operand, source, at):
+                if self._live(operand, at):
+                    out.leaves.append(operand)
+                    continue
+                inner = self._source(operand)
+                if inner >= 0 and self._collect(operand, inner, at, out):
+                    continue
+            return False
+        return out.length <= MOST and self._carries(source, at, out)
+
+    def _carries(self, source: int, at: int, out: Expression) -> bool:
+        """The writers of the predicates that `source` reads."""
+        wanted = self.flat.items[source].predicate_uses
+        while wanted:
+            bit = wanted & -wanted
+            wanted ^= bit
+            writer = self._writer(source, bit)
+            if writer < 0 or not self._collect(-1, writer, at, out):
+                return False
+        return True
+
+    def _writer(self, k: int, bit: int) -> int:
+        """The pure item before k in its block that wrote the predicate."""
+        first = self.flat.starts[self.block_of[k]]
+        for j in range(k - 1, max(first, k - 24) - 1, -1):
+            item = self.flat.items[j]
+            if item.predicate_defs & bit:
+                return j if item.guard is None and self._repeatable(j) else -1
+        return -1
+
+    def _live(self, v: int, at: int) -> bool:
+        intervals = self.live.intervals[v]
+        k = bisect_right(intervals, 2 * at, key=lambda interval: interval[1])
+        return k < len(intervals) and intervals[k][0] < 2 * at
+
+    def _same(self, operand: int, source: int, at: int) -> bool:
+        """Whether the operand still has at item `at` the content that `source` read."""
+        where = self.definition[operand]
+        if self.block_of[source] == self.block_of[at] and source < at:
+            k = bisect_left(where, source)
+            return not (k < len(where) and where[k] < at)
+        return len(where) == 1 and self._plain(where[0]) and self._reaches(where[0], source)
+
+    def _plain(self, k: int) -> bool:
+        return self.flat.items[k].guard is None
+
+    def _reaches(self, k: int, at: int) -> bool:
+        """Does item k stand on every way to item `at`?"""
+        one, other = self.block_of[k], self.block_of[at]
+        if one == other:
+            return k < at
+        if self._tree is None:
+            succs = self.flat.succs
+            self._tree = dominator_tree(len(succs), 0, succs, self.flat.preds)
+        return self._tree.dominates(one, other)
+
+    # -- predicates
+
+    def _has_predicates(self, found: Expression, at: int) -> bool:
+        """Are there free predicates for all that its instructions write?"""
+        for k in found.items:
+            item = self.flat.items[k]
+            if item.predicate_defs and item.instr is not None:
+                found.predicates.update(bits(item.predicate_defs))
+        if not found.predicates:
+            return True
+        return len(found.predicates) <= self.free_predicates(at).bit_count()
+
+    def free_predicates(self, at: int) -> int:
+        """Predicates of the function that nothing behind reads any more, just before item `at`, as bits."""
+        if self._live_predicates is None:
+            self._live_predicates = _predicates_live(self.flat)
+        return self.code.predicates & ~self._live_predicates[at]
+
+
+def _predicates_live(flat: Flat) -> list[int]:
+    """Predicates live before each item."""
+    live_in = [0] * len(flat.succs)
+    out = [0] * len(flat.items)
+    changed = True
+    while changed:
+        changed = False
+        for b in reversed(flat.blocks()):
+            now = 0
+            for s in flat.succs[b]:
+                now |= live_in[s]
+            for k in range(flat.starts[b + 1] - 1, flat.starts[b] - 1, -1):
+                item = flat.items[k]
+                if item.guard is None:
+                    now &= ~item.predicate_defs
+                else:
+                    now |= 1 << item.guard[0]
+                now |= item.predicate_uses
+                out[k] = now & ALL_PREDICATES
+            if now != live_in[b]:
+                live_in[b] = now
+                changed = True
+    return out

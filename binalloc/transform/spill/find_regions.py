@@ -1,0 +1,387 @@
+"""The regions of live ranges in virtual code: what `models.allocation.regions` chooses from.
+
+Needs flat code, its live ranges, and for each value whether it may leave the registers. Leaves, beside the regions in
+numbers, where each access stands between them, so that spill code can be put there (`insert`).
+
+An edge between blocks divides a region where the innermost loop changes and code can stand on the edge: at the end of
+a block with one successor, at the start of one with one predecessor, or between two that follow one another.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from binalloc.models.allocation.regions import Border, Interval, Regions
+from binalloc.models.allocation.stores import DEFINED
+from binalloc.transform.spill.comeback import Price
+from binalloc.transform.virtual.code import KEEP, Item
+from binalloc.transform.virtual.flat import Flat
+from binalloc.transform.virtual.live_ranges import LiveRanges
+from binalloc.transform.virtual.room import CallSite
+
+NOWHERE = -1
+_LAST = 1 << 60
+
+
+class Access(NamedTuple):
+    """A value at an item. before, after: its regions on either side, NOWHERE where it is not live or another access of
+    the same item lies between. use, define: what the item does with it. merges: a definition that leaves the old value
+    standing where its guard fails. wish: a use that only asks for the value to stay where it is."""
+
+    value: int
+    before: int
+    after: int
+    use: bool
+    define: bool
+    merges: bool
+    wish: bool
+
+
+class Edge(NamedTuple):
+    """A way from one block to another where code can stand."""
+
+    source: int
+    target: int
+
+
+@dataclass
+class FoundRegions:
+    """regions: in numbers. accesses: by item, of the values that may leave. entry, exit: by block, value -> region that
+    is live into it, out of it. weight: by edge."""
+
+    regions: Regions
+    accesses: dict[int, list[Access]]
+    entry: list[dict[int, int]]
+    exit: list[dict[int, int]]
+    edges: dict[Edge, float] = field(default_factory=dict)
+
+
+Comeback = Callable[[int, int], Price]
+"""(value, item that it has to be back before) -> its unweighted price."""
+
+
+def find_regions(
+    flat: Flat,
+    live: LiveRanges,
+    sites: Sequence[CallSite],
+    may_leave: Sequence[bool],
+    store: float,
+    comeback: Comeback,
+) -> FoundRegions:
+    """may_leave: by value. store: cost of one."""
+    return _Finder(flat, live, sites, may_leave, store, comeback).run()
+
+
+class _Finder:
+    def __init__(
+        self,
+        flat: Flat,
+        live: LiveRanges,
+        sites: Sequence[CallSite],
+        may_leave: Sequence[bool],
+        store: float,
+        comeback: Comeback,
+    ) -> None:
+        self.flat, self.live, self.may_leave, self.store, self.comeback = flat, live, may_leave, store, comeback
+        self.sites = {site.item: site for site in sites}
+        self.parent: list[int] = []
+        self.value: list[int] = []
+        self.points: list[list[Interval]] = []
+        self.accesses: dict[int, list[Access]] = {}
+        self.entry: list[dict[int, int]] = []
+        self.exit: list[dict[int, int]] = []
+        self.borders: list[tuple[int, int, float, int]] = []  # regions, weight, item it is back before
+        self.edges: dict[Edge, float] = {}
+
+    def run(self) -> FoundRegions:
+        for block in self.flat.blocks():
+            self._block(block)
+        for block in self.flat.blocks():
+            for following in self.flat.succs[block]:
+                self._edge(block, following)
+        number = self._numbers()
+        accesses = {
+            k: [a._replace(before=number[a.before], after=number[a.after]) for a in found]
+            for k, found in self.accesses.items()
+        }
+        entry = [{v: number[r] for v, r in here.items()} for here in self.entry]
+        exits = [{v: number[r] for v, r in here.items()} for here in self.exit]
+        return FoundRegions(self._regions(number, accesses), accesses, entry, exits, self.edges)
+
+    # -- regions within blocks
+
+    def _open(self, v: int) -> int:
+        self.parent.append(len(self.parent))
+        self.value.append(v)
+        self.points.append([])
+        return len(self.parent) - 1
+
+    def _block(self, block: int) -> None:
+        flat, live, may = self.flat, self.live, self.may_leave
+        first, end = flat.starts[block], flat.starts[block + 1]
+        since: dict[int, tuple[int, int]] = {}  # value -> (region, point it begins at)
+        for v in live.live_in[block]:
+            if may[v]:
+                since[v] = self._open(v), 2 * first
+        self.entry.append({v: region for v, (region, _) in since.items()})
+        leaving = {v for v in live.live_out[block] if may[v]}
+        last = self._last_points(block, leaving)
+        for k in range(first, end):
+            found: list[Access] = []
+            uses, defs = flat.uses[k], flat.defs[k]
+            for v in dict.fromkeys(uses):
+                if may[v]:
+                    found.append(self._access(v, k, v in defs, True, since, last[v]))
+            for v in dict.fromkeys(defs):
+                if may[v] and v not in uses:
+                    found.append(self._access(v, k, True, False, since, last[v]))
+            if found:
+                self.accesses[k] = found
+            if k in self.sites:
+                site = self.sites[k]
+                for v in site.survivors:
+                    if v in since and v not in site.kept:
+                        self.points[since[v][0]].append((site.point, site.point + 1))
+                        if v in uses:  # beside the argument, which the callee overwrites
+                            self.points[since[v][0]].append((2 * k, 2 * k + 1))
+        for v in sorted(since):
+            region, start = since[v]
+            if start < 2 * end:
+                self.points[region].append((start, 2 * end))
+        self.exit.append({v: region for v, (region, _) in since.items() if v in leaving})
+
+    def _last_points(self, block: int, leaving: set[int]) -> dict[int, list[int]]:
+        """Per value accessed in the block, the ends of its intervals here, last first; out of the block counts as one
+        point more."""
+        flat, live = self.flat, self.live
+        first, end = 2 * flat.starts[block], 2 * flat.starts[block + 1]
+        out: dict[int, list[int]] = {}
+        for k in range(flat.starts[block], flat.starts[block + 1]):
+            for v in (*flat.uses[k], *flat.defs[k]):
+                if self.may_leave[v] and v not in out:
+                    out[v] = _ends(live.intervals[v], first, end, v in leaving)
+        return out
+
+    def _access(
+        self, v: int, k: int, define: bool, use: bool, since: dict[int, tuple[int, int]], ends: list[int]
+    ) -> Access:
+        merges = define and v in self.live.kept.get(k, ())
+        if use and not define and _only_wished(self.flat.items[k], v):
+            return self._wish(v, k, since, ends)
+        before = NOWHERE
+        if v in since:
+            before, start = since.pop(v)
+            stop = 2 * k  # also where an old value is to be merged: it may have to come back before the item
+            if start < stop:
+                self.points[before].append((start, stop))
+        begin = 2 * k + 2 if define else 2 * k + 1
+        while ends and ends[-1] <= (2 * k + 1 if define else 2 * k):
+            ends.pop()
+        after = NOWHERE
+        if ends and ends[-1] > begin:
+            after = self._open(v)
+            since[v] = after, begin
+        return Access(v, before, after, use, define, merges, False)
+
+    def _wish(self, v: int, k: int, since: dict[int, tuple[int, int]], ends: list[int]) -> Access:
+        """A wish parts no region: it is given up where the region is away."""
+        region, start = since.get(v, (NOWHERE, 0))
+        while ends and ends[-1] <= 2 * k:
+            ends.pop()
+        if region != NOWHERE and not (ends and ends[-1] > 2 * k + 1):
+            del since[v]
+            self.points[region].append((start, 2 * k + 1))
+        return Access(v, region, NOWHERE, True, False, False, True)
+
+    # -- across blocks
+
+    def _edge(self, source: int, target: int) -> None:
+        """Join the regions that the edge connects, or divide them there."""
+        flat = self.flat
+        exits, entry = self.exit[source], self.entry[target]
+        divides = self._divides(source, target)
+        for v, into in entry.items():
+            out = exits.get(v, NOWHERE)
+            if out == NOWHERE:
+                continue
+            if divides is None:
+                self._join(out, into)
+            else:
+                self.edges[Edge(source, target)] = divides
+                self.borders.append((out, into, divides, first_item(flat, target)))
+
+    def _divides(self, source: int, target: int) -> float | None:
+        """The weight of code on the edge, where the loop changes and there is room for it."""
+        flat = self.flat
+        if flat.loops[source] == flat.loops[target]:
+            return None
+        if not flat.has_room(source, target):
+            return None
+        if len(flat.succs[source]) == 1:
+            return flat.weights[source]
+        if len(flat.preds[target]) == 1:
+            return flat.weights[target]
+        return min(flat.weights[source], flat.weights[target])
+
+    def _find(self, r: int) -> int:
+        parent = self.parent
+        while parent[r] != r:
+            parent[r] = parent[parent[r]]
+            r = parent[r]
+        return r
+
+    def _join(self, a: int, b: int) -> None:
+        a, b = self._find(a), self._find(b)
+        if a != b:
+            self.parent[max(a, b)] = min(a, b)
+
+    def _numbers(self) -> list[int]:
+        """Dense number by region as opened; NOWHERE stays what it is, at the end."""
+        dense: dict[int, int] = {}
+        number = [dense.setdefault(self._find(r), len(dense)) for r in range(len(self.parent))]
+        return [*number, NOWHERE]
+
+    # -- in numbers
+
+    def _regions(self, number: list[int], accesses: dict[int, list[Access]]) -> Regions:
+        count = max(number) + 1 if number else 0
+        out = Regions(
+            [0] * count,
+            [[] for _ in range(count)],
+            [0.0] * count,
+            [False] * count,
+            [[] for _ in range(count)],
+            [[] for _ in range(count)],
+            [[] for _ in range(count)],
+        )
+        for r, region in enumerate(number[:-1]):
+            out.value[region] = self.value[r]
+            out.points[region] += self.points[r]
+        for pieces in out.points:
+            _merge(pieces)
+        self._index(out)
+        highest = [0.0] * count
+        for k, found in accesses.items():
+            weight = self.flat.items[k].weight
+            for access in found:
+                self._account(out, access, k, weight, highest)
+        joined: dict[tuple[int, int], float] = {}
+        for a, b, weight, item in self.borders:
+            a, b = number[a], number[b]
+            if a != b:
+                out.ways[b].append((a, weight * self.store))
+                price = self.comeback(out.value[a], item)
+                joined[a, b] = joined.get((a, b), 0.0) + weight * price.cost
+                out.stored[a] = out.stored[a] or price.reads
+                self._together(out, a, item, weight, price)
+                highest[a] = max(highest[a], weight)
+        for (a, b), cost in joined.items():
+            out.borders[a].append(Border(b, cost, joined.get((b, a), 0.0)))
+            if (b, a) not in joined:
+                out.borders[b].append(Border(a, 0.0, cost))
+        out.families = _families(out.value, highest)
+        return out
+
+    def _index(self, out: Regions) -> None:
+        """Where the regions of each value lie."""
+        self.spans: dict[int, list[tuple[int, int, int]]] = {}
+        for r, pieces in enumerate(out.points):
+            known = self.spans.setdefault(out.value[r], [])
+            known += [(start, end, r) for start, end in pieces]
+        for known in self.spans.values():
+            known.sort()
+
+    def _together(self, out: Regions, region: int, k: int, weight: float, price: Price) -> None:
+        """What a recomputation before item k reads has to come back, too, where it is away."""
+        for leaf in price.leaves:
+            known = self.spans.get(leaf, [])
+            # an access just before the item ends the region; the point before that lies in it
+            at = bisect_right(known, (2 * k, _LAST)) - 1
+            if at < 0 or known[at][1] < 2 * k or known[at][2] == region:
+                continue
+            cost = weight * self.comeback(leaf, k).cost
+            out.together[region].append((known[at][2], cost))
+            out.together[known[at][2]].append((region, cost))
+
+    def _account(self, out: Regions, access: Access, k: int, weight: float, highest: list[float]) -> None:
+        """What an access costs if the regions beside it are away."""
+        before, v = access.before, access.value
+        if access.wish:
+            return
+        if access.after != NOWHERE:
+            source = DEFINED if access.define else before
+            if source != access.after:
+                out.ways[access.after].append((source, weight * self.store))
+        if before == NOWHERE:
+            return
+        if access.use:
+            price = self.comeback(v, k)
+            out.exits[before] += weight * price.cost
+            out.stored[before] = out.stored[before] or price.reads
+            self._together(out, before, k, weight, price)
+            highest[before] = max(highest[before], weight)
+        elif access.merges and access.after != NOWHERE:
+            out.stored[before] = True  # what is written in part joins what memory holds
+            if access.after != before:
+                cost = weight * self.comeback(v, k).cost
+                out.borders[before].append(Border(access.after, cost, 0.0))
+                out.borders[access.after].append(Border(before, 0.0, cost))
+
+
+def first_item(flat: Flat, block: int) -> int:
+    """The item that a block begins with, NOWHERE if it is empty."""
+    return flat.starts[block] if flat.starts[block] < flat.starts[block + 1] else NOWHERE
+
+
+def _only_wished(item: Item, v: int) -> bool:
+    return all(o.field == KEEP for o in item.uses if v in o.values)
+
+
+def _ends(intervals: list[Interval], first: int, end: int, leaves: bool) -> list[int]:
+    """Ends of the intervals within the points first .. end - 1, descending."""
+    low, high = 0, len(intervals)
+    while low < high:
+        middle = (low + high) // 2
+        if intervals[middle][1] <= first:
+            low = middle + 1
+        else:
+            high = middle
+    found: list[int] = []
+    while low < len(intervals) and intervals[low][0] < end:
+        stop = intervals[low][1]
+        found.append(stop if stop < end or (stop == end and not leaves) else end + 1)
+        low += 1
+    found.reverse()
+    return found
+
+
+def _merge(pieces: list[Interval]) -> None:
+    """Sort intervals and join those that touch, in place."""
+    if len(pieces) < 2:
+        return
+    pieces.sort()
+    out = [pieces[0]]
+    for start, end in pieces[1:]:
+        if start == out[-1][1]:
+            out[-1] = out[-1][0], end
+        else:
+            out.append((start, end))
+    pieces[:] = out
+
+
+def _families(value: list[int], highest: list[float]) -> list[Sequence[int]]:
+    """Each region alone, and of each value the regions that cost at most so much a comeback, for every such limit."""
+    by_value: dict[int, list[int]] = {}
+    for r, v in enumerate(value):
+        by_value.setdefault(v, []).append(r)
+    out: list[Sequence[int]] = []
+    for regions in by_value.values():
+        out += [(r,) for r in regions]
+        for limit in sorted({highest[r] for r in regions}):
+            family = tuple(r for r in regions if highest[r] <= limit)
+            if len(family) > 1:
+                out.append(family)
+    return out

@@ -1,0 +1,315 @@
+"""Spill code: values in the registers between some of their accesses, in memory between others.
+
+Needs code with the regions of its live ranges and which of those are away. Leaves the same code, in place: every
+stretch of a value that stays in a register has a name of its own, is reloaded or recomputed where it begins, and stored
+where it ends or where it is defined, whichever is cheaper. Whether a memory value lives in a slot or in local memory
+is decided later. Stores that nothing reads are still to be dropped.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from binalloc.isa.sets.table import view
+from binalloc.models.allocation.terms import Value
+from binalloc.transform.spill.comeback import UNKNOWN, Comebacks, Return
+from binalloc.transform.spill.find_regions import NOWHERE, Access, Edge, FoundRegions, first_item
+from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, KEEP, MOVED, NO_VALUE, STORE, Item, VCode, VOperand
+from binalloc.transform.virtual.edges import place_on_edges
+from binalloc.transform.virtual.flat import Flat
+
+_LAST = 1 << 60
+
+
+@dataclass
+class _Stretch:
+    """A stretch in a register."""
+
+    value: int
+    accesses: int = 0
+    name: Value = NO_VALUE
+
+
+@dataclass
+class _Additions:
+    before: list[Item] = field(default_factory=list)
+    after: list[Item] = field(default_factory=list)
+
+
+def insert_spills(code: VCode, flat: Flat, found: FoundRegions, away: Sequence[int], comebacks: Comebacks) -> None:
+    """Put the regions `away` into memory."""
+    _Inserter(code, flat, found, set(away), comebacks).run()
+
+
+class _Inserter:
+    """Nodes of the union-find: the regions; behind them, for each access of a value that is away somewhere, its use and
+    its definition. nodes: by item, (access, node of the use, of the definition)."""
+
+    def __init__(
+        self, code: VCode, flat: Flat, found: FoundRegions, away: set[int], comebacks: Comebacks
+    ) -> None:
+        self.code, self.flat, self.found, self.away, self.comebacks = code, flat, found, away, comebacks
+        self.spilled = {found.regions.value[r] for r in away}
+        self.parent = list(range(len(found.regions.value)))
+        self.nodes: dict[int, list[tuple[Access, int, int]]] = {}
+        self.stretches: dict[int, _Stretch] = {}
+        self._regions_of: dict[int, list[tuple[int, int, int]]] = {}
+        self.valid: set[int] = set()
+
+    def run(self) -> None:
+        for k, accesses in self.found.accesses.items():
+            mine = [self._connect(k, a) for a in accesses if a.value in self.spilled]
+            if mine:
+                self.nodes[k] = mine
+        for edge in self.found.edges:
+            for _, out, into in self._across(edge):
+                if out not in self.away and into not in self.away:
+                    self._join(out, into)
+        self._count()
+        self._name()
+        self._settle()
+        self._rewrite()
+
+    def _settle(self) -> None:
+        """What is recomputed and what is kept in memory, and in which regions memory holds that."""
+        regions = self.found.regions
+        of_values = regions.of_values()
+        away = {v: [r for r in of_values[v] if r in self.away] for v in sorted(self.spilled)}
+        # nothing comes back from a region that ends at a wish, unless an expression reads it
+        read = self.comebacks.read()
+        needed = {
+            v: out if v in read else [r for r in out if regions.exits[r] or regions.borders[r]]
+            for v, out in away.items()
+        }
+        stores = {v: regions.stores(of_values[v], out, needed[v])[1] for v, out in away.items()}
+        self.comebacks.settle(self._returns(), stores, self._where)
+        for v, out in away.items():
+            if self.comebacks.stored(v):
+                self.valid |= regions.stores(of_values[v], out, needed[v])[0]
+
+    def _returns(self) -> list[Return]:
+        """Every comeback there is."""
+        out = []
+        for k, mine in self.nodes.items():
+            item = self.flat.items[k]
+            out += [Return(a.value, k, item.weight) for a, _, _ in mine if self._back(a, item)]
+        for edge, weight in self.found.edges.items():
+            item_there = first_item(self.flat, edge.target)
+            for v, away, into in self._across(edge):
+                if away in self.away and into not in self.away:
+                    out.append(Return(v, item_there, weight, edge))
+        return out
+
+    def _where(self, v: int, back: Return) -> Value | None:
+        """The name of a value where another comes back, None where it is away or, on an edge, might be."""
+        if v not in self.spilled:
+            return Value(v)
+        if back.edge is not None:
+            return self._where_on_edge(v, Edge(*back.edge))
+        for access, _, _ in self.nodes.get(back.item, ()):
+            if access.value == v and access.before != NOWHERE:
+                return self._stretch(access.before).name if self._stays(access.before) else None
+        region = self._region_at(v, 2 * back.item)
+        return None if region in self.away else self._stretch(region).name
+
+    def _where_on_edge(self, v: int, edge: Edge) -> Value | None:
+        out = self.found.exit[edge.source].get(v, NOWHERE)
+        into = self.found.entry[edge.target].get(v, NOWHERE)
+        if out in self.away and into in self.away:
+            return None
+        if self._stays(out) and self._stays(into) and self._find(out) == self._find(into):
+            return self._stretch(out).name
+        return UNKNOWN
+
+    def _region_at(self, v: int, point: int) -> int:
+        if not self._regions_of:
+            for r, value in enumerate(self.found.regions.value):
+                for start, end in self.found.regions.points[r]:
+                    self._regions_of.setdefault(value, []).append((start, end, r))
+            for known in self._regions_of.values():
+                known.sort()
+        known = self._regions_of[v]
+        start, end, region = known[bisect_right(known, (point, _LAST)) - 1]
+        assert start <= point < end, "a leaf is live where it is read"
+        return region
+
+    # -- stretches
+
+    def _find(self, a: int) -> int:
+        parent = self.parent
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        return a
+
+    def _join(self, a: int, b: int) -> None:
+        a, b = self._find(a), self._find(b)
+        if a != b:
+            self.parent[max(a, b)] = min(a, b)
+
+    def _node(self) -> int:
+        self.parent.append(len(self.parent))
+        return len(self.parent) - 1
+
+    def _stays(self, region: int) -> bool:
+        return region != NOWHERE and region not in self.away
+
+    def _connect(self, k: int, access: Access) -> tuple[Access, int, int]:
+        use = self._node()
+        define = use if access.merges or not access.define else self._node()
+        through = not access.define or access.merges
+        if self._stays(access.before) and (access.use or through):
+            self._join(use, access.before)
+        if self._stays(access.after):
+            self._join(define, access.after)
+        return access, use, define
+
+    def _across(self, edge: Edge) -> list[tuple[int, int, int]]:
+        """(value, region before the edge, region behind it) of the spilled values that cross it."""
+        exits = self.found.exit[edge.source]
+        entry = self.found.entry[edge.target]
+        return [(v, exits[v], into) for v, into in entry.items() if v in self.spilled and v in exits]
+
+    def _stretch(self, node: int) -> _Stretch:
+        return self.stretches[self._find(node)]
+
+    def _count(self) -> None:
+        """The stretches, and how often each is accessed."""
+        for mine in self.nodes.values():
+            for access, use, define in mine:
+                for node in {use, define}:
+                    self.stretches.setdefault(self._find(node), _Stretch(access.value)).accesses += 1
+        for edge in self.found.edges:
+            for v, out, into in self._across(edge):
+                for region in (out, into):
+                    if region not in self.away:
+                        self.stretches.setdefault(self._find(region), _Stretch(v))
+
+    def _needs_guarded_store(self, access: Access, item: Item) -> bool:
+        """Does the definition write part of the threads' values while the others' are in memory?"""
+        return access.merges and not access.use and access.before in self.away and not self._comes_back(access, item)
+
+    def _comes_back(self, access: Access, item: Item) -> bool:
+        """Does a merging definition need the old value in its register?"""
+        own_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
+        return own_guard or self._stays(access.after)
+
+    def _name(self) -> None:
+        """The stretch of a value with most accesses keeps its number."""
+        best: dict[int, int] = {}
+        for root in sorted(self.stretches):
+            stretch = self.stretches[root]
+            known = best.get(stretch.value)
+            if known is None or stretch.accesses > self.stretches[known].accesses:
+                best[stretch.value] = root
+        count: dict[int, int] = {}
+        for root in sorted(self.stretches):
+            stretch = self.stretches[root]
+            value = Value(stretch.value)
+            if best[value] == root:
+                stretch.name = value
+                continue
+            count[value] = count.get(value, 0) + 1
+            stretch.name = self.code.value(f"{self.code.names[value]}'{count[value]}")
+            if value in self.code.before:
+                self.code.before[stretch.name] = self.code.before[value]
+
+    # -- code
+
+    def _rewrite(self) -> None:
+        flat = self.flat
+        for number, block in enumerate(self.code.blocks):
+            out: list[Item] = []
+            for k in range(flat.starts[number], flat.starts[number + 1]):
+                mine = self.nodes.get(k)
+                if mine is None:
+                    out.append(flat.items[k])
+                else:
+                    self._item(k, mine, out)
+            block.items = out
+        on_edges = [(edge, self._on_edge(edge, weight)) for edge, weight in self.found.edges.items()]
+        place_on_edges(self.code, [(edge.source, edge.target, items) for edge, items in on_edges if items])
+
+    def _needless(self, k: int, mine: list[tuple[Access, int, int]]) -> bool:
+        """Does the item only define what is recomputed wherever it is used?"""
+        item = self.flat.items[k]
+        if item.guard is not None or item.predicate_defs or item.kind not in (INSTR, COPY, AGAIN) or not item.defs:
+            return False
+        if item.instr is not None and not view(item.instr).pure:
+            return False
+        gone = {a.value for a, _, _ in mine if a.define and a.after in self.away and not self.comebacks.stored(a.value)}
+        if not gone.issuperset(self.flat.defs[k]):
+            return False
+        return all(self._stays(a.before) or not self._stays(a.after) for a, _, _ in mine if a.use)
+
+    def _back(self, access: Access, item: Item) -> bool:
+        """Does the value come back before the item?"""
+        if access.before not in self.away:
+            return False
+        return (access.use and not access.wish) or (access.merges and self._comes_back(access, item))
+
+    def _item(self, k: int, mine: list[tuple[Access, int, int]], out: list[Item]) -> None:
+        item = self.flat.items[k]
+        add = _Additions()
+        if self._needless(k, mine):
+            for access, _, define in mine:
+                if not access.define:
+                    self._store(access, item, define, add)
+            out += add.before
+            return
+        uses: dict[int, Value] = {}
+        defs: dict[int, Value] = {}
+        dropped: set[int] = set()
+        for access, use, define in mine:
+            v = access.value
+            if self._back(access, item):
+                back = Return(v, k, item.weight)
+                add.before += self.comebacks.items(back, self._stretch(use).name, self._where)
+            if access.use:
+                uses[v] = self._stretch(use).name
+                if access.wish and access.before in self.away:
+                    dropped.add(v)
+            if access.define:
+                defs[v] = self._stretch(define).name
+            self._store(access, item, define, add)
+        item = replace(item, uses=_renamed(item.uses, uses, dropped), defs=_renamed(item.defs, defs, set()))
+        out += [*add.before, item, *add.after]
+
+    def _store(self, access: Access, item: Item, define: int, add: _Additions) -> None:
+        """The store that memory needs from here on."""
+        held = not access.define and access.before in self.valid
+        if access.wish or access.after not in self.valid or held:
+            return
+        guarded = self._needs_guarded_store(access, item)
+        store = _store_item(self._stretch(define), item.guard if guarded else None, item.weight)
+        # before an item that only reads it: behind a call it may be lost
+        (add.after if access.define else add.before).append(store)
+
+    def _on_edge(self, edge: Edge, weight: float) -> list[Item]:
+        items: list[Item] = []
+        for v, out, into in self._across(edge):
+            if out in self.away and into not in self.away:
+                back = Return(v, first_item(self.flat, edge.target), weight, edge)
+                items += self.comebacks.items(back, self._stretch(into).name, self._where)
+            elif into in self.valid and out not in self.valid:
+                items.append(_store_item(self._stretch(out), None, weight))
+        return items
+
+
+def _store_item(stretch: _Stretch, guard: tuple[int, bool] | None, weight: float) -> Item:
+    moved = (VOperand(MOVED, (stretch.name,)),)
+    return Item(STORE, uses=moved, guard=guard, memory=Value(stretch.value), weight=weight)
+
+
+def _renamed(
+    operands: tuple[VOperand, ...], names: dict[int, Value], dropped: set[int]
+) -> tuple[VOperand, ...]:
+    if not names:
+        return operands
+    return tuple(
+        replace(o, values=tuple(names.get(v, v) for v in o.values))
+        for o in operands
+        if not (o.field == KEEP and o.values[0] in dropped)
+    )

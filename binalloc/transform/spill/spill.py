@@ -1,0 +1,110 @@
+"""Spills until no point of the code needs more registers than there are.
+
+Needs virtual code whose calls carry their callees' contracts. Leaves code with reloads, recomputations and stores, and
+room for all that is live everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.errors import Refused
+from binalloc.models.allocation.regions import Choice, Regions, choose
+from binalloc.transform.spill.comeback import Comebacks
+from binalloc.transform.spill.find_regions import find_regions
+from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.live_ranges import LiveRanges
+from binalloc.transform.virtual.room import Room, call_sites, room
+
+Choose = Callable[[Regions, NDArray[np.int32], NDArray[np.int32]], Choice]
+
+_ROUNDS = 8
+"""One does, but where recomputing takes registers of its own."""
+
+
+class Infeasible(Refused):
+    """The register budget cannot hold one instruction's operands, or a call's arguments."""
+
+
+class NeedsMemory(Exception):
+    """Not everything fits the registers, and the caller wanted to know that before any spill code is made."""
+
+
+@dataclass(frozen=True)
+class Spilling:
+    """How to spill. memory: cost of a reload or store, in accesses to a slot. choose: gives the regions that leave, see
+    `models.allocation.regions.choose`. slack: registers to leave free where values live."""
+
+    memory: float = 1.0
+    choose: Choose = choose
+    slack: int = 0
+
+
+def spill_to_room(
+    given: Analysed,
+    available: int,
+    contracts: Mapping[str, Contract],
+    how: Spilling | None = None,
+    *,
+    may_spill: bool = True,
+) -> Analysed:
+    """The code, made to fit the registers of `available` (bits).
+
+    Raises Infeasible, naming function and instruction, and NeedsMemory where it would have to spill but may not.
+    """
+    how = how or Spilling()
+    now = given
+    for _ in range(_ROUNDS):
+        sites = call_sites(now.flat, now.live, contracts)
+        there = room(now.flat, now.live, sites, available)
+        tight = np.maximum(there.capacity - how.slack, 0)
+        if not np.any(there.pressure > tight):
+            return now
+        if not may_spill:
+            raise NeedsMemory
+        code = now.copied()
+        comebacks = Comebacks(code, now.flat, now.live, how.memory)
+        may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
+        found = find_regions(now.flat, now.live, sites, may_leave, how.memory, comebacks.price)
+        choice = how.choose(found.regions, there.pressure, tight)
+        if np.any(choice.pressure > there.capacity):
+            _refuse(now, Room(choice.pressure, there.capacity))
+        if not choice.away:
+            return now
+        insert_spills(code, now.flat, found, choice.away, comebacks)
+        now = analysed(code)
+    there = room(now.flat, now.live, call_sites(now.flat, now.live, contracts), available)
+    if np.any(there.pressure > there.capacity):
+        _refuse(now, there)
+    return now
+
+
+def _may_leave(live: LiveRanges, over: NDArray[np.bool_], items: int) -> list[bool]:
+    """Values live at some point where too many are."""
+    before = np.concatenate(([0], np.cumsum(over[: 2 * items]))).tolist()
+    if np.any(over[2 * items :]):  # inside of a call: whatever is live around it
+        return [bool(pieces) for pieces in live.intervals]
+    return [any(before[end] > before[start] for start, end in pieces) for pieces in live.intervals]
+
+
+def _refuse(now: Analysed, there: Room) -> None:
+    """Raises Infeasible for the first point at which operands alone do not fit."""
+    flat = now.flat
+    point = int(np.flatnonzero(there.pressure > there.capacity)[0])
+    if point >= flat.points:
+        item = [k for k, item in enumerate(flat.items) if item.callee][point - flat.points]
+    else:
+        item = point // 2
+    count = int(there.capacity[point])
+    raise Infeasible(
+        f"{count} registers cannot hold the operands that are needed at once",
+        place=f"{now.code.function.name}+{flat.origin_near(item)}",
+        found=f"{count} registers available, {int(there.pressure[point])} needed",
+        remedy="allow more registers per thread",
+    )

@@ -1,0 +1,116 @@
+"""Registers needed and to be had at each point of virtual code, calls included.
+
+Point 2k is before item k, 2k + 1 after it; behind those comes one point per call, inside it, where only registers that
+the call leaves alone count, and only values that go there: an argument stays where it is if its callee does not
+overwrite the register.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.flat import Flat
+from binalloc.transform.virtual.live_ranges import LiveRanges
+
+
+@dataclass
+class CallSite:
+    """item: the call. point: inside it. blocked: registers that no survivor may be in, but `kept`, as bits. survivors:
+    values live before and after that the call does not define, ascending. kept: of those, argument -> the register it
+    may stay in. extra: registers needed just before the call beyond the values live there."""
+
+    item: int
+    point: int
+    blocked: int
+    survivors: list[int] = field(default_factory=list)
+    kept: dict[int, int] = field(default_factory=dict)
+    extra: int = 0
+
+
+def call_sites(flat: Flat, live: LiveRanges, contracts: Mapping[str, Contract]) -> list[CallSite]:
+    """The calls of the code, in order."""
+    where = [k for k, item in enumerate(flat.items) if item.callee]
+    if not where:
+        return []
+    sites = [CallSite(k, flat.points + c, 0) for c, k in enumerate(where)]
+    befores = [2 * k for k in where]
+    for v, intervals in enumerate(live.intervals):
+        for start, end in intervals:
+            for c in range(bisect_left(befores, start), bisect_left(befores, end - 1)):
+                if v not in flat.defs[where[c]]:
+                    sites[c].survivors.append(v)
+    for site in sites:
+        _fixed_registers(flat, site, contracts)
+    return sites
+
+
+def _fixed_registers(flat: Flat, site: CallSite, contracts: Mapping[str, Contract]) -> None:
+    item = flat.items[site.item]
+    clobbers = contracts[item.callee].clobbers
+    arguments = {o.fixed: o.values[0] for o in item.uses}
+    results = {o.fixed for o in item.defs if o.fixed >= 0}
+    site.blocked = clobbers
+    for register in (*arguments, *results):
+        site.blocked |= 1 << register
+    survivors = set(site.survivors)
+    for register, v in sorted(arguments.items()):
+        if v in survivors and v not in site.kept and register not in results and not clobbers >> register & 1:
+            site.kept[v] = register
+    dying = {v for v in arguments.values() if v not in survivors}
+    site.extra = len(arguments) - len(site.kept) - len(dying)
+
+
+@dataclass
+class Room:
+    """By point: pressure, registers that values take, and capacity, registers that there are."""
+
+    pressure: NDArray[np.int32]
+    capacity: NDArray[np.int32]
+
+
+def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) -> Room:
+    """available: registers as bits."""
+    points = flat.points + len(sites)
+    pressure = np.zeros(points, np.int32)
+    pressure[: flat.points] = live.pressure(flat.points)
+    capacity = np.full(points, available.bit_count(), np.int32)
+    for k, extra in _holes(flat, live):
+        pressure[2 * k + 1] += extra
+    for site in sites:
+        pressure[2 * site.item] += site.extra
+        pressure[site.point] = len(site.survivors) - len(site.kept)
+        capacity[site.point] = (available & ~site.blocked).bit_count()
+    return Room(pressure, capacity)
+
+
+def _holes(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
+    """(item, registers) that stay empty behind items with wide results: where a wide operand ends in part, what is free
+    beside the rest cannot hold part of a wide result, and nothing could be moved there before."""
+    out: list[tuple[int, int]] = []
+    for k, item in enumerate(flat.items):
+        if not any(len(o.values) > 1 for o in item.defs):
+            continue
+        holes = 0
+        for operand in item.uses:
+            if len(operand.values) > 1:
+                ending = sum(_ends(live, v, 2 * k + 1) for v in operand.values)
+                holes += ending if ending < len(operand.values) else 0
+        single = sum(len(o.values) == 1 for o in item.defs)
+        if holes > single:
+            out.append((k, holes - single))
+    return out
+
+
+def _ends(live: LiveRanges, v: int, point: int) -> bool:
+    """Whether v ends just before `point`, or begins anew there."""
+    intervals = live.intervals[v]
+    at = bisect_left(intervals, (point,))
+    if at < len(intervals) and intervals[at][0] == point:
+        return True
+    return bool(at) and intervals[at - 1][1] == point
