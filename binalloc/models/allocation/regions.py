@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.models.allocation.stores import DEFINED, Way, valid_regions
-
-Interval = tuple[int, int]
+from binalloc.models.allocation.terms import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +139,7 @@ class _Greedy:
 
     def relieve(self) -> None:
         families = self.regions.families
-        queue: list[tuple[float, float, int]] = []
-        for f in range(len(families)):
-            self._offer(f, queue)
+        queue = [found for f in range(len(families)) if (found := self._score(f)) is not None]
         heapq.heapify(queue)
         while queue and self.left:
             score, cost, f = heapq.heappop(queue)
@@ -157,11 +154,6 @@ class _Greedy:
                 found = self._score(other)
                 if found is not None:
                     heapq.heappush(queue, found)
-
-    def _offer(self, f: int, queue: list[tuple[float, float, int]]) -> None:
-        found = self._score(f)
-        if found is not None:
-            queue.append(found)
 
     def _score(self, f: int) -> tuple[float, float, int] | None:
         """(cost by point relieved, cost, family); None where it relieves nothing."""
@@ -256,10 +248,8 @@ class _Greedy:
         return total + self._stores(value, 0.0) - self._stores(value, -ways)
 
     def _fits(self, family: Sequence[int]) -> bool:
+        """Is there room everywhere? (Regions of one value never overlap.)"""
         room, points = self.room, self.regions.points
-        if len(family) == 1:
-            return all(bool(np.all(room[start:end] > 0)) for start, end in points[family[0]])
-        # regions of one value never overlap, but neighbours may
         return all(bool(np.all(room[start:end] > 0)) for r in family for start, end in points[r])
 
     def _return(self, family: Sequence[int]) -> None:

@@ -17,6 +17,8 @@ Way = tuple[int, float]
 """(region that it comes from or DEFINED, cost of a store on it)."""
 
 _UNLIMITED = float("inf")
+_NEEDED = -2
+"""The node behind all regions that need memory."""
 
 
 def valid_regions(
@@ -25,7 +27,6 @@ def valid_regions(
     """(regions in which memory holds the value, cost of its stores). ways: by region, into it. away: regions in which
     the value is in no register, so that nothing can store it on a way out of them."""
     flow: dict[int, dict[int, float]] = {}
-    sink = -2
     for region, into in ways.items():
         for source, cost in into:
             if source == region:
@@ -33,19 +34,17 @@ def valid_regions(
             limit = _UNLIMITED if source in away else cost
             _add(flow, source, region, limit)
     for region in sorted(needed):
-        _add(flow, region, sink, _UNLIMITED)
+        _add(flow, region, _NEEDED, _UNLIMITED)
     total = 0.0
-    while True:
-        path = _path(flow, DEFINED, sink)
-        if path is None:
-            break
+    while _NEEDED in (came := _reached(flow)):
+        path = _path(came, _NEEDED)
         least = min(flow[a][b] for a, b in path)
         assert least < _UNLIMITED, "a value that is away everywhere needs no definition"
         total += least
         for a, b in path:
             flow[a][b] -= least
             flow[b][a] += least
-    return set(ways) - _reached(flow), total
+    return set(ways) - came.keys(), total
 
 
 def _add(flow: dict[int, dict[int, float]], a: int, b: int, limit: float) -> None:
@@ -55,34 +54,22 @@ def _add(flow: dict[int, dict[int, float]], a: int, b: int, limit: float) -> Non
     flow[b].setdefault(a, 0.0)
 
 
-def _path(flow: dict[int, dict[int, float]], source: int, sink: int) -> list[tuple[int, int]] | None:
-    """A shortest way with something left on it."""
-    came: dict[int, int] = {source: source}
-    queue = [source]
+def _reached(flow: dict[int, dict[int, float]]) -> dict[int, int]:
+    """What the definitions reach where something is left on the way, nearest first: node -> the one before it."""
+    came = {DEFINED: DEFINED}
+    queue = [DEFINED]
     for a in queue:
-        if a == sink:
-            break
         for b, left in flow.get(a, {}).items():
             if left > 0 and b not in came:
                 came[b] = a
                 queue.append(b)
-    if sink not in came:
-        return None
+    return came
+
+
+def _path(came: dict[int, int], end: int) -> list[tuple[int, int]]:
+    """The edges from the definitions to `end`."""
     path = []
-    b = sink
-    while b != source:
-        path.append((came[b], b))
-        b = came[b]
+    while end != DEFINED:
+        path.append((came[end], end))
+        end = came[end]
     return path
-
-
-def _reached(flow: dict[int, dict[int, float]]) -> set[int]:
-    """What the definitions still reach: where memory need not hold the value."""
-    seen = {DEFINED}
-    queue = [DEFINED]
-    for a in queue:
-        for b, left in flow.get(a, {}).items():
-            if left > 0 and b not in seen:
-                seen.add(b)
-                queue.append(b)
-    return seen

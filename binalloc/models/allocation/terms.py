@@ -8,3 +8,6 @@ Value = NewType("Value", int)
 """Number of a value: 32 bits that some instruction defines."""
 Register = NewType("Register", int)
 """Number of an architectural register, before or after allocation."""
+
+Interval = tuple[int, int]
+"""Points from the first up to but without the second."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from binalloc.bitset import bits
+from binalloc.models.allocation.terms import Interval
 from binalloc.transform.assign.bundles import find_bundles
 from binalloc.transform.assign.homes import find_homes
-from binalloc.transform.assign.intervals import Interval
 from binalloc.transform.assign.scan import Placed, Plan, scan
 from binalloc.transform.assign.wishes import NO_HOME, Wishes
 from binalloc.transform.virtual.analysed import Analysed
@@ -87,13 +88,8 @@ def _busy_at_call(
         if operand.fixed >= 0:
             busy.setdefault(operand.fixed, []).append(after)
             owner[operand.fixed, after] = operand.values[0]
-    blocked = site.blocked
-    register = 0
-    while blocked:
-        if blocked & 1:
-            busy.setdefault(register, []).append(site.point)
-        blocked >>= 1
-        register += 1
+    for register in bits(site.blocked):
+        busy.setdefault(register, []).append(site.point)
     for v, kept in site.kept.items():
         owner[kept, site.point] = v
 

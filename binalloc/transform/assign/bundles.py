@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.transform.assign.intervals import Interval, meet, union
+from binalloc.models.allocation.terms import Interval
+from binalloc.transform.assign.intervals import meet, union
 from binalloc.transform.virtual.code import COPY
 from binalloc.transform.virtual.flat import Flat
 

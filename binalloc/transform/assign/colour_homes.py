@@ -10,9 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
-from binalloc.models.allocation.terms import Register, Value
+from binalloc.models.allocation.terms import Interval, Register, Value
 from binalloc.transform.assign.bundles import Bundles
-from binalloc.transform.assign.intervals import Interval
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.bitset import bits, lowest
+from binalloc.models.allocation.colouring import base_positions
+from binalloc.models.allocation.terms import Interval
 from binalloc.transform.assign.bundles import Bundle, Bundles
 from binalloc.transform.assign.colour_homes import colour_homes
-from binalloc.transform.assign.intervals import Interval
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 
 _LOOK_AHEAD = 8
@@ -79,7 +80,10 @@ class _Placing:
         for register, where in sorted(wishes.busy.items()):
             if register < 64 * self.words:
                 self.nothing[register // 64, where] |= np.uint64(1 << register % 64)
-        self.bases = {(n, a): _bases(available, n, a) for n in range(1, 5) for a in (1, 2, 4)}
+        self.bases = {(n, a): base_positions(available, n, a) for n in range(1, 5) for a in (1, 2, 4)}
+        self.owned: dict[int, set[int]] = {}  # by value, registers that are its own at some point
+        for (register, _), v in wishes.owner.items():
+            self.owned.setdefault(v, set()).add(register)
 
     def run(self, order: list[int]) -> list[int]:
         self.held = self.nothing.copy()
@@ -217,17 +221,7 @@ class _Placing:
 
     def _own(self, bundle: Bundle) -> set[int]:
         """Bases that are taken at some points by the bundle's own fixed operands."""
-        return {r - offset for v, offset in bundle.members for (r, _), w in self._owned.get(v, ()) if w == v}
-
-    @property
-    def _owned(self) -> dict[int, list[tuple[tuple[int, int], int]]]:
-        found = getattr(self, "_owned_by", None)
-        if found is None:
-            found = {}
-            for place, v in sorted(self.wishes.owner.items()):
-                found.setdefault(v, []).append((place, v))
-            self._owned_by = found
-        return found
+        return {r - offset for v, offset in bundle.members for r in self.owned.get(v, ())}
 
     def _fits_own(self, bundle: Bundle, base: int) -> bool:
         """Whether only points that fixed operands of its own members take are in the way at `base`."""
@@ -244,17 +238,6 @@ class _Placing:
                     if owner.get((register, start + at)) not in members:
                         return False
         return True
-
-
-def _bases(available: int, units: int, align: int) -> int:
-    """Bitset of the aligned bases from which `units` consecutive registers are available."""
-    usable = available
-    for k in range(1, units):
-        usable &= available >> k
-    aligned = 0
-    for base in range(0, available.bit_length(), align):
-        aligned |= 1 << base
-    return usable & aligned
 
 
 def _swapped(registers: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-Interval = tuple[int, int]
+from binalloc.models.allocation.terms import Interval
 
 
 def meet(one: list[Interval], other: list[Interval]) -> bool:

@@ -14,8 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.models.allocation.regions import Border, Interval, Regions
+from binalloc.analysis.webs import UnionFind
+from binalloc.models.allocation.regions import Border, Regions
 from binalloc.models.allocation.stores import DEFINED
+from binalloc.models.allocation.terms import Interval
 from binalloc.transform.spill.comeback import Price
 from binalloc.transform.virtual.code import KEEP, Item
 from binalloc.transform.virtual.flat import Flat
@@ -87,7 +89,7 @@ class _Finder:
     ) -> None:
         self.flat, self.live, self.may_leave, self.store, self.comeback = flat, live, may_leave, store, comeback
         self.sites = {site.item: site for site in sites}
-        self.parent: list[int] = []
+        self.sets = UnionFind()
         self.value: list[int] = []
         self.points: list[list[Interval]] = []
         self.accesses: dict[int, list[Access]] = {}
@@ -114,10 +116,9 @@ class _Finder:
     # -- regions within blocks
 
     def _open(self, v: int) -> int:
-        self.parent.append(len(self.parent))
         self.value.append(v)
         self.points.append([])
-        return len(self.parent) - 1
+        return self.sets.new()
 
     def _block(self, block: int) -> None:
         flat, live, may = self.flat, self.live, self.may_leave
@@ -208,7 +209,7 @@ class _Finder:
             if out == NOWHERE:
                 continue
             if divides is None:
-                self._join(out, into)
+                self.sets.union(out, into)
             else:
                 self.edges[Edge(source, target)] = divides
                 self.borders.append((out, into, divides, first_item(flat, target)))
@@ -226,22 +227,10 @@ class _Finder:
             return flat.weights[target]
         return min(flat.weights[source], flat.weights[target])
 
-    def _find(self, r: int) -> int:
-        parent = self.parent
-        while parent[r] != r:
-            parent[r] = parent[parent[r]]
-            r = parent[r]
-        return r
-
-    def _join(self, a: int, b: int) -> None:
-        a, b = self._find(a), self._find(b)
-        if a != b:
-            self.parent[max(a, b)] = min(a, b)
-
     def _numbers(self) -> list[int]:
         """Dense number by region as opened; NOWHERE stays what it is, at the end."""
         dense: dict[int, int] = {}
-        number = [dense.setdefault(self._find(r), len(dense)) for r in range(len(self.parent))]
+        number = [dense.setdefault(self.sets.find(r), len(dense)) for r in range(len(self.value))]
         return [*number, NOWHERE]
 
     # -- in numbers

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from binalloc.analysis.webs import UnionFind
 from binalloc.isa.sets.table import view
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.spill.comeback import UNKNOWN, Comebacks, Return
@@ -52,7 +53,7 @@ class _Inserter:
     ) -> None:
         self.code, self.flat, self.found, self.away, self.comebacks = code, flat, found, away, comebacks
         self.spilled = {found.regions.value[r] for r in away}
-        self.parent = list(range(len(found.regions.value)))
+        self.sets = UnionFind(len(found.regions.value))
         self.nodes: dict[int, list[tuple[Access, int, int]]] = {}
         self.stretches: dict[int, _Stretch] = {}
         self._regions_of: dict[int, list[tuple[int, int, int]]] = {}
@@ -66,7 +67,7 @@ class _Inserter:
         for edge in self.found.edges:
             for _, out, into in self._across(edge):
                 if out not in self.away and into not in self.away:
-                    self._join(out, into)
+                    self.sets.union(out, into)
         self._count()
         self._name()
         self._settle()
@@ -119,7 +120,7 @@ class _Inserter:
         into = self.found.entry[edge.target].get(v, NOWHERE)
         if out in self.away and into in self.away:
             return None
-        if self._stays(out) and self._stays(into) and self._find(out) == self._find(into):
+        if self._stays(out) and self._stays(into) and self.sets.find(out) == self.sets.find(into):
             return self._stretch(out).name
         return UNKNOWN
 
@@ -137,33 +138,17 @@ class _Inserter:
 
     # -- stretches
 
-    def _find(self, a: int) -> int:
-        parent = self.parent
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        return a
-
-    def _join(self, a: int, b: int) -> None:
-        a, b = self._find(a), self._find(b)
-        if a != b:
-            self.parent[max(a, b)] = min(a, b)
-
-    def _node(self) -> int:
-        self.parent.append(len(self.parent))
-        return len(self.parent) - 1
-
     def _stays(self, region: int) -> bool:
         return region != NOWHERE and region not in self.away
 
     def _connect(self, k: int, access: Access) -> tuple[Access, int, int]:
-        use = self._node()
-        define = use if access.merges or not access.define else self._node()
+        use = self.sets.new()
+        define = use if access.merges or not access.define else self.sets.new()
         through = not access.define or access.merges
         if self._stays(access.before) and (access.use or through):
-            self._join(use, access.before)
+            self.sets.union(use, access.before)
         if self._stays(access.after):
-            self._join(define, access.after)
+            self.sets.union(define, access.after)
         return access, use, define
 
     def _across(self, edge: Edge) -> list[tuple[int, int, int]]:
@@ -173,19 +158,19 @@ class _Inserter:
         return [(v, exits[v], into) for v, into in entry.items() if v in self.spilled and v in exits]
 
     def _stretch(self, node: int) -> _Stretch:
-        return self.stretches[self._find(node)]
+        return self.stretches[self.sets.find(node)]
 
     def _count(self) -> None:
         """The stretches, and how often each is accessed."""
         for mine in self.nodes.values():
             for access, use, define in mine:
                 for node in {use, define}:
-                    self.stretches.setdefault(self._find(node), _Stretch(access.value)).accesses += 1
+                    self.stretches.setdefault(self.sets.find(node), _Stretch(access.value)).accesses += 1
         for edge in self.found.edges:
             for v, out, into in self._across(edge):
                 for region in (out, into):
                     if region not in self.away:
-                        self.stretches.setdefault(self._find(region), _Stretch(v))
+                        self.stretches.setdefault(self.sets.find(region), _Stretch(v))
 
     def _needs_guarded_store(self, access: Access, item: Item) -> bool:
         """Does the definition write part of the threads' values while the others' are in memory?"""

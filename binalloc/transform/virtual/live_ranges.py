@@ -17,12 +17,11 @@ from itertools import accumulate
 
 from binalloc.analysis.backward import ALWAYS, NEVER
 from binalloc.bitset import bits
+from binalloc.models.allocation.terms import Interval
 from binalloc.transform.virtual.flat import Flat
 
 _DEAD, _LIVE = -1, -2
 """What a value may be at the end of a block, beside live only under a literal (0 and up)."""
-
-Interval = tuple[int, int]
 
 
 @dataclass
@@ -70,6 +69,10 @@ class _Crossing:
         self.number = {v: k for k, v in enumerate(self.values)}
         self.every = (1 << len(self.values)) - 1
         self.live = [0] * len(self.exposed)
+        self.made = [
+            self._mask(v for k in range(flat.starts[b], flat.starts[b + 1]) for v in flat.defs[k])
+            for b in flat.blocks()
+        ]
         self._solve()
         self.reach = self._reaching()
 
@@ -137,10 +140,7 @@ class _Crossing:
     def _reaching(self) -> list[int]:
         """Values some definition of which reaches the start of each block."""
         flat = self.flat
-        made = [
-            self._mask([v for k in range(flat.starts[b], flat.starts[b + 1]) for v in flat.defs[k]])
-            for b in flat.blocks()
-        ]
+        made = self.made
         reach = [0] * len(made)
         work = list(flat.blocks())[::-1]
         while work:
@@ -161,9 +161,7 @@ class _Crossing:
     def leaving(self, b: int) -> tuple[list[int], list[int], list[int]]:
         """As `_edges`, by name."""
         both, taken, fall = self._edges(b)
-        flat = self.flat
-        made = self._mask([v for k in range(flat.starts[b], flat.starts[b + 1]) for v in flat.defs[k]])
-        have = self.reach[b] | made
+        have = self.reach[b] | self.made[b]
         return self._names(both & have), self._names(taken & have), self._names(fall & have)
 
     def reached(self, b: int) -> set[int]:

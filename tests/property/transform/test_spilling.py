@@ -128,7 +128,6 @@ def test_registers_are_left_free_where_values_live(slack: int) -> None:
     assert less > SEEDS * 3 // 4
 
 
-@pytest.mark.xfail(reason="an old value that comes back before a guarded definition is not counted there")
 @pytest.mark.parametrize("shape", [0, 1, 3])
 def test_a_refusal_names_what_is_missing(shape: int) -> None:
     """Refused are the budgets below some least one, which operands of the item need that is named."""
