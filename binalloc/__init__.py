@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.isa.sets.files import assemble, disassemble, load, read_module, save, write_module
     from binalloc.launch.file import Launch, load_launch
+    from binalloc.models.allocation.exact_colouring import ExactColouring, colour_exactly
     from binalloc.models.machines.files import list_machines
     from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.models.machines.model import Machine
@@ -31,6 +32,7 @@ __version__ = VERSION
 
 __all__ = [
     "BinallocError",
+    "ExactColouring",
     "Interrupted",
     "KernelFault",
     "KernelUse",
@@ -47,6 +49,7 @@ __all__ = [
     "__version__",
     "assemble",
     "check",
+    "colour_exactly",
     "disassemble",
     "import_ptx",
     "list_machines",
@@ -69,6 +72,7 @@ _HOMES = {
     "frontend.importer": ("import_ptx",),
     "isa.sets.files": ("assemble", "disassemble", "load", "read_module", "save", "write_module"),
     "isa.instruction": ("Module",),
+    "models.allocation.exact_colouring": ("ExactColouring", "colour_exactly"),
     "models.machines.kernel_use": ("KernelUse",),
     "models.machines.files": ("list_machines",),
     "models.machines.model": ("Machine",),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 _LONG = 2048
 """Length in bits from which taking bits off one by one, each in time of the whole length, is slower than arrays."""
+_BYTES = 1 << 22
+"""Of masks that `rows_of_bits` takes at once."""
 
 
 def bits(mask: int) -> list[int]:
@@ -26,12 +28,39 @@ def bits(mask: int) -> list[int]:
     return out
 
 
+def rows_of_bits(masks: Sequence[int]) -> list[list[int]]:
+    """`bits` of each mask, in one go: much faster for many long ones with few members."""
+    longest = max((mask.bit_length() for mask in masks), default=0)
+    if longest <= _LONG:
+        return [bits(mask) for mask in masks]
+    width = (longest + 7) // 8
+    some = max(1, _BYTES // width)
+    found: list[list[int]] = []
+    for first in range(0, len(masks), some):
+        part = masks[first : first + some]
+        raw = np.frombuffer(b"".join([mask.to_bytes(width, "little") for mask in part]), np.uint8)
+        at = np.flatnonzero(raw)
+        which, column = np.nonzero(np.unpackbits(raw[at], bitorder="little").reshape(-1, 8))
+        row, numbers = at[which] // width, (at[which] % width * 8 + column).tolist()
+        ends = np.cumsum(np.bincount(row, minlength=len(part))).tolist()
+        found += [numbers[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return found
+
+
 def mask_from(numbers: Iterable[int]) -> int:
     """The bitset that holds `numbers`."""
     mask = 0
     for number in numbers:
         mask |= 1 << number
     return mask
+
+
+def long_mask(numbers: Collection[int]) -> int:
+    """As `mask_from`, in time of how many numbers there are and of the largest, not of their product."""
+    raw = bytearray(max(numbers, default=0) // 8 + 1)
+    for number in numbers:
+        raw[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(raw, "little")
 
 
 def lowest(mask: int) -> int:

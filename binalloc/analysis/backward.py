@@ -1,6 +1,6 @@
 """The predicate-aware backward step, and the solver over it, that liveness of locations in a binary is built from
 (`liveness`); `transform.virtual.live_ranges` has the same step for values in virtual code, one by one, so that both
-decide alike what a guard keeps alive.
+decide alike what a guard keeps alive. There is no third: PTX's units and predicates are such values, too.
 
 A guarded definition does not kill, yet `@P0 MOV R1; @P0 use R1` does not make R1 live above. So a place is dead, live,
 or *live only under a literal* (P or !P of the predicate's present value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from binalloc.cli.commands.assembly import asm, disasm
+from binalloc.cli.commands.compare import compare
 from binalloc.cli.commands.demo import demo
 from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
@@ -47,5 +48,7 @@ def main() -> None:
     """
 
 
-for _command in (asm, demo, diff, disasm, import_ptx, inspect, machines, rewrite, run, schedule, smem_cost, verify):
+for _command in (
+    asm, compare, demo, diff, disasm, import_ptx, inspect, machines, rewrite, run, schedule, smem_cost, verify
+):  # fmt: skip
     main.add_command(_command)

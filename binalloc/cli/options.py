@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -18,6 +19,33 @@ CYCLES_LIMIT = 1 << 62
 def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRange:
     """An integer option's type: far beyond whatever is sensible, and well within what 64 bits can compute with."""
     return click.IntRange(low, high)
+
+
+_PIECE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+class Ranges(click.types.StringParamType):
+    """Numbers and ranges of them as `1,8,16-20`: pairs of the first and the last, as they were given. limits: the least
+    and the greatest number there may be, asked for when there is something to convert."""
+
+    name = "ranges"
+
+    def __init__(self, limits: Callable[[], tuple[int, int]]) -> None:
+        self.limits = limits
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value  # click converts what it has converted
+        least, most = self.limits()
+        found = []
+        for piece in str(value).split(","):
+            match = _PIECE.fullmatch(piece)
+            low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+            if not least <= low <= high <= most:
+                what = f"a list of numbers or ranges from {least} to {most}"
+                self.fail(f"{value!r} is not {what}, as 1,8,16-20.", param, ctx)
+            found.append((low, high))
+        return tuple(found)
 
 
 def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:

@@ -1,6 +1,6 @@
 """PTX text to a Loom binary: the whole path of `binalloc import-ptx` as one function.
 
-text -> ptx.parser -> lower.module -> opt.pipeline -> allocate.program -> transform.schedule -> Module
+text -> ptx.parser -> lower.module -> opt.pipeline -> allocate.program (with transform) -> transform.schedule -> Module
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 from binalloc.version import VERSION
-
-_RESERVES = (0, 24, 40, 64, 100)
-"""Registers that callees leave to each caller, tried in turn where all together need more than 255."""
 
 
 @dataclass
@@ -107,21 +104,16 @@ def _allocated(
     from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
 
-    demand: dict[str, int] = {}
-    for reserve in _RESERVES:
-        program = lower_module(parsed, kernels, block_dim)
-        if optimised:
-            for routine in program.routines.values():
-                optimise(routine)
-        try:
-            return allocate(program, reserve, demand)
-        except NoRoom as error:
-            demand = error.demand
-            if reserve == _RESERVES[-1]:
-                if skip_unsupported:
-                    raise _without(program, error) from error
-                raise
-    raise AssertionError("the last reserve returns or raises")
+    program = lower_module(parsed, kernels, block_dim)
+    if optimised:
+        for routine in program.routines.values():
+            optimise(routine)
+    try:
+        return allocate(program)
+    except NoRoom as error:
+        if skip_unsupported:
+            raise _without(program, error) from error
+        raise
 
 
 def _without(program: Program, error: NoRoom) -> NotImportable:

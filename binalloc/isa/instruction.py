@@ -283,6 +283,15 @@ class Function:
         start = max((word for word in self.lines if word <= index), default=None)
         return None if start is None else self.lines[start]
 
+    def source_lines(self) -> list[tuple[str, int] | None]:
+        """As `source_line`, of every instruction."""
+        place = None
+        out = []
+        for index in range(len(self.instrs)):
+            place = self.lines.get(index, place)
+            out.append(place)
+        return out
+
     def target(self, index: int) -> int:
         """Word index that the branch or direct call at `index` goes to, counted from the function's first word (the
         container refuses a branch outside)."""

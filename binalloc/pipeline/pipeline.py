@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
+from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.policies.table import POLICIES, find_policy
 from binalloc.pipeline.steps import (
     Request,
@@ -130,13 +131,17 @@ def _explicit(request: Request) -> bool:
 
 def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
+    from binalloc.transform.allocate.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import require_rewritable
 
     named = request.kernel or (request.launch.kernel if request.launch else None)
     kernel = find_kernel(module, named).name
     require_rewritable(module, request.prepared.graph(module, kernel))
     request = replace(request, kernel=kernel)
-    original = baseline(module, request)
+    try:
+        original = baseline(module, request)
+    except Infeasible as e:
+        raise no_baseline(module, request, e) from e
     running = request.emulate and request.launch is not None
     if running:
         request.progress(f"{request.kernel}: original, {count(original.blocks_per_sm, 'block')} per SM")
@@ -177,15 +182,8 @@ def explicit_budget(module: Module, request: Request) -> Budget:
     if slots is None:
         given = use.given(registers)
         slots = slots_for_blocks(machine, given, request.blocks or machine.occupancy(given).blocks_per_sm) or 0
-    needed = use.given(registers, slots).block_shared
-    if needed > machine.limits.shared_per_block:
-        raise Refused(
-            "the slots do not fit a block's shared memory",
-            place=Hint("{slots}"),
-            found=f"{count(slots, 'slot')}, {needed} bytes with the kernel's own {use.shared_bytes}",
-            expected=f"at most {machine.limits.shared_per_block} bytes",
-            remedy="Ask for fewer slots.",
-        )
+    if use.given(registers, slots).block_shared > machine.limits.shared_per_block:
+        raise too_many_slots(request, use, slots)
     return Budget(budget.blocks, registers, slots)
 
 
@@ -196,12 +194,7 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
     try:
         version = build_version(module, request, budget.registers, budget.slots)
     except Infeasible as e:
-        raise Refused(
-            f"{request.kernel} cannot do with so few registers ({e.message})",
-            file=module.path or None,
-            found=f"{count(budget.registers, 'register')} per thread",
-            remedy=Hint("{minimum_registers} tells the fewest."),
-        ) from e
+        raise too_few_registers(module, request, budget, e) from e
     _require_blocks(module, request, version)
     same = None
     if running:

@@ -27,12 +27,14 @@ from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import load_machine
 from binalloc.names.kernels import choose_kernel
 from binalloc.printable import count
+from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
 if TYPE_CHECKING:
     from binalloc.analysis.callgraph import CallGraph
     from binalloc.launch.file import Launch
+    from binalloc.transform.allocate.explain import Spilled
     from binalloc.transform.rewrite.rewrite import Prepared
     from binalloc.verify.report import Finding
 
@@ -107,7 +109,9 @@ class Request:
     `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
     engine: numba or python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp
     scheduler, by name. skews: how many further runs measure each version, with blocks that start a little later, by
-    seeds. prepared: the call graph and what all versions of the kernel are built from, kept from the first one on.
+    seeds. solver_limit: deterministic solver time per function, about seconds, for allocators that have a solver.
+    explain: whether versions say why values left the registers (`Version.explained`). prepared: the call graph
+    and what all versions of the kernel are built from, kept from the first one on.
     """
 
     kernel: str = ""
@@ -124,6 +128,8 @@ class Request:
     progress: Progress = _silent
     scheduler: str = DEFAULT_SCHEDULER
     skews: int = 0
+    solver_limit: float = SOLVER_LIMIT
+    explain: bool = False
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
 
@@ -132,7 +138,8 @@ class Version:
     """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
     and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
     name of the allocator where a baseline is not the original itself. skewed: cycles of the runs with each seed's
-    delays. functions: the kernel, then what it calls. name: what errors of its runs call it."""
+    delays. functions: the kernel, then what it calls. explained: the values that left the registers, where that was
+    asked for. name: what errors of its runs call it."""
 
     module: Module
     kernel: str
@@ -149,6 +156,7 @@ class Version:
     buffers: dict[str, Any] = field(default_factory=dict)
     globals: dict[str, Any] = field(default_factory=dict)
     solver: list[dict[str, object]] = field(default_factory=list)
+    explained: list[Spilled] = field(default_factory=list, repr=False)
     allocated: str = ""
     skewed: tuple[int, ...] = ()
     name: str = "the original"
@@ -227,6 +235,11 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
     )
 
 
+def knows_threads(kernel: Function, launch: Launch | None) -> bool:
+    """Whether `block_threads` has an answer."""
+    return launch is not None or any(kernel.info.block) or bool(kernel.info.max_threads)
+
+
 def kernel_use(kernel: Function, launch: Launch | None) -> KernelUse:
     """What the kernel takes of an SM, as its record and the launch say."""
     dynamic = launch.dynamic_shared if launch is not None else 0
@@ -281,21 +294,36 @@ def build_version(
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.schedule import schedule
-    from binalloc.verify.checker import check
 
     prepared = request.prepared.of(module, request.kernel)
-    result = rewrite_to_budget(prepared, registers, slots, allocator or request.allocator)
+    name = allocator or request.allocator
+    result = rewrite_to_budget(
+        prepared,
+        registers,
+        slots,
+        name,
+        solver_limit=request.solver_limit,
+        machine=request.machine,
+        dynamic_shared=request.launch.dynamic_shared if request.launch is not None else 0,
+    )
     # What is proven is what will be written: the bytes, as a reader finds them.
     isa = set_of(module)
     rewritten = isa.read(isa.write(schedule(result.module, request.machine)), module.path)
+    require_proof(module, rewritten, request)
+    require_no_hazard(rewritten, request.machine)
+    version = make_version(rewritten, request, result.functions)
+    name = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
+    explained = result.explain() if request.explain else []
+    return replace(version, solver=[found.to_dict() for found in result.solver], explained=explained, name=name)
+
+
+def require_proof(module: Module, rewritten: Module, request: Request) -> None:
+    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does."""
+    from binalloc.verify.checker import check
+
     report = check(module, rewritten, request.kernel)
     if not report.ok:
         raise _unproven(module, request, report.errors)
-    require_no_hazard(rewritten, request.machine)
-    version = make_version(rewritten, request, result.functions)
-    name = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')}"
-    name += f" by {allocator or request.allocator}"
-    return replace(version, solver=[found.to_dict() for found in result.solver], name=name)
 
 
 def require_no_hazard(module: Module, machine: Machine) -> None:

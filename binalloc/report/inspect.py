@@ -1,8 +1,9 @@
 """`binalloc inspect`: what is in a binary, as a dictionary (JSON-ready) and as text.
 
 Views: sections (ELF sections, resources per function, provenance), cfg (call graph, blocks, loops; works for recursion
-and indirect calls too), webs (life-range table), pressure (per instruction, Max-live over calls), stack (three stack
-layouts, slots and spill area; see `report.stack`), minimum (fewest registers a rewrite can do with).
+and indirect calls too), webs (life-range table), live (what each instruction does to each value; see `report.live`),
+pressure (per instruction, Max-live over calls; see `report.pressure`), stack (three stack layouts, slots and spill
+area; see `report.stack`), minimum (fewest registers a rewrite can do with).
 """
 
 from __future__ import annotations
@@ -15,17 +16,26 @@ from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.sets.table import set_of
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count, one_line
+from binalloc.report.excerpt import EVERYTHING, Excerpt
 from binalloc.report.table import table
 
 Json = dict[str, Any]
-VIEWS = ("sections", "cfg", "webs", "pressure", "stack", "minimum")
+VIEWS = ("sections", "cfg", "webs", "live", "pressure", "stack", "minimum")
 
 
-def inspect_module(module: Module, data: bytes, kernel: str | None, views: list[str], machine: Machine) -> Json:
+def inspect_module(
+    module: Module,
+    data: bytes,
+    kernel: str | None,
+    views: list[str],
+    machine: Machine,
+    excerpt: Excerpt = EVERYTHING,
+    columns: str = "auto",
+) -> Json:
     """One entry per view, beside "file" and, where a view is about one kernel, "kernel".
 
-    data: the bytes `module` was read from. Raises UsageError (no such kernel, or several to choose from), and for webs,
-    pressure, stack and minimum Refused on recursion and indirect calls.
+    data: the bytes `module` was read from. excerpt, columns: of live. Raises UsageError (no such kernel, or several to
+    choose from), and for webs, live, pressure, stack and minimum Refused on recursion and indirect calls.
     """
     from binalloc.pipeline.pipeline import find_kernel
 
@@ -35,7 +45,12 @@ def inspect_module(module: Module, data: bytes, kernel: str | None, views: list[
         name = find_kernel(module, kernel).name
         found["kernel"] = name
     for v in views:
-        found[v] = _sections(module, data, machine) if v == "sections" else _VIEWS[v](module, name)
+        if v == "sections":
+            found[v] = _sections(module, data, machine)
+        elif v == "live":
+            found[v] = _live(module, name, excerpt, columns)
+        else:
+            found[v] = _VIEWS[v](module, name)
     return found
 
 
@@ -161,35 +176,16 @@ def _webs(module: Module, kernel: str) -> Json:
     return {"functions": functions, "not_lifted": program.lifting.reasons, "text": "\n".join(texts)}
 
 
+def _live(module: Module, kernel: str, excerpt: Excerpt, columns: str) -> Json:
+    from binalloc.report.live import live_of
+
+    return live_of(module, kernel, excerpt, columns)
+
+
 def _pressure(module: Module, kernel: str) -> Json:
-    from binalloc.analysis.dump import pressure_dict, pressure_text
-    from binalloc.analysis.max_live import build_max_live
-    from binalloc.analysis.program import analyse
+    from binalloc.report.pressure import pressure_of
 
-    program = analyse(module, kernel)
-    registers, predicates = build_max_live(program), build_max_live(program, "P")
-    lines = [f"Max-live of {kernel}, callees included: {count(registers.kernel.units, 'register')}"]
-    lines[0] += f" (at {_point(registers.kernel.point)}), {count(predicates.kernel.units, 'predicate')}"
-    lines[0] += f"; the binary reserves {count(module.function(kernel).info.registers, 'register')}\n"
-    functions = []
-    for name, f in program.functions.items():
-        functions.append(pressure_dict(program, name, registers) | {"predicates": predicates.pressure[name]})
-        lines.append("\n" + pressure_text(program, name, registers))
-        rows = zip(f.fn.instrs, registers.pressure[name], predicates.pressure[name], strict=True)
-        for index, (instr, r, p) in enumerate(rows):
-            lines.append(f"  {index:5d} {r:4d} R {p:2d} P  {set_of(module).text(instr, f.fn, index, module)}\n")
-    return {
-        "max_live": registers.kernel.units,
-        "max_live_at": [{"function": f, "index": i} for f, i in registers.kernel.point],
-        "max_live_predicates": predicates.kernel.units,
-        "demand": module.function(kernel).info.registers,
-        "functions": functions,
-        "text": "".join(lines),
-    }
-
-
-def _point(point: tuple[tuple[str, int], ...]) -> str:
-    return " / ".join(f"{f} {'entry' if i < 0 else f'word {i}'}" for f, i in point)
+    return pressure_of(module, kernel)
 
 
 def _stack(module: Module, kernel: str) -> Json:

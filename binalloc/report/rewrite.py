@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.skew import LIMIT, change, cycles_range, cycles_text
@@ -44,10 +45,24 @@ def render_outcome(outcome: Outcome) -> str:
         if outcome.parts:
             lines.append(" = " + " x ".join(f"{name} {value:.3f}" for name, value in outcome.parts.items()))
         lines.append("\n")
+    lines.append(_solver(outcome.rewritten.solver))
     if len(outcome.tried) > 1:
         header = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
         lines.append("\n" + table(header, [_tried(t) for t in outcome.tried], left=0))
     return "".join(lines)
+
+
+_STATUS = {"optimal": "proven optimal", "feasible": "limit hit, the best so far", "unknown": "limit hit, nothing found"}
+
+
+def _solver(reports: Sequence[Mapping[str, object]]) -> str:
+    """What an exact solver said of each function: cost of what was taken, a bound of any choice's, and how far it
+    came."""
+    if not reports:
+        return ""
+    rows = [[r["function"], r["value"], r["bound"], r["gap"], r["source"], _STATUS.get(str(r["status"]), r["status"])]
+            for r in reports]  # fmt: skip
+    return "\n" + table(["function", "cost", "bound", "gap", "choice of", "solver"], rows)
 
 
 def _tried(t: Tried) -> list[object]:

@@ -271,7 +271,8 @@ class _Run:
             if x in kept:
                 effects.settled.add(kept[x])
                 changed[x] = kept[x]
-        after = self._frame(state, frozenset(changed.values()), written)
+        gone = frozenset((*changed.values(), *self.pair.old.webs.after[node.m].values()))
+        after = self._frame(state, gone, written)
         self._returned(after, result.exit, kept, changed, at)
         return after
 

@@ -43,8 +43,9 @@ change places; and that in which a thread's own accesses reach the others where 
 Control codes: `hazards` is their proof. Where the original has spill accesses of its own (it was
 rewritten before), they are accesses like any other, and none may be added.
 
-This package shares no code with allocator or rewriter but the list of a mask's bits (`bitset`); it stands on the
-instruction interface. `check` raises nothing: what it cannot prove, or cannot make sense of, is an error in the report.
+This package shares no code with allocator or rewriter but the list of a mask's bits (`bitset`) and when Python looks
+for garbage (`collection`); it stands on the instruction interface. `check` raises nothing: what it cannot prove, or
+cannot make sense of, is an error in the report.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from binalloc.collection import rare_collection
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import NEVER, View
@@ -61,7 +63,7 @@ from binalloc.verify.blocks import Blocks
 from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
-from binalloc.verify.footprint import footprint, summarise
+from binalloc.verify.footprint import footprint, live_after_calls, summarise
 from binalloc.verify.lattice import State
 from binalloc.verify.names import Names, reg_key
 from binalloc.verify.order import find_order
@@ -83,6 +85,7 @@ MAX_CHAIN = 64
 STEPS_PER_WORD = 300
 
 
+@rare_collection()
 def check(
     original: Module,
     rewritten: Module,
@@ -119,6 +122,7 @@ class _Checker:
         self.codes: dict[tuple[int, int], Code] = {}
         self.names = Names()
         self.named: dict[int, _Named] = {}
+        self.webs: dict[int, Webs] = {}
         self.stack = NO_REGISTER
         self.banks: dict[int, int] = {}
         self.pairs: dict[tuple[int, int], Pair] = {}
@@ -225,17 +229,30 @@ class _Checker:
             below = self._named(callee, (*above, old.name))
             whole = whole and below is not None and below.whole
             calls[i] = Summary() if below is None else below.summary
-        summary = summarise(code, calls, self.names)
-        own = Summary() if old.info.is_kernel else summary
-        found = _Named(code, blocks, summary, webs(code, blocks, own, calls, self.names), whole)
+        found = _Named(code, blocks, summarise(code, calls, self.names), calls, whole)
         self.named[id(old)] = found
+        if not above:
+            self._name_values()
         return found
+
+    def _name_values(self) -> None:
+        """Names for the values of all functions known, callers first: a return reads what one of them may read."""
+        wanted: dict[int, int] = {}
+        for key, named in reversed(self.named.items()):
+            kernel = named.code.fn.info.is_kernel
+            at_return = 0 if kernel else wanted.get(key, 0) & named.summary.writes
+            callees = self.original.callees(named.code.fn)
+            for i, places in live_after_calls(named.code, named.calls, self.names, wanted.get(key, 0)).items():
+                wanted[id(callees[i])] = wanted.get(id(callees[i]), 0) | places
+            if key not in self.webs:
+                self.webs[key] = webs(named.code, named.blocks, at_return, named.calls, self.names)
 
     def _lockstep(self, named: _Named, new: Code, origin: list[int]) -> Product:
         """The lockstep with the original in the order that the rewritten program has it, as far as it may be."""
-        order = find_order(named.code, named.blocks, named.webs, new, origin)
+        values = self.webs[id(named.code.fn)]
+        order = find_order(named.code, named.blocks, values, new, origin)
         at = dict(zip(order, range(len(order)), strict=True)) if order is not None else {}
-        old = Original(named.code, named.blocks, named.webs, self.names, order)
+        old = Original(named.code, named.blocks, values, self.names, order)
         return Product(old, new, [at.get(k, k) for k in origin] if at else origin)
 
     def _map_is_usable(self, old: Function, new: Function, origin: Origin | None) -> bool:
@@ -318,9 +335,9 @@ class _Checker:
 
     def _launch(self, setting: Setting, old: Function, new: Function) -> State:
         """At a kernel's start nothing is written but the local stack register."""
-        named = self.named[id(old)]
-        state = State(setting.names, frozenset((*named.webs.entry.values(), *setting.names.words.values())))
-        stack = named.webs.entry.get(old.info.local_stack)
+        entry = self.webs[id(old)].entry
+        state = State(setting.names, frozenset((*entry.values(), *setting.names.words.values())))
+        stack = entry.get(old.info.local_stack)
         if stack is not None:
             state.kill((stack,))
             if new.info.local_stack != NO_REGISTER:
@@ -345,12 +362,12 @@ class _Checker:
 
 @dataclass
 class _Named:
-    """An original function: its code, what it does to its caller's places, and its values' names."""
+    """An original function: its code, what it does to its caller's places, and what its callees do, by call word."""
 
     code: Code
     blocks: Blocks
     summary: Summary
-    webs: Webs
+    calls: dict[int, Summary]
     whole: bool
 
 

@@ -2,7 +2,8 @@
 
 Needs the codes of both, and the callees' footprints. `needed` is by ordinary backward liveness on the original, at
 whose returns everything it may write counts as read: so it holds what the function reads before writing it, and what
-it may return unwritten. Facts about other places cannot matter inside.
+it may return unwritten. Facts about other places cannot matter inside. What is read behind a function's returns in fact
+(`live_after_calls`) decides which of its values have to be there.
 """
 
 from __future__ import annotations
@@ -43,12 +44,24 @@ def footprint(summary: Summary, new: Code, callees: Iterable[Footprint]) -> Foot
 def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
     """What the original function does to places; calls: the summaries of its callees, by word."""
     out = Summary()
-    effects = [_effects(old, i, calls, names) for i in range(len(old))]
+    effects = _all_effects(old, calls, names)
     for reads, writes, _ in effects:
         out.reads |= reads
         out.writes |= writes
-    out.needed = _live_in(old, effects, out.writes)
+    out.needed = (_live(old, effects, out.writes) or [0])[0]
     return out
+
+
+def live_after_calls(old: Code, calls: Mapping[int, Summary], names: Names, at_return: int) -> dict[int, int]:
+    """Places that may still be read behind each call, by word; at_return: those that may be behind the function."""
+    if not calls:
+        return {}
+    live = _live(old, _all_effects(old, calls, names), at_return)
+    return {i: live[i + 1] if i + 1 < len(live) else 0 for i in calls}
+
+
+def _all_effects(old: Code, calls: Mapping[int, Summary], names: Names) -> list[tuple[int, int, int]]:
+    return [_effects(old, i, calls, names) for i in range(len(old))]
 
 
 def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names) -> tuple[int, int, int]:
@@ -78,8 +91,8 @@ def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names) -> t
     return reads, writes, surely
 
 
-def _live_in(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> int:
-    """Places live at the function's start."""
+def _live(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> list[int]:
+    """Places live in front of each word."""
     count = len(old)
     after: list[list[int]] = [[] for _ in range(count)]
     before: list[list[int]] = [[] for _ in range(count)]
@@ -108,4 +121,4 @@ def _live_in(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> 
                 if p not in queued:
                     queued.add(p)
                     work.append(p)
-    return live[0] if count else 0
+    return live

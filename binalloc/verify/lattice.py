@@ -268,7 +268,7 @@ class State:
             self.K = frozenset(c for c in self.K if c[0] not in values)
         if self.C:
             for k, d in list(self.C.items()):
-                if any(p in values for cs in d for p, _ in cs):
+                if _depends(d, values):
                     self.put_facts(k, {cs: xs for cs, xs in d.items() if not any(p in values for p, _ in cs)})
 
     def add(self, key: int, values: Set) -> None:
@@ -385,6 +385,16 @@ class State:
         lost = {p for p in lost if not live(p) and p not in self.where and self.names.place(p) != p}
         if lost:
             self.drop_conds(frozenset(lost))
+
+
+def _depends(facts: Facts, values: Set) -> bool:
+    """Whether one of the conditions is on one of the values."""
+    for conds in facts:
+        for p, _ in conds:
+            if p in values:
+                return True
+    return False
+
 
 
 def refined(facts: Facts, known: Conds) -> tuple[Set, Facts]:

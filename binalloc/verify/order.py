@@ -11,6 +11,8 @@ change places commute (`_commute`), which holds whatever the map says:
   (or a texture, with global memory), and in global and local memory with one at a disjoint offset from the same value
   of the same base. In shared and generic memory it does not: lanes of a warp exchange words there without a barrier,
   and nothing marks the accesses that are volatile. Atomics and accesses marked as ordered commute with no access.
+  A load or store of local words that has no counterpart at all is one of values, the words: it is silent only where
+  nothing that is still an access can reach them (`resources.check_locals`).
 - *Warps*: barriers, fences, allocation of shared memory and reads of clocks commute with nothing that has an effect;
   exchanges between lanes not with each other either. Branches, calls and ends close their block.
 
@@ -24,7 +26,7 @@ early as what it needs allows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import pairwise
 
 from binalloc.isa.interface.view import Memory, View
@@ -51,6 +53,8 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequence[int]) -> list[int] | None:
     """See the module. origin: the instruction map, by original word."""
     homes = _homes(old, blocks, new, origin)
+    mapped = set(origin)
+    silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
     order = list(range(len(old)))
     changed = False
     for b, ranks in sorted(homes.items()):
@@ -58,7 +62,7 @@ def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequenc
         if all(ranks[i] < ranks[j] for i, j in pairwise(words)):
             continue
         start, end = blocks.starts[b], blocks.starts[b + 1]
-        proposal = _Block(old, webs, start, end).arrange(ranks)
+        proposal = _Block(old, webs, silent, start, end).arrange(ranks)
         if proposal is not None:
             order[start:end] = proposal
             changed = True
@@ -88,14 +92,23 @@ def _homes(old: Code, blocks: Blocks, new: Code, origin: Sequence[int]) -> dict[
 class _Block:
     """One block of the original, words start to end - 1."""
 
-    def __init__(self, old: Code, webs: Webs, start: int, end: int) -> None:
-        self.old, self.webs, self.start, self.end = old, webs, start, end
+    def __init__(self, old: Code, webs: Webs, silent: Set[int], start: int, end: int) -> None:
+        self.old, self.webs, self.silent, self.start, self.end = old, webs, silent, start, end
         self.uses: dict[int, tuple[int, ...]] = {}
+        self.defs: dict[int, tuple[int, ...]] = {}
         self.bases: dict[int, object] = {}
         versions: dict[int, int] = {}
         for i in range(start, end):
             guard = webs.guards[i]
             self.uses[i] = (*webs.uses[i], guard) if guard >= 0 else webs.uses[i]
+            self.defs[i] = webs.defs[i]
+            access = old.locals[i]
+            if access is not None and i in silent:
+                words = tuple(~w for w in access.words)
+                if access.store:
+                    self.defs[i] += words
+                else:
+                    self.uses[i] += words
             memory = old.views[i].memory
             if memory is not None and memory.space in _OWN:
                 self.bases[i] = self._base(i, memory, versions)
@@ -140,12 +153,12 @@ class _Block:
             rank = ranks.get(i)
             if rank is None:
                 before = [defined.get(x, (-1, 0)) for x in self.uses[i]]
-                before += [touched.get(x, (-1, 0)) for x in self.webs.defs[i]]
+                before += [touched.get(x, (-1, 0)) for x in self.defs[i]]
                 rank = max(before, default=(-1, 0))[0]
             keys[i] = rank, i
             for x in self.uses[i]:
                 touched[x] = max(touched.get(x, keys[i]), keys[i])
-            for x in self.webs.defs[i]:
+            for x in self.defs[i]:
                 defined[x] = max(defined.get(x, keys[i]), keys[i])
                 touched[x] = max(touched.get(x, keys[i]), keys[i])
         return [*sorted(keys, key=keys.__getitem__), *range(last, self.end)]
@@ -159,15 +172,15 @@ class _Block:
             for x in self.uses[i]:
                 if defined.get(x, -1) > i:
                     return i
-            for x in self.webs.defs[i]:
+            for x in self.defs[i]:
                 if defined.get(x, -1) > i or used.get(x, -1) > i:
                     return i
             view = self.old.views[i]
-            if not view.pure and not effects.follow(i, view, self.bases.get(i)):
+            if not view.pure and i not in self.silent and not effects.follow(i, view, self.bases.get(i)):
                 return i
             for x in self.uses[i]:
                 used[x] = max(used.get(x, i), i)
-            for x in self.webs.defs[i]:
+            for x in self.defs[i]:
                 defined[x] = max(defined.get(x, i), i)
         return None
 

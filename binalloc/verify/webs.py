@@ -4,8 +4,9 @@ Needs a `Code`, and of every function called what it may read and write (`Summar
 name of the value there (`Webs`). So two unrelated values that shared a register have two names, and nothing in the
 rewritten program has to keep the order of the one's last use and the other's definition. A guarded definition joins
 what was there before, since that stays in the threads where the guard fails; so does what a callee writes on some ways
-only. A call reads what the callee needs and writes what it may write; a return reads what the function may write: so
-each place has one name at each of these, and facts can go from one function's names to another's.
+only. A call reads what the callee needs and writes what it may write; a return reads what the function may write and
+somebody reads behind it: so each place has one name at each of these, and facts can go from one function's names to
+another's.
 
 The work is done per block, and between blocks for those values alone that are live there: unions of definitions along
 edges (the lists of values live into blocks are left, too).
@@ -62,15 +63,16 @@ class Webs:
     live: list[frozenset[int]] = field(default_factory=list)
 
 
-def webs(code: Code, blocks: Blocks, own: Summary, calls: Mapping[int, Summary], names: Names) -> Webs:
-    """Name the values of `code`. own: its summary; calls: those of the functions that its calls enter, by word."""
+def webs(code: Code, blocks: Blocks, returned: int, calls: Mapping[int, Summary], names: Names) -> Webs:
+    """Name the values of `code`. returned: places that it may write and some caller may read behind it, as bits; calls:
+    summaries of the functions that its calls enter, by word."""
     builder = _Builder(code, blocks, calls)
     for b in range(len(blocks)):
         builder.block(b)
-    if own.writes:
+    if returned:
         for i, v in enumerate(code.views):
             if v.control == Flow.RETURN:
-                builder.leave(i, own.writes)
+                builder.leave(i, returned)
     builder.join_blocks()
     return builder.finish(names)
 

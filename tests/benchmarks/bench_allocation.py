@@ -12,7 +12,7 @@ import time
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
-from binalloc.transform.allocate.solver import emitted_cost
+from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocators.allocator import Problem
 from binalloc.transform.allocators.table import find_allocator
 from binalloc.transform.rewrite.rewrite import prepare
@@ -31,7 +31,7 @@ def row(label: str, module: Module, budget: int, slots: int, allocator: str) -> 
     problem = Problem(prepare(module, kernel).program, kernel, budget, slots, SOLVER_LIMIT)
     attempt = find_allocator(allocator).allocate(problem).attempt
     seconds = time.process_time() - start
-    cost = sum(emitted_cost(a, attempt.memory_cost) for a in attempt.allocations.values())
+    cost = sum(emitted_cost(a.code, attempt.memory_cost) for a in attempt.allocations.values())
     memory = sum(len(a.memory) for a in attempt.allocations.values())
     count = sum(len(fn) for fn in module)
     print(

@@ -104,9 +104,13 @@ def _disasm(m: Making) -> list[str]:
 
 
 def _inspect(m: Making) -> list[str]:
-    views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
+    views = ["--sections", "--cfg", "--webs", "--live", "--pressure", "--stack"]
     chosen = m.rng.sample(views, m.rng.choice((0, 1, 1, 2))) + m.maybe(0.01, "--minimum")
-    return ["inspect", m.file("loom", "x.loom"), *chosen, *m.kernel_name(0.1), *m.machine(0.1)]
+    share = 0.4 if "--live" in chosen else 0.01
+    part = m.maybe(share, m.rng.choice(("--words", "--blocks")), m.rng.choice(("0-9", "1,3-4", m.integer(), *STRINGS)))
+    part += m.maybe(share, "--function", m.rng.choice((m.kernel, "B", *STRINGS)))
+    part += m.maybe(share, "--columns", m.rng.choice(("values", "places", "auto")))
+    return ["inspect", m.file("loom", "x.loom"), *chosen, *part, *m.kernel_name(0.1), *m.machine(0.1)]
 
 
 def _schedule(m: Making) -> list[str]:
@@ -127,7 +131,7 @@ def _rewrite(m: Making) -> list[str]:
     out += m.maybe(0.5, "--slots", m.rng.choice(("0", "2", "4", m.integer()))) + m.maybe(0.1, "--blocks", m.integer())
     if m.rng.random() < 0.05:
         out += ["--policy", m.rng.choice(list(POLICIES))]
-    out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate")
+    out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate") + m.maybe(0.3, "--explain")
     return out + m.maybe(0.3, "--allocator", m.rng.choice((*HEURISTICS, m.rng.choice(STRINGS))))
 
 
@@ -180,6 +184,13 @@ def _smem_cost(m: Making) -> list[str]:
     return out + m.maybe(0.3, "--plot", m.rng.choice(OUTPUTS))
 
 
+def _compare(m: Making) -> list[str]:
+    out = ["compare-allocators", m.file("loom", "x.loom"), *m.kernel_name(0.2), *m.machine(0.2)]
+    out += ["--allocators", m.rng.choice(("local", "local,best", "unified", *STRINGS[:3]))]
+    out += ["--registers", m.rng.choice(("8", "6,9", m.integer()))]
+    return [*out, "--slots", m.rng.choice(("0", "1,4", m.integer()))]
+
+
 def _wild(m: Making) -> list[str]:
     """A command line of words put together at random."""
     words = ["asm", "run", "rewrite", "x.loom", "--json", "-o", "--launch", "--help", "-V", *STRINGS, *INTEGERS]
@@ -190,6 +201,7 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "asm": (14, _asm), "disasm": (14, _disasm), "inspect": (14, _inspect), "schedule": (8, _schedule),
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
     "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
+    "compare-allocators": (2, _compare),
     "anything": (3, _wild),
 }  # fmt: skip
 

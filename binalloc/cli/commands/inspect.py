@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from binalloc.cli.inputs import machine_of
 from binalloc.cli.load import load_or_import, load_two
-from binalloc.cli.options import file_argument, json_option, kernel_option, options, own_machine_option
+from binalloc.cli.options import (
+    INTEGER_LIMIT,
+    Ranges,
+    file_argument,
+    json_option,
+    kernel_option,
+    options,
+    own_machine_option,
+)
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
+from binalloc.errors import UsageError
+
+_LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 
 
 @click.command()
@@ -15,19 +28,46 @@ from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
 @click.option("--sections", is_flag=True, help="Sections and resources (the default view).")
 @click.option("--cfg", is_flag=True, help="Basic blocks, edges, loops, call graph.")
 @click.option("--webs", is_flag=True, help="Life-range table.")
-@click.option("--pressure", is_flag=True, help="Register pressure per instruction, Max-live over calls.")
+@click.option("--live", is_flag=True, help="Live ranges beside the disassembly, a column per value.")
+@click.option("--pressure", is_flag=True, help="Register pressure per instruction, Max-live over calls, its values.")
 @click.option("--stack", is_flag=True, help="Stack layouts across calls: traditional, register stack, moving stack.")
 @click.option("--minimum", is_flag=True, help="Fewest registers any allocation can do with.")
-def inspect(file: str, kernel: str | None, machine: str | None, as_json: bool, **views: bool) -> None:
+@click.option("--function", metavar="NAME", help="--live of this function only.")
+@click.option("--words", type=_LIST, metavar="LIST", help="--live of these instructions only, as 0-20,31.")
+@click.option("--blocks", type=_LIST, metavar="LIST", help="--live of these basic blocks only, as 2,5-7.")
+@click.option(
+    "--columns",
+    type=click.Choice(["auto", "values", "places"]),
+    default="auto",
+    show_default=True,
+    help="--live with a column for each value, for each register, or as many as are good to read.",
+)
+def inspect(
+    file: str,
+    kernel: str | None,
+    machine: str | None,
+    as_json: bool,
+    function: str | None,
+    words: Any,
+    blocks: Any,
+    columns: str,
+    **views: bool,
+) -> None:
     """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts.
 
     PTX is imported in memory first.
     """
+    from binalloc.report.excerpt import Excerpt
     from binalloc.report.inspect import inspect_module, render_inspection
 
+    given = {"--function": function, "--words": words, "--blocks": blocks, "--columns": columns != "auto"}
+    option = next((name for name, value in given.items() if value), None)
+    if option is not None and not views["live"]:
+        raise UsageError(f"{option} is of --live alone", remedy="Ask for --live.")
     chosen = [name for name, on in views.items() if on] or ["sections"]
     module, data = load_or_import(file, machine, kernel)
-    found = inspect_module(module, data, kernel, chosen, machine_of(module, kernel, machine, runs=False))
+    model = machine_of(module, kernel, machine, runs=False)
+    found = inspect_module(module, data, kernel, chosen, model, Excerpt(function, words, blocks), columns)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

@@ -24,6 +24,7 @@ from binalloc.cli.options import (
 from binalloc.cli.tables import allocator_option, policy_option, scheduler_option
 from binalloc.cli.terminal import fail, print_json, progress, say
 from binalloc.errors import UsageError
+from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 
 
 @click.command()
@@ -44,8 +45,17 @@ from binalloc.errors import UsageError
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
 @policy_option
 @allocator_option
+@click.option(
+    "--solver-limit",
+    type=click.FloatRange(0, 1e6),
+    default=SOLVER_LIMIT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.",
+)
 @scheduler_option
 @skews_option
+@click.option("--explain", is_flag=True, help="Say for each value that left the registers why, and where it went.")
 @click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
 def rewrite(
     file: str,
@@ -63,8 +73,10 @@ def rewrite(
     automatic: bool,
     policy: str | None,
     allocator: str,
+    solver_limit: float,
     scheduler: str,
     skews: int,
+    explain: bool,
     emulate: bool | None,
 ) -> None:
     """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
@@ -74,6 +86,7 @@ def rewrite(
     from binalloc.isa.sets.files import write_module
     from binalloc.pipeline.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.pipeline.policies.table import DEFAULT as DEFAULT_POLICY
+    from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
 
     check_output(output, as_json)
@@ -104,16 +117,21 @@ def rewrite(
             engine=engine,
             scheduler=scheduler,
             skews=skews,
+            solver_limit=solver_limit,
+            explain=explain,
             max_cycles=max_cycles,
             progress=show,
         )
         outcome = rewrite_kernel(module, request)
     if output is not None and outcome.verified:
         write_output(output, write_module(add_provenance(outcome, data)))
+    told = explanation(module, outcome.rewritten.explained) if explain else None
     if as_json:
-        print_json(outcome.to_dict())
+        print_json(outcome.to_dict() | ({} if told is None else {"explanation": told}))
     elif output != "-":
         say(render_outcome(outcome))
+        if told is not None:
+            say(render_explanation(told))
         if output is None and outcome.verified:
             say("No file was written (-o FILE).\n")
     if not outcome.verified:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,36 +9,31 @@ import click
 
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.options import F, engine_option, json_option, max_cycles_option, options
+from binalloc.cli.options import F, Ranges, engine_option, json_option, max_cycles_option, options
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.errors import UsageError
 
-_PIECE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+
+def _limits() -> tuple[int, int]:
+    from binalloc.emulator.experiments.shared_cost import MOST
+
+    return 1, MOST
 
 
-class Numbers(click.types.StringParamType):
+class Numbers(Ranges):
     """Numbers from 1 to the paper's 32 as `1,8,16-20`: ascending, each once."""
 
     name = "numbers"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from binalloc.emulator.experiments.shared_cost import MOST
-
         if isinstance(value, tuple):
-            return value  # click converts what it has converted
-        found: set[int] = set()
-        for piece in str(value).split(","):
-            match = _PIECE.fullmatch(piece)
-            low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
-            if not 1 <= low <= high <= MOST:
-                self.fail(f"{value!r} is not a list of numbers or ranges from 1 to {MOST}, as 1,8,16-20.", param, ctx)
-            found |= set(range(low, high + 1))
-        return tuple(sorted(found))
+            return value
+        return tuple(sorted({n for low, high in super().convert(value, param, ctx) for n in range(low, high + 1)}))
 
 
 def _numbers(flag: str, what: str) -> Callable[[F], F]:
-    return click.option(flag, type=Numbers(), default="1,8,16,32", show_default=True, metavar="LIST", help=what)
+    return click.option(flag, type=Numbers(_limits), default="1,8,16,32", show_default=True, metavar="LIST", help=what)
 
 
 @click.command("smem-cost")

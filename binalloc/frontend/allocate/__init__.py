@@ -1,6 +1,6 @@
-"""From virtual Loom to Loom: predicates to seven, registers without limit, calls, branches and reconvergence.
+"""From virtual Loom to Loom: predicates to seven, block layout, and the way to and from the common allocator.
 
-`live_ranges` says where each unit lives, `predicates` brings them to seven, `assign` joins what copies connect and
-hands out registers, `spill` makes room above 255, `calls` passes arguments, `emit` writes the code, `program` goes
-through the call graph.
+`predicates` brings them to seven, by live ranges over `flat_routine`; `block_order` and `layout` put the blocks one
+behind the other; `virtualise` makes the virtual code that `transform` gives registers and emits; `program` goes through
+the call graph.
 """

@@ -9,15 +9,21 @@ than six predicates.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 
-from binalloc.frontend.allocate.live_ranges import Ranges, live_ranges, pressure
-from binalloc.frontend.allocate.runs import Runs
-from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node, Routine
+import numpy as np
+
+from binalloc.bitset import lowest
+from binalloc.frontend.allocate.flat_routine import FIRST_LINE, flat_routine
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
 from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
-from binalloc.isa.interface.places import PRED, PREDICATES, REG
+from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PREDICATES, REG
 from binalloc.isa.table.opcodes import FORM_IMM, ICMPS
+from binalloc.models.allocation.terms import Interval
+from binalloc.transform.virtual.flat import Flat
+from binalloc.transform.virtual.live_ranges import LiveRanges, live_ranges
 
 _ALL_ONES = 0xFFFFFFFF
 _NE = ICMPS.index("NE")
@@ -31,44 +37,43 @@ def allocate_predicates(routine: Routine, clobbered: Mapping[str, int]) -> tuple
     short: set[int] = set()
     spilled = 0
     while True:
-        ranges = live_ranges(routine)
-        colour, failed = _colour(routine, ranges, clobbered, short)
+        flat = flat_routine(routine, PRED)
+        colour, failed = _colour(routine, flat, live_ranges(flat, routine.registers.predicates), clobbered, short)
         if not failed:
             return colour, spilled
         spilled += len(failed)
-        _Spiller(routine, ranges, set(failed), short).run()
+        _Spiller(routine, set(failed), short).run()
 
 
 def _colour(
-    routine: Routine, ranges: Ranges, clobbered: Mapping[str, int], short: set[int]
+    routine: Routine, flat: Flat, live: LiveRanges, clobbered: Mapping[str, int], short: set[int]
 ) -> tuple[dict[int, int], list[int]]:
     """Places for the predicates, and those that found none: of a crowd the longest ranges give way."""
-    occupied = [Runs() for _ in range(PREDICATES)]
-    for k, node in enumerate(routine.nodes()):
+    occupied = np.zeros(flat.points, np.uint8)  # by point, the places that are taken, as bits
+    for k, node in enumerate(routine.nodes(), FIRST_LINE):
         if node.callee:
-            for p in range(PREDICATES):
-                if clobbered.get(node.callee, 0) >> p & 1:
-                    occupied[p].add(ranges.inside[k], ranges.inside[k] + 1)
-    numbers = [FIRST_PREDICATE + k for k in range(routine.registers.predicates)]
-    pieces = {p: ranges.of_predicate(p) for p in numbers}
-    crowded = max(pressure(pieces.values(), ranges.points)) > PREDICATES
+            occupied[2 * k + 1] = clobbered.get(node.callee, 0)  # no predicate begins there, nor ends
+    crowded = max(live.pressure(flat.points)) > PREDICATES
     colour: dict[int, int] = {}
     failed: list[int] = []
 
-    def key(p: int) -> tuple[int, ...]:
-        piece = pieces[p]
+    def key(k: int) -> tuple[int, ...]:
+        pieces = live.intervals[k]
         if crowded:  # short ranges cannot be helped by spilling, long ones can
-            return p not in short, len(piece), p
-        return 0, piece.start + 1 if piece else 0, p
+            return k + FIRST_PREDICATE not in short, sum(end - start for start, end in pieces), k
+        return 0, pieces[0][0] + 1 if pieces else 0, k
 
-    for p in sorted(numbers, key=key):
-        piece = pieces[p]
-        place = next((r for r in range(PREDICATES) if not occupied[r].meets(piece)), -1)
-        if place < 0:
-            failed.append(p)
-        else:
-            occupied[place].join(piece)
-            colour[p] = place
+    for k in sorted(range(len(live.intervals)), key=key):
+        taken = 0
+        for start, end in live.intervals[k]:
+            taken |= int(np.bitwise_or.reduce(occupied[start:end]))
+        free = ALL_PREDICATES & ~taken
+        if not free:
+            failed.append(k + FIRST_PREDICATE)
+            continue
+        colour[k + FIRST_PREDICATE] = lowest(free)
+        for start, end in live.intervals[k]:
+            occupied[start:end] |= free & -free
     if failed and not crowded:
         failed = failed[:1]
     return colour, failed
@@ -77,9 +82,8 @@ def _colour(
 class _Spiller:
     """Gives every predicate of `chosen` short ranges."""
 
-    def __init__(self, routine: Routine, ranges: Ranges, chosen: set[int], short: set[int]) -> None:
+    def __init__(self, routine: Routine, chosen: set[int], short: set[int]) -> None:
         self.routine = routine
-        self.ranges = ranges
         self.chosen = chosen
         self.short = short
         self.definition: dict[int, Node | None] = {}
@@ -108,12 +112,16 @@ class _Spiller:
 
     def _keep_where_operands_live(self) -> None:
         """Recompute only what can be at every use without keeping an operand longer than it lives anyway."""
-        for number, node in enumerate(self.routine.nodes()):
-            before = self.ranges.inside.get(number, self.ranges.after[number]) - 1
+        if not any(self.definition.values()):
+            return
+        live = live_ranges(flat_routine(self.routine, REG), len(self.routine.registers.base))
+        for line, node in enumerate(self.routine.nodes(), FIRST_LINE):
             for p in _read(node):
                 definition = self.definition.get(p)
                 if definition is not None and not all(
-                    before in self.ranges.of_unit(unit) for ref in definition.view.uses for unit in ref.registers()
+                    _live_at(live.intervals[unit - FIRST_REGISTER], 2 * line)
+                    for ref in definition.view.uses
+                    for unit in ref.registers()
                 ):
                     self.definition[p] = None
 
@@ -159,6 +167,11 @@ class _Spiller:
         if p not in self.word:
             self.word[p] = self.routine.registers.new()
         return self.word[p]
+
+
+def _live_at(intervals: list[Interval], point: int) -> bool:
+    at = bisect_left(intervals, (point + 1,)) - 1
+    return at >= 0 and intervals[at][1] > point
 
 
 def _read(node: Node) -> list[int]:

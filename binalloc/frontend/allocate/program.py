@@ -1,28 +1,36 @@
-"""Allocation over a whole program: callees first, then the module with calls linked.
+"""Registers for a whole program: callees first, then the module with calls linked.
 
-What a kernel needs for its whole call graph, without any limit, is its register demand; above 255 long live ranges of
-low use go to the local frame (`spill`), and the demand is reported all the same.
+What a kernel needs for its whole call graph, without any limit, is its register demand; what is more than there are
+goes to the local frame, by plain accesses at fixed places: the rewriter lifts those back to values and places them anew
+for whatever budget it is given.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from binalloc.bitset import bits
+import numpy as np
+from numpy.typing import NDArray
+
 from binalloc.errors import Refused
-from binalloc.frontend.allocate.assign import Registered, assign, build_groups, coalesce, copies
-from binalloc.frontend.allocate.calls import Contract
-from binalloc.frontend.allocate.emit import Emitted, emit
-from binalloc.frontend.allocate.live_ranges import Ranges, live_ranges
+from binalloc.frontend.allocate.block_order import order_blocks
+from binalloc.frontend.allocate.layout import lay_out
 from binalloc.frontend.allocate.predicates import allocate_predicates
-from binalloc.frontend.allocate.spill import spill
-from binalloc.frontend.ir import FIRST_REGISTER, RZ, Program, Routine
-from binalloc.isa.instruction import Function, Module
-from binalloc.isa.interface.places import MOST_REGISTERS, PRED
+from binalloc.frontend.allocate.virtualise import virtualise
+from binalloc.frontend.ir import Program, Routine
+from binalloc.isa.instruction import WORD, Function, Module
+from binalloc.isa.loom.view import recall, rename
+from binalloc.isa.sets.loom import LOOM
+from binalloc.models.allocation.regions import Choice, Regions, choose
+from binalloc.transform.allocate.attempt import LOCAL_COST
+from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, Spilling, allocate_fewest
+from binalloc.transform.rewrite.emit import Emitted, MemoryPlan, emit
+from binalloc.transform.rewrite.normalise import Normalised
+from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.room import call_sites
 
-_ROUNDS = 12
-_STEP = 8
-_LEAST = 40
+_SPILL_ALIGNMENT = 16
 
 
 @dataclass
@@ -44,166 +52,117 @@ class Allocated:
 
 
 class NoRoom(Refused):
-    """Callees leave a caller too few registers. demand: what routines were found to need so far. routine: the one that
-    has too few."""
+    """Registers do not hold what a routine needs at once. routine: its name."""
 
-    demand: dict[str, int]
     routine: str
 
 
-def allocate(program: Program, reserve: int = 0, demand: dict[str, int] | None = None) -> Allocated:
-    """Registers for every routine of `program`, and the Loom module. The routines are used up.
+def allocate(program: Program) -> Allocated:
+    """Registers for every routine of `program`, and the Loom module. The routines are used up. Raises NoRoom."""
+    work = _Work(program)
+    for routine in program.routines.values():
+        work.allocate(routine)
+    return Allocated(work.module(), work.figures)
 
-    reserve: registers that a callee leaves to each caller above it, where the program is known to need more than 255.
-    demand: of routines, from an earlier attempt. Raises NoRoom where spilling does not make 255 registers do.
-    """
-    work = _Work(program, reserve, demand or {})
-    for name, routine in program.routines.items():
-        work.routine(name, routine)
-    return Allocated(_module(program, work.emitted, work.contracts), work.figures)
+
+def _choose_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+    """Whole values rather than single regions of theirs go to memory: there are far fewer, and whoever rewrites for a
+    budget chooses anew, knowing it."""
+    of_values = regions.of_values()
+    whole = [f for f in regions.families if len(f) > 1 or len(of_values[regions.value[f[0]]]) == 1]
+    return choose(replace(regions, families=whole), pressure, capacity)
+
+
+_SPILLING = Spilling(LOCAL_COST, _choose_values)
 
 
 class _Work:
-    """State of the walk over the routines. top: first byte of local memory above all frames and spilled values."""
+    """State of the walk over the routines. contracts, changed: by routine, its contract and the predicates that it and
+    all it calls may write. registers: by routine, how many it needs with all it calls. top: first byte of local memory
+    above all frames and spilled values; local_end: by routine, the first above its own and its callees'."""
 
-    def __init__(self, program: Program, reserve: int, demand: dict[str, int]) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.demand = demand
-        self.limit = {name: max(MOST_REGISTERS - reserve * k, _LEAST) for name, k in _depths(program).items()}
         self.contracts: dict[str, Contract] = {}
+        self.changed: dict[str, int] = {}
+        self.registers: dict[str, int] = {}
         self.emitted: dict[str, Emitted] = {}
         self.figures: dict[str, Figures] = {}
         self.local_end: dict[str, int] = {}
         self.top = max((r.info.local_bytes for r in program.routines.values()), default=0)
 
-    def routine(self, name: str, routine: Routine) -> None:
+    def allocate(self, routine: Routine) -> None:
         """Allocate one routine whose callees are done."""
-        changed = {callee: contract.predicates for callee, contract in self.contracts.items()}
-        predicates, kept_as_words = allocate_predicates(routine, changed)
-        ranges = live_ranges(routine)
-        registered = _registers(routine, ranges, self.contracts)
-        max_live = _max_live(routine, ranges, self.contracts)
-        demand, moved = max(registered.count, self.demand.get(name, 0)), 0
-        self.demand[name] = demand
-        if registered.count > self.limit[name]:
-            registered, moved = self._spilled(routine, ranges)
-        contract = _contract(routine, registered, predicates, self.contracts, max_live)
+        name = routine.name
         callees = sorted({node.callee for node in routine.nodes() if node.callee})
+        predicates, kept_as_words = allocate_predicates(routine, self.changed)
+        laid = lay_out(routine, order_blocks(routine), predicates, self.program.locations)
+        given = analysed(virtualise(routine, laid, self.contracts, self.changed))
+        self.changed[name] = given.code.predicates
+        try:
+            allocation, demand = allocate_fewest(given, LOOM.limits, self.contracts, _SPILLING)
+        except Infeasible as error:
+            raise self._no_room(routine, error) from error
+        self.contracts[name] = allocation.contract
+        used = max(allocation.colour, default=0) + 1
+        self.registers[name] = max([used, *(self.registers[callee] for callee in callees)])
         demand = max([demand, *(self.figures[callee].demand for callee in callees)])
-        self.local_end[name] = max([self.local_end.get(name, 0), *(self.local_end[callee] for callee in callees)])
-        if routine.is_kernel:
-            routine.info.local_bytes = max(routine.info.local_bytes, self.local_end[name])
-        self.contracts[name] = contract
-        self.figures[name] = Figures(demand, max_live, kept_as_words, moved)
-        self.emitted[name] = emit(routine, registered, predicates, self.contracts, self.program.locations)
+        self.figures[name] = Figures(demand, self._max_live(given), kept_as_words, len(allocation.memory))
+        self.emitted[name] = self._emit(routine, allocation, laid.function, callees)
 
-    def _spilled(self, routine: Routine, ranges: Ranges) -> tuple[Registered, int]:
-        """Registers for a routine that needs more than there are, after moving values to local memory."""
-        most = self.limit[routine.name]
-        limit = most
-        moved = 0
-        for _ in range(_ROUNDS):
-            limit -= _STEP
-            self.top = -(-self.top // 16) * 16
-            count, size = spill(routine, ranges, limit, self.top)
-            self.top += size
-            moved += count
-            ranges = live_ranges(routine)
-            registered = _registers(routine, ranges, self.contracts)
-            if registered.count <= most:
-                self.local_end[routine.name] = self.top
-                return registered, moved
-        error = NoRoom(
-            f"{routine.name} needs more registers than there are, and spilling does not help",
+    def _no_room(self, routine: Routine, error: Infeasible) -> NoRoom:
+        refusal = NoRoom(
+            f"{routine.name} needs more registers than there are",
             file=self.program.path or None,
             place=routine.place or None,
-            found=f"{registered.count} registers",
-            expected=f"at most {most}",
+            found=error.found,
         )
-        error.demand, error.routine = self.demand, routine.name
-        raise error
+        refusal.routine = routine.name
+        return refusal
 
+    def _max_live(self, given: Analysed) -> int:
+        """The unified paper's Max-live: at a call, what lives across it plus the callee's, recursively.
 
-def _depths(program: Program) -> dict[str, int]:
-    """Callers above each routine, along the longest chain."""
-    depth = dict.fromkeys(program.routines, 0)
-    for name in reversed(program.routines):
-        for node in program.routines[name].nodes():
-            if node.callee:
-                depth[node.callee] = max(depth[node.callee], depth[name] + 1)
-    return depth
+        An argument that stays where the callee has it counts once."""
+        most = int(max(given.live.pressure(given.flat.points), default=0))
+        for site in call_sites(given.flat, given.live, self.contracts):
+            callee = self.figures[given.flat.items[site.item].callee]
+            most = max(most, len(site.survivors) - len(site.kept) + callee.max_live)
+        return most
 
+    def _emit(
+        self, routine: Routine, allocation: RegisterAllocation, source: Function, callees: list[str]
+    ) -> Emitted:
+        """The routine's words, spilled values in local memory above all that is there yet."""
+        end = max([0, *(self.local_end[callee] for callee in callees)])
+        plan = MemoryPlan(is_kernel=routine.is_kernel)
+        if allocation.memory:
+            base = -(-self.top // _SPILL_ALIGNMENT) * _SPILL_ALIGNMENT
+            plan.local_of = {v: base + WORD * k for k, v in enumerate(allocation.memory)}
+            end = self.top = base + WORD * len(allocation.memory)
+        self.local_end[routine.name] = end
+        if routine.is_kernel:
+            routine.info.local_bytes = max(routine.info.local_bytes, end)
+        calls = sum(bool(item.callee) for item in allocation.code.items())
+        origin = list(range(len(source.instrs)))
+        out = emit(LOOM, allocation, Normalised(source, origin), plan, [(-1, -1)] * calls)
+        if allocation.memory:
+            out.function.instrs = [rename(i, {"spill": 0}) if i.f.get("spill") else i for i in out.function.instrs]
+        return out
 
-def _registers(routine: Routine, ranges: Ranges, contracts: dict[str, Contract]) -> Registered:
-    groups, group_of = build_groups(routine, ranges)
-    coalesce(groups, group_of, copies(routine))
-    offset_of = {index: offset for group in groups for index, offset in group.members}
-    busy: dict[int, list[int]] = {}
-    for k, node in enumerate(routine.nodes()):
-        if not node.callee:
-            continue
-        contract = contracts[node.callee]
-        for register in bits(contract.overwritten()):
-            busy.setdefault(register, []).append(ranges.inside[k])
-        links = [*zip(node.args, contract.arguments, strict=True), *zip(node.results, contract.results, strict=True)]
-        for unit, register in links:
-            if unit != RZ:
-                group = groups[group_of[unit - FIRST_REGISTER]]
-                base = register - offset_of[unit - FIRST_REGISTER]
-                if base >= 0:
-                    group.wishes[base] = group.wishes.get(base, 0.0) + 1.0
-    return assign(groups, len(routine.registers.base), busy, ranges.pressure)
-
-
-def _max_live(routine: Routine, ranges: Ranges, contracts: dict[str, Contract]) -> int:
-    """The unified paper's Max-live: at a call, what lives across it plus the callee's, recursively."""
-    most = max(ranges.pressure, default=0)
-    for k, node in enumerate(routine.nodes()):
-        if node.callee:
-            most = max(most, ranges.pressure[ranges.inside[k]] + contracts[node.callee].max_live)
-    return most
-
-
-def _contract(
-    routine: Routine,
-    registered: Registered,
-    predicates: dict[int, int],
-    contracts: dict[str, Contract],
-    max_live: int,
-) -> Contract:
-    clobbers = changed = 0
-    registers = registered.count
-    for node in routine.nodes():
-        for ref in node.view.defs:
-            if ref.file == PRED:
-                changed |= 1 << predicates.get(ref.index, 0)
-            else:
-                for unit in ref.registers():
-                    clobbers |= 1 << registered.of(unit)
-        if node.callee:
-            callee = contracts[node.callee]
-            clobbers |= callee.overwritten()
-            changed |= callee.predicates
-            registers = max(registers, callee.registers)
-            for unit in node.results:
-                clobbers |= 1 << registered.of(unit) if unit != RZ else 0
-    arguments = [registered.of(unit) for unit in routine.arguments]
-    results = [registered.of(unit) for unit in routine.results]
-    return Contract(arguments, results, clobbers, changed, registers, max_live)
-
-
-def _module(program: Program, emitted: dict[str, Emitted], contracts: dict[str, Contract]) -> Module:
-    functions: list[Function] = []
-    for name, code in emitted.items():
-        code.function.info.registers = max(1, contracts[name].registers)
-        functions.append(code.function)
-    functions.sort(key=lambda fn: not fn.info.is_kernel)
-    module = Module(functions, dict(program.constants), path=program.path, globals=list(program.globals))
-    module.constant_vars = list(program.constant_vars)
-    module.layout()
-    address = {fn.name: fn.address for fn in module}
-    for name, code in emitted.items():
-        instrs = code.function.instrs
-        for word, callee in code.calls.items():
-            instrs[word] = instrs[word].replace(target=address[callee] - address[name] - word - 1)
-    return module
+    def module(self) -> Module:
+        """The module of all functions, kernels first."""
+        for name, code in self.emitted.items():
+            code.function.info.registers = self.registers[name]
+            code.function.origin = None
+        functions = sorted((code.function for code in self.emitted.values()), key=lambda fn: not fn.info.is_kernel)
+        program = self.program
+        out = Module(functions, dict(program.constants), path=program.path, globals=list(program.globals))
+        out.constant_vars = list(program.constant_vars)
+        out.layout()
+        address = {fn.name: fn.address for fn in out}
+        for name, code in self.emitted.items():
+            instrs = code.function.instrs
+            for word, callee in code.calls.items():
+                instrs[word] = recall(instrs[word], address[callee] - address[name] - word - 1)
+        return out

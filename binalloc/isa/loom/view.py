@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED, PREDICATES, REG
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
-from binalloc.isa.kinds import Flow, Space
+from binalloc.isa.kinds import File, Flow, Space
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
@@ -51,21 +52,21 @@ def _view(instr: Instr) -> View:
     defs: list[Ref] = []
     uses: list[Ref] = []
     flags = (f["limm"] | f["cimm"] << 1) if "limm" in f else 0
-    for name, o, written, operand in _places(op.code, f.get("form", 0), flags):
-        file, constant = _FILES[name]
-        if f[name] != constant:
-            units = 2 if o.kind == "mem64" else o.width(f)
-            (defs if written else uses).append(Ref(file, f[name], units, name, operand))
+    for name, file, constant, units, o, written, operand in _places(op.code, f.get("form", 0), flags):
+        index = f[name]
+        if index != constant:
+            ref = _ref(file, index, units or o.width(f), name, operand)
+            (defs if written else uses).append(ref)
+    kind = _kind(op.code)
     if "pmask" in f:
-        refs = [Ref(PRED, i, 1, "") for i in range(PREDICATES) if f["pmask"] >> i & 1]
+        refs = [_ref(PRED, i, 1, "", -1) for i in range(PREDICATES) if f["pmask"] >> i & 1]
         (uses if op.name == "P2R" else defs).extend(refs)
-    _drop_unread(instr, uses)
-    if instr.op.name == "BAR":
-        _drop_unreduced(instr, defs, uses)
+    if kind.drops:
+        _drop_unread(instr, uses)
+        if op.name == "BAR":
+            _drop_unreduced(instr, defs, uses)
     guard = (instr.guard, instr.guard_neg) if instr.guarded else None
-    pure = not op.control and (not op.access or op.space == _CONST) and op.name not in _CONVERGENT
-    if "sreg" in f and f["sreg"] in _READS_CLOCK:
-        pure = False
+    pure = kind.pure and not ("sreg" in f and f["sreg"] in _READS_CLOCK)
     return View(
         tuple(defs),
         tuple(uses),
@@ -76,20 +77,54 @@ def _view(instr: Instr) -> View:
         op.variable,
         pure,
         pure and not uses and guard is None,
-        op.name in _CONVERGENT,
+        kind.convergent,
         instr,
         signature,
         op.name == "MOV" and guard is None and len(defs) == len(uses) == 1,
     )
 
 
+class _Kind(NamedTuple):
+    """Of an opcode. pure: no effect but its results, unless it reads the clock. drops: whether it may leave an operand
+    unread."""
+
+    pure: bool
+    convergent: bool
+    drops: bool
+
+
 @cache
-def _places(code: int, form: int, flags: int) -> tuple[tuple[str, Operand, bool, int], ...]:
-    """The fields of an operation's word that hold a register or a predicate, in the order of operands: (field, operand,
-    whether it is written, its bit of `reuse` or -1). flags: immediate flags, limm | cimm << 1."""
+def _kind(code: int) -> _Kind:
+    op = OPCODES[code]
+    convergent = op.name in _CONVERGENT
+    pure = not op.control and (not op.access or op.space == _CONST) and not convergent
+    return _Kind(pure, convergent, bool(op.access) or op.name in ("ISETP", "BAR"))
+
+
+@cache
+def _ref(file: File, index: int, units: int, field: str, operand: int) -> Ref:
+    """One of the few operands that there are."""
+    return Ref(file, index, units, field, operand)
+
+
+@cache
+def _places(code: int, form: int, flags: int) -> tuple[tuple[str, File, int, int, Operand, bool, int], ...]:
+    """The fields of an operation's word that hold a register or a predicate, in the order of operands: (field, file,
+    the number that is a constant there, registers or 0 if modifiers tell, operand, whether it is written, its bit of
+    `reuse` or -1). flags: immediate flags, limm | cimm << 1."""
     op, given = OPCODES[code], {"limm": flags & 1, "cimm": flags >> 1}
     found = ((name, o) for o in op.operands for name in operand_fields(o, form, given))
-    return tuple((name, o, o.kind in _WRITTEN, _REUSED.get(o.name, -1)) for name, o in found if name in _FILES)
+    return tuple(
+        (name, *_FILES[name], _units(o), o, o.kind in _WRITTEN, _REUSED.get(o.name, -1))
+        for name, o in found
+        if name in _FILES
+    )
+
+
+def _units(o: Operand) -> int:
+    if o.kind == "mem64":
+        return 2
+    return o.units if isinstance(o.units, int) else 0
 
 
 def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
@@ -125,7 +160,7 @@ def _memory(instr: Instr) -> Memory:
         size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 4 * op.operand["rd"].width(f)
     base = None
     if f.get("ra", RZ) != RZ and op.space != _TEXTURE:
-        base = Ref(REG, f["ra"], 2 if "mem64" in op.operand else 1, "ra")
+        base = _ref(REG, f["ra"], 2 if "mem64" in op.operand else 1, "ra", -1)
     assert op.space is not None
     assert op.access is not None
     return Memory(

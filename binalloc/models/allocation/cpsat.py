@@ -92,6 +92,7 @@ class _Model:
         self.away = [model.new_bool_var(f"a{r}") for r in count]
         self.held = [model.new_bool_var(f"m{r}") for r in count]
         terms: list[Any] = []
+        comes: dict[tuple[int, int], Any] = {}
         for r in count:
             if regions.exits[r]:
                 terms.append(_scaled(regions.exits[r]) * self.away[r])
@@ -99,9 +100,8 @@ class _Model:
                 model.add_implication(self.away[r], self.held[r])
             for border in regions.borders[r]:
                 if border.out:
-                    comes = model.new_bool_var("")
-                    model.add_bool_or([comes, self.away[r].negated(), self.away[border.region]])
-                    terms.append(_scaled(border.out) * comes)
+                    comes[r, border.region] = self._comes_back(r, border.region)
+                    terms.append(_scaled(border.out) * comes[r, border.region])
             for other, cost in regions.together[r]:
                 if r < other:
                     both = model.new_bool_var("")
@@ -109,7 +109,19 @@ class _Model:
                     terms.append(_scaled(cost) * both)
             for source, cost in regions.ways[r]:
                 terms.append(_scaled(cost) * self._store(source, r))
+        for region, other, leaf, cost in regions.crossings:
+            if (region, other) not in comes:
+                comes[region, other] = self._comes_back(region, other)
+            more = model.new_bool_var("")
+            model.add_bool_or([more, comes[region, other].negated(), self.away[leaf].negated()])
+            terms.append(_scaled(cost) * more)
         model.minimize(sum(terms))
+
+    def _comes_back(self, r: int, other: int) -> Any:
+        """Whether a value comes back on the border from region r to the other."""
+        comes = self.model.new_bool_var("")
+        self.model.add_bool_or([comes, self.away[r].negated(), self.away[other]])
+        return comes
 
     def _store(self, source: int, r: int) -> Any:
         """Whether a store stands on the way into region r."""

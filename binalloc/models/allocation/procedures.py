@@ -42,6 +42,19 @@ class Procedure:
     cost: Sequence[float] = ()
     frequency: float = 1.0
 
+    def live_sets(self) -> dict[int, int]:
+        """The different sets of `live_exit`, each with how many instructions have it, in order of the first."""
+        found: dict[int, int] = {}
+        times, last = 0, None
+        for live in (*self.live_exit, None):  # runs of one object are counted before any set is hashed
+            if live is last:
+                times += 1
+                continue
+            if last is not None:
+                found[last] = found.get(last, 0) + times
+            times, last = 1, live
+        return found
+
     def cost_of(self, variable: int) -> float:
         """Loop-weighted accesses of `variable` per run of the kernel."""
         return self.frequency * (self.cost[variable] if self.cost else 1.0)
@@ -90,7 +103,7 @@ def max_lives(
     result: dict[str, int] = {}
     for name in reversed(call_order(procedures, kernel)):
         procedure, mask = procedures[name], kept[name]
-        own = max((live & mask).bit_count() for live in (*set(procedure.live_exit), 0))
+        own = max((live & mask).bit_count() for live in (*procedure.live_sets(), 0))
         through = [(site.live_across & mask).bit_count() + result[site.callee] for site in procedure.calls]
         result[name] = max([own, *through])
     return result

@@ -32,9 +32,14 @@ Histogram = Counter[int]
 
 
 def prune(
-    procedures: Mapping[str, Procedure], kernel: str, slots: int, priority: str = "frequency"
+    procedures: Mapping[str, Procedure],
+    kernel: str,
+    slots: int,
+    priority: str = "frequency",
+    candidates: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
-    """Per reachable procedure the bitset of variables that may go to slots, such that Max-live <= `slots`.
+    """Per reachable procedure the bitset of variables that may go to slots, such that Max-live <= `slots`. candidates:
+    of those of them (none where a procedure is not named; default: all).
 
     priority "frequency": the paper's Steps 1 to 4. Step 1: composition instructions with more than `slots` live.
     Step 2: the priority of a variable is the number of them it is live in. Step 3, repeated: drop the variable with
@@ -45,7 +50,7 @@ def prune(
     """
     if priority not in PRIORITIES:
         raise ValueError(f"priority {priority!r}: expected one of {', '.join(PRIORITIES)}")
-    lives = _Lives(procedures, kernel)
+    lives = _Lives(procedures, kernel, candidates)
     compositions = _Compositions(lives, slots)
     rank = {name: number for number, name in enumerate(lives.order)}
 
@@ -109,18 +114,22 @@ class _Line:
 class _Lives:
     """Live counts of every line of the procedures reachable from `kernel`, counting only the variables in `kept`."""
 
-    def __init__(self, procedures: Mapping[str, Procedure], kernel: str) -> None:
+    def __init__(
+        self, procedures: Mapping[str, Procedure], kernel: str, candidates: Mapping[str, int] | None
+    ) -> None:
         self.kernel = kernel
         self.order = call_order(procedures, kernel)
-        everything = all_variables(procedures)
-        self.kept = {name: everything[name] for name in self.order}
+        wanted = all_variables(procedures) if candidates is None else candidates
+        self.kept = {name: wanted.get(name, 0) for name in self.order}
         self.lines: dict[str, list[_Line]] = {}
         self.calls: dict[str, list[_Line]] = {}
         self.holding: dict[Variable, list[_Line]] = {}
         self.own: dict[str, Histogram] = {}
         for name in self.order:
             procedure, mask = procedures[name], self.kept[name]
-            live = Counter(live & mask for live in procedure.live_exit)
+            live: Counter[int] = Counter()
+            for m, times in procedure.live_sets().items():
+                live[m & mask] += times
             self.lines[name] = [_Line(name, m, times, "", m.bit_count()) for m, times in live.items()]
             across = [(site.callee, site.live_across & mask) for site in procedure.calls]
             self.calls[name] = [_Line(name, m, 1, callee, m.bit_count()) for callee, m in across]

@@ -9,15 +9,17 @@ around a loop and in a register inside it, or the other way round, or away only 
 
 Needs regions in numbers (`Regions`), and pressure and capacity by point. Leaves the regions that go to memory
 (`choose`): greedy, most relieved points per cost first, single regions against families of regions of one value; then
-what later choices made needless is taken back, dearest first. Linear in regions but for a logarithm, times the points
+what nobody wants between regions that are away is sent along, and what later choices made needless is taken back,
+dearest first. Linear in regions but for a logarithm, times the points
 that each spans.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,16 @@ class Border:
     back: float
 
 
+class Crossing(NamedTuple):
+    """What more it costs to come back on the way from `region`, which is away, to `other`, which is not, where `leaf`,
+    a region of what the recomputation there reads, is away too."""
+
+    region: int
+    other: int
+    leaf: int
+    cost: float
+
+
 @dataclass
 class Regions:
     """The regions of all values that may leave the registers.
@@ -43,8 +55,8 @@ class Regions:
     By region: value; points, as half-open intervals; exits, the cost of coming back at the accesses behind it; stored,
     whether something has to be in memory for that (else all is recomputed); borders; ways, by which control comes into
     it, each with the cost of a store there; together, other values' regions and what more it costs if both are away,
-    where a recomputation reads what lies in the other. families: sets of regions of one value that may be worth
-    leaving together.
+    where a recomputation reads what lies in the other; crossings, likewise where it stands on a border. families: sets
+    of regions of one value that may be worth leaving together.
     """
 
     value: list[int] = field(default_factory=list)
@@ -55,6 +67,7 @@ class Regions:
     ways: list[list[Way]] = field(default_factory=list)
     together: list[list[tuple[int, float]]] = field(default_factory=list)
     families: list[Sequence[int]] = field(default_factory=list)
+    crossings: list[Crossing] = field(default_factory=list)
 
     def of_values(self) -> dict[int, list[int]]:
         """The regions of each value."""
@@ -83,6 +96,7 @@ class Regions:
         for r in sorted(gone):
             total += self.exits[r] + sum(b.out for b in self.borders[r] if b.region not in gone)
             total += sum(cost for other, cost in self.together[r] if r < other and other in gone)
+        total += sum(c.cost for c in self.crossings if c.region in gone and c.leaf in gone and c.other not in gone)
         of_values = self.of_values()
         for v in sorted({self.value[r] for r in gone if self.stored[r]}):
             mine = of_values[v]
@@ -105,13 +119,18 @@ def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.i
     capacity: more registers are needed there than all accesses leave."""
     work = _Greedy(regions, pressure, capacity)
     work.relieve()
-    work.take_back()
+    work.improve()
     away = [r for r, gone in enumerate(work.away) if gone]
     return Choice(away, (capacity - work.room).astype(np.int32), regions.cost(away))
 
 
+_PASSES = 4
+"""Over what is away, and what is not. Two do nearly always."""
+
+
 class _Greedy:
-    """room: registers free at each point, negative where too many values are live. of_value: families by value.
+    """room: registers free at each point, negative where too many values are live. of_value: families: by region, and
+    `dear` by value with what stores at all ways into them cost, dearest first.
 
     stores: per value, an upper bound of what its stores cost: one for each definition, or one for each way into what is
     away and comes from memory; (the first, the second as it is now).
@@ -120,8 +139,9 @@ class _Greedy:
     def __init__(self, regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> None:
         self.regions = regions
         self.room = (capacity - pressure).astype(np.int32)
-        self.over = self.room < 0
-        self.left = int(np.count_nonzero(self.over))
+        self.over = bytearray((self.room < 0).tobytes())
+        self.over_view = np.frombuffer(self.over, np.bool_)
+        self.left = self.over.count(1)
         self.away = bytearray(len(regions.value))
         self.at_ways = [
             sum(cost for _, cost in ways) if kept else 0.0
@@ -133,13 +153,30 @@ class _Greedy:
                 if source == DEFINED:
                     self.define[regions.value[r]] = self.define.get(regions.value[r], 0.0) + cost
         self.leave: dict[int, float] = {}
-        self.of_value: dict[int, list[int]] = {}
+        self.costs: list[tuple[float, float] | None] = [None] * len(regions.families)
+        self.of_region: list[list[int]] = [[] for _ in regions.value]
+        self.dear: dict[int, list[tuple[float, int]]] = {}
+        self.crossings: dict[int, list[Crossing]] = {}
+        for crossing in regions.crossings:
+            for r in {crossing.region, crossing.other, crossing.leaf}:
+                self.crossings.setdefault(r, []).append(crossing)
         for f, family in enumerate(regions.families):
-            self.of_value.setdefault(regions.value[family[0]], []).append(f)
+            for r in family:
+                self.of_region[r].append(f)
+            total = sum(self.at_ways[r] for r in family)
+            self.dear.setdefault(regions.value[family[0]], []).append((total, f))
+        for known in self.dear.values():
+            known.sort(reverse=True)
 
     def relieve(self) -> None:
         families = self.regions.families
-        queue = [found for f in range(len(families)) if (found := self._score(f)) is not None]
+        gain = self._gains()
+        queue = [
+            (cost / total, cost, f)
+            for f, family in enumerate(families)
+            if (total := sum(gain[r] for r in family))
+            for cost in (self._cost(f),)
+        ]
         heapq.heapify(queue)
         while queue and self.left:
             score, cost, f = heapq.heappop(queue)
@@ -149,11 +186,42 @@ class _Greedy:
             if now > (score, cost, f):
                 heapq.heappush(queue, now)
                 continue
+            before = self.leave.get(self.regions.value[families[f][0]], 0.0)
             self._leave(families[f])
-            for other in self.of_value[self.regions.value[families[f][0]]]:
+            for other in self._cheaper(families[f], before):
                 found = self._score(other)
                 if found is not None:
                     heapq.heappush(queue, found)
+
+    def _gains(self) -> list[int]:
+        """Points with too many values that each region covers, before anything left."""
+        count = np.concatenate(([0], np.cumsum(self.over_view, dtype=np.int64)))
+        pieces = np.array([piece for points in self.regions.points for piece in points], np.int64).reshape(-1, 2)
+        total = np.concatenate(([0], np.cumsum(count[pieces[:, 1]] - count[pieces[:, 0]])))
+        ends = np.concatenate(([0], np.cumsum([len(points) for points in self.regions.points], dtype=np.int64)))
+        gains: list[int] = (total[ends[1:]] - total[ends[:-1]]).tolist()
+        return gains
+
+    def _cheaper(self, family: Sequence[int], before: float) -> list[int]:
+        """Families that may cost less now that `family` has left: those with a region that did, or that borders one or
+        is read on one's border, and those whose stores would cost more than what definitions leave of it. before:
+        `leave` of its value until now."""
+        regions = self.regions
+        found: set[int] = set()
+        for r in family:
+            found.update(self.of_region[r])
+            for border in regions.borders[r]:
+                found.update(self.of_region[border.region])
+            for other in self._crossing(r):
+                found.update(self.of_region[other])
+        value = regions.value[family[0]]
+        most, now = self.define.get(value, 0.0), self.leave.get(value, 0.0)
+        if before < most and now > before:
+            for ways, f in self.dear[value]:
+                if now + ways <= most:
+                    break
+                found.add(f)
+        return sorted(found)
 
     def _score(self, f: int) -> tuple[float, float, int] | None:
         """(cost by point relieved, cost, family); None where it relieves nothing."""
@@ -161,7 +229,7 @@ class _Greedy:
         gain = self._gain(family)
         if not gain:
             return None
-        cost = self._cost(family)
+        cost = self._cost(f)
         return cost / gain, cost, f
 
     def _gain(self, family: Sequence[int]) -> int:
@@ -170,15 +238,24 @@ class _Greedy:
         for r in family:
             if not away[r]:
                 for start, end in points[r]:
-                    if end - start == 1:
-                        gain += bool(over[start])
-                    else:
-                        gain += int(np.count_nonzero(over[start:end]))
+                    gain += over.count(1, start, end)
         return gain
 
-    def _cost(self, family: Sequence[int]) -> float:
+    def _cost(self, f: int) -> float:
         """What it costs more to send the regions of a family away, too."""
+        known = self.costs[f]
+        if known is None:
+            known = self.costs[f] = self._beside_stores(self.regions.families[f])
+        return self._whole_cost(self.regions.families[f], known)
+
+    def _whole_cost(self, family: Sequence[int], beside: tuple[float, float]) -> float:
+        value = self.regions.value[family[0]]
+        return beside[0] + self._stores(value, beside[1]) - self._stores(value, 0.0)
+
+    def _beside_stores(self, family: Sequence[int]) -> tuple[float, float]:
+        """(cost of sending a family away but for its stores, cost of stores on all ways into it)."""
         regions, away = self.regions, self.away
+        inside = frozenset(family)
         total = 0.0
         ways = 0.0
         for r in family:
@@ -192,20 +269,33 @@ class _Greedy:
             for border in regions.borders[r]:
                 if away[border.region]:
                     total -= border.back
-                elif len(family) == 1 or border.region not in family:
+                elif border.region not in inside:
                     total += border.out
-        value = regions.value[family[0]]
-        return total + self._stores(value, ways) - self._stores(value, 0.0)
+        return total + self._crossed(family, True), ways
+
+    def _crossed(self, family: Sequence[int], gone: bool) -> float:
+        """What more comebacks on borders cost if the regions of a family are all away, or none."""
+        if self.crossings.keys().isdisjoint(family):
+            return 0.0
+        away = self.away
+        total = 0.0
+        touched = dict.fromkeys(c for r in family for c in self.crossings.get(r, ()))
+        for c in touched:
+            total -= c.cost if away[c.region] and away[c.leaf] and not away[c.other] else 0.0
+            there = [gone if r in family else bool(away[r]) for r in (c.region, c.leaf, c.other)]
+            total += c.cost if there == [True, True, False] else 0.0
+        return total
 
     def _stores(self, value: int, more: float) -> float:
         return min(self.define.get(value, 0.0), self.leave.get(value, 0.0) + more)
 
     def _leave(self, family: Sequence[int]) -> None:
-        regions, room, over = self.regions, self.room, self.over
+        regions, room, over = self.regions, self.room, self.over_view
         for r in family:
             if self.away[r]:
                 continue
             self.away[r] = 1
+            self._forget(r)
             self.leave[regions.value[r]] = self.leave.get(regions.value[r], 0.0) + self.at_ways[r]
             for start, end in regions.points[r]:
                 part = room[start:end]
@@ -216,6 +306,40 @@ class _Greedy:
                 if count:
                     self.left -= count
                     before ^= fits
+
+    def _forget(self, r: int) -> None:
+        """Costs that depend on where region r is."""
+        regions = self.regions
+        beside = (*(b.region for b in regions.borders[r]), *(other for other, _ in regions.together[r]))
+        for other in (r, *beside, *self._crossing(r)):
+            for f in self.of_region[other]:
+                self.costs[f] = None
+
+    def _crossing(self, r: int) -> Iterator[int]:
+        """Regions whose comebacks on borders depend on where region r is."""
+        for crossing in self.crossings.get(r, ()):
+            yield from (crossing.region, crossing.other, crossing.leaf)
+
+    def improve(self) -> None:
+        """Send along what is cheaper away, bring back what is not needed away, while either changes anything."""
+        for _ in range(_PASSES):
+            before = bytes(self.away)
+            self.send_along()
+            self.take_back()
+            if before == self.away:
+                break
+
+    def send_along(self) -> None:
+        """Send away what saves comebacks: where a value is away all around and nobody wants it in between."""
+        regions, away = self.regions, self.away
+        queue = [r for r in range(len(away)) if not away[r] and self._beside_away(r)]
+        for r in queue:
+            if not away[r] and self._whole_cost((r,), self._beside_stores((r,))) < 0:
+                self._leave((r,))
+                queue += [b.region for b in regions.borders[r] if not away[b.region]]
+
+    def _beside_away(self, r: int) -> bool:
+        return any(self.away[b.region] for b in self.regions.borders[r])
 
     def take_back(self) -> None:
         """Bring back what is not needed away, by what that saves: whole families first, then single regions."""
@@ -231,6 +355,7 @@ class _Greedy:
 
     def _saved(self, family: Sequence[int]) -> float:
         regions, away = self.regions, self.away
+        inside = frozenset(family)
         total = 0.0
         ways = 0.0
         for r in family:
@@ -238,14 +363,14 @@ class _Greedy:
             ways += self.at_ways[r]
             total += sum(cost for other, cost in regions.together[r] if away[other])
             for border in regions.borders[r]:
-                if border.region in family:
+                if border.region in inside:
                     continue
                 if away[border.region]:
                     total -= border.back
                 else:
                     total += border.out
         value = regions.value[family[0]]
-        return total + self._stores(value, 0.0) - self._stores(value, -ways)
+        return total - self._crossed(family, False) + self._stores(value, 0.0) - self._stores(value, -ways)
 
     def _fits(self, family: Sequence[int]) -> bool:
         """Is there room everywhere? (Regions of one value never overlap.)"""
@@ -256,6 +381,7 @@ class _Greedy:
         regions = self.regions
         for r in family:
             self.away[r] = 0
+            self._forget(r)
             self.leave[regions.value[r]] -= self.at_ways[r]
             for start, end in regions.points[r]:
                 self.room[start:end] -= 1

@@ -8,6 +8,7 @@ which is optimal on chordal graphs, and the cheaper result is kept. Deterministi
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 
 from binalloc.bitset import bits, lowest
@@ -67,12 +68,17 @@ def search_order(adjacency: Sequence[int], wanted: int) -> list[int]:
 
     On a chordal graph this is the reverse of a perfect elimination order, and colouring in it is optimal.
     """
-    left = bits(wanted)
-    visited = 0
+    left = wanted
+    visited = dict.fromkeys(bits(wanted), 0)
+    queue = [(0, v) for v in visited]
     order = []
-    while left:
-        pick = max(left, key=lambda v: ((adjacency[v] & visited).bit_count(), -v))
-        left.remove(pick)
-        visited |= 1 << pick
+    while queue:
+        count, pick = heapq.heappop(queue)
+        if -count != visited[pick] or not left >> pick & 1:
+            continue  # more of its neighbours are visited by now
+        left ^= 1 << pick
         order.append(pick)
+        for v in bits(adjacency[pick] & left):
+            visited[v] += 1
+            heapq.heappush(queue, (-visited[v], v))
     return order

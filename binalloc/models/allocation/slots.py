@@ -7,8 +7,8 @@ The steps: Max-live over the call graph, pruning of variables until it fits (`pr
 (`slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
 
 Where this differs from the paper:
-- A call at which no register is free for moving values keeps them where they are; the callee then starts above the
-  highest of them.
+- A call at which no register is free for moving values, and none set aside, keeps them where they are; the callee then
+  starts above the highest of them.
 - Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
   value at a call only where the slots are needed.
 """
@@ -18,8 +18,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from binalloc.bitset import bits
-from binalloc.models.allocation.procedures import Procedure, ProcedureCall, call_order, max_live, max_lives
+from binalloc.bitset import bits, mask_from
+from binalloc.models.allocation.procedures import (
+    Procedure,
+    ProcedureCall,
+    all_variables,
+    call_order,
+    max_live,
+    max_lives,
+)
 from binalloc.models.allocation.pruning import PRIORITIES, prune
 from binalloc.models.allocation.slot_colouring import colour_slots
 
@@ -121,22 +128,28 @@ class SlotPlan:
 
 
 def plan_slots(
-    procedures: Mapping[str, Procedure], kernel: str, slots: int, priority: str = "frequency"
+    procedures: Mapping[str, Procedure],
+    kernel: str,
+    slots: int,
+    priority: str = "frequency",
+    *,
+    only_kernel: bool = False,
 ) -> SlotPlan:
     """Slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
 
-    Variables that colouring or an unmovable call site leaves without a slot go to local memory, and all is planned
-    again without them. Raises Refused on recursion.
+    Variables that colouring or an unmovable call site leaves without a slot go to local memory; by cost, all is then
+    planned again without them. only_kernel: variables of other procedures get no slots. Raises Refused on recursion.
     """
-    kept = prune(procedures, kernel, slots, priority)
+    own = {kernel: all_variables(procedures)[kernel]} if only_kernel else None
+    kept = prune(procedures, kernel, slots, priority, own)
     while True:
         plans = _assign(procedures, kernel, slots, kept, priority)
-        failed = {name: [v for v, slot in plan.slot_of.items() if slot < 0] for name, plan in plans.items()}
-        if not any(failed.values()):
+        failed = {name: mask_from(v for v, slot in plan.slot_of.items() if slot < 0) for name, plan in plans.items()}
+        kept = {name: mask & ~failed.get(name, 0) for name, mask in kept.items()}
+        if priority == "frequency" or not any(failed.values()):
             break
-        for name, variables in failed.items():
-            for v in variables:
-                kept[name] &= ~(1 << v)
+    for plan in plans.values():
+        plan.slot_of = {v: slot for v, slot in plan.slot_of.items() if slot >= 0}
     _measure(plans)
     if priority == "cost":
         _avoid_moves(procedures, plans, kernel, slots)
@@ -151,7 +164,7 @@ def _assign(
 ) -> dict[str, ProcedurePlan]:
     """Colour callers before callees: each knows from its callers how many slots are left on the deepest path to it.
 
-    Stops early, with -1 among the slots, at the first procedure that cannot be coloured.
+    By cost, stops early at the first procedure that cannot be coloured, with -1 among its slots.
     """
     lives = max_lives(procedures, kernel, kept)
     plans: dict[str, ProcedurePlan] = {}
@@ -167,7 +180,7 @@ def _assign(
         limit = lives[name] if priority == "frequency" else plan.budget
         costs = [procedure.cost_of(v) for v in range(procedure.variables)]
         plan.slot_of = dict(sorted(colour_slots(procedure.adjacency, mask, limit, caps, costs).items()))
-        if -1 in plan.slot_of.values():
+        if priority == "cost" and -1 in plan.slot_of.values():
             return plans
         assert all(slot < min(limit, caps.get(v, limit)) for v, slot in plan.slot_of.items()), "a slot beyond the limit"
         if priority == "cost":
@@ -196,7 +209,7 @@ def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, 
 
 def _site(site: ProcedureCall, slot_of: Mapping[int, int], *, compact: bool) -> SitePlan:
     """Shift and moves at a call. compact: the k live values are brought to slots 0..k-1; else all stay in place."""
-    across = [v for v in bits(site.live_across) if v in slot_of]
+    across = [v for v in bits(site.live_across) if slot_of.get(v, -1) >= 0]
     occupied = {slot_of[v]: v for v in across}
     if len(occupied) < len(across):
         raise ValueError(f"variables live together across a call of {site.callee} do not interfere: {across}")
@@ -251,7 +264,7 @@ def _local_frames(
     for name, plan in plans.items():
         procedure = procedures[name]
         rest = ((1 << procedure.variables) - 1) & ~kept[name]
-        most = max((live & rest).bit_count() for live in (*set(procedure.live_exit), 0))
+        most = max((live & rest).bit_count() for live in (*procedure.live_sets(), 0))
         plan.local_of = _fewest_words(procedure.adjacency, rest, most)
         plan.local_words = max(plan.local_of.values(), default=-1) + 1
     for plan in plans.values():

@@ -95,13 +95,7 @@ def _original(fn: Function, i: int) -> int | None:
 
 def _places(fn: Function) -> list[Row]:
     """File and line that each instruction comes from, None where the binary says nothing."""
-    place: Row = {"file": None, "line": None}
-    out = []
-    for i in range(len(fn)):
-        if i in fn.lines:
-            place = dict(zip(("file", "line"), fn.lines[i], strict=True))
-        out.append(place)
-    return out
+    return [dict(zip(("file", "line"), place or (None, None), strict=True)) for place in fn.source_lines()]
 
 
 def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> Row:

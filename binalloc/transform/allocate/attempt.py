@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.web import WebNumber
+from binalloc.bitset import bits, mask_from
+from binalloc.transform.allocate.function import allocate_function
 from binalloc.transform.allocate.registers import (
     Infeasible,
     NeedsMemory,
@@ -15,7 +17,8 @@ from binalloc.transform.allocate.registers import (
     allocate_registers,
 )
 from binalloc.transform.allocate.scratch import scratch_registers
-from binalloc.transform.virtual.analysed import Analysed, analysed, without_dead_copies
+from binalloc.transform.order.clock import Clock
+from binalloc.transform.virtual.analysed import Analysed, without_dead_copies
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.unwritten import unwritten
 from binalloc.transform.virtual.virtualise import virtualise
@@ -26,6 +29,8 @@ LOCAL_COST = 4.0
 
 Improve = Callable[["Attempt", str, RegisterAllocation], RegisterAllocation]
 """Told of a function's allocation, before its callers see it; gives the one to take."""
+Spill = Callable[["Attempt", str], RegisterAllocation]
+"""Registers, with spill code, for a function whose callees have contracts."""
 
 
 @dataclass
@@ -34,8 +39,10 @@ class Attempt:
 
     known: virtual code of functions that call nobody, which is the same in every attempt.
     unwritten: webs that may be read without having been written.
-    available: registers as bits. pointer: the slot pointer's register, -1 for none. By function: contracts (what
-    callers see), allocations, scratch (registers free around each call).
+    available: registers as bits. pointer: the slot pointer's register, -1 for none. clock: of the machine whose
+    latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
+    to keep), contracts (what callers see), allocations, scratch (registers free around each call). shuffle: a register
+    set aside for moves at calls, -1 where they take any that is free.
     """
 
     program: ProgramAnalysis
@@ -43,18 +50,47 @@ class Attempt:
     unwritten: dict[str, set[WebNumber]]
     available: int
     pointer: int
+    clock: Clock | None = None
+    limits: dict[str, int] = field(default_factory=dict)
     contracts: dict[str, Contract] = field(default_factory=dict)
     allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    shuffle: int = -1
 
     def virtual(self, name: str) -> Analysed:
         """Virtual code of a function whose callees have contracts."""
         found = self.known.get(name)
         if found is None:
-            found = without_dead_copies(analysed(virtualise(self.program, name, self.contracts, self.unwritten[name])))
+            found = without_dead_copies(virtualise(self.program, name, self.contracts, self.unwritten[name]))
             if not self.program.graph.sites[name]:
                 self.known[name] = found
         return found
+
+    def registers_of(self, name: str) -> int:
+        """Registers that a function may use, as bits: where there is a limit the lowest ones, and those that its
+        callees use."""
+        limit = self.limits.get(name)
+        if limit is None:
+            return self.available
+        used = mask_from(bits(self.available)[:limit])
+        for site in self.program.graph.sites[name]:
+            used |= self.contracts[site.callee].registers
+        return used
+
+    def with_limit(self, name: str, limit: int) -> Attempt:
+        """Another attempt, in which the function has a limit; it and those that call it are still to be allocated."""
+        again = {name}
+        for caller in self.program.graph.bottom_up:
+            if any(site.callee in again for site in self.program.graph.sites[caller]):
+                again.add(caller)
+        settled = [n for n in self.allocations if n not in again]
+        return replace(
+            self,
+            limits={**self.limits, name: limit},
+            contracts={n: self.contracts[n] for n in settled},
+            allocations={n: self.allocations[n] for n in settled},
+            scratch={n: self.scratch[n] for n in settled},
+        )
 
     @property
     def memory_cost(self) -> float:
@@ -66,17 +102,38 @@ class Attempt:
         return any(a.memory for a in self.allocations.values())
 
 
-def colour_functions(attempt: Attempt, *, may_spill: bool = True, improve: Improve | None = None) -> None:
-    """Registers for every function, callees first. Raises NeedsMemory where that takes spilling and it may not."""
+def by_regions(attempt: Attempt, name: str) -> RegisterAllocation:
+    """In the order that suits; values leave the registers region by region."""
+    return _allocated(attempt, name, may_spill=True)
+
+
+def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
+    """In the order that suits. Raises NeedsMemory where not all values find registers."""
+    return _allocated(attempt, name, may_spill=False)
+
+
+def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAllocation:
+    how = Spilling(attempt.memory_cost)
+    code, available = attempt.virtual(name), attempt.registers_of(name)
+    return allocate_function(code, available, attempt.contracts, how, attempt.clock, may_spill=may_spill)
+
+
+def as_it_stands(attempt: Attempt, name: str) -> RegisterAllocation:
+    """No instruction changes its place. Raises NeedsMemory where not all values find registers."""
+    return allocate_registers(attempt.virtual(name), attempt.available, attempt.contracts, may_spill=False)
+
+
+def colour_functions(attempt: Attempt, spill: Spill = by_regions, *, improve: Improve | None = None) -> None:
+    """Registers for every function that has none yet, callees first. Raises what `spill` does."""
     for name in attempt.program.graph.bottom_up:
-        code = attempt.virtual(name)
-        allocation = allocate_registers(
-            code, attempt.available, attempt.contracts, Spilling(attempt.memory_cost), may_spill=may_spill
-        )
-        if improve is not None and allocation.memory:
+        if name in attempt.contracts:
+            continue
+        allocation = spill(attempt, name)
+        if improve is not None:
             allocation = improve(attempt, name, allocation)
         attempt.allocations[name] = allocation
-        attempt.scratch[name] = scratch_registers(allocation, attempt.available)
+        free = 1 << attempt.shuffle if attempt.shuffle >= 0 else attempt.available
+        attempt.scratch[name] = scratch_registers(allocation, free)
         for pair in attempt.scratch[name]:
             for register in pair:
                 if register >= 0:
@@ -84,8 +141,16 @@ def colour_functions(attempt: Attempt, *, may_spill: bool = True, improve: Impro
         attempt.contracts[name] = allocation.contract
 
 
-def allocate(program: ProgramAnalysis, registers: int, slots: int) -> Attempt:
-    """Colour the call graph without memory values if that can be, else with the slot pointer set aside."""
+def allocate(
+    program: ProgramAnalysis,
+    registers: int,
+    slots: int,
+    spill: Spill = by_regions,
+    *,
+    fits: Spill = in_registers,
+    clock: Clock | None = None,
+) -> Attempt:
+    """Colour the call graph without memory values if that can be (by `fits`), else with the slot pointer set aside."""
     isa = program.isa
     known: dict[str, Analysed] = {}
     doubt = unwritten(program)
@@ -93,20 +158,20 @@ def allocate(program: ProgramAnalysis, registers: int, slots: int) -> Attempt:
     # what it had is enough: more registers than that would only cost occupancy
     counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
     for count in sorted(counts):
-        attempt = Attempt(program, known, doubt, isa.limits.allocatable(count), -1)
+        attempt = Attempt(program, known, doubt, isa.limits.allocatable(count), -1, clock)
         try:
-            colour_functions(attempt, may_spill=False)
+            colour_functions(attempt, fits)
         except NeedsMemory:
             continue
         return attempt
     if slots and registers > 1:
-        attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers - 1), registers - 1)
+        attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers - 1), registers - 1, clock)
         try:
-            colour_functions(attempt)
+            colour_functions(attempt, spill)
         except Infeasible:
             pass  # the pointer's register may be the one that is missing
         else:
             return attempt
-    attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers), -1)
-    colour_functions(attempt)
+    attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers), -1, clock)
+    colour_functions(attempt, spill)
     return attempt

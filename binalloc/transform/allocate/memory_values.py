@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, long_mask
 from binalloc.models.allocation.slots import Procedure, ProcedureCall, SlotPlan, plan_slots
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.attempt import Attempt
+from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.virtual.code import RELOAD, STORE
 from binalloc.transform.virtual.flat import Flat, flatten
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.memory_ranges import memory_ranges
 
 
-def plan_memory(attempt: Attempt, kernel: str, slots: int, priority: str) -> SlotPlan:
-    """Slots or local words for the memory values of the whole call graph."""
-    frequency = _frequencies(attempt)
-    procedures = {name: _procedure(attempt, name, frequency[name]) for name in attempt.program.graph.top_down}
-    return plan_slots(procedures, kernel, slots, priority)
+def plan_memory(attempt: Attempt, kernel: str, slots: int, priority: str, *, only_kernel: bool = False) -> SlotPlan:
+    """Slots or local words for the memory values of the whole call graph. only_kernel: those of functions that it calls
+    get no slots."""
+    return plan_slots(memory_procedures(attempt), kernel, slots, priority, only_kernel=only_kernel)
 
 
-def _frequencies(attempt: Attempt) -> dict[str, float]:
-    """Estimated runs of each function per run of the kernel."""
-    graph = attempt.program.graph
-    out = dict.fromkeys(graph.top_down, 0.0)
-    out[graph.kernel] = 1.0
-    for name in graph.top_down:
-        analysis = attempt.program[name]
-        for site in graph.sites[name]:
-            weight = analysis.loops.weight[analysis.cfg.block_of[site.index]]
-            out[site.callee] += out[name] * weight
-    return out
+def memory_procedures(attempt: Attempt) -> dict[str, Procedure]:
+    """The memory values of every function, callers first; numbered as in `RegisterAllocation.memory`."""
+    frequency = frequencies(attempt.program)
+    return {name: _procedure(attempt, name, frequency[name]) for name in attempt.program.graph.top_down}
 
 
 def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
@@ -37,22 +30,26 @@ def _procedure(attempt: Attempt, name: str, frequency: float) -> Procedure:
     number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
     flat = flatten(allocation.code)
     exits = _live_after(flat, memory_ranges(flat, len(allocation.code.names)), allocation.memory)
-    adjacency = [0] * len(number)
+    beside: list[set[int]] = [set() for _ in number]
     cost = [0.0] * len(number)
     calls = []
     scratch = iter(attempt.scratch[name])
+    known = 0
+    others: list[int] = []
     for item, after in zip(flat.items, exits, strict=True):
         if item.kind in (RELOAD, STORE):
             cost[number[item.memory]] += item.weight
         if item.kind == STORE:
             v = number[item.memory]
-            adjacency[v] |= after & ~(1 << v)
+            if after != known:
+                known, others = after, bits(after)
+            beside[v].update(others)
+            for n in others:
+                beside[n].add(v)
         if item.callee:
             before, behind = next(scratch)
             calls.append(ProcedureCall(item.callee, after, before >= 0 and behind >= 0, item.weight))
-    for v, mask in enumerate(adjacency):
-        for n in bits(mask):
-            adjacency[n] |= 1 << v
+    adjacency = [long_mask(found - {v}) for v, found in enumerate(beside)]
     return Procedure(name, len(number), exits, adjacency, calls, cost, frequency)
 
 
@@ -71,6 +68,7 @@ def _live_after(flat: Flat, live: LiveRanges, memory: list[Value]) -> list[int]:
     out = []
     now = 0
     for k in range(len(flat.items)):
-        now = now & ~end.get(k, 0) | begin.get(k, 0)
+        if k in begin or k in end:  # elsewhere one number stands for all lines
+            now = now & ~end.get(k, 0) | begin.get(k, 0)
         out.append(now)
     return out

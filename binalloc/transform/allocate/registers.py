@@ -8,33 +8,42 @@ which registers it overwrites.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.locations import Location
+from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.models.allocation.terms import Register, Value
-from binalloc.transform.assign.assign import assign
+from binalloc.transform.assign.assign import assign, homeless, settle
+from binalloc.transform.assign.fewest import fewest_homes
+from binalloc.transform.assign.homes import find_all_homes
 from binalloc.transform.assign.scan import NoPlace, Placed
 from binalloc.transform.spill.overlap import overlap
-from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Spilling, spill_to_room
+from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import ENTRY, VCode
 from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.room import registers_needed
 
 __all__ = ["Infeasible", "NeedsMemory", "RegisterAllocation", "Spilling", "allocate_registers"]
 
 SLACKS = (0, 1, 2, 4, 8)
 """Registers to leave free where values live, tried in order: pairs and quads that do not find room side by side need
 some."""
+ROUNDS = 8
+"""How often code is spilled further because pairs and quads, loops and calls take more registers than are live."""
 
 
 @dataclass
 class RegisterAllocation:
-    """A coloured function: code (with spill code), colour per value, contract, and the memory values in use."""
+    """A coloured function: code (with spill code), colour per value, contract, and the memory values in use. given: the
+    code before any spilling, in the order that was taken. rounds: how it came to its spill code."""
 
     code: VCode
     colour: list[Register]
     contract: Contract
     memory: list[Value]
+    given: Analysed
+    rounds: list[Round] = field(default_factory=list)
 
 
 def allocate_registers(
@@ -49,13 +58,13 @@ def allocate_registers(
 
     Raises Infeasible, naming function and instruction, and NeedsMemory where it would have to spill but may not.
     """
-    how = how or Spilling()
+    how = replace(how or Spilling(), rounds=[])
     code = spill_to_room(given, available, contracts, how, may_spill=may_spill)
     for slack in SLACKS:
         if slack:
             code = spill_to_room(code, available, contracts, replace(how, slack=slack), may_spill=may_spill)
         try:
-            return _finish(_placed(code, available, contracts, slack), contracts)
+            return replace(_finish(_placed(code, available, contracts, slack), contracts, given), rounds=how.rounds)
         except NoPlace as error:
             failed = error
             if not may_spill:
@@ -68,6 +77,30 @@ def allocate_registers(
     )
 
 
+def allocate_fewest(
+    given: Analysed, limits: SetLimits, contracts: Mapping[str, Contract], how: Spilling
+) -> tuple[RegisterAllocation, int]:
+    """Allocate the code to as few registers as keep every value in one place, and tell how many those are; where there
+    are fewer, spill until the rest find places. Raises Infeasible."""
+    most = limits.registers
+    available = limits.allocatable(most)
+    code = homeless(given, contracts)
+    least = registers_needed(given.flat, given.live, code.sites)
+    homes, count = fewest_homes(code, least, most)
+    if count <= most:
+        return _finish(settle(code, homes, limits.allocatable(count)), contracts, given), count
+    slack = count - max(least, most)
+    spilled = given
+    for _ in range(ROUNDS):
+        spilled = spill_to_room(spilled, available, contracts, replace(how, slack=slack))
+        code = homeless(spilled, contracts)
+        found = find_all_homes(code.bundles, code.wishes(available), available, code.end)
+        if found is not None:
+            return _finish(settle(code, found, available), contracts, given), count
+        slack = max(4, 2 * slack)
+    return allocate_registers(spilled, available, contracts, how), count
+
+
 def _placed(code: Analysed, available: int, contracts: Mapping[str, Contract], slack: int) -> Placed:
     """With its spill code moved apart, where that finds registers, too."""
     if any(item.memory >= 0 for item in code.flat.items):
@@ -78,7 +111,7 @@ def _placed(code: Analysed, available: int, contracts: Mapping[str, Contract], s
     return assign(code, available, contracts)
 
 
-def _finish(placed: Placed, contracts: Mapping[str, Contract]) -> RegisterAllocation:
+def _finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:
     code, register = placed.code, placed.register
     clobbers = 0
     memory: set[Value] = set()
@@ -97,4 +130,4 @@ def _finish(placed: Placed, contracts: Mapping[str, Contract]) -> RegisterAlloca
                 memory.add(item.memory)
     results = {Location(loc): Register(r) for loc, r in sorted(placed.results.items())}
     contract = Contract(dict(sorted(arguments.items())), results, clobbers)
-    return RegisterAllocation(code, [Register(r) for r in register], contract, sorted(memory))
+    return RegisterAllocation(code, [Register(r) for r in register], contract, sorted(memory), given)

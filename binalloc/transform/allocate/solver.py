@@ -1,9 +1,9 @@
 """Allocator `cpsat`: what leaves the registers of each function is chosen exactly, by CP-SAT.
 
-Needs: fresh virtual code and the heuristic's allocation of the same function. Leaves: the cheaper of the two
-allocations, with the solver's bound. The exact model (`models.allocation.cpsat`) sees all that the spiller does but
-the room that pairs and quads need side by side; where its choice does not find registers, or costs no less once it is
-emitted, the heuristic's stands.
+Needs: the heuristic's allocation of the function, with the code before any spilling, in the order that it took.
+Leaves: the cheaper of the two allocations, with the solver's bound, which holds for that order. The exact model
+(`models.allocation.cpsat`) sees all that the spiller does but the room that pairs and quads need side by side; where
+its choice does not find registers, or costs no less once it is emitted, the heuristic's stands.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from binalloc.models.allocation.cpsat import Solution, solve
 from binalloc.models.allocation.regions import Choice, Regions, choose
+from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, Spilling, allocate_registers
-from binalloc.transform.spill.comeback import RECOMPUTED
-from binalloc.transform.virtual.analysed import Analysed
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
 from binalloc.transform.virtual.contract import Contract
 
 
@@ -54,7 +52,6 @@ class SolverReport:
 
 
 def improve(
-    fresh: Analysed,
     heuristic: RegisterAllocation,
     available: int,
     contracts: Mapping[str, Contract],
@@ -74,21 +71,15 @@ def improve(
         assert solution.away is not None
         return Choice(solution.away, regions.pressure_without(solution.away, pressure), solution.value)
 
-    name = fresh.code.function.name
-    before = emitted_cost(heuristic, memory)
+    name = heuristic.code.function.name
+    before = emitted_cost(heuristic.code, memory)
     try:
-        candidate = allocate_registers(fresh, available, contracts, Spilling(memory, exact))
+        candidate = allocate_registers(heuristic.given, available, contracts, Spilling(memory, exact))
     except Infeasible:
         candidate = heuristic
-    after = emitted_cost(candidate, memory)
+    after = emitted_cost(candidate.code, memory)
     status = solutions[0].status if solutions else "unknown"
     bound = min(solutions[0].bound if solutions else 0.0, before, after)
     if after < before:
         return candidate, SolverReport(name, after, bound, status, used=True)
     return heuristic, SolverReport(name, before, bound, status, used=False)
-
-
-def emitted_cost(allocation: RegisterAllocation, memory: float) -> float:
-    """Loop-weighted cost of finished spill code, as the model counts it."""
-    price = {RELOAD: memory, STORE: memory, AGAIN: RECOMPUTED}
-    return sum(item.weight * price.get(item.kind, 0.0) for block in allocation.code.blocks for item in block.items)

@@ -6,20 +6,29 @@ The rows of the table are asked for their names by the command line's help: what
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from binalloc.analysis.program import ProgramAnalysis
     from binalloc.models.allocation.slots import SlotPlan
+    from binalloc.models.machines.model import Machine
     from binalloc.transform.allocate.attempt import Attempt
     from binalloc.transform.allocate.solver import SolverReport
+    from binalloc.transform.allocate.spill_cost import SpillCost
+    from binalloc.transform.order.clock import Clock
+
+SOLVER_LIMIT = 4.0
+"""Deterministic solver time per function, about seconds, where none is given."""
 
 
 @dataclass(frozen=True)
 class Problem:
     """program: the kernel's call graph, guarded calls made plain. registers, slots: the budget per thread.
 
-    solver_limit: deterministic solver time per function, for allocators that have a solver.
+    solver_limit: deterministic solver time per function, for allocators that have a solver. machine: whose latencies
+    the order of instructions is to hide; and, with dynamic_shared (bytes per block that the launch adds), for
+    allocators with a budget of their own; None where it is not known.
     """
 
     program: ProgramAnalysis
@@ -27,15 +36,33 @@ class Problem:
     registers: int
     slots: int
     solver_limit: float
+    machine: Machine | None = None
+    dynamic_shared: int = 0
+
+    @property
+    def clock(self) -> Clock | None:
+        """What the order of instructions goes by."""
+        from binalloc.transform.order.clock import Clock
+
+        return Clock(self.machine) if self.machine is not None else None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """attempt: registers and spill code of every function. memory: where what is spilled lies. solver: its reports."""
+    """attempt: registers and spill code of every function. memory: where what is spilled lies. solver: its reports.
+    bound: no plan for the problem costs less; None where that is not proven."""
 
     attempt: Attempt
     memory: SlotPlan
     solver: list[SolverReport] = field(default_factory=list)
+    bound: float | None = None
+
+    @cached_property
+    def cost(self) -> SpillCost:
+        """Of all spill code."""
+        from binalloc.transform.allocate.spill_cost import spill_cost
+
+        return spill_cost(self.attempt, self.memory)
 
 
 class Allocator(Protocol):

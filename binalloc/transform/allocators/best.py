@@ -1,7 +1,42 @@
-"""Allocator `best`: as `unified`, but slots go by what local memory would cost, and moves at calls are avoided."""
+"""Allocator `best`: values leave region by region, slots go by what local memory would cost, moves are avoided.
+
+Where others' ways are cheaper, they are taken: no slots at all, whose pointer takes a register; in a function, whole
+values in memory.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.heuristic import Heuristic
 
-BEST = Heuristic("best", "slots by loop-weighted cost, moves only where slots are short", True, "cost")
+if TYPE_CHECKING:
+    from binalloc.transform.allocate.attempt import Attempt
+
+
+class Best(Heuristic):
+    """The cheapest of what it tries."""
+
+    def attempt(self, problem: Problem) -> Attempt:
+        from binalloc.transform.allocate.attempt import allocate
+        from binalloc.transform.allocate.budgets import with_budgets
+        from binalloc.transform.allocate.cheaper import by_regions_or_whole
+
+        first = allocate(
+            problem.program, problem.registers, problem.slots, by_regions_or_whole, clock=problem.clock
+        )
+        return with_budgets(first, by_regions_or_whole)
+
+    def allocate(self, problem: Problem) -> Plan:
+        from binalloc.transform.allocate.cheaper import least_without_slots
+
+        found = super().allocate(problem)
+        if found.attempt.pointer < 0 or found.cost.cost <= least_without_slots(found.attempt):
+            return found
+        other = super().allocate(replace(problem, slots=0))
+        return other if other.cost.cost < found.cost.cost else found
+
+
+BEST = Best("best", "slots by loop-weighted cost, moves only where slots are short", True, "cost")

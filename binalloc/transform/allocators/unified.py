@@ -1,7 +1,50 @@
-"""Allocator `unified`: the unified paper's (section 3.2), slots to what is live where most others are."""
+"""Allocator `unified`: the unified paper's (section 3), nothing of ours beyond what it leaves open.
+
+Values are whole variables: each is in a register, in a slot or in a local word for all its life, every access of one
+that is not in a register is replaced, and nothing is recomputed (3.1; the paper takes what is in memory from the
+vendor's compiler, here the cheapest per relieved point leave, as in its references [4] and [5]). Slots go by frequency
+in composition instructions, colouring takes the highest degree first (3.2.2), and the moving stack packs what is live
+at every call (3.2.1). One register is the slot pointer; a second is set aside for moves where some call has none free
+(section 5), unless the budget then does not do.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from binalloc.transform.allocators.allocator import Problem
 from binalloc.transform.allocators.heuristic import Heuristic
 
-UNIFIED = Heuristic("unified", "slots by frequency and the moving stack: the unified paper's", True, "frequency")
+if TYPE_CHECKING:
+    from binalloc.transform.allocate.attempt import Attempt
+    from binalloc.transform.allocate.registers import RegisterAllocation
+
+
+def _whole(attempt: Attempt, name: str) -> RegisterAllocation:
+    from binalloc.transform.allocate.whole import whole_allocation
+
+    return whole_allocation(attempt.virtual(name), attempt.available, attempt.contracts)
+
+
+class Unified(Heuristic):
+    """Whole variables, slots by frequency, moves at every call."""
+
+    def attempt(self, problem: Problem) -> Attempt:
+        from binalloc.transform.allocate.attempt import allocate, as_it_stands, colour_functions
+        from binalloc.transform.allocate.registers import Infeasible
+
+        first = allocate(problem.program, problem.registers, problem.slots, _whole, fits=as_it_stands)
+        if first.pointer < 1 or all(min(pair) >= 0 for calls in first.scratch.values() for pair in calls):
+            return first
+        shuffle = first.pointer - 1
+        available = problem.program.isa.limits.allocatable(shuffle)
+        second = replace(first, available=available, shuffle=shuffle, contracts={}, allocations={}, scratch={})
+        try:
+            colour_functions(second, _whole)
+        except Infeasible:
+            return first
+        return second
+
+
+UNIFIED = Unified("unified", "whole values, slots by frequency, moving stack: the unified paper's", True, "frequency")

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, mask_from
 
 NONE = -1
+_ANY = 1 << 30
+"""More moves than there can be."""
 Wide = tuple[int, ...]
 """Values side by side; NONE where any content will do."""
 
@@ -39,22 +41,51 @@ class Wanted:
 
 def arrange(where: dict[int, int], available: int, wanted: Wanted) -> Arrangement | None:
     """The cheapest arrangement found, None where there is none. available: registers as bits."""
-    best: Arrangement | None = None
     results = sorted(wanted.results, key=lambda o: -len(o))
     if not results:
-        return _Try(where, available, wanted).run([])
+        return _Try(where, available, wanted, _ANY).run([])
+    best: Arrangement | None = None
+    best_key = (0, 0)
+    for least, rank, bases in _choices(where, available, wanted, results):
+        if best is not None and (least, rank) > best_key:
+            break
+        most = _ANY if best is None else best_key[0] - (rank > best_key[1])
+        found = _Try(where, available, wanted, most).run(bases)
+        if found is not None:
+            best, best_key = found, (found.moves, rank)
+    return best
+
+
+def _choices(
+    where: dict[int, int], available: int, wanted: Wanted, results: list[Wide]
+) -> list[tuple[int, int, list[tuple[Wide, int]]]]:
+    """Places for the results: (moves that it takes at least, rank among those that take as many, bases), ascending."""
     first = results[0]
     liked = wanted.home[first[0]]
-    for base in sorted(_bases(available, len(first)), key=lambda b: (b != liked, b)):
+    apart = _apart(where, wanted.operands)
+    standing = {v for values in results for v in wanted.results[values]}
+    staying = mask_from(r for v, r in where.items() if v not in wanted.ending and v not in standing)
+    out = []
+    for rank, base in enumerate(sorted(_bases(available, len(first)), key=lambda b: (b != liked, b))):
         bases = _with_others(base, results, available)
-        if bases is None:
-            continue
-        found = _Try(where, available, wanted).run(bases)
-        if found is not None and (best is None or found.moves < best.moves):
-            best = found
-            if not best.moves:
-                break
-    return best
+        if bases is not None:
+            zone = mask_from(b + i for values, b in bases for i in range(len(values)))
+            out.append(((zone & staying).bit_count() + sum(not zone & staying & held for held in apart), rank, bases))
+    return sorted(out)
+
+
+def _apart(where: dict[int, int], operands: Sequence[Wide]) -> list[int]:
+    """The registers, as bits, of operands that do not stand side by side and have no value in common: something of each
+    has to move."""
+    seen: set[int] = set()
+    out: list[int] = []
+    for values in sorted(set(operands)):
+        base = where[values[0]]
+        together = base % len(values) == 0 and all(where[v] == base + i for i, v in enumerate(values))
+        if not together and seen.isdisjoint(values):
+            seen.update(values)
+            out.append(mask_from(where[v] for v in values))
+    return out
 
 
 def _bases(available: int, width: int) -> list[int]:
@@ -77,10 +108,12 @@ def _with_others(base: int, results: list[Wide], available: int) -> list[tuple[W
 
 class _Try:
     """One choice of places for the results. placed: value -> register, as decided. taken: those registers, as bits.
-    zone: registers of results, as bits. spare: registers outside that what ends may take from what stays."""
+    zone: registers of results, as bits. spare: registers outside that what ends may take from what stays. moves: so
+    far; of more than `most` nothing comes."""
 
-    def __init__(self, where: dict[int, int], available: int, wanted: Wanted) -> None:
-        self.where, self.available, self.wanted = where, available, wanted
+    def __init__(self, where: dict[int, int], available: int, wanted: Wanted, most: int) -> None:
+        self.where, self.available, self.wanted, self.most = where, available, wanted, most
+        self.moves = 0
         self.at = {r: v for v, r in where.items()}
         self.placed: dict[int, int] = {}
         self.taken = 0
@@ -98,24 +131,26 @@ class _Try:
         if self.spare < 0:
             return None
         for values in sorted(set(self.wanted.operands), key=lambda o: (-len(o), o)):
-            if not self._operand(values):
+            if not self._operand(values) or self.moves > self.most:
                 return None
         if not self._singles(staying):
             return None
-        moves = sum(self.where[v] != r for v, r in self.placed.items())
-        return Arrangement(self.placed, dict(bases), moves)
+        return Arrangement(self.placed, dict(bases), self.moves)
 
     def _put(self, v: int, register: int) -> None:
         self.placed[v] = register
         self.taken |= 1 << register
+        self.moves += self.where[v] != register
 
     def _operand(self, values: Wide) -> bool:
         members = [(i, v) for i, v in enumerate(values) if v != NONE]
         best, best_cost = NONE, (1 << 30, 0)
-        for base in _bases(self.available, len(values)):
+        for base in self._places(members, len(values)):
             cost = self._cost(members, base)
             if cost is not None and (cost, base) < best_cost:
                 best, best_cost = base, (cost, base)
+                if not cost:
+                    break  # where it is, and nowhere else
         if best == NONE:
             return False
         for i, v in members:
@@ -124,6 +159,22 @@ class _Try:
                 if v in self.wanted.ending and not self.zone >> best + i & 1:
                     self.spare -= 1
         return True
+
+    def _places(self, members: list[tuple[int, int]], width: int) -> Sequence[int]:
+        """Bases that an operand may have: where a placed member says, else all, the one where its first member is
+        first."""
+        for i, v in members:
+            if v in self.placed:
+                base = self.placed[v] - i
+                return (base,) if base >= 0 and base % width == 0 and self._whole(base, width) else ()
+        here = self.where[members[0][1]] - members[0][0]
+        if here >= 0 and here % width == 0 and self._whole(here, width):
+            return (here, *_bases(self.available, width))
+        return _bases(self.available, width)
+
+    def _whole(self, base: int, width: int) -> bool:
+        mask = (1 << width) - 1
+        return self.available >> base & mask == mask
 
     def _cost(self, members: list[tuple[int, int]], base: int) -> int | None:
         """Moves that an operand at `base` makes, None where it cannot stand there."""
@@ -154,6 +205,8 @@ class _Try:
                     self._put(v, self.where[v])
                 else:
                     homeless.append(v)
+        if self.moves + len(homeless) > self.most:
+            return False
         rest = bits(outside & ~self.taken)
         held = {self.where[v] for v in ending}
         rest.sort(key=lambda r: (r in held, r))
@@ -168,7 +221,7 @@ class _Try:
             else:
                 moved.append(v)
         left = bits(self.available & ~self.taken)
-        if len(left) < len(moved):
+        if len(left) < len(moved) or self.moves + len(moved) > self.most:
             return False
         for v, register in zip(moved, left, strict=False):
             self._put(v, register)

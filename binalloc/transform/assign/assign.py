@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from binalloc.bitset import bits
+from binalloc.bitset import bits, lowest
 from binalloc.models.allocation.terms import Interval
-from binalloc.transform.assign.bundles import find_bundles
+from binalloc.transform.assign.bundles import Bundles, find_bundles
 from binalloc.transform.assign.homes import find_homes
 from binalloc.transform.assign.scan import Placed, Plan, scan
-from binalloc.transform.assign.wishes import NO_HOME, Wishes
+from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 from binalloc.transform.virtual.analysed import Analysed
-from binalloc.transform.virtual.code import KEEP, VCode
+from binalloc.transform.virtual.code import KEEP, Item, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
@@ -21,28 +22,80 @@ _BEFORE = 0.01
 """How much a value likes the register it had in the input, in copies saved."""
 
 
+@dataclass(frozen=True)
+class Homeless:
+    """Code that fits, and what finding homes for its values needs. points: by value, those inside of calls included."""
+
+    given: Analysed
+    sites: list[CallSite]
+    points: list[list[Interval]]
+    bundles: Bundles
+
+    @property
+    def end(self) -> int:
+        """One past the last point."""
+        return self.given.flat.points + len(self.sites)
+
+    def wishes(self, available: int) -> Wishes:
+        return _wishes(self.given.code, self.given.flat, self.sites, available)
+
+
+def homeless(given: Analysed, contracts: Mapping[str, Contract]) -> Homeless:
+    sites = call_sites(given.flat, given.live, contracts)
+    points = _with_calls(given.live, sites)
+    return Homeless(given, sites, points, find_bundles(given.flat, points))
+
+
 def assign(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> Placed:
     """Registers of `available` (bits) for every value; code of its own, with copies where values have to move.
 
     Raises NoPlace where pairs and quads do not find room side by side.
     """
-    code, flat, live = given.copied(), given.flat, given.live
-    sites = call_sites(flat, live, contracts)
-    points = _with_calls(live, sites)
-    bundles = find_bundles(flat, points)
-    wishes = _wishes(code, flat, sites, available)
-    homes = find_homes(bundles, wishes, points, available, flat.points + len(sites))
+    code = homeless(given, contracts)
+    homes = find_homes(code.bundles, code.wishes(available), code.points, available, code.end)
+    return settle(code, homes, available)
+
+
+def settle(code: Homeless, homes: Homes, available: int) -> Placed:
+    """As `assign`, with homes that were found in `available`."""
+    given, bundles = code.given, code.bundles
+    flat, live = given.flat, given.live
     home = [
         homes.base[b] + offset if homes.base[b] != NO_HOME else NO_HOME
         for b, offset in zip(bundles.of, bundles.offset, strict=True)
     ]
+    if not code.sites and homes.lost == 0 and all(_at_home(item, home) for item in flat.items):
+        return _stay_at_home(given, home, available)
     claims: list[list[int]] = [[] for _ in range(available.bit_length())]
     for v, register in enumerate(home):
         if register != NO_HOME:
             claims[register] += [start for start, _ in live.intervals[v]]
     for where in claims:
         where.sort()
-    return scan(code, Plan(flat, live, {s.item: s for s in sites}, available, home, claims))
+    return scan(given.copied(), Plan(flat, live, {s.item: s for s in code.sites}, available, home, claims))
+
+
+def _at_home(item: Item, home: list[int]) -> bool:
+    """Whether all operands have homes, wide ones side by side, and none is a wish, which the scan would take out."""
+    for operand in (*item.defs, *item.uses):
+        values = operand.values
+        base = home[values[0]]
+        if operand.field == KEEP or base == NO_HOME or base % len(values):
+            return False
+        if len(values) > 1 and any(home[v] != base + k for k, v in enumerate(values)):
+            return False
+    return True
+
+
+def _stay_at_home(given: Analysed, home: list[int], available: int) -> Placed:
+    """Nothing has to move: what the scan would find, without it."""
+    register = [lowest(available) if r == NO_HOME else r for r in home]
+    placed = Placed(given.code, register)
+    for item in given.flat.items:
+        for operand in item.uses:
+            if operand.location >= 0:
+                placed.results[operand.location] = register[operand.values[0]]
+    return placed
 
 
 def _with_calls(live: LiveRanges, sites: list[CallSite]) -> list[list[Interval]]:

@@ -21,6 +21,7 @@ from binalloc.models.allocation.colouring import base_positions
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.assign.bundles import Bundle, Bundles
 from binalloc.transform.assign.colour_homes import colour_homes
+from binalloc.transform.assign.intervals import meet
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 
 _LOOK_AHEAD = 8
@@ -42,14 +43,9 @@ def find_homes(
 ) -> Homes:
     """points: by value. available: registers as bits. end: one past the last point."""
     placing = _Placing(bundles, wishes, available, end)
-    first = [b for b, bundle in enumerate(bundles.all) if bundle.members and any(bundle.points)]
-    starts = {b: min(piece[0][0] for piece in bundles.all[b].points if piece) for b in first}
+    first = _used(bundles)
     cost = {b: sum(wishes.cost[v] for v, _ in bundles.all[b].members) for b in first}
-    width = {b: len(bundles.all[b].points) for b in first}
-    keys: list[Callable[[int], tuple[float, ...]]] = [
-        lambda b: (starts[b], -width[b], b),
-        lambda b: (-width[b], starts[b], b),
-    ]
+    keys = _keys(bundles, first)
     best: Homes | None = None
     urgent: dict[int, int] = {}
     attempts = max(1, min(_ATTEMPTS, _BUDGET // max(1, len(first))))
@@ -72,6 +68,32 @@ def find_homes(
     return best
 
 
+def find_all_homes(bundles: Bundles, wishes: Wishes, available: int, end: int) -> Homes | None:
+    """As `find_homes`, but None as soon as it is clear that some bundle finds no home in any of the simple orders."""
+    placing = _Placing(bundles, wishes, available, end)
+    first = _used(bundles)
+    length = {b: sum(end - start for piece in bundles.all[b].points for start, end in piece) for b in first}
+    width = {b: len(bundles.all[b].points) for b in first}
+    keys = [*_keys(bundles, first), lambda b: (-length[b], b), lambda b: (-width[b], -length[b], b)]
+    for key in keys:
+        base = placing.run(sorted(first, key=key), whole=True)
+        if all(base[b] != NO_HOME for b in first):
+            return Homes(base, 0.0)
+    return None
+
+
+def _used(bundles: Bundles) -> list[int]:
+    """The bundles that need a home."""
+    return [b for b, bundle in enumerate(bundles.all) if bundle.members and any(bundle.points)]
+
+
+def _keys(bundles: Bundles, used: list[int]) -> list[Callable[[int], tuple[int, ...]]]:
+    """What the simple orders sort bundles by: start of range, or width first."""
+    starts = {b: min(piece[0][0] for piece in bundles.all[b].points if piece) for b in used}
+    width = {b: len(bundles.all[b].points) for b in used}
+    return [lambda b: (starts[b], -width[b], b), lambda b: (-width[b], starts[b], b)]
+
+
 class _Placing:
     def __init__(self, bundles: Bundles, wishes: Wishes, available: int, points: int) -> None:
         self.bundles, self.wishes, self.available = bundles, wishes, available
@@ -85,7 +107,8 @@ class _Placing:
         for (register, _), v in wishes.owner.items():
             self.owned.setdefault(v, set()).add(register)
 
-    def run(self, order: list[int]) -> list[int]:
+    def run(self, order: list[int], *, whole: bool = False) -> list[int]:
+        """Bases by bundle. whole: end with the first bundle that finds none."""
         self.held = self.nothing.copy()
         self.base = [NO_HOME] * len(self.bundles.all)
         self.here: dict[int, list[tuple[int, int, int]]] = {}
@@ -93,8 +116,8 @@ class _Placing:
             base = self._place(self.bundles.all[b])
             if base != NO_HOME:
                 self._give(b, base)
-            else:
-                self._push(b)
+            elif not self._push(b) and whole:
+                break
         return self.base
 
     def _give(self, b: int, base: int) -> None:
@@ -118,17 +141,36 @@ class _Placing:
                 row[start:end] &= kept
                 del here[bisect_left(here, (start, end, b))]
 
-    def _push(self, b: int) -> None:
-        """Place a bundle where a few others stand in the way and can go elsewhere."""
+    def _push(self, b: int) -> bool:
+        """Place a bundle where a few others stand in the way and can go elsewhere, if that can be."""
         bundle = self.bundles.all[b]
         choices: list[tuple[int, int, list[int]]] = []
         for base in bits(self.bases[len(bundle.points), bundle.align]):
             blockers = self._blockers(bundle, base)
             if blockers is not None:
                 choices.append((len(blockers), base, blockers))
-        for _, base, blockers in sorted(choices)[:_TRIES]:
-            if self._displace(b, base, blockers):
-                return
+        return any(
+            not self._stuck(bundle, base, blockers) and self._displace(b, base, blockers)
+            for _, base, blockers in sorted(choices)[:_TRIES]
+        )
+
+    def _stuck(self, bundle: Bundle, base: int, blockers: list[int]) -> bool:
+        """Whether one of the blockers surely finds no other place once `bundle` is at `base`, even if all registers
+        that they hold now were free: said without moving anything."""
+        left = 0
+        for g in blockers:
+            left |= (1 << len(self.bundles.all[g].points)) - 1 << self.base[g]
+        for other in (self.bundles.all[g] for g in blockers):
+            blocked = 0
+            for k, pieces in enumerate(other.points):
+                taken = self._taken(pieces) & ~left
+                for register, mine in enumerate(bundle.points, base):
+                    if meet(mine, pieces):
+                        taken |= 1 << register
+                blocked |= taken >> k
+            if not self.bases[len(other.points), other.align] & ~blocked and not self._own(other):
+                return True
+        return False
 
     def _blockers(self, bundle: Bundle, base: int) -> list[int] | None:
         """The bundles that hold a register of `bundle` at `base` where it wants it; None where they are too many, or
@@ -136,11 +178,11 @@ class _Placing:
         found: set[int] = set()
         for k, pieces in enumerate(bundle.points):
             register = base + k
-            fixed = self.nothing[register // 64]
-            bit = np.uint64(1 << register % 64)
+            fixed, bit = self.nothing[register // 64], np.uint64(1 << register % 64)
+            busy = register in self.wishes.busy
             here = self.here.get(register, [])
             for start, end in pieces:
-                if bool(np.any(fixed[start:end] & bit)):
+                if busy and bool(np.any(fixed[start:end] & bit)):
                     return None
                 at = bisect_left(here, (start,))
                 if at and here[at - 1][1] > start:

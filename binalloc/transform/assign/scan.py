@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from binalloc.bitset import bits, lowest
 from binalloc.models.allocation.terms import Value
@@ -81,6 +81,7 @@ class _Scan:
         self.placed = Placed(code, self.register)
         self.out: list[Item] = []
         self.dying, self.dead = deaths(self.flat, self.live)
+        self.wide = self.flat.reads_wide.union(self.flat.wide)
         self.edges: list[tuple[int, int, list[Item]]] = []
 
     def run(self) -> Placed:
@@ -298,12 +299,14 @@ class _Scan:
         if item.callee:
             self._call(k, item)
             return
-        if uses and any(o.location >= 0 for o in item.uses):
-            self._results(item)
+        for operand in item.uses:
+            if operand.location >= 0:
+                self._results(item)
+                break
         through = [v for v in defs if v in merging]
         gone = [*self.dying.get(k, ()), *(v for v in defs if v not in through and v in self.where)]
-        bases = self._arrange_wide(k, item, set(gone), merging)
-        renamed_uses = tuple(self._renamed(o) for o in item.uses if o.field != KEEP)
+        bases = self._arrange_wide(k, item, set(gone), merging) if k in self.wide else {}
+        renamed_uses = tuple([self._renamed(o) for o in item.uses if o.field != KEEP])
         for v in gone:
             self._drop(v)
         for values, base in bases.items():
@@ -315,8 +318,8 @@ class _Scan:
                 if not self.free:
                     raise NoPlace(k)
                 self._put(v, self._pick(v, self.free, 2 * k + 2))
-        renamed_defs = tuple(self._renamed(o) for o in item.defs)
-        self.out.append(replace(item, uses=renamed_uses, defs=renamed_defs))
+        renamed_defs = tuple([self._renamed(o) for o in item.defs])
+        self.out.append(item.of(renamed_defs, renamed_uses))
         for v in self.dead.get(k, ()):
             self._drop(v)
 
@@ -324,9 +327,12 @@ class _Scan:
         raise NoPlace(k)
 
     def _renamed(self, operand: VOperand) -> VOperand:
-        where = self.where
-        names = tuple(self._name(v, where[v]) for v in operand.values)
-        return operand if names == operand.values else replace(operand, values=names)
+        where, values = self.where, operand.values
+        if len(values) == 1:
+            name = self._name(values[0], where[values[0]])
+            return operand if name == values[0] else operand.of((name,))
+        names = tuple([self._name(v, where[v]) for v in values])
+        return operand if names == operand.values else operand.of(names)
 
     def _arrange_wide(
         self, k: int, item: Item, gone: set[int], merging: Sequence[int]
@@ -415,7 +421,7 @@ class _Scan:
             final[place] = v
             open_ &= ~(1 << place)
         self._arrange(final, survivors, site, item.weight)
-        uses = tuple(replace(o, values=(self._name(o.values[0], o.fixed),)) for o in item.uses)
+        uses = tuple(o.of((self._name(o.values[0], o.fixed),)) for o in item.uses)
         for v in list(self.where):
             if v not in survivors:
                 self._drop(v)
@@ -429,7 +435,7 @@ class _Scan:
             else:
                 raise NoPlace(k)
         defs = tuple(self._renamed(o) for o in item.defs)
-        self.out.append(replace(item, uses=uses, defs=defs))
+        self.out.append(item.of(defs, uses))
         for v in self.dead.get(k, ()):
             self._drop(v)
 

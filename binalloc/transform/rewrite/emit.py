@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Instr, Origin
@@ -77,12 +78,11 @@ class _Emitter:
         starts: list[int] = []
         if self.plan.is_kernel and self.plan.pointer >= 0:
             self._insert(self.build.slot_pointer(self.plan.pointer))
-        points = self._points()
         for block in self.code.blocks:
             starts.append(len(self.instrs))
             for item in block.items:
                 self._item(item, block)
-            if block.leader in points and starts[-1] == len(self.instrs):
+            if starts[-1] == len(self.instrs) and block.leader in self._points:
                 self._insert(self.build.nothing())
             if self._only_a_call(block.leader, starts[-1]):
                 starts[-1] = self._guard_call(starts[-1])
@@ -95,6 +95,7 @@ class _Emitter:
         out.origin = Origin(fn.name, origin)
         return Emitted(out, self.calls)
 
+    @cached_property
     def _points(self) -> set[int]:
         """Words of the source that are reconvergence points and must stay words of their own: else lanes that never
         came to the point, or waited for another, would come to it with the word behind it. Empty where all are the

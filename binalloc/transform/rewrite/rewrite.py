@@ -14,11 +14,12 @@ left unset: scheduling follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
+from binalloc.collection import rare_collection
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface.names import NAME_LIMIT
@@ -26,10 +27,13 @@ from binalloc.isa.interface.places import SLOT_ROW, WORD
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.terms import Register
+from binalloc.models.machines.model import Machine
 from binalloc.transform.allocate.attempt import Attempt
+from binalloc.transform.allocate.explain import Spilled, explain
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
-from binalloc.transform.allocators.allocator import Plan, Problem
+from binalloc.transform.allocate.spill_cost import SpillCost
+from binalloc.transform.allocators.allocator import SOLVER_LIMIT, Plan, Problem
 from binalloc.transform.allocators.table import DEFAULT, find_allocator
 from binalloc.transform.rewrite.code_space import by_address, place
 from binalloc.transform.rewrite.emit import CallPlan, Emitted, MemoryPlan, emit
@@ -51,12 +55,39 @@ class Prepared:
 
 @dataclass
 class Rewrite:
-    """module: the rewritten binary. functions: names in it of the kernel and all that it reaches. solver: what the
-    exact model said of each function (allocator cpsat)."""
+    """module: the rewritten binary. functions: names in it of the kernel and all that it reaches. plan: where all its
+    values went."""
 
     module: Module
     functions: frozenset[str]
-    solver: list[SolverReport] = field(default_factory=list)
+    prepared: Prepared
+    plan: Plan
+
+    @property
+    def cost(self) -> SpillCost:
+        """Of its spill code."""
+        return self.plan.cost
+
+    @property
+    def solver(self) -> list[SolverReport]:
+        """What the exact model said of each function (allocator cpsat)."""
+        return self.plan.solver
+
+    @property
+    def bound(self) -> float | None:
+        """No rewrite for the budget costs less; None where that is not proven."""
+        return self.plan.bound
+
+    def explain(self) -> list[Spilled]:
+        """What left the registers, why, and where it went: callers before callees."""
+        normalised, plan = self.prepared.normalised, self.plan
+        return [
+            spilled
+            for name in self.prepared.program.graph.top_down
+            for spilled in explain(
+                name, plan.attempt.allocations[name], plan.memory.procedures[name], normalised[name].origin
+            )
+        ]
 
 
 def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT) -> Module:
@@ -71,6 +102,7 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
     return rewrite_to_budget(prepare(module, kernel), registers, slots, allocator).module
 
 
+@rare_collection()
 def prepare(module: Module, kernel: str, graph: CallGraph | None = None) -> Prepared:
     """What `rewrite_to_budget` needs of the kernel. graph: its call graph, if at hand. Raises Refused where no budget
     can be rewritten for."""
@@ -79,27 +111,64 @@ def prepare(module: Module, kernel: str, graph: CallGraph | None = None) -> Prep
     return Prepared(module, kernel, normalised, analyse(_module_of(module, normalised), kernel, lift=True))
 
 
+@rare_collection()
 def rewrite_to_budget(
-    prepared: Prepared, registers: int, slots: int, allocator: str = DEFAULT, *, solver_limit: float = 4.0
+    prepared: Prepared,
+    registers: int,
+    slots: int,
+    allocator: str = DEFAULT,
+    *,
+    solver_limit: float = SOLVER_LIMIT,
+    machine: Machine | None = None,
+    dynamic_shared: int = 0,
 ) -> Rewrite:
-    """As `rewrite`, with what the solver said. solver_limit: deterministic solver time per function."""
-    chosen = find_allocator(allocator)
+    """As `rewrite`, with what the solver said. The options: see `Problem`."""
+    find_allocator(allocator)
     _check_budget(prepared.module, registers, slots)
-    plan = chosen.allocate(Problem(prepared.program, prepared.kernel, registers, slots, solver_limit))
+    problem = Problem(prepared.program, prepared.kernel, registers, slots, solver_limit, machine, dynamic_shared)
+    plan = _planned(prepared, problem, allocator)
     names, shared = _final_names(prepared.module, prepared.kernel, set(prepared.program.graph.functions))
-    return Rewrite(_assemble(prepared, plan, names, shared), frozenset(names.values()), plan.solver)
+    return Rewrite(_assemble(prepared, plan, names, shared), frozenset(names.values()), prepared, plan)
+
+
+def _planned(prepared: Prepared, problem: Problem, allocator: str) -> Plan:
+    """Where everything goes. Raises Infeasible."""
+    plan = find_allocator(allocator).allocate(problem)
+    base = _user_local_bytes(plan.attempt, prepared.kernel)
+    _require_reach(prepared.module, prepared.kernel, base, WORD * plan.memory.local_words)
+    return plan
 
 
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = DEFAULT) -> int:
-    """The fewest registers for which `rewrite` succeeds (with what it spills going to slots or local memory)."""
-    low, high = 0, set_of(module).limits.registers
-    prepared = prepare(module, kernel)
+    """As `fewest_registers`; raises Refused where there is no such number."""
+    fewest = fewest_registers(prepare(module, kernel), slots, allocator)
+    if fewest is None:
+        raise Refused(f"no number of registers will do for {kernel}", file=module.path or None)
+    return fewest
+
+
+def fewest_registers(prepared: Prepared, slots: int = 0, allocator: str = DEFAULT) -> int | None:
+    """The fewest registers for which `rewrite_to_budget` succeeds (with what it spills going to slots or local memory),
+    None where no number of them will do.
+
+    Found by bisection: whatever does with some registers does with more. What a solver says changes costs, never that.
+    """
+
+    def feasible(registers: int) -> bool:
+        try:
+            _planned(prepared, Problem(prepared.program, prepared.kernel, registers, slots, 0.0), allocator)
+        except Infeasible:
+            return False
+        return True
+
+    low, high = 0, set_of(prepared.module).limits.registers
+    if not feasible(high):
+        return None
     while high - low > 1:
         middle = (low + high) // 2
-        try:
-            rewrite_to_budget(prepared, middle, slots, allocator)
+        if feasible(middle):
             high = middle
-        except Infeasible:
+        else:
             low = middle
     return high
 
@@ -166,7 +235,6 @@ def _assemble(prepared: Prepared, plan: Plan, names: dict[str, str], shared: set
     `_final_names`."""
     module, kernel = prepared.module, prepared.kernel
     base = _user_local_bytes(plan.attempt, kernel)
-    _require_reach(module, kernel, base, WORD * plan.memory.local_words)
     emitted = {name: _emit(prepared, plan, name, base) for name in prepared.program.graph.top_down}
     functions: list[Function] = []
     calls: dict[str, dict[int, str]] = {}
@@ -194,7 +262,7 @@ def _require_reach(module: Module, kernel: str, base: int, spilled: int) -> None
     """Spill words lie behind the local frames; an access names their place as a constant."""
     most = set_of(module).limits.frame_reach
     if spilled and base + spilled > most:
-        raise Refused(
+        raise Infeasible(
             "spill code cannot reach behind so much local memory of the kernel's own",
             file=module.path or None,
             place=f"kernel {kernel}",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from binalloc.bitset import bits, mask_from
+from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.terms import Value
@@ -134,6 +135,37 @@ class Comebacks:
     def stored(self, v: int) -> bool:
         """Whether v is kept in memory where it is away; ask after `settle`."""
         return v in self._kept
+
+    def leaves(self, back: Return) -> Sequence[int]:
+        """Values that the code which brings a value back reads; ask after `settle`."""
+        if back.value in self.code.constants or back.value in self._kept:
+            return ()
+        found = self._expression(back.value, back.item)
+        return found.leaves if found is not None else ()
+
+    def why_kept(self, v: int) -> str:
+        """Why v is kept in memory and not recomputed, in words."""
+        if self.expressions is None or not self.expressions.pure(v):
+            return "not one pure, unguarded instruction alone gives it"
+        if any(found is not None for found in self._of(v)):
+            return "to recompute it costs more"
+        return "what it is made of is not there any more, cannot be made again, or takes too many instructions"
+
+    def recipe(self, v: int) -> list[Instr]:
+        """The instructions that recompute v, as they are at the first place where it comes back; [] if it is kept."""
+        constant = self.code.constants.get(Value(v))
+        if constant is not None:
+            return [constant]
+        found = next((found for found in self._of(v) if found is not None), None)
+        if v in self._kept or found is None:
+            return []
+        constants = [self.code.constants[Value(c)] for c in found.constants]
+        again = [self.flat.items[k].instr for k in found.items]
+        return [*constants, *(instr for instr in again if instr is not None)]
+
+    def _of(self, v: int) -> list[Expression | None]:
+        """What was found for v, by the place where it comes back."""
+        return [self._found[v, item] for item in sorted(item for value, item in self._found if value == v)]
 
     # -- code
 

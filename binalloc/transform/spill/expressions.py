@@ -71,6 +71,10 @@ class Expressions:
             return out
         return None
 
+    def pure(self, v: int) -> bool:
+        """Does one pure instruction alone give v?"""
+        return self._source(v) >= 0
+
     # -- operands
 
     def _source(self, v: int) -> int:
@@ -92,6 +96,8 @@ class Expressions:
         if item.kind != INSTR or item.instr is None or item.callee or item.origin < 0:
             return False
         seen, isa = view(item.instr), set_of(item.instr)
+        if seen.memory is not None and seen.uses:
+            return False  # whether constants may be read there hangs on the address, whose values the checker forgets
         if isa.predicate_pack(item.instr) is not None or isa.predicate_unpack(item.instr) is not None:
             return False  # the checker follows the bits of such words, it has no name for the whole
         return seen.pure and all(ref.field or ref.file != PRED for ref in (*seen.defs, *seen.uses))

@@ -4,18 +4,19 @@ Needs flat code, its live ranges, and for each value whether it may leave the re
 numbers, where each access stands between them, so that spill code can be put there (`insert`).
 
 An edge between blocks divides a region where the innermost loop changes and code can stand on the edge: at the end of
-a block with one successor, at the start of one with one predecessor, or between two that follow one another.
+a block with one successor, at the start of one with one predecessor, or between two that follow one another. Where it
+cannot, regions are divided behind the edge, at the start of the block that all ways into it have in common.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from binalloc.analysis.webs import UnionFind
-from binalloc.models.allocation.regions import Border, Regions
+from binalloc.models.allocation.regions import Border, Crossing, Regions
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.spill.comeback import Price
@@ -43,7 +44,8 @@ class Access(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A way from one block to another where code can stand."""
+    """A way from one block to another where code can stand; from NOWHERE: all ways into a block, at whose start it
+    stands."""
 
     source: int
     target: int
@@ -52,13 +54,21 @@ class Edge(NamedTuple):
 @dataclass
 class FoundRegions:
     """regions: in numbers. accesses: by item, of the values that may leave. entry, exit: by block, value -> region that
-    is live into it, out of it. weight: by edge."""
+    is live into it, out of it. start: likewise behind the start of blocks where that divides regions. edges: their
+    weights."""
 
     regions: Regions
     accesses: dict[int, list[Access]]
     entry: list[dict[int, int]]
     exit: list[dict[int, int]]
     edges: dict[Edge, float] = field(default_factory=dict)
+    start: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def sides(self, edge: Edge) -> tuple[dict[int, int], dict[int, int]]:
+        """Value -> region before the edge, and behind it."""
+        if edge.source == NOWHERE:
+            return self.entry[edge.target], self.start[edge.target]
+        return self.exit[edge.source], self.entry[edge.target]
 
 
 Comeback = Callable[[int, int], Price]
@@ -72,9 +82,11 @@ def find_regions(
     may_leave: Sequence[bool],
     store: float,
     comeback: Comeback,
+    *,
+    at_starts: bool = True,
 ) -> FoundRegions:
-    """may_leave: by value. store: cost of one."""
-    return _Finder(flat, live, sites, may_leave, store, comeback).run()
+    """may_leave: by value. store: cost of one. at_starts: whether the starts of blocks may divide regions."""
+    return _Finder(flat, live, sites, may_leave, store, comeback, at_starts).run()
 
 
 class _Finder:
@@ -86,9 +98,12 @@ class _Finder:
         may_leave: Sequence[bool],
         store: float,
         comeback: Comeback,
+        at_starts: bool,
     ) -> None:
+        self.at_starts = at_starts
         self.flat, self.live, self.may_leave, self.store, self.comeback = flat, live, may_leave, store, comeback
         self.sites = {site.item: site for site in sites}
+        self.wishing = {k for k, item in enumerate(flat.items) for o in item.uses if o.field == KEEP}
         self.sets = UnionFind()
         self.value: list[int] = []
         self.points: list[list[Interval]] = []
@@ -96,6 +111,7 @@ class _Finder:
         self.entry: list[dict[int, int]] = []
         self.exit: list[dict[int, int]] = []
         self.borders: list[tuple[int, int, float, int]] = []  # regions, weight, item it is back before
+        self.start: dict[int, dict[int, int]] = {}
         self.edges: dict[Edge, float] = {}
 
     def run(self) -> FoundRegions:
@@ -106,12 +122,13 @@ class _Finder:
                 self._edge(block, following)
         number = self._numbers()
         accesses = {
-            k: [a._replace(before=number[a.before], after=number[a.after]) for a in found]
+            k: [Access(v, number[before], number[after], *kind) for v, before, after, *kind in found]
             for k, found in self.accesses.items()
         }
         entry = [{v: number[r] for v, r in here.items()} for here in self.entry]
         exits = [{v: number[r] for v, r in here.items()} for here in self.exit]
-        return FoundRegions(self._regions(number, accesses), accesses, entry, exits, self.edges)
+        start = {b: {v: number[r] for v, r in here.items()} for b, here in self.start.items()}
+        return FoundRegions(self._regions(number, accesses), accesses, entry, exits, self.edges, start)
 
     # -- regions within blocks
 
@@ -128,6 +145,8 @@ class _Finder:
             if may[v]:
                 since[v] = self._open(v), 2 * first
         self.entry.append({v: region for v, (region, _) in since.items()})
+        if self.at_starts and self._divides_at_start(block):
+            self._start(block, since)
         leaving = {v for v in live.live_out[block] if may[v]}
         last = self._last_points(block, leaving)
         for k in range(first, end):
@@ -154,6 +173,20 @@ class _Finder:
                 self.points[region].append((start, 2 * end))
         self.exit.append({v: region for v, (region, _) in since.items() if v in leaving})
 
+    def _divides_at_start(self, block: int) -> bool:
+        """Whether regions would be divided on a way into the block, if there were room for code."""
+        flat = self.flat
+        return any(self._differ(p, block) and not flat.has_room(p, block) for p in flat.preds[block])
+
+    def _start(self, block: int, since: dict[int, tuple[int, int]]) -> None:
+        """Divide all regions at the start of the block."""
+        weight = self.flat.weights[block]
+        self.edges[Edge(NOWHERE, block)] = weight
+        for v, (entry, point) in since.items():
+            since[v] = self._open(v), point
+            self.borders.append((entry, since[v][0], weight, first_item(self.flat, block)))
+        self.start[block] = {v: region for v, (region, _) in since.items()}
+
     def _last_points(self, block: int, leaving: set[int]) -> dict[int, list[int]]:
         """Per value accessed in the block, the ends of its intervals here, last first; out of the block counts as one
         point more."""
@@ -170,7 +203,7 @@ class _Finder:
         self, v: int, k: int, define: bool, use: bool, since: dict[int, tuple[int, int]], ends: list[int]
     ) -> Access:
         merges = define and v in self.live.kept.get(k, ())
-        if use and not define and _only_wished(self.flat.items[k], v):
+        if use and not define and k in self.wishing and _only_wished(self.flat.items[k], v):
             return self._wish(v, k, since, ends)
         before = NOWHERE
         if v in since:
@@ -217,15 +250,17 @@ class _Finder:
     def _divides(self, source: int, target: int) -> float | None:
         """The weight of code on the edge, where the loop changes and there is room for it."""
         flat = self.flat
-        if flat.loops[source] == flat.loops[target]:
-            return None
-        if not flat.has_room(source, target):
+        if not self._differ(source, target) or not flat.has_room(source, target):
             return None
         if len(flat.succs[source]) == 1:
             return flat.weights[source]
         if len(flat.preds[target]) == 1:
             return flat.weights[target]
         return min(flat.weights[source], flat.weights[target])
+
+    def _differ(self, source: int, target: int) -> bool:
+        """Whether a region that lies in both is worth dividing."""
+        return self.flat.loops[source] != self.flat.loops[target]
 
     def _numbers(self) -> list[int]:
         """Dense number by region as opened; NOWHERE stays what it is, at the end."""
@@ -265,7 +300,7 @@ class _Finder:
                 price = self.comeback(out.value[a], item)
                 joined[a, b] = joined.get((a, b), 0.0) + weight * price.cost
                 out.stored[a] = out.stored[a] or price.reads
-                self._together(out, a, item, weight, price)
+                out.crossings += [Crossing(a, b, leaf, cost) for leaf, cost in self._leaves(a, item, weight, price)]
                 highest[a] = max(highest[a], weight)
         for (a, b), cost in joined.items():
             out.borders[a].append(Border(b, cost, joined.get((b, a), 0.0)))
@@ -283,17 +318,14 @@ class _Finder:
         for known in self.spans.values():
             known.sort()
 
-    def _together(self, out: Regions, region: int, k: int, weight: float, price: Price) -> None:
-        """What a recomputation before item k reads has to come back, too, where it is away."""
+    def _leaves(self, region: int, k: int, weight: float, price: Price) -> Iterator[tuple[int, float]]:
+        """What a recomputation before item k reads: the other values' regions, and what it costs to have each back."""
         for leaf in price.leaves:
             known = self.spans.get(leaf, [])
             # an access just before the item ends the region; the point before that lies in it
             at = bisect_right(known, (2 * k, _LAST)) - 1
-            if at < 0 or known[at][1] < 2 * k or known[at][2] == region:
-                continue
-            cost = weight * self.comeback(leaf, k).cost
-            out.together[region].append((known[at][2], cost))
-            out.together[known[at][2]].append((region, cost))
+            if at >= 0 and known[at][1] >= 2 * k and known[at][2] != region:
+                yield known[at][2], weight * self.comeback(leaf, k).cost
 
     def _account(self, out: Regions, access: Access, k: int, weight: float, highest: list[float]) -> None:
         """What an access costs if the regions beside it are away."""
@@ -310,7 +342,9 @@ class _Finder:
             price = self.comeback(v, k)
             out.exits[before] += weight * price.cost
             out.stored[before] = out.stored[before] or price.reads
-            self._together(out, before, k, weight, price)
+            for leaf, cost in self._leaves(before, k, weight, price):
+                out.together[before].append((leaf, cost))
+                out.together[leaf].append((before, cost))
             highest[before] = max(highest[before], weight)
         elif access.merges and access.after != NOWHERE:
             out.stored[before] = True  # what is written in part joins what memory holds

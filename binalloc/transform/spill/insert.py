@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from binalloc.analysis.webs import UnionFind
 from binalloc.isa.sets.table import view
@@ -84,11 +84,11 @@ class _Inserter:
             v: out if v in read else [r for r in out if regions.exits[r] or regions.borders[r]]
             for v, out in away.items()
         }
-        stores = {v: regions.stores(of_values[v], out, needed[v])[1] for v, out in away.items()}
-        self.comebacks.settle(self._returns(), stores, self._where)
-        for v, out in away.items():
+        stores = {v: regions.stores(of_values[v], out, needed[v]) for v, out in away.items()}
+        self.comebacks.settle(self._returns(), {v: cost for v, (_, cost) in stores.items()}, self._where)
+        for v, (valid, _) in stores.items():
             if self.comebacks.stored(v):
-                self.valid |= regions.stores(of_values[v], out, needed[v])[0]
+                self.valid |= valid
 
     def _returns(self) -> list[Return]:
         """Every comeback there is."""
@@ -116,13 +116,14 @@ class _Inserter:
         return None if region in self.away else self._stretch(region).name
 
     def _where_on_edge(self, v: int, edge: Edge) -> Value | None:
-        out = self.found.exit[edge.source].get(v, NOWHERE)
-        into = self.found.entry[edge.target].get(v, NOWHERE)
-        if out in self.away and into in self.away:
-            return None
-        if self._stays(out) and self._stays(into) and self.sets.find(out) == self.sets.find(into):
-            return self._stretch(out).name
-        return UNKNOWN
+        """What is in a register before the edge still is; what comes back on it does so before others read it."""
+        before, behind = self.found.sides(edge)
+        if v not in before or v not in behind:
+            return UNKNOWN
+        for region in (before[v], behind[v]):
+            if region not in self.away:
+                return self._stretch(region).name
+        return None
 
     def _region_at(self, v: int, point: int) -> int:
         if not self._regions_of:
@@ -153,9 +154,8 @@ class _Inserter:
 
     def _across(self, edge: Edge) -> list[tuple[int, int, int]]:
         """(value, region before the edge, region behind it) of the spilled values that cross it."""
-        exits = self.found.exit[edge.source]
-        entry = self.found.entry[edge.target]
-        return [(v, exits[v], into) for v, into in entry.items() if v in self.spilled and v in exits]
+        before, behind = self.found.sides(edge)
+        return [(v, before[v], into) for v, into in behind.items() if v in self.spilled and v in before]
 
     def _stretch(self, node: int) -> _Stretch:
         return self.stretches[self.sets.find(node)]
@@ -215,7 +215,11 @@ class _Inserter:
                     self._item(k, mine, out)
             block.items = out
         on_edges = [(edge, self._on_edge(edge, weight)) for edge, weight in self.found.edges.items()]
-        place_on_edges(self.code, [(edge.source, edge.target, items) for edge, items in on_edges if items])
+        for edge, items in on_edges:
+            if edge.source == NOWHERE:
+                self.code.blocks[edge.target].items[:0] = items
+        ways = [(edge.source, edge.target, items) for edge, items in on_edges if items and edge.source != NOWHERE]
+        place_on_edges(self.code, ways)
 
     def _needless(self, k: int, mine: list[tuple[Access, int, int]]) -> bool:
         """Does the item only define what is recomputed wherever it is used?"""
@@ -251,7 +255,7 @@ class _Inserter:
             v = access.value
             if self._back(access, item):
                 back = Return(v, k, item.weight)
-                add.before += self.comebacks.items(back, self._stretch(use).name, self._where)
+                add.before += self._bring_back(back, self._stretch(use).name)
             if access.use:
                 uses[v] = self._stretch(use).name
                 if access.wish and access.before in self.away:
@@ -259,8 +263,14 @@ class _Inserter:
             if access.define:
                 defs[v] = self._stretch(define).name
             self._store(access, item, define, add)
-        item = replace(item, uses=_renamed(item.uses, uses, dropped), defs=_renamed(item.defs, defs, set()))
+        item = item.of(_renamed(item.defs, defs, set()), _renamed(item.uses, uses, dropped))
         out += [*add.before, item, *add.after]
+
+    def _bring_back(self, back: Return, into: Value) -> list[Item]:
+        items = self.comebacks.items(back, into, self._where)
+        for item in items:
+            item.serves = Value(back.value)
+        return items
 
     def _store(self, access: Access, item: Item, define: int, add: _Additions) -> None:
         """The store that memory needs from here on."""
@@ -274,12 +284,22 @@ class _Inserter:
 
     def _on_edge(self, edge: Edge, weight: float) -> list[Item]:
         items: list[Item] = []
+        comes: dict[int, Value] = {}
         for v, out, into in self._across(edge):
             if out in self.away and into not in self.away:
-                back = Return(v, first_item(self.flat, edge.target), weight, edge)
-                items += self.comebacks.items(back, self._stretch(into).name, self._where)
+                comes[v] = self._stretch(into).name
             elif into in self.valid and out not in self.valid:
                 items.append(_store_item(self._stretch(out), None, weight))
+
+        def bring(v: int, into: Value) -> None:
+            back = Return(v, first_item(self.flat, edge.target), weight, edge)
+            for leaf in self.comebacks.leaves(back):
+                if leaf in comes:
+                    bring(leaf, comes.pop(leaf))
+            items.extend(self._bring_back(back, into))
+
+        while comes:
+            bring(*comes.popitem())
         return items
 
 
@@ -294,7 +314,7 @@ def _renamed(
     if not names:
         return operands
     return tuple(
-        replace(o, values=tuple(names.get(v, v) for v in o.values))
+        o.of(tuple(names.get(v, v) for v in o.values))
         for o in operands
         if not (o.field == KEEP and o.values[0] in dropped)
     )

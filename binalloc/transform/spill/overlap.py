@@ -8,38 +8,37 @@ a change of the guard. The order of everything else is untouched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from binalloc.isa.sets.table import view
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import RELOAD, STORE, Item
 from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.live_ranges import deaths
 from binalloc.transform.virtual.room import call_sites, room
 
 REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
 
-Step = Callable[[list[Item], list[int]], list[Item]]
-
 
 def overlap(given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int) -> Analysed:
     """The code with its reloads and stores moved; at least `slack` registers stay free where they travel."""
-    raised = _moved(given, available, contracts, slack, _raise_reloads)
-    return _moved(raised, available, contracts, slack, _sink_stores)
-
-
-def _moved(given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int, step: Step) -> Analysed:
     flat, live = given.flat, given.live
     there = room(flat, live, call_sites(flat, live, contracts), available)
     free = (there.capacity - slack - there.pressure).tolist()
     code = given.copied()
+    unread = {id(flat.items[k]) for k in deaths(flat, live)[1]}
     for b, block in enumerate(code.blocks):
-        block.items = step(block.items, free[2 * flat.starts[b] : 2 * flat.starts[b + 1]])
+        here = free[2 * flat.starts[b] : 2 * flat.starts[b + 1]]
+        left = list(here)
+        block.items = _sink_stores(_raise_reloads(block.items, here, left, unread), left)
     return analysed(code)
 
 
-def _raise_reloads(items: list[Item], free: list[int]) -> list[Item]:
-    """free: registers to be had at the points before (2k) and after (2k+1) item k of this block."""
+def _raise_reloads(items: list[Item], free: list[int], left: list[int], unread: set[int]) -> list[Item]:
+    """free: registers to be had at the points before (2k) and after (2k+1) item k of this block. left: the same; ends
+    as what is to be had behind all moves. unread: identities of items whose results nobody reads, which here count like
+    others until then."""
     out = list(items)
     for k in range(len(out)):
         item = out[k]
@@ -52,7 +51,8 @@ def _raise_reloads(items: list[Item], free: list[int]) -> list[Item]:
             target = above
         if target < k:
             out.insert(target, out.pop(k))
-            _shift(free, target, k)
+            _shift(free, target, k, 1)
+            _shift(left, target, k, 0 if id(item) in unread else 1)
     return out
 
 
@@ -74,9 +74,9 @@ def _sink_stores(items: list[Item], free: list[int]) -> list[Item]:
     return out
 
 
-def _shift(free: list[int], target: int, k: int) -> None:
-    """Points of a reload that moved from k up to target: what it passed holds one value more."""
-    passed = [f - 1 for f in free[2 * target : 2 * k]]
+def _shift(free: list[int], target: int, k: int, more: int) -> None:
+    """Points of a reload that moved from k up to target: what it passed holds so many values more."""
+    passed = [f - more for f in free[2 * target : 2 * k]]
     head = free[2 * target]
     free[2 * target : 2 * k + 2] = [head, head - 1, *passed]
 

@@ -7,7 +7,7 @@ room for all that is live everywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import find_regions
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import Room, call_sites, room
@@ -26,6 +27,18 @@ Choose = Callable[[Regions, NDArray[np.int32], NDArray[np.int32]], Choice]
 
 _ROUNDS = 8
 """One does, but where recomputing takes registers of its own."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of spilling, for people: the code that it found, what there was room for, its regions, which of them
+    leave, and how they come back."""
+
+    given: Analysed
+    room: Room
+    regions: Regions
+    away: list[int]
+    comebacks: Comebacks
 
 
 class Infeasible(Refused):
@@ -39,11 +52,13 @@ class NeedsMemory(Exception):
 @dataclass(frozen=True)
 class Spilling:
     """How to spill. memory: cost of a reload or store, in accesses to a slot. choose: gives the regions that leave, see
-    `models.allocation.regions.choose`. slack: registers to leave free where values live."""
+    `models.allocation.regions.choose`. slack: registers to leave free where values live. rounds: what was done, added
+    to as it is done."""
 
     memory: float = 1.0
     choose: Choose = choose
     slack: int = 0
+    rounds: list[Round] = field(default_factory=list)
 
 
 def spill_to_room(
@@ -71,13 +86,16 @@ def spill_to_room(
         code = now.copied()
         comebacks = Comebacks(code, now.flat, now.live, how.memory)
         may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
-        found = find_regions(now.flat, now.live, sites, may_leave, how.memory, comebacks.price)
+        # at the start of a block code would stand before that of an earlier round, which it is to make room for
+        first = not any(item.kind in (RELOAD, STORE, AGAIN) for item in now.flat.items)
+        found = find_regions(now.flat, now.live, sites, may_leave, how.memory, comebacks.price, at_starts=first)
         choice = how.choose(found.regions, there.pressure, tight)
         if np.any(choice.pressure > there.capacity):
             _refuse(now, Room(choice.pressure, there.capacity))
         if not choice.away:
             return now
         insert_spills(code, now.flat, found, choice.away, comebacks)
+        how.rounds.append(Round(now, Room(there.pressure, tight), found.regions, choice.away, comebacks))
         now = analysed(code)
     there = room(now.flat, now.live, call_sites(now.flat, now.live, contracts), available)
     if np.any(there.pressure > there.capacity):

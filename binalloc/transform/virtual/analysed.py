@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.transform.virtual.code import COPY, VCode
+from binalloc.models.allocation.terms import Value
+from binalloc.transform.virtual.code import COPY, Item, VCode
 from binalloc.transform.virtual.flat import Flat, flatten
 from binalloc.transform.virtual.live_ranges import LiveRanges, deaths, live_ranges
 
@@ -28,14 +29,39 @@ def analysed(code: VCode) -> Analysed:
     return Analysed(code, flat, live_ranges(flat, len(code.names)))
 
 
-def without_dead_copies(given: Analysed) -> Analysed:
-    """The code without copies that nobody reads, such as stores to local words that are values here."""
-    code = given.copied()
-    dropped = False
-    dead = deaths(given.flat, given.live)[1]
-    for b, block in enumerate(code.blocks):
-        first = given.flat.starts[b]
-        kept = [item for k, item in enumerate(block.items, first) if item.kind != COPY or k not in dead]
-        dropped = dropped or len(kept) < len(block.items)
-        block.items = kept
-    return without_dead_copies(analysed(code)) if dropped else given
+def without_dead_copies(code: VCode) -> Analysed:
+    """The code, changed in place, without copies that nobody reads, such as stores to local words that are values
+    here."""
+    _drop_unread_copies(code)
+    while True:
+        given = analysed(code)
+        dead = deaths(given.flat, given.live)[1]
+        gone = {k for k in dead if given.flat.items[k].kind == COPY}
+        if not gone:
+            return given
+        for b, block in enumerate(code.blocks):
+            block.items = [item for k, item in enumerate(block.items, given.flat.starts[b]) if k not in gone]
+
+
+def _drop_unread_copies(code: VCode) -> None:
+    """Drop copies whose target no line reads at all, which takes no liveness to see, and those that feed only them."""
+    reads = [0] * len(code.names)
+    copies: dict[Value, list[Item]] = {}
+    for item in code.items():
+        if item.kind == COPY:
+            copies.setdefault(item.defs[0].values[0], []).append(item)
+        for operand in item.uses:
+            for v in operand.values:
+                reads[v] += 1
+    unread = [v for v in copies if not reads[v]]
+    gone: set[int] = set()
+    for v in unread:
+        for item in copies[v]:
+            gone.add(id(item))
+            source = item.uses[0].values[0]
+            reads[source] -= 1
+            if not reads[source] and source in copies:
+                unread.append(source)
+    if gone:
+        for block in code.blocks:
+            block.items = [item for item in block.items if id(item) not in gone]

@@ -65,6 +65,10 @@ class VOperand:
     fixed: Register = ANYWHERE
     location: Location = INSIDE
 
+    def of(self, values: tuple[Value, ...]) -> VOperand:
+        """The same operand of other values."""
+        return VOperand(self.field, values, self.fixed, self.location)
+
 
 @dataclass(slots=True)
 class Item:
@@ -73,7 +77,9 @@ class Item:
     origin: index of the original instruction it stands for, or -1. guard: (predicate, negated). predicate_defs,
     predicate_uses: as bits, the guard's not among them. memory: the value reloaded or stored (RELOAD, STORE). callee:
     name, for calls. weight: execution frequency estimate. EXCHANGE: each result takes the other's operand. AGAIN: an
-    instruction executed once more, in place of a reload.
+    instruction executed once more, in place of a reload. part: the original instruction that several copies stand for
+    together; what has to stay before or behind one of them has to for all. serves: the value that a reload or AGAIN
+    brings back.
     """
 
     kind: ItemKind
@@ -87,6 +93,15 @@ class Item:
     callee: str = ""
     weight: float = 1.0
     predicate_uses: int = 0
+    part: int = -1
+    serves: Value = NO_VALUE
+
+    def of(self, defs: tuple[VOperand, ...], uses: tuple[VOperand, ...]) -> Item:
+        """The same line with other operands. (Many times faster than `dataclasses.replace`.)"""
+        return Item(
+            self.kind, self.instr, self.origin, defs, uses, self.guard, self.predicate_defs, self.memory, self.callee,
+            self.weight, self.predicate_uses, self.part, self.serves,
+        )  # fmt: skip
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.analysis.locations import Location
+from binalloc.bitset import mask_from
 from binalloc.models.allocation.terms import Register
 
 
@@ -15,3 +16,8 @@ class Contract:
     arguments: dict[Location, Register] = field(default_factory=dict)
     results: dict[Location, Register] = field(default_factory=dict)
     clobbers: int = 0
+
+    @property
+    def registers(self) -> int:
+        """All that it speaks of, as bits."""
+        return self.clobbers | mask_from((*self.arguments.values(), *self.results.values()))

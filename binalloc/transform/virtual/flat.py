@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from binalloc.analysis.backward import literal
 from binalloc.transform.virtual.code import Item, VCode, VOperand
@@ -39,11 +40,21 @@ class Flat:
     @property
     def points(self) -> int:
         """Point 2k is before item k, its operands read; 2k + 1 after it, its results written."""
-        return 2 * len(self.items)
+        return 2 * self.starts[-1]
 
     def origin_near(self, item: int) -> int:
         """The original instruction that an item stands for, or the last before it."""
         return next((self.items[k].origin for k in range(item, -1, -1) if self.items[k].origin >= 0), 0)
+
+    @cached_property
+    def wide(self) -> list[int]:
+        """Items with a result of several registers."""
+        return [k for k, item in enumerate(self.items) if len(self.defs[k]) > 1 and _has_wide(item.defs)]
+
+    @cached_property
+    def reads_wide(self) -> set[int]:
+        """Items with an operand of several registers."""
+        return {k for k, item in enumerate(self.items) if len(self.uses[k]) > 1 and _has_wide(item.uses)}
 
     def blocks(self) -> range:
         return range(len(self.succs))
@@ -85,6 +96,10 @@ def flatten(code: VCode) -> Flat:
         [block.loop for block in code.blocks],
         [block.meeting for block in code.blocks],
     )
+
+
+def _has_wide(operands: tuple[VOperand, ...]) -> bool:
+    return any(len(o.values) > 1 for o in operands)
 
 
 def _values(operands: tuple[VOperand, ...]) -> Sequence[int]:

@@ -11,17 +11,17 @@ and in what is live across blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
 
 from binalloc.analysis.backward import ALWAYS, NEVER
-from binalloc.bitset import bits
+from binalloc.bitset import rows_of_bits
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.virtual.flat import Flat
-
-_DEAD, _LIVE = -1, -2
-"""What a value may be at the end of a block, beside live only under a literal (0 and up)."""
 
 
 @dataclass
@@ -34,54 +34,71 @@ class LiveRanges:
     live_out: list[list[int]]
     kept: dict[int, list[int]]
 
-    def pressure(self, points: int, values: Iterable[int] | None = None) -> list[int]:
-        """How many of the values (all by default) are live at each point."""
-        delta = [0] * (points + 1)
-        wanted = self.intervals if values is None else [self.intervals[v] for v in values]
-        for pieces in wanted:
-            for start, end in pieces:
-                delta[start] += 1
-                delta[end] -= 1
-        del delta[points:]
-        return list(accumulate(delta))
+    def pressure(self, points: int) -> NDArray[np.int32]:
+        """How many values are live at each point."""
+        ends = np.array(list(chain.from_iterable(chain.from_iterable(self.intervals))), np.int64)
+        begin, end = np.bincount(ends[::2], minlength=points + 1), np.bincount(ends[1::2], minlength=points + 1)
+        return np.cumsum(begin - end)[:points].astype(np.int32)
 
 
 def live_ranges(flat: Flat, values: int) -> LiveRanges:
     """The live ranges of values 0 .. values - 1."""
     crossing = _Crossing(flat)
-    out = LiveRanges(
-        [[] for _ in range(values)], [crossing.values_in(b) for b in flat.blocks()], [], {}
-    )
-    for block in flat.blocks():
-        both, taken, fall = crossing.leaving(block)
-        out.live_out.append(sorted((*both, *taken, *fall)))
-        _Block(flat, out, block).walk(both, taken, fall, crossing.reached(block))
+    blocks = flat.blocks()
+    out = LiveRanges([[] for _ in range(values)], crossing.entering(), [[] for _ in blocks], {})
+    leaving = crossing.leaving()
+    for block in reversed(blocks):
+        both, taken, fall = leaving[block]
+        out.live_out[block] = sorted((*both, *taken, *fall)) if taken or fall else both
+        _Block(flat, out, block).walk(both, taken, fall, crossing.guarded[block])
+    for pieces in out.intervals:
+        pieces.reverse()
     return out
 
 
 class _Crossing:
-    """What is live into each block, among the values that some block reads before it writes them."""
+    """What is live into each block, among the values that some block reads before it writes them. guarded: by block,
+    whether anything in it is written or read under a guard."""
 
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
-        self.exposed = [_through(flat, b, {}) for b in flat.blocks()]
+        self.guarded = [
+            any(
+                flat.lits[k] != ALWAYS and (flat.defs[k] or flat.uses[k])
+                for k in range(flat.starts[b], flat.starts[b + 1])
+            )
+            for b in flat.blocks()
+        ]
+        self.written = [
+            {v for defs in flat.defs[flat.starts[b] : flat.starts[b + 1]] for v in defs} for b in flat.blocks()
+        ]
+        self.exposed = [self._exposed(b) for b in flat.blocks()]
         self.values = sorted(set().union(*self.exposed)) if self.exposed else []
         self.number = {v: k for k, v in enumerate(self.values)}
         self.every = (1 << len(self.values)) - 1
         self.live = [0] * len(self.exposed)
-        self.made = [
-            self._mask(v for k in range(flat.starts[b], flat.starts[b + 1]) for v in flat.defs[k])
-            for b in flat.blocks()
-        ]
+        self.made = [self._mask(written) for written in self.written]
         self._solve()
         self.reach = self._reaching()
+
+    def _exposed(self, b: int) -> Collection[int]:
+        """Values that block b reads before it writes them."""
+        flat = self.flat
+        if self.guarded[b]:
+            return _through(flat, range(flat.starts[b], flat.starts[b + 1]), set(), {})
+        found: set[int] = set()
+        for k in range(flat.starts[b + 1] - 1, flat.starts[b] - 1, -1):
+            if flat.defs[k]:
+                found.difference_update(flat.defs[k])
+            found.update(flat.uses[k])
+        return found
 
     def _mask(self, values: Iterable[int]) -> int:
         number = self.number
         raw = bytearray(len(number) // 8 + 1)
         for v in values:
-            k = number.get(v, -1)
-            if k >= 0:
+            if v in number:
+                k = number[v]
                 raw[k >> 3] |= 1 << (k & 7)
         return int.from_bytes(raw, "little")
 
@@ -117,24 +134,22 @@ class _Crossing:
 
     def _kept(self, b: int) -> tuple[int, int, int]:
         """Which values live at the end of a block are live at its start: always, if live only under the literal of its
-        branch, if only under its complement."""
+        branch, if only under its complement. (Those that it reads may be missing: they are live there anyhow.)"""
         flat = self.flat
-        first, end = flat.starts[b], flat.starts[b + 1]
-        killed: set[int] = set()
-        guarded = False
-        for k in range(first, end):
-            if flat.defs[k]:
-                guarded = guarded or flat.lits[k] != ALWAYS
-                killed.update(flat.defs[k])
-        guarded = guarded or any(flat.changes[first:end])
-        touched = killed if not guarded else {*killed, *(v for k in range(first, end) for v in flat.uses[k])}
-        gone = self._mask(touched)
-        rest = self.every & ~gone
-        if not guarded:
+        rest = self.every & ~self.made[b]
+        if not self.guarded[b]:
             return rest, rest, rest
+        lines = range(flat.starts[b], flat.starts[b + 1])
+        crossing = {v for k in lines if flat.lits[k] != ALWAYS for v in flat.defs[k] if v in self.number}
+        if not crossing:
+            return rest, rest, rest
+        there = [k for k in lines if flat.changes[k] or not crossing.isdisjoint((*flat.defs[k], *flat.uses[k]))]
         lit = branch_literal(flat, b)
-        through = [rest | self._mask(_through(flat, b, dict.fromkeys(touched, end_state))) & gone
-                   for end_state in (_LIVE, lit, lit ^ 1)]
+        gone = self._mask(crossing)
+        through = []
+        for under in (ALWAYS, lit, lit ^ 1):
+            part = dict.fromkeys(crossing, under) if under >= 0 else {}
+            through.append(rest | self._mask(_through(flat, there, set(crossing), part)) & gone)
         return through[0], through[1], through[2]
 
     def _reaching(self) -> list[int]:
@@ -152,20 +167,22 @@ class _Crossing:
                     work.append(s)
         return reach
 
-    def _names(self, mask: int) -> list[int]:
-        return [self.values[k] for k in bits(mask)]
+    def _names(self, masks: list[int]) -> list[list[int]]:
+        values = self.values
+        return [[values[k] for k in found] for found in rows_of_bits(masks)]
 
-    def values_in(self, b: int) -> list[int]:
-        return self._names(self.live[b] & self.reach[b])
+    def entering(self) -> list[list[int]]:
+        """By block, the values that are live into it and that some definition reaches there."""
+        return self._names([live & reach for live, reach in zip(self.live, self.reach, strict=True)])
 
-    def leaving(self, b: int) -> tuple[list[int], list[int], list[int]]:
-        """As `_edges`, by name."""
-        both, taken, fall = self._edges(b)
-        have = self.reach[b] | self.made[b]
-        return self._names(both & have), self._names(taken & have), self._names(fall & have)
-
-    def reached(self, b: int) -> set[int]:
-        return set(self._names(self.reach[b] & self.live[b]))
+    def leaving(self) -> list[tuple[list[int], list[int], list[int]]]:
+        """By block as `_edges`, by name."""
+        masks: list[int] = []
+        for b in self.flat.blocks():
+            have = self.reach[b] | self.made[b]
+            masks += [mask & have for mask in self._edges(b)]
+        names = self._names(masks)
+        return list(zip(names[::3], names[1::3], names[2::3], strict=True))
 
 
 def branch_literal(flat: Flat, b: int) -> int:
@@ -174,104 +191,135 @@ def branch_literal(flat: Flat, b: int) -> int:
     return flat.lits[end - 1] if first < end else ALWAYS
 
 
-def _through(flat: Flat, b: int, state: dict[int, int]) -> Iterable[int]:
-    """Values live at the start of block b with `state` at its end (value -> _LIVE, or the literal it is live under)."""
-    for k in range(flat.starts[b + 1] - 1, flat.starts[b] - 1, -1):
-        step_back(state, flat.defs[k], flat.uses[k], flat.lits[k], flat.changes[k])
-    return state
+def _through(flat: Flat, lines: Sequence[int], live: set[int], part: dict[int, int]) -> set[int]:
+    """What is live before the lines given what is behind them, both changed in place. part: as in `_step_back`."""
+    for k in reversed(lines):
+        defs, uses = flat.defs[k], flat.uses[k]
+        if not part and flat.lits[k] == ALWAYS:
+            if defs:
+                live.difference_update(defs)
+            live.update(uses)
+            continue
+        kept = _step_back(live, part, defs, uses, flat.lits[k], flat.changes[k])
+        live.difference_update(v for v in defs if v not in kept)
+        live.update(uses)
+    return live
 
 
-def step_back(
-    state: dict[int, int], defs: Sequence[int], uses: Sequence[int], lit: int, changes: int
-) -> list[int]:
+def _step_back(
+    live: Container[int], part: dict[int, int], defs: Sequence[int], uses: Sequence[int], lit: int, changes: int
+) -> Sequence[int]:
     """One line backwards; answers which of `defs` stay live before it, since their old value stands where the guard
-    fails. state: what is live -> _LIVE, or the one literal under which it is."""
-    if changes and state:
-        for v, known in state.items():
-            if known >= 0 and changes >> (known >> 1) & 1:
-                state[v] = _LIVE
-    kept: list[int] = []
+    fails. live: what is live behind it. part: of that, what is so under one literal only -> the literal; brought up to
+    date."""
+    if changes and part:
+        for v in [v for v, known in part.items() if changes >> (known >> 1) & 1]:
+            del part[v]
     if lit == ALWAYS:
-        for v in defs:
-            state.pop(v, None)
-        for v in uses:
-            state[v] = _LIVE
-        return kept
+        if part:
+            for v in (*defs, *uses):
+                part.pop(v, None)
+        return ()
     if lit == NEVER:
-        kept += [v for v in defs if v in state]
         for v in uses:
-            state[v] = _LIVE
-        return kept
+            part.pop(v, None)
+        return [v for v in defs if v in live]
+    kept: list[int] = []
     for v in defs:
-        known = state.get(v, _DEAD)
-        if known == lit:
-            del state[v]
-        elif known != _DEAD:
-            state[v] = lit ^ 1
+        if part.get(v, ALWAYS) == lit:
+            del part[v]
+        elif v in live:
+            part[v] = lit ^ 1
             kept.append(v)
     for v in uses:
-        known = state.get(v, _DEAD)
-        if known == _DEAD:
-            state[v] = lit
-        elif known != lit:
-            state[v] = _LIVE
+        if v not in live or (v in defs and v not in kept):
+            part[v] = lit
+        elif part.get(v, lit) != lit:
+            del part[v]
     return kept
 
 
 class _Block:
-    """Intervals of one block, from its last line to its first."""
+    """Intervals of one block, from its last line to its first; later blocks have theirs."""
 
     def __init__(self, flat: Flat, out: LiveRanges, block: int) -> None:
-        self.flat, self.out = flat, out
+        self.flat, self.out, self.block = flat, out, block
         self.first, self.end = flat.starts[block], flat.starts[block + 1]
-        self.branch = branch_literal(flat, block)
-        self.pieces: list[tuple[int, int, int]] = []  # value, first point, one past the last
+        self.end_of: dict[int, int] = {}
 
-    def walk(self, both: list[int], taken: list[int], fall: list[int], reached: set[int]) -> None:
-        flat, pieces = self.flat, self.pieces
-        state = dict.fromkeys(both, _LIVE)
-        state.update(dict.fromkeys(taken, self.branch))
-        state.update(dict.fromkeys(fall, self.branch ^ 1))
-        end_of = dict.fromkeys(state, 2 * self.end)
+    def walk(self, both: list[int], taken: list[int], fall: list[int], guarded: bool) -> None:
+        """both, taken, fall: live out of the block on either way, on one alone. guarded: as in `_Crossing`."""
+        self.end_of = dict.fromkeys((*both, *taken, *fall), 2 * self.end)
+        if guarded:
+            branch = branch_literal(self.flat, self.block)
+            self._lines_with_guards({**dict.fromkeys(taken, branch), **dict.fromkeys(fall, branch ^ 1)})
+        else:
+            self._lines()
+        reached = set(self.out.live_in[self.block])
+        start = 2 * self.first
+        for v, end in self.end_of.items():
+            if v in reached:
+                self._add(v, start, end)
+            else:
+                self._unreached(v, end)
+
+    def _lines(self) -> None:
+        flat, end_of, intervals = self.flat, self.end_of, self.out.intervals
+        uses = flat.uses
+        for k in range(self.end - 1, self.first - 1, -1):
+            point = 2 * k + 1
+            for v in flat.defs[k]:
+                end = end_of.pop(v, point + 1)
+                known = intervals[v]
+                if known and known[-1][0] == end:
+                    known[-1] = point, known[-1][1]
+                else:
+                    known.append((point, end))
+            for v in uses[k]:
+                if v not in end_of:
+                    end_of[v] = point
+
+    def _lines_with_guards(self, part: dict[int, int]) -> None:
+        flat, end_of = self.flat, self.end_of
         for k in range(self.end - 1, self.first - 1, -1):
             defs, uses = flat.defs[k], flat.uses[k]
-            if not defs and not uses and not flat.changes[k]:
+            point = 2 * k + 1
+            if not part and flat.lits[k] == ALWAYS:
+                for v in defs:
+                    self._add(v, point, end_of.pop(v, point + 1))
+                for v in uses:
+                    if v not in end_of:
+                        end_of[v] = point
                 continue
-            kept = step_back(state, defs, uses, flat.lits[k], flat.changes[k])
+            kept = _step_back(end_of, part, defs, uses, flat.lits[k], flat.changes[k])
             for v in defs:
-                if v not in end_of:
-                    pieces.append((v, 2 * k + 1, 2 * k + 2))
-                elif v not in kept:
-                    pieces.append((v, 2 * k + 1, end_of.pop(v)))
+                if v not in kept:
+                    self._add(v, point, end_of.pop(v, point + 1))
             if kept:
-                self.out.kept[k] = kept
+                self.out.kept[k] = list(kept)
             for v in uses:
                 if v not in end_of:
-                    end_of[v] = 2 * k + 1
-        for v in sorted(end_of):
-            self._from_start(v, end_of[v], v in reached)
-        intervals = self.out.intervals
-        for v, start, end in reversed(pieces):
-            known = intervals[v]
-            if known and known[-1][1] == start:
-                known[-1] = (known[-1][0], end)
-            elif start < end:
-                known.append((start, end))
+                    end_of[v] = point
 
-    def _from_start(self, v: int, end: int, reached: bool) -> None:
-        """A value that liveness alone finds live at the block's start: really so only where some definition reaches."""
-        if reached:
-            self.pieces.append((v, 2 * self.first, end))
-            return
+    def _add(self, v: int, start: int, end: int) -> None:
+        known = self.out.intervals[v]
+        if known and known[-1][0] == end:
+            known[-1] = start, known[-1][1]
+        elif start < end:
+            known.append((start, end))
+
+    def _unreached(self, v: int, end: int) -> None:
+        """A value that liveness alone finds live at the block's start, though no definition reaches it there."""
         flat = self.flat
-        alone: list[tuple[int, int, int]] = []
+        alone: list[Interval] = []
         for k in range(self.first, min(self.end, (end + 1) // 2)):
             if v in flat.uses[k]:  # read without a value: any register will do, but a register it takes
-                alone.append((v, 2 * k, 2 * k + 1))
+                alone.append((2 * k, 2 * k + 1))
             if v in flat.defs[k]:
-                alone.append((v, 2 * k + 1, end))
+                alone.append((2 * k + 1, end))
                 break
-        self.pieces += reversed(alone)
+        for start, stop in reversed(alone):
+            self._add(v, start, stop)
 
 
 def deaths(flat: Flat, live: LiveRanges) -> tuple[dict[int, list[int]], dict[int, list[int]]]:

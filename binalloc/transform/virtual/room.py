@@ -89,13 +89,24 @@ def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) ->
     return Room(pressure, capacity)
 
 
+def registers_needed(flat: Flat, live: LiveRanges, sites: list[CallSite]) -> int:
+    """The fewest registers that can hold all that is live at each point, places side by side not counted."""
+    pressure = live.pressure(flat.points).tolist()
+    least = max(pressure, default=0)
+    for site in sites:
+        least = max(least, pressure[2 * site.item] + site.extra)
+        survivors = len(site.survivors) - len(site.kept)
+        while (((1 << least) - 1) & ~site.blocked).bit_count() < survivors:
+            least += 1
+    return max(least, 1)
+
+
 def _holes(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
     """(item, registers) that stay empty behind items with wide results: where a wide operand ends in part, what is free
     beside the rest cannot hold part of a wide result, and nothing could be moved there before."""
     out: list[tuple[int, int]] = []
-    for k, item in enumerate(flat.items):
-        if not any(len(o.values) > 1 for o in item.defs):
-            continue
+    for k in flat.wide:
+        item = flat.items[k]
         holes = 0
         for operand in item.uses:
             if len(operand.values) > 1:

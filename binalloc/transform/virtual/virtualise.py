@@ -164,7 +164,9 @@ class _Virtualising:
         for u in range(refs[k].units):
             register, word = self.value_of[lookup[i, k, u]], self.value_of[memory[i, MEMORY, u]]
             target, source = (register, word) if load else (word, register)
-            out.append(copy_item(target, source, weight, view.guard))
+            item = copy_item(target, source, weight, view.guard)
+            item.part = i if refs[k].units > 1 else -1
+            out.append(item)
 
     def _lifted_zero(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         """A store of zero sets its words to zero; a load into nowhere does nothing."""

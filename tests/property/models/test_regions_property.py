@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from binalloc.models.allocation.cpsat import solve
-from binalloc.models.allocation.regions import Border, Regions, choose
+from binalloc.models.allocation.regions import Border, Crossing, Regions, choose
 from binalloc.models.allocation.stores import DEFINED
 
 Problem = tuple[Regions, NDArray[np.int32], NDArray[np.int32]]
@@ -48,6 +48,11 @@ def problem(seed: int) -> Problem:
             cost = rng.choice([1.0, 4.0])
             out.together[a].append((b, cost))
             out.together[b].append((a, cost))
+    for a, mine in enumerate(out.borders):
+        for border in mine:
+            leaf = rng.randrange(len(out.value))
+            if out.value[leaf] != out.value[a] and rng.random() < 0.5:
+                out.crossings.append(Crossing(a, border.region, leaf, rng.choice([1.0, 4.0])))
     pressure = np.zeros(POINTS, np.int32)
     for pieces in out.points:
         for start, end in pieces:
@@ -86,6 +91,7 @@ def cost(regions: Regions, away: frozenset[int]) -> float:
     for r in away:
         total += sum(b.out for b in regions.borders[r] if b.region not in away)
         total += sum(price for other, price in regions.together[r] if other in away) / 2
+    total += sum(c.cost for c in regions.crossings if {c.region, c.leaf} <= away and c.other not in away)
     return total + stores(regions, away)
 
 

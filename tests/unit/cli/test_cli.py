@@ -12,6 +12,7 @@ import pytest
 
 from binalloc import list_machines
 from binalloc.isa.sets.files import load, read_module
+from binalloc.transform.allocators.table import ALLOCATORS
 from tests.support.kits.cli import NAMES, ROOT, SAMPLES, call, launch, loom, refused, rescheduled, stopped
 from tests.support.paths import sample_file
 
@@ -67,7 +68,7 @@ def test_callchain_stack_is_12_10_8_deep() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_inspect_shows_every_view(name: str) -> None:
-    flags = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
+    flags = ["--sections", "--cfg", "--webs", "--live", "--pressure", "--stack"]
     text = call("inspect", loom(name), *flags)
     assert text.code == 0
     assert "life ranges of" in text.out
@@ -192,7 +193,8 @@ def test_rewrite_says_when_it_wrote_no_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_allocator_is_refused_before_any_file_is_read() -> None:
-    assert "'local', 'unified', 'best', 'cpsat'" in refused(2, "rewrite", "no/such/file", "--allocator", "nope")
+    names = ", ".join(map(repr, ALLOCATORS))
+    assert names in refused(2, "rewrite", "no/such/file", "--allocator", "nope")
 
 
 def test_run_shows_counters_that_are_not_zero_and_both_occupancies() -> None:
@@ -351,7 +353,7 @@ def test_help_names_every_command_and_completion_works() -> None:
 
 
 def test_completion_knows_the_rows_of_tables() -> None:
-    for option, names in (("policy", ["exhaustive", "unified"]), ("allocator", ["local", "unified", "best", "cpsat"])):
+    for option, names in (("policy", ["exhaustive", "unified"]), ("allocator", list(ALLOCATORS))):
         done = _python(
             "-c",
             "from binalloc.cli.main import main; main(prog_name='binalloc')",

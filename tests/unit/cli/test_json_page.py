@@ -79,7 +79,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     (t / "g.lasm").write_text(GLOBALS)
     (t / "m.ptx").write_text(MIXED)
     (t / "u.loom").write_bytes(call("asm", "-", stdin=UNINITIALISED.encode()).raw)
-    views = ["--sections", "--cfg", "--webs", "--pressure", "--stack"]
+    views = ["--sections", "--cfg", "--webs", "--live", "--pressure", "--stack"]
     bad = call("disasm", sample).out.replace("FMUL R4, R2, R3", "FMUL R4, R2, R2")
     (t / "bad.loom").write_bytes(call("asm", "-", stdin=bad.encode()).raw)
     hasty = re.sub(r"stall:\d+", "stall:1", call("disasm", str(t / "bad.loom")).out)
@@ -93,7 +93,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "rewrite": [
             ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o", rewritten],
             ["rewrite", sample, *run, "--policy", "unified", "--skews", "1"],
-            ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat"],
+            ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat", "--explain"],
         ],
         "inspect": [
             ["inspect", rewritten, *views],
@@ -117,6 +117,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                      ["machines", "--cc", "8.0", "--occupancy", "--carveout", "50"]],
         "demo": [["demo", "callchain", "--size", "test", "--engine", "python", "--samples", str(SAMPLES)],
                  ["demo", "nbody", "matmul", "--size", "test", "--samples", str(SAMPLES)]],
+        "compare-allocators": [
+            ["compare-allocators", loom("nbody"), "--registers", "1,40", "--slots", "2"],
+            ["compare-allocators", str(sample_file("scalarProducts.ptx")), "--registers", "24", "--slots", "2"],
+        ],
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                        "--plot", str(t / "plot.svg")]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],

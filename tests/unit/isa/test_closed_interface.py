@@ -1,9 +1,9 @@
 """Above `isa` nobody names a field, an operation, a special register or a number of Loom's: the syntax trees are read.
 
-The emulator and the PTX front end are left out: executing Loom and lowering to Loom are about Loom by nature (and the
-front end's own allocator is still one of its rooms). Imports are the import contracts' business. Attributes and
-keywords that the interface itself has (`Function.target`, `Memory.spill`, ...) share their names with fields; what is
-looked for is the way from an instruction to its fields, which is `Instr.f`, or a field's name as a string.
+The emulator and the PTX front end are left out: executing Loom and lowering to Loom are about Loom by nature. Imports
+are the import contracts' business. Attributes and keywords that the interface itself has (`Function.target`,
+`Memory.spill`, ...) share their names with fields; what is looked for is the way from an instruction to its fields,
+which is `Instr.f`, or a field's name as a string.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ SAME_WORD = {
 
 SAME_STRING = {
     ("analysis/dump.py", "guard"): "a kind of point in a web's dump",
+    ("analysis/live_rows.py", "x"): "a mark in a table",
+    ("report/live.py", "x"): "a mark in a table",
     ("analysis/webs.py", "CALL"): "a constant's name in __all__",
     ("verify/calls.py", "match"): "a kind of step",
     ("verify/product.py", "match"): "a kind of step",

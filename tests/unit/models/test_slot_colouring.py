@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from binalloc.bitset import bits
+from binalloc.models.allocation.exact_colouring import Proof, colour_exactly
 from binalloc.models.allocation.slot_colouring import colour_slots
+from tests.benchmarks.dimacs import read_graph
 from tests.support.paths import DATA
 
 DATA = DATA / "dimacs_register_graphs.txt"
@@ -42,3 +44,17 @@ def test_a_roomier_limit_uses_no_more_slots() -> None:
     adjacency, _, chromatic = graphs()["mulsol.i.1"]
     slots = colour_slots(adjacency, (1 << len(adjacency)) - 1, chromatic + 30)
     assert max(slots.values()) + 1 == chromatic
+
+
+@pytest.mark.parametrize("name", sorted(graphs()))
+def test_exact_colouring_proves_dimacs_register_graphs_by_cliques(name: str) -> None:
+    adjacency, _, chromatic = graphs()[name]
+    found = colour_exactly(adjacency)
+    assert (found.count, len(found.clique), found.proof) == (chromatic, chromatic, Proof.CLIQUE)
+
+
+def test_the_benchmark_reads_the_format() -> None:
+    text = "c a path\np edge 3 2\ne 1 2\ne 3 2\n"
+    assert read_graph(text) == [0b010, 0b101, 0b010]
+    with pytest.raises(ValueError, match="line 2: no such edge"):
+        read_graph("p edge 3 1\ne 1 4\n")

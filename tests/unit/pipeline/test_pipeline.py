@@ -35,7 +35,7 @@ def wide_kernel(registers: int) -> str:
     """Straight-line code in which `registers` - 1 values are live at once."""
     lines = [".kernel wide", ".param out, 8", ".block 64, 1, 1", "S2R R0, SR_TID.X"]
     lines += [f"IMAD R{k}, R0, {k + 2}, R{k - 1}" for k in range(1, registers)]
-    lines += [f"IADD3 R0, R0, R{k}, RZ" for k in range(1, registers)]
+    lines += [f"IMAD R0, R0, R{k}, R0" for k in (*range(1, registers), *range(1, registers))]
     lines += ["MOV R2, c[0][out]", "MOV R3, c[0][out+4]", "STG [R2], R0", "EXIT", ".end"]
     return "\n".join(lines)
 

@@ -20,11 +20,11 @@ from tests.support.paths import ROOT
 
 
 def test_tables_name_what_exists() -> None:
-    assert list(ALLOCATORS)[:4] == ["local", "unified", "best", "cpsat"]
+    assert list(ALLOCATORS)[:5] == ["local", "unified", "ptxas-smem", "best", "cpsat"]
     assert list(POLICIES)[:2] == ["exhaustive", "unified"]
     assert {a.priority for a in ALLOCATORS.values() if isinstance(a, Heuristic)} <= set(PRIORITIES)
     assert [POLICIES[name].measures for name in ("exhaustive", "unified")] == [True, False]
-    with pytest.raises(UsageError, match="expected local, unified, best or cpsat"):
+    with pytest.raises(UsageError, match="expected local, unified, ptxas-smem, best or cpsat"):
         find_allocator("bset")
     with pytest.raises(UsageError, match="no such policy"):
         find_policy("auto")
@@ -32,12 +32,11 @@ def test_tables_name_what_exists() -> None:
 
 def test_the_pages_tell_every_row() -> None:
     readme, fields = (ROOT / "README.md").read_text(), (ROOT / "binalloc/report/JSON.md").read_text()
-    assert re.findall(r"^\| `(\w+)` \|", readme.split("| allocator | places")[1], re.MULTILINE)[: len(ALLOCATORS)] == [
-        *ALLOCATORS
-    ]
+    rows = re.findall(r"^\| `([\w-]+)` \|", readme.split("| allocator | places")[1], re.MULTILINE)
+    assert rows[: len(ALLOCATORS)] == [*ALLOCATORS]
     assert [name for name in POLICIES if f"`--policy {name}`" not in readme] == []
     (row,) = re.findall(r"^\| `allocator` \| (.*) \|$", fields, re.MULTILINE)
-    assert re.findall(r"`(\w+)`", row) == [*ALLOCATORS]
+    assert re.findall(r"`([\w-]+)`", row) == [*ALLOCATORS]
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,11 @@ def test_a_load_is_not_made_again() -> None:
     assert found("LDG R8, [R4+8]") is None
 
 
+def test_constants_at_a_computed_place_are_not_read_again() -> None:
+    """The place may be beyond their end; the checker has to know that the original read there, and forgets."""
+    assert found("LDC.32 R8, c[0][R0+0x20]") is None
+
+
 def test_a_clock_is_not_read_again() -> None:
     assert found("S2R R8, SR_CLOCKLO") is None
 

@@ -198,7 +198,7 @@ def test_two_kernels_rewritten_one_after_the_other_are_proven_together() -> None
 def test_a_kernel_may_be_rewritten_beside_one_that_has_spill_code() -> None:
     """The spill code of one kernel is nothing to the proof of another."""
     load = "".join(f"    LDG R{i}, [R2+{4 * i}]\n" for i in range(4, 12))
-    total = "".join(f"    IADD3 R4, R4, R{i}, RZ\n" for i in range(5, 12))
+    total = "".join(f"    IADD3 R4, R4, R{i}, RZ\n" for i in (*range(5, 12), *range(5, 12)))
     head, tail = "    .param x 8\n    MOV R2, c[0][x]\n    MOV R3, c[0][x+4]\n", "    STG [R2], R4\n    EXIT\n.end\n"
     body = head + load + total + tail
     original = assemble(f".kernel A\n{body}.kernel B\n{body}")

@@ -142,7 +142,7 @@ def test_a_call_that_nobody_executes_hinders_nothing(call: str) -> None:
 def test_spill_words_lie_within_reach_of_an_access_or_it_is_refused() -> None:
     """An access names at most 23 bits of offset, of which the kernel's own frames take all."""
     values = "\n".join(f"LDG.32 R{10 + n}, [R2+{4 * n}]" for n in range(6))
-    sums = "\n".join(f"IADD3 R9, R9, R{10 + n}, RZ" for n in range(6))
+    sums = "\n".join(f"IADD3 R9, R9, R{10 + n}, RZ" for n in (*range(6), *range(6)))
     text = f"""
 .kernel k registers=16 local_bytes={{size}}
 S2R R0, SR_TID.X

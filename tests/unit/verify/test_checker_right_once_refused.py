@@ -171,3 +171,79 @@ def test_a_stack_register_that_nobody_writes_is_a_fixed_place() -> None:
     for before in ("S2R R4, SR_TID.X", "@P0 MOV R4, R0", "IADD3 R4, R4, 0x4, RZ"):
         assert verdict(FRAME.format(before=before), LIFTED) != set()
     assert verdict(FRAME.format(before="NOP"), LIFTED.replace("[R2], R0", "[R2], R2")) == {"operand"}
+
+
+# -- what an early return leaves in a register that nobody reads behind the call
+
+EARLY = """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+MOV R7, 0x9
+S2R R6, SR_TID.X
+CALL f
+STG.32 [R2], R8
+{read}
+EXIT
+.func f
+ISETP.LT.AND P0, PT, R6, 0x10, PT
+MOV R8, R6
+@P0 BRA out, out
+IADD3 R9, R6, R7, RZ
+IMAD.WIDE R6, R6, 0x10, RZ
+FADD R8, R6, R9
+FADD R8, R8, R7
+out:
+RET
+"""
+
+LATE = """
+.kernel k registers=13
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| MOV R7, 0x9
+3| S2R R6, SR_TID.X
+4| CALL f
+5| STG.32 [R2], R8
+{read}
+EXIT
+.func f
+0| ISETP.LT.AND P0, PT, R6, 0x10, PT
+1| MOV R8, R6
+2| @P0 BRA out, out
+4| IMAD.WIDE R10, R6, 0x10, RZ
+3| IADD3 R9, R6, R7, RZ
+5| FADD R8, R10, R9
+6| FADD R8, R8, R11
+out:
+7| RET
+"""
+
+
+def test_what_nobody_reads_behind_a_call_need_not_be_there() -> None:
+    late = LATE.replace("{read}\nEXIT", "6| NOP\n7| EXIT")
+    assert verdict(EARLY.format(read="NOP"), late) == set()
+    read = LATE.replace("{read}\nEXIT", "6| STG.32 [R2+0x4], R7\n7| EXIT")
+    assert verdict(EARLY.format(read="STG.32 [R2+0x4], R7"), read) != set()
+
+
+def test_what_is_read_two_calls_further_up_has_to_be_there() -> None:
+    """The function between neither reads nor writes it."""
+    between = ".func f\nCALL g\nRET\n.func g"
+    original = EARLY.replace(".func f", between)
+    late = LATE.replace(".func f", ".func f\n0| CALL g\n1| RET\n.func g").replace("{read}\nEXIT", "6| NOP\n7| EXIT")
+    assert verdict(original.format(read="NOP"), late) == set()
+    read = late.replace("6| NOP", "6| STG.32 [R2+0x4], R7")
+    assert verdict(original.format(read="STG.32 [R2+0x4], R7"), read) != set()
+
+
+def test_what_a_call_left_the_time_before_is_gone() -> None:
+    """In a loop: the value that the callee leaves is a new one each time, if anybody reads it or not."""
+    original = EARLY.replace("CALL f\n", "loop:\nCALL f\nISETP.LT.AND P1, PT, R8, 0x7, PT\n@P1 BRA loop, done\ndone:\n")
+    late = LATE.replace(
+        "4| CALL f\n", "loop:\n4| CALL f\n5| ISETP.LT.AND P1, PT, R8, 0x7, PT\n6| @P1 BRA loop, done\ndone:\n"
+    ).replace("5| STG", "7| STG")
+    for there, here in (("NOP", "NOP"), ("STG.32 [R2+0x4], R7", "STG.32 [R2+0x4], R7")):
+        read = late.replace("{read}\nEXIT", f"8| {here}\n9| EXIT")
+        # behind the loop the callee's argument is what it left the time before: neither holds that
+        assert verdict(original.format(read=there), read) != set()

@@ -1,0 +1,108 @@
+"""`binalloc compare-allocators`: every allocator at several budgets, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from binalloc.cli.inputs import machine_model, optional_launch
+from binalloc.cli.load import load_or_import
+from binalloc.cli.options import (
+    file_argument,
+    json_option,
+    kernel_option,
+    launch_option,
+    machine_option,
+    options,
+    size_option,
+)
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
+
+_DIGITS = 4
+
+
+class Counts(click.types.StringParamType):
+    """Numbers as `24,32,40`: ascending, each once."""
+
+    name = "counts"
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value  # click converts what it has converted
+        found: set[int] = set()
+        for piece in str(value).split(","):
+            if not (piece.isascii() and piece.isdecimal() and len(piece) <= _DIGITS and int(piece) >= self.least):
+                self.fail(f"{value!r} is not a list of numbers from {self.least} up, as 24,32,40.", param, ctx)
+            found.add(int(piece))
+        return tuple(sorted(found))
+
+
+class Allocators(click.types.StringParamType):
+    """Names of allocators as `local,best`, each once, in the table's order."""
+
+    name = "allocators"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from binalloc.transform.allocators.table import ALLOCATORS
+
+        if isinstance(value, tuple):
+            return value
+        asked = str(value).split(",")
+        for name in asked:
+            if name not in ALLOCATORS:
+                self.fail(f"{name!r} is not one of {', '.join(map(repr, ALLOCATORS))}.", param, ctx)
+        return tuple(name for name in ALLOCATORS if name in asked)
+
+
+@click.command("compare-allocators")
+@options(file_argument, kernel_option, machine_option, launch_option, size_option, json_option)
+@click.option(
+    "--registers", type=Counts(1), default="24,32,40", show_default=True, metavar="LIST", help="Registers per thread."
+)
+@click.option(
+    "--slots", type=Counts(0), metavar="LIST",
+    help="Slots per thread.  [default: as many as fit beside the blocks that the registers allow]",
+)
+@click.option("--allocators", type=Allocators(), metavar="LIST", help="By name.  [default: all]")
+def compare(
+    file: str,
+    kernel: str | None,
+    machine: str,
+    launch: str | None,
+    size: str | None,
+    as_json: bool,
+    registers: tuple[int, ...],
+    slots: tuple[int, ...] | None,
+    allocators: tuple[str, ...] | None,
+) -> None:
+    """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
+    least possible.
+
+    A LIST is numbers or names with commas between, as 24,32,40. Every rewrite is proven; none is run or written. PTX is
+    imported in memory first.
+    """
+    from binalloc.pipeline.pipeline import Request, find_kernel
+    from binalloc.report.compare import compare_to_dict, render_compare
+    from binalloc.transform.allocators.table import ALLOCATORS
+
+    loaded = optional_launch(launch, size)
+    named = loaded.kernel if kernel is None and loaded else kernel
+    module, _ = load_or_import(file, machine, named)
+    names = [found.name for found in module.kernels()] if named is None else [find_kernel(module, named).name]
+    if loaded is not None:
+        from binalloc.launch.file import check_against
+
+        check_against(loaded, module.function(names[0]).info, module.path)
+    with progress(as_json) as show:
+        request = Request(machine=machine_model(machine), launch=loaded, progress=show)
+        found = compare_to_dict(module, request, names, registers, slots or (), allocators or tuple(ALLOCATORS))
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found})
+    else:
+        say(render_compare(found))
+    if all(row["reason"] for k in found["kernels"] for row in k["rows"]):
+        fail("no allocator can do with any of these budgets", 1)

@@ -1,0 +1,192 @@
+"""The chromatic number of a graph, with a colouring and a proof.
+
+Needs interference bitsets. Leaves as few colours as there can be, and why there cannot be fewer: a clique of as many
+vertices, or CP-SAT's word that one colour less does not do.
+
+Upper bounds by DSATUR (Brelaz, "New methods to color the vertices of a graph", 1979) and by maximum cardinality search,
+which is optimal on chordal graphs; cliques greedily from every vertex. Only where those do not meet is the solver
+asked, with the clique's colours fixed, for one colour less each time. Deterministic: one worker, a fixed seed, a limit
+in deterministic time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from binalloc.bitset import bits, lowest
+from binalloc.models.allocation.slot_colouring import search_order
+
+
+class Proof(StrEnum):
+    """Why a colouring has the fewest colours."""
+
+    CLIQUE = "clique"
+    SOLVER = "solver"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class ExactColouring:
+    """colours: by vertex, from 0. clique: vertices all adjacent to one another, ascending. proof: that there are no
+    fewer colours; NONE where the limit was hit before."""
+
+    colours: list[int]
+    clique: list[int]
+    proof: Proof
+
+    @property
+    def count(self) -> int:
+        """Number of colours."""
+        return _count(self.colours)
+
+    @property
+    def bound(self) -> int:
+        """Fewer colours than that do not do."""
+        return len(self.clique) if self.proof == Proof.NONE else self.count
+
+
+def colour_exactly(adjacency: Sequence[int], *, limit: float = 60.0, seed: int = 1) -> ExactColouring:
+    """Colour a graph with the fewest colours.
+
+    adjacency: per vertex the bitset of its neighbours, symmetric and without itself (ValueError otherwise). limit: of
+    the solver, in units of deterministic time (about seconds), all questions together.
+    """
+    _require_graph(adjacency)
+    everything = (1 << len(adjacency)) - 1
+    colours = min(dsatur(adjacency), _greedy(adjacency, search_order(adjacency, everything)), key=_count)
+    clique = largest_greedy_clique(adjacency)
+    left = limit
+    while _count(colours) > len(clique):
+        fewer, spent = _with(adjacency, clique, _count(colours) - 1, left, seed)
+        left -= spent
+        if fewer is None:
+            return ExactColouring(colours, clique, Proof.SOLVER)
+        if not fewer:
+            return ExactColouring(colours, clique, Proof.NONE)
+        colours = fewer
+    return ExactColouring(colours, clique, Proof.CLIQUE)
+
+
+def _require_graph(adjacency: Sequence[int]) -> None:
+    for v, mask in enumerate(adjacency):
+        for n in bits(mask):
+            if n == v or n >= len(adjacency) or not adjacency[n] >> v & 1:
+                raise ValueError(f"not the neighbours of a graph's vertices: {v} has {n}")
+
+
+def _count(colours: Sequence[int]) -> int:
+    return max(colours, default=-1) + 1
+
+
+def dsatur(adjacency: Sequence[int]) -> list[int]:
+    """Colour by vertex: next is the one with most colours around it, then with most neighbours, then the lower."""
+    around = [0] * len(adjacency)
+    colours = [-1] * len(adjacency)
+    queue = [(0, -mask.bit_count(), v) for v, mask in enumerate(adjacency)]
+    heapq.heapify(queue)
+    while queue:
+        saturation, _, v = heapq.heappop(queue)
+        if colours[v] >= 0 or -saturation != around[v].bit_count():
+            continue
+        colours[v] = lowest(~around[v])
+        for n in bits(adjacency[v]):
+            if colours[n] < 0 and not around[n] >> colours[v] & 1:
+                around[n] |= 1 << colours[v]
+                heapq.heappush(queue, (-around[n].bit_count(), -adjacency[n].bit_count(), n))
+    return colours
+
+
+def _greedy(adjacency: Sequence[int], order: Sequence[int]) -> list[int]:
+    """The lowest free colour for each vertex, in that order."""
+    colours = [-1] * len(adjacency)
+    for v in order:
+        around = 0
+        for n in bits(adjacency[v]):
+            if colours[n] >= 0:
+                around |= 1 << colours[n]
+        colours[v] = lowest(~around)
+    return colours
+
+
+def largest_greedy_clique(adjacency: Sequence[int]) -> list[int]:
+    """The largest of the cliques that grow from each vertex by the candidate with most candidates beside it."""
+    best: list[int] = []
+    for v in sorted(range(len(adjacency)), key=lambda v: (-adjacency[v].bit_count(), v)):
+        if adjacency[v].bit_count() < len(best):
+            break  # nor do those behind it have neighbours enough
+        clique, candidates = [v], adjacency[v]
+        while candidates and len(clique) + candidates.bit_count() > len(best):
+            n = max(bits(candidates), key=lambda n: ((adjacency[n] & candidates).bit_count(), -n))
+            clique.append(n)
+            candidates &= adjacency[n]
+        if not candidates and len(clique) > len(best):
+            best = clique
+    return sorted(best)
+
+
+def _with(
+    adjacency: Sequence[int], clique: Sequence[int], count: int, limit: float, seed: int
+) -> tuple[list[int] | None, float]:
+    """(a colouring with `count` colours, None if there is none, [] if the limit was hit; deterministic time spent).
+
+    Vertices with fewer neighbours than colours always find one: they are left out until the rest is coloured.
+    """
+    from ortools.sat.python import cp_model
+
+    core, later = _core(adjacency, count)
+    if limit <= 0:
+        return [], 0.0
+    model = cp_model.CpModel()
+    has: dict[int, list[Any]] = {v: [model.new_bool_var("") for _ in range(count)] for v in bits(core)}
+    for variables in has.values():
+        model.add_exactly_one(variables)
+    for colour, v in enumerate(v for v in clique if core >> v & 1):
+        model.add(has[v][colour] == 1)
+    for v in has:
+        for n in bits(adjacency[v] & core & ~((2 << v) - 1)):
+            for a, b in zip(has[v], has[n], strict=True):
+                model.add_bool_or([a.negated(), b.negated()])
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = limit
+    status = solver.solve(model)
+    spent = float(solver.deterministic_time)
+    if status == cp_model.INFEASIBLE:
+        return None, spent
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return [], spent
+    colours = [-1] * len(adjacency)
+    for v, variables in has.items():
+        colours[v] = next(c for c, variable in enumerate(variables) if solver.boolean_value(variable))
+    for v in reversed(later):
+        taken = 0
+        for n in bits(adjacency[v]):
+            if colours[n] >= 0:
+                taken |= 1 << colours[n]
+        colours[v] = lowest(~taken)
+    return colours, spent
+
+
+def _core(adjacency: Sequence[int], count: int) -> tuple[int, list[int]]:
+    """(the vertices that are left when those with fewer than `count` neighbours have gone, again and again; those that
+    went, in order)."""
+    left = (1 << len(adjacency)) - 1
+    gone: list[int] = []
+    degree = [mask.bit_count() for mask in adjacency]
+    low = [v for v, d in enumerate(degree) if d < count]
+    while low:
+        v = low.pop()
+        if not left >> v & 1:
+            continue
+        left &= ~(1 << v)
+        gone.append(v)
+        for n in bits(adjacency[v] & left):
+            degree[n] -= 1
+            if degree[n] == count - 1:
+                low.append(n)
+    return left, gone

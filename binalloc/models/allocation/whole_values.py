@@ -1,0 +1,53 @@
+"""Which values leave the registers where each is in a register or in memory for all its life.
+
+Needs the regions of all live ranges (`regions`), of which a value's leave all together, and pressure and capacity by
+point. Leaves the values that go to memory: cheapest per relieved point first, after Chaitin's cost by degree (reference
+[5] of the unified paper); then what later ones made needless comes back, dearest first.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.models.allocation.regions import Regions
+
+
+def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> list[int]:
+    """Values to keep in memory, ascending. Where even all do not do, some points stay above capacity."""
+    room = capacity - pressure
+    mine = regions.of_values()
+
+    def price(v: int) -> float:
+        away = set(mine[v])
+        stores = regions.stores(mine[v], away, [r for r in mine[v] if regions.stored[r]])[1]
+        return sum(regions.exits[r] for r in mine[v]) + stores
+
+    def gain(v: int) -> int:
+        return sum(int(np.count_nonzero(room[s:e] < 0)) for r in mine[v] for s, e in regions.points[r])
+
+    def move(v: int, by: int) -> None:
+        for r in mine[v]:
+            for start, end in regions.points[r]:
+                room[start:end] += by
+
+    gains = {v: found for v in mine if (found := gain(v))}
+    cost = {v: price(v) for v in gains}
+    queue = [(cost[v] / found, cost[v], v) for v, found in gains.items()]
+    heapq.heapify(queue)
+    away: list[int] = []
+    while queue and np.any(room < 0):
+        stored, _, v = heapq.heappop(queue)
+        found = gain(v)  # gains only fall, so a stale one is put back when it comes up
+        if found and cost[v] / found > stored:
+            heapq.heappush(queue, (cost[v] / found, cost[v], v))
+        elif found:
+            move(v, 1)
+            away.append(v)
+    for v in sorted(away, key=lambda v: (-cost[v], v)):
+        if all(np.all(room[s:e] > 0) for r in mine[v] for s, e in regions.points[r]):
+            move(v, -1)
+            away.remove(v)
+    return sorted(away)

@@ -1,0 +1,71 @@
+"""Refusals of budgets that cannot be kept, with the reason and the nearest budget that can.
+
+The figures are exact: what they name is done, one register less, one slot or block more is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.errors import Hint, Refused
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.budget import Budget, levels
+from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.pipeline.steps import Request, kernel_use
+from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.transform.allocate.registers import Infeasible
+
+
+def too_few_registers(module: Module, request: Request, budget: Budget, reason: Infeasible) -> Refused:
+    """The budget's registers do not do, for that reason."""
+    from binalloc.transform.rewrite.rewrite import fewest_registers
+
+    fewest = fewest_registers(request.prepared.of(module, request.kernel), budget.slots, request.allocator)
+    use = kernel_use(module.function(request.kernel), request.launch)
+    limit = registers_for_blocks(request.machine, use.given(0), 1) or 0
+    found = count(budget.registers, "register") + " per thread"
+    expected, remedy = f"at least {fewest}", Hint("Ask for more {registers}.")
+    if fewest is None:
+        expected, remedy = "no number of registers does", Hint("Leave this kernel as it is.")
+    elif fewest > limit:
+        expected = (
+            f"at least {fewest}, and {request.machine.name} has {limit} for each of {count(use.threads, 'thread')}"
+        )
+        remedy = Hint("Choose another machine, or smaller blocks.")
+    elif request.registers is None and request.blocks is not None:
+        found += f" at {count(request.blocks, 'block')}"
+        most = max((b.blocks for b in levels(request.machine, use) if b.registers >= fewest), default=0)
+        expected += f", which {count(most, 'block')} leave" if most else ""
+        remedy = Hint("Ask for fewer {blocks}.") if most else Hint("Choose another machine.")
+    return Refused(
+        f"{request.kernel} cannot do with so few registers ({reason.message})",
+        file=module.path or None,
+        place=reason.place,
+        found=found,
+        expected=expected,
+        remedy=remedy,
+    )
+
+
+def no_baseline(module: Module, request: Request, reason: Infeasible) -> Refused:
+    """Not even with all the registers that one block can have the kernel runs on the machine."""
+    use = kernel_use(module.function(request.kernel), request.launch)
+    most = registers_for_blocks(request.machine, use.given(0), 1) or 0
+    return too_few_registers(module, request, Budget(1, most, 0), reason)
+
+
+def too_many_slots(request: Request, use: KernelUse, slots: int) -> Refused:
+    """The slots do not fit a block's shared memory beside what is the kernel's own."""
+    limit = request.machine.limits.shared_per_block
+    most = max(0, (limit - use.slot_region) // use.slot_row)
+    return Refused(
+        "the slots do not fit a block's shared memory",
+        place=Hint("{slots}"),
+        found=f"{count(slots, 'slot')}, {use.given(use.registers, slots).block_shared:,} bytes with the kernel's own "
+        f"{use.shared_bytes:,}",
+        expected=f"at most {count(most, 'slot')}, {limit:,} bytes",
+        remedy=Hint("Ask for fewer {slots}."),
+    )

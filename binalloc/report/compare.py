@@ -1,0 +1,113 @@
+"""Allocators side by side, as a dictionary and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.ptxas_slots import ptxas_slots
+from binalloc.pipeline.compare import Compared, compare_allocators
+from binalloc.pipeline.steps import Request
+from binalloc.printable import count
+from binalloc.report.table import table
+from binalloc.transform.allocate.spill_cost import PRICES
+
+_HEADER = (
+    "registers", "slots", "allocator", "used", "used", "local", "slot", "again", "moves", "copies",
+    "cost", "bound", "gap", "CPU s",
+)  # fmt: skip
+
+
+def compare_to_dict(
+    module: Module,
+    request: Request,
+    kernels: Sequence[str],
+    registers: Sequence[int],
+    slots: Sequence[int],
+    allocators: Sequence[str],
+) -> dict[str, Any]:
+    """What `compare-allocators` prints of those kernels; see JSON.md. A refusal is an error where it is about the only
+    kernel."""
+    found = []
+    for name in kernels:
+        given = replace(request, kernel=name)
+        rows: list[Compared] = []
+        reason = ""
+        try:
+            for budget in compare_allocators(module, given, registers, slots, allocators):
+                rows += budget
+        except Refused as error:
+            if len(kernels) == 1:
+                raise
+            reason = error.message
+        info = module.function(name).info
+        dynamic = request.launch.dynamic_shared if request.launch is not None else 0
+        own = ptxas_slots(request.machine, info, dynamic)
+        found.append({"kernel": name, "ptxas_slots": own, "reason": reason, "rows": [_row(row) for row in rows]})
+    return {"machine": request.machine.name, "prices": PRICES, "kernels": found}
+
+
+def _row(row: Compared) -> dict[str, object]:
+    cost = {} if row.cost is None else asdict(row.cost)
+    return {
+        "registers": row.registers,
+        "slots": row.slots,
+        "allocator": row.allocator,
+        "reason": row.reason,
+        "registers_used": row.used,
+        "slots_used": row.slots_used,
+        "local_bytes": row.local_bytes,
+        **{name: cost.get(name) for name in ("local", "slot", "recomputed", "moves", "copies")},
+        "cost": _rounded(cost.get("cost")),
+        "bound": _rounded(row.bound),
+        "gap": _rounded(row.gap),
+        "cpu_seconds": _rounded(row.seconds),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def render_compare(found: dict[str, Any]) -> str:
+    """A table per kernel, and what its columns mean."""
+    parts = []
+    for kernel in found["kernels"]:
+        parts.append(f"{kernel['kernel']} on {found['machine']}\n\n")
+        if kernel["reason"]:
+            parts.append(f"Refused: {kernel['reason']}.\n\n")
+            continue
+        feasible = [_cells(row) for row in kernel["rows"] if not row["reason"]]
+        if feasible:
+            parts.append(table(_HEADER, feasible, left=0) + "\n")
+        for row in kernel["rows"]:
+            if row["reason"]:
+                where = f"{count(row['registers'], 'register')}, {count(row['slots'], 'slot')}"
+                parts.append(f"{row['allocator']} at {where}: {row['reason']}\n")
+        own = count(kernel["ptxas_slots"], "slot")
+        parts.append(f"The vendor's compiler would take {own} (allocator ptxas-smem).\n\n")
+    return "".join(parts) + _legend(found["prices"])
+
+
+def _legend(prices: dict[str, float]) -> str:
+    return (
+        "Static: local and slot, accesses to each; again, instructions that recompute; moves, accesses to slots that\n"
+        "bring values elsewhere around calls; copies, new ones between registers. cost: by loops and calls, an access\n"
+        f"to a slot {prices['slot']:g}, to local memory {prices['local']:g}, an instruction that recomputes "
+        f"{prices['recomputed']:g}, a copy nothing.\n"
+        "bound: no allocation costs less (by CP-SAT; - where that is not proven).\n"
+    )
+
+
+def _cells(row: dict[str, Any]) -> list[object]:
+    names = (
+        "registers", "slots", "allocator", "registers_used", "slots_used", "local", "slot", "recomputed", "moves",
+        "copies",
+    )  # fmt: skip
+    cells: list[object] = [row[name] for name in names]
+    cells += [None if row[name] is None else f"{row[name]:,.1f}" for name in ("cost", "bound")]
+    cells.append(None if row["gap"] is None else f"{row['gap']:.1%}")
+    return [*cells, f"{row['cpu_seconds']:.2f}"]

@@ -1,0 +1,143 @@
+"""`binalloc rewrite --explain`: for each value that left the registers why, where it went, and what that costs.
+
+Costs are in accesses to a slot, by loop weight, as the allocator reckons them; local memory counts as several where
+there are no slots. Instructions are those of the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from binalloc.isa.instruction import Module
+from binalloc.isa.sets.table import set_of
+from binalloc.printable import count, one_line
+
+if TYPE_CHECKING:
+    from binalloc.transform.allocate.explain import Candidate, Spilled, Why
+
+Json = dict[str, Any]
+Source = Callable[[str, int], tuple[str, int] | None]
+"""(function, instruction) -> file and line, None where the binary names none."""
+
+
+def explanation(module: Module, explained: Sequence[Spilled]) -> list[Json]:
+    """One entry per value. module: the input."""
+
+    def source(function: str, index: int) -> tuple[str, int] | None:
+        return module.function(function).source_line(index) if index >= 0 else None
+
+    return [_value(spilled, source) for spilled in explained]
+
+
+def _value(spilled: Spilled, source: Source) -> Json:
+    out: Json = {
+        "function": spilled.function,
+        "value": spilled.name,
+        "defined": spilled.defined,
+        "accesses": spilled.accesses,
+        "away": [{"after": stay.after, "until": stay.until} for stay in spilled.stays],
+        "whole": spilled.whole,
+        "slot": spilled.slot,
+        "local_word": spilled.local,
+        "not_in_slot": spilled.no_slot or None,
+        "recomputed_by": [set_of(instr).text(instr) for instr in spilled.again],
+        "not_recomputed": spilled.kept or None,
+    }
+    counts = {"loads": spilled.loads, "stores": spilled.stores, "recomputations": spilled.recomputations}
+    for name, (number, weight) in counts.items():
+        out |= {name: number, f"{name}_weighted": weight}
+    out["why"] = [_why(why, source(spilled.function, why.at)) for why in spilled.whys]
+    return out
+
+
+def _why(why: Why, place: tuple[str, int] | None) -> Json:
+    return {
+        "at": why.at,
+        "callee": why.callee or None,
+        "file": place and place[0],
+        "line": place and place[1],
+        "pressure": why.pressure,
+        "capacity": why.capacity,
+        "excess": why.excess,
+        "cost": why.chosen.cost,
+        "relieves": why.chosen.relieves,
+        "instead": [_candidate(other) for other in why.instead],
+    }
+
+
+def _candidate(other: Candidate) -> Json:
+    return {"value": other.name, "cost": other.cost, "relieves": other.relieves}
+
+
+# -- text
+
+
+def render_explanation(values: Sequence[Json]) -> str:
+    """A few lines for each value, and the sums."""
+    if not values:
+        return "\nNothing had to leave the registers.\n"
+    parts = []
+    for name in dict.fromkeys(v["function"] for v in values):
+        mine = [v for v in values if v["function"] == name]
+        parts.append(f"\n{one_line(name)}: {count(len(mine), 'value')} away from the registers somewhere\n")
+        for v in mine:
+            parts += [one_line(f"  {line}") + "\n" for line in _lines(v)]
+    sums = [f"{_sum(values, key)} {key}" for key in ("loads", "stores", "recomputations")]
+    parts.append(f"\nIn all: {', '.join(sums)} (by weight in brackets).\n")
+    parts.append("Costs are in accesses to a slot by weight; words are the input's.\n")
+    return "".join(parts)
+
+
+def _sum(values: Sequence[Json], key: str) -> str:
+    return _costs(sum(v[key] for v in values), sum(v[f"{key}_weighted"] for v in values))
+
+
+def _costs(number: int, weight: float) -> str:
+    return f"{number:,} ({weight:,g})"
+
+
+def _lines(v: Json) -> list[str]:
+    what = [f"{_costs(v[key], v[f'{key}_weighted'])} {key}" for key in ("loads", "stores", "recomputations") if v[key]]
+    lines = [f"{v['value']}, defined at {_words(v['defined'])}: {_place(v)}; {', '.join(what) or 'no code left'}"]
+    lines.append(f"  away {_away(v)}; accesses weigh {v['accesses']:,g}")
+    for why in v["why"]:
+        lines += ["  " + line for line in _why_lines(why)]
+    if v["not_recomputed"]:
+        lines.append(f"  not recomputed: {v['not_recomputed']}")
+    if v["not_in_slot"]:
+        lines.append(f"  not in a slot: {v['not_in_slot']}")
+    return lines
+
+
+def _place(v: Json) -> str:
+    places = []
+    if v["slot"] is not None:
+        places.append(f"slot {v['slot']}")
+    if v["local_word"] is not None:
+        places.append(f"local word {v['local_word']}")
+    if v["recomputed_by"]:
+        places.append("recomputed by " + "; ".join(v["recomputed_by"]))
+    return ", ".join(places) or "nowhere, it is not wanted again"
+
+
+def _words(indexes: Sequence[int]) -> str:
+    return ", ".join("entry" if i < 0 else str(i) for i in indexes) or "-"
+
+
+def _away(v: Json) -> str:
+    if v["whole"]:
+        return "everywhere between its accesses"
+    return ", ".join(f"from {'entry' if stay['after'] < 0 else stay['after']} to {stay['until']}" for stay in v["away"])
+
+
+def _why_lines(why: Json) -> list[str]:
+    place = f" ({why['file']}:{why['line']})" if why["file"] else ""
+    inside = f", inside the call of {why['callee']}" if why["callee"] else ""
+    lines = [f"why: at {why['at']}{place}{inside} {why['pressure']} registers are wanted, there are {why['capacity']}"]
+    cost = f"to leave costs {why['cost']:,g} and relieves {count(why['relieves'], 'point')}"
+    if why["instead"]:
+        cost += "; instead: " + ", ".join(
+            f"{other['value']} {other['cost']:,g} for {other['relieves']:,}" for other in why["instead"]
+        )
+    return [*lines, f"     {cost}"]

@@ -1,0 +1,38 @@
+"""Other ways to spill, where they cost less.
+
+Needs functions whose callees have contracts. Both look at spill code before any register is found, and go on only where
+that may pay.
+"""
+
+from __future__ import annotations
+
+from binalloc.transform.allocate.attempt import LOCAL_COST, Attempt, by_regions
+from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.allocate.whole import whole_allocation, whole_cost
+from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
+
+
+def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
+    """Values leave the registers region by region, or for all their lives where that is cheaper."""
+    found = by_regions(attempt, name)
+    cost = emitted_cost(found.code, attempt.memory_cost)
+    given, available = found.given, attempt.registers_of(name)
+    if cost <= attempt.memory_cost * whole_cost(given, available, attempt.contracts):
+        return found
+    other = whole_allocation(given, available, attempt.contracts)
+    return other if emitted_cost(other.code, attempt.memory_cost) < cost else found
+
+
+def least_without_slots(attempt: Attempt) -> float:
+    """What an attempt with a slot pointer would cost at least without one, region by region; 0 where that is not known
+    before registers are found, for several functions."""
+    if len(attempt.program.functions) > 1:
+        return 0.0
+    isa, kernel = attempt.program.isa, attempt.program.graph.kernel
+    available = isa.limits.allocatable(attempt.pointer + 1)
+    try:
+        code = spill_to_room(attempt.allocations[kernel].given, available, {}, Spilling(LOCAL_COST))
+    except Infeasible:
+        return 0.0
+    return emitted_cost(code.code, LOCAL_COST)

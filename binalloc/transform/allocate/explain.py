@@ -1,0 +1,234 @@
+"""Why values left the registers, where they went and what that costs: for people, once the allocation is done.
+
+Needs allocations with the rounds in which they spilled, and the places of memory values; leaves both untouched. Points
+are told as instructions of the input. A part of a value that one round has made is a value of its own in the next; its
+name begins with that of the value that it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from binalloc.isa.instruction import Instr
+from binalloc.models.allocation.regions import Regions
+from binalloc.models.allocation.slots import ProcedurePlan
+from binalloc.models.allocation.terms import Value
+from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.spill.spill import Round
+from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
+
+_ALTERNATIVES = 3
+"""Values that might have left instead are told, so many at most."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A value that might have left at a point. cost: of that, by weight, as the choice reckons it. relieves: points
+    with too many values that it would relieve."""
+
+    name: str
+    cost: float
+    relieves: int
+
+    @property
+    def each(self) -> float:
+        """Cost of a point relieved: the least is taken first."""
+        return self.cost / max(self.relieves, 1)
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A part of the code that a value is away from the registers in: between the instructions `after` and `until`, -1
+    for the entry; in a loop the second may be the lower."""
+
+    after: int
+    until: int
+
+
+@dataclass
+class Why:
+    """One round's choice. at: the instruction, of where the value is away, at which most registers are missing; callee:
+    whom it calls, if that is inside of the call. pressure: registers that values take there; capacity: that there are.
+    chosen: the value itself; instead: others that live there and stayed, the cheapest first."""
+
+    at: int
+    callee: str
+    pressure: int
+    capacity: int
+    chosen: Candidate
+    instead: list[Candidate] = field(default_factory=list)
+
+    @property
+    def excess(self) -> int:
+        return self.pressure - self.capacity
+
+
+@dataclass
+class Spilled:
+    """A value that is not in a register everywhere. defined: instructions. whole: it is in one at its accesses only.
+    slot, local: the slot or word of the spill area in which memory holds it, None where not there; no_slot: why not in
+    a slot. again: the instructions that recompute it, kept: why it is not recomputed; one
+    round may say this, another that. accesses: weight of what
+    defines and uses it. loads, stores, recomputations: instructions in the end, (number, by weight)."""
+
+    function: str
+    value: int
+    name: str
+    defined: list[int] = field(default_factory=list)
+    whys: list[Why] = field(default_factory=list)
+    stays: list[Stay] = field(default_factory=list)
+    whole: bool = False
+    slot: int | None = None
+    local: int | None = None
+    no_slot: str = ""
+    again: list[Instr] = field(default_factory=list)
+    kept: str = ""
+    accesses: float = 0.0
+    loads: tuple[int, float] = (0, 0.0)
+    stores: tuple[int, float] = (0, 0.0)
+    recomputations: tuple[int, float] = (0, 0.0)
+
+
+def explain(name: str, allocation: RegisterAllocation, plan: ProcedurePlan, words: Sequence[int]) -> list[Spilled]:
+    """What left the registers of function `name`, by value. words: by instruction as analysed, that of the input."""
+    found: dict[int, Spilled] = {}
+    for number, one in enumerate(allocation.rounds):
+        _Told(name, one, found, words).run(first=number == 0)
+    _count(allocation, found)
+    place = {v: k for k, v in enumerate(allocation.memory)}
+    for v, spilled in found.items():
+        k = place.get(Value(v), -1)
+        spilled.slot = plan.slot_of.get(k)
+        if k in plan.local_of:
+            spilled.local = plan.local_offset + plan.local_of[k]
+            spilled.no_slot = "others have the slots" if plan.budget else "there are no slots"
+    return [found[v] for v in sorted(found)]
+
+
+def _count(allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:
+    """What the finished code has for each value."""
+    totals: dict[tuple[int, str], tuple[int, float]] = {}
+    for item in allocation.code.items():
+        if item.kind in (RELOAD, STORE, AGAIN):
+            key = item.serves if item.kind == AGAIN else item.memory, item.kind
+            number, weight = totals.get(key, (0, 0.0))
+            totals[key] = number + 1, weight + item.weight
+    for v, spilled in found.items():
+        spilled.loads = totals.get((v, RELOAD), (0, 0.0))
+        spilled.stores = totals.get((v, STORE), (0, 0.0))
+        spilled.recomputations = totals.get((v, AGAIN), (0, 0.0))
+
+
+class _Told:
+    """One round of one function. excess: by point, registers that are missing. calls: items, in order. known: by
+    point, who might have left there instead."""
+
+    def __init__(self, function: str, one: Round, found: dict[int, Spilled], words: Sequence[int]) -> None:
+        self.function, self.one, self.found, self.words = function, one, found, words
+        self.regions = one.regions
+        self.of_values = self.regions.of_values()
+        self.away = set(one.away)
+        self.excess = one.room.pressure - one.room.capacity
+        self.known: dict[int, list[Candidate]] = {}
+        self.calls = [k for k, item in enumerate(one.given.flat.items) if item.callee]
+
+    def run(self, *, first: bool) -> None:
+        weights = self._weights()
+        defined = self._definitions()
+        for v in sorted({self.regions.value[r] for r in self.away}):
+            mine = self.of_values[v]
+            gone = [r for r in mine if r in self.away]
+            told = [r for r in gone if self.regions.points[r]]  # one access may follow on another
+            spilled = self.found.get(v)
+            if spilled is None:
+                spilled = self.found[v] = Spilled(self.function, v, self._name(v), defined.get(v, []))
+                spilled.accesses = weights.get(v, 0.0)
+            spilled.whys += [self._why(v, told)] if told else []
+            spilled.stays += [self._stay(r) for r in told]
+            spilled.whole = first and len(gone) == len(mine)
+            again = self.one.comebacks.recipe(v)
+            spilled.again = spilled.again or again
+            spilled.kept = spilled.kept if again else self.one.comebacks.why_kept(v)
+
+    def _weights(self) -> dict[int, float]:
+        """By value, how often its accesses are executed."""
+        flat = self.one.given.flat
+        out: dict[int, float] = {}
+        for item, defs, uses in zip(flat.items, flat.defs, flat.uses, strict=True):
+            for v in {*defs, *uses}:
+                out[v] = out.get(v, 0.0) + item.weight
+        return out
+
+    def _definitions(self) -> dict[int, list[int]]:
+        """By value, the instructions that define it, -1 for the entry."""
+        out: dict[int, list[int]] = {}
+        for k, defs in enumerate(self.one.given.flat.defs):
+            for v in dict.fromkeys(defs):
+                out.setdefault(v, []).append(self._instruction(k))
+        return out
+
+    def _name(self, v: int) -> str:
+        return self.one.given.code.names[v]
+
+    def _candidate(self, v: int, gone: Sequence[int]) -> Candidate:
+        relieved = sum(
+            int(np.count_nonzero(self.excess[start:end] > 0)) for r in gone for start, end in self.regions.points[r]
+        )
+        return Candidate(self._name(v), _cost(self.regions, self.of_values[v], gone), relieved)
+
+    def _why(self, v: int, gone: Sequence[int]) -> Why:
+        pieces = [piece for r in gone for piece in self.regions.points[r]]
+        points = [start + int(np.argmax(self.excess[start:end])) for start, end in pieces]
+        worst = max(points, key=lambda p: (int(self.excess[p]), -p))
+        room, inside = self.one.room, worst - self.one.given.flat.points
+        return Why(
+            self._at(worst),
+            self.one.given.flat.items[self.calls[inside]].callee if inside >= 0 else "",
+            int(room.pressure[worst]),
+            int(room.capacity[worst]),
+            self._candidate(v, gone),
+            self._instead(worst),
+        )
+
+    def _instead(self, point: int) -> list[Candidate]:
+        """The cheapest of the values that are not away at a point."""
+        if point not in self.known:
+            there = [
+                r
+                for r, pieces in enumerate(self.regions.points)
+                if r not in self.away and any(start <= point < end for start, end in pieces)
+            ]
+            found = [self._candidate(self.regions.value[r], [r]) for r in there]
+            ranked = sorted((c for c in found if c.cost > 0), key=lambda c: (c.each, c.name))
+            self.known[point] = ranked[:_ALTERNATIVES]
+        return self.known[point]
+
+    def _stay(self, r: int) -> Stay:
+        flat = self.one.given.flat
+        points = [(start, end) for start, end in self.regions.points[r] if start < flat.points]
+        if not points:  # nowhere but inside of a call
+            at = self._at(self.regions.points[r][0][0])
+            return Stay(at, at)
+        first, last = (points[0][0] - 1) // 2, min(points[-1][1] // 2, len(flat.items) - 1)
+        return Stay(self._instruction(first), self._instruction(last))
+
+    def _at(self, point: int) -> int:
+        """The instruction at a point."""
+        flat = self.one.given.flat
+        return self._instruction(point // 2 if point < flat.points else self.calls[point - flat.points])
+
+    def _instruction(self, item: int) -> int:
+        """The instruction that an item is, or the last before it; -1 for the entry."""
+        items = self.one.given.flat.items
+        word = next((items[k].origin for k in range(item, -1, -1) if items[k].origin >= 0), -1)
+        return self.words[word] if word >= 0 else -1
+
+
+def _cost(regions: Regions, mine: Sequence[int], gone: Sequence[int]) -> float:
+    """What it costs to have these regions of one value away, and nothing else: as `Regions.cost`."""
+    total = sum(regions.exits[r] + sum(b.out for b in regions.borders[r] if b.region not in gone) for r in gone)
+    needed = [r for r in gone if regions.stored[r]]
+    return total + (regions.stores(mine, gone, needed)[1] if needed else 0.0)

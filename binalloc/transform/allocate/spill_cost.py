@@ -1,0 +1,87 @@
+"""What a finished allocation has in spill code, and what that costs.
+
+Needs registers and spill code of every function and where each memory value lies. Leaves numbers of what will be
+emitted: accesses in the code, and their cost by loops and calls in accesses to a slot, as allocators price them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binalloc.models.allocation.slots import SlotPlan
+from binalloc.transform.allocate.attempt import LOCAL_COST, Attempt
+from binalloc.transform.allocate.frequencies import frequencies
+from binalloc.transform.spill.comeback import RECOMPUTED
+from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE, Item
+
+PER_MOVE = 4
+"""Accesses that take a value to another slot before a call and back behind it: a load and a store each."""
+
+PRICES = {"slot": 1.0, "local": LOCAL_COST, "recomputed": RECOMPUTED}
+"""Of an access to a slot and to local memory, and of an instruction that recomputes."""
+
+
+@dataclass(frozen=True)
+class SpillCost:
+    """Over the call graph, static: accesses to local memory and to slots, instructions that recompute, accesses to
+    slots that move values around calls, copies between registers that were not there before.
+
+    cost: of all but the copies, by `PRICES` and the estimated runs of where each stands per run of the kernel.
+    """
+
+    local: int = 0
+    slot: int = 0
+    recomputed: int = 0
+    moves: int = 0
+    copies: int = 0
+    cost: float = 0.0
+
+
+def spill_cost(attempt: Attempt, memory: SlotPlan) -> SpillCost:
+    """Of the registers and spill code of `attempt` with memory values where `memory` has them."""
+    work = _Counting(attempt, memory)
+    for name, runs in frequencies(attempt.program).items():
+        work.function(name, runs)
+    return SpillCost(work.local, work.slot, work.recomputed, work.moves, work.copies, work.cost)
+
+
+class _Counting:
+    def __init__(self, attempt: Attempt, memory: SlotPlan) -> None:
+        self.attempt, self.memory = attempt, memory
+        self.local = self.slot = self.recomputed = self.moves = self.copies = 0
+        self.cost = 0.0
+
+    def function(self, name: str, runs: float) -> None:
+        allocation, plan = self.attempt.allocations[name], self.memory.procedures[name]
+        in_slot = {allocation.memory[k] for k in plan.slot_of}
+        sites = iter(plan.sites)
+        for item in allocation.code.items():
+            weight = runs * item.weight
+            if item.kind in (RELOAD, STORE):
+                self._access(item.memory in in_slot, weight)
+            elif item.kind == AGAIN:
+                self.recomputed += 1
+                self.cost += weight * PRICES["recomputed"]
+            elif item.kind in (COPY, EXCHANGE):
+                self._copy(name, item)
+            elif item.callee:
+                site = next(sites)
+                if self.memory.procedures[site.callee].need:
+                    self.moves += PER_MOVE * len(site.moves)
+                    self.cost += weight * PRICES["slot"] * PER_MOVE * len(site.moves)
+
+    def _access(self, in_slot: bool, weight: float) -> None:
+        if in_slot:
+            self.slot += 1
+            self.cost += weight * PRICES["slot"]
+        else:
+            self.local += 1
+            self.cost += weight * PRICES["local"]
+
+    def _copy(self, name: str, item: Item) -> None:
+        colour = self.attempt.allocations[name].colour
+        targets = [colour[o.values[0]] for o in item.defs]
+        if item.kind == EXCHANGE:
+            self.copies += len(self.attempt.program.isa.build.exchange(targets[0], targets[1]))
+        elif item.origin < 0:
+            self.copies += targets[0] != colour[item.uses[0].values[0]]

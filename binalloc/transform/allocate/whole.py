@@ -1,0 +1,102 @@
+"""Registers for one function whose values are each in a register or in memory for all their lives.
+
+What others than we do: every definition of such a value is stored, every use reloads it, nothing is recomputed. Needs
+and leaves what `registers` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from binalloc.models.allocation.whole_values import whole_values
+from binalloc.transform.allocate.registers import SLACKS, RegisterAllocation, allocate_registers
+from binalloc.transform.spill.comeback import Comebacks
+from binalloc.transform.spill.find_regions import FoundRegions, find_regions
+from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.spill.spill import NeedsMemory, Round
+from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.room import call_sites, room
+
+_ROUNDS = 8
+
+
+def whole_allocation(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> RegisterAllocation:
+    """Allocate the code to the registers in the bitset `available`.
+
+    Raises Infeasible, naming function and instruction. Where whole values in memory do not make room for pairs and
+    quads, parts of others leave, too.
+    """
+    for slack in SLACKS:
+        code, rounds = _spilled_to_room(given, available, contracts, slack)
+        try:
+            found = allocate_registers(code, available, contracts, may_spill=False)
+        except NeedsMemory:
+            continue
+        return replace(found, given=given, rounds=rounds)
+    code, rounds = _spilled_to_room(given, available, contracts, 0)
+    found = allocate_registers(code, available, contracts)
+    return replace(found, given=given, rounds=rounds + found.rounds)
+
+
+def _spilled_to_room(
+    given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int
+) -> tuple[Analysed, list[Round]]:
+    """The code with whole values in memory, until at least `slack` registers are free where values live, if that can
+    be; and what was done."""
+    now, own = given, len(given.code.names)
+    rounds: list[Round] = []
+    for _ in range(_ROUNDS):
+        there = room(now.flat, now.live, call_sites(now.flat, now.live, contracts), available)
+        tight = np.maximum(there.capacity - slack, 0)
+        if not np.any(there.pressure > tight):
+            break
+        kept = {item.memory for item in now.flat.items}
+        found = _found(now, contracts, [v for v in range(own) if v not in kept])
+        away = whole_values(found.regions, there.pressure, tight)
+        if not away:
+            break
+        before = now
+        now, chosen, comebacks = _in_memory(before, contracts, away)
+        rounds.append(Round(before, there, chosen.regions, list(range(len(chosen.regions.value))), comebacks))
+    return now, rounds
+
+
+def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> float:
+    """What `whole_allocation` costs at least, by loops, in accesses to memory."""
+    there = room(given.flat, given.live, call_sites(given.flat, given.live, contracts), available)
+    if not np.any(there.pressure > there.capacity):
+        return 0.0
+    regions = _found(given, contracts, range(len(given.code.names))).regions
+    away = set(whole_values(regions, there.pressure, there.capacity))
+    return regions.cost(r for r, v in enumerate(regions.value) if v in away)
+
+
+def in_memory(given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]) -> Analysed:
+    """The code with those values in memory wherever they live."""
+    return _in_memory(given, contracts, values)[0]
+
+
+def _in_memory(
+    given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]
+) -> tuple[Analysed, FoundRegions, Comebacks]:
+    code = given.copied()
+    code.constants = {}
+    found = _found(given, contracts, values)
+    comebacks = Comebacks(code, given.flat, given.live, 1.0, recompute=False)
+    insert_spills(code, given.flat, found, range(len(found.regions.value)), comebacks)
+    return analysed(code), found, comebacks
+
+
+def _found(given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]) -> FoundRegions:
+    """The regions of those values."""
+    chosen = set(values)
+    may = [v in chosen for v in range(len(given.code.names))]
+    plain = given.copied()
+    plain.constants = {}
+    comebacks = Comebacks(plain, given.flat, given.live, 1.0, recompute=False)
+    sites = call_sites(given.flat, given.live, contracts)
+    return find_regions(given.flat, given.live, sites, may, 1.0, comebacks.price)

@@ -1,0 +1,45 @@
+"""Allocator `ptxas-smem`: as the vendor's compiler spills to shared memory on request (`enable_smem_spilling`).
+
+Measured on ptxas 13.0: of a kernel with calls only the entry's own spills move to shared memory, what called functions
+spill stays in local memory; slots are as many as full thread occupancy leaves (`models.machines.ptxas_slots`), even
+where registers already forbid that occupancy; dynamic shared memory is not accepted, so that everything stays in local
+memory. What leaves the registers, and which of it gets the slots, is not known of it: both are chosen as `best` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from binalloc.transform.allocators.allocator import Plan, Problem
+from binalloc.transform.allocators.heuristic import Heuristic
+
+if TYPE_CHECKING:
+    from binalloc.transform.allocate.attempt import Attempt
+
+
+class PtxasSmem(Heuristic):
+    """Slots for the kernel's own function, within the vendor's budget."""
+
+    def allocate(self, problem: Problem) -> Plan:
+        problem = replace(problem, slots=_slots(problem))
+        return self.plan(self.attempt(problem), problem)
+
+    def plan(self, attempt: Attempt, problem: Problem) -> Plan:
+        from binalloc.transform.allocate.memory_values import plan_memory
+
+        slots = problem.slots if attempt.pointer >= 0 else 0
+        return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority, only_kernel=True))
+
+
+def _slots(problem: Problem) -> int:
+    """The smaller of the budget asked for and the compiler's own, where it is known what for."""
+    from binalloc.models.machines.ptxas_slots import ptxas_slots
+
+    if problem.machine is None:
+        return problem.slots
+    info = problem.program[problem.kernel].fn.info
+    return min(problem.slots, ptxas_slots(problem.machine, info, problem.dynamic_shared))
+
+
+PTXAS_SMEM = PtxasSmem("ptxas-smem", "slots for the kernel's own spills, as the vendor's compiler", True, "cost")

@@ -1,0 +1,117 @@
+"""Virtual code in another order: stretches that need more registers than there are, so that they need fewer.
+
+Needs analysed virtual code before any spilling; leaves a copy with the same items in other places of their blocks, or
+the code itself where nothing is gained. Where a stretch fits it stays as it is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+from binalloc.analysis.backward import ALWAYS
+from binalloc.models.allocation.terms import Interval
+from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.dependences import dependences, stretches
+from binalloc.transform.order.latency import by_latency
+from binalloc.transform.order.pressure import Stretch, measure, orders
+from binalloc.transform.virtual.analysed import Analysed, analysed
+
+
+def for_pressure(given: Analysed, registers: int) -> Analysed:
+    """The code with every stretch that needs more than `registers` in the order that needs least of those tried."""
+    flat = given.flat
+    pressure = given.live.pressure(flat.points).tolist()
+    found: dict[tuple[int, int], list[int]] = {}
+    for b in flat.blocks():
+        for first, end in stretches(flat, b):
+            if _need(pressure, (first, end), registers)[1]:
+                order = _least(stretch_of(given, b, first, end), registers)
+                if order is not None:
+                    found[first, end] = order
+    if not found:
+        return given
+    after = _reordered(given, found)
+    # what the rules count is not what guards let share a register
+    now = after.live.pressure(flat.points).tolist()
+    better = {at: o for at, o in found.items() if _need(now, at, registers) < _need(pressure, at, registers)}
+    return after if len(better) == len(found) else _reordered(given, better)
+
+
+def _need(pressure: Sequence[int], at: tuple[int, int], registers: int) -> tuple[int, int]:
+    """The peak of a stretch, and how many registers are missing in it over all points."""
+    there = pressure[2 * at[0] : 2 * at[1]]
+    return max(there), sum(max(0, p - registers) for p in there)
+
+
+def _reordered(given: Analysed, orders: Mapping[tuple[int, int], Sequence[int]]) -> Analysed:
+    """The code with stretches (first item, one past the last) in other orders."""
+    if not orders:
+        return given
+    items = list(given.flat.items)
+    for (first, end), order in orders.items():
+        items[first:end] = [given.flat.items[first + k] for k in order]
+    code = given.copied()
+    for b, block in enumerate(code.blocks):
+        block.items = items[given.flat.starts[b] : given.flat.starts[b + 1]]
+    return analysed(code)
+
+
+def _least(stretch: Stretch, registers: int) -> list[int] | None:
+    """The best order that is better than the one there is."""
+    best, found = measure(stretch, range(len(stretch)), registers), None
+    for order in orders(stretch):
+        cost = measure(stretch, order, registers)
+        if cost < best:
+            best, found = cost, order
+    return found
+
+
+def stretch_of(given: Analysed, block: int, first: int, end: int) -> Stretch:
+    """Items first .. end - 1 of the code as the rules for orders see them."""
+    flat, live = given.flat, given.live
+    defs, uses = [], []
+    for k in range(first, end):
+        kept = live.kept.get(k, ()) if flat.lits[k] != ALWAYS else ()
+        defs.append(list(dict.fromkeys(flat.defs[k])))
+        uses.append(list(dict.fromkeys((*flat.uses[k], *kept))))
+    return Stretch(dependences(flat, first, end), defs, uses, _live_at(given, block, 2 * end))
+
+
+def _live_at(given: Analysed, block: int, point: int) -> frozenset[int]:
+    """Values live just before a point of the block: behind the item in front of it."""
+    flat, live = given.flat, given.live
+    there = set(live.live_out[block])
+    for k in range(point // 2, flat.starts[block + 1]):
+        there.update(flat.uses[k], live.kept.get(k, ()))
+    return frozenset(v for v in there if _reaches(live.intervals[v], point))
+
+
+def _reaches(pieces: list[Interval], point: int) -> bool:
+    """Does an interval begin before the point and end there or later?"""
+    at = bisect_left(pieces, (point,)) - 1
+    return at >= 0 and pieces[at][1] >= point
+
+
+def for_latency(given: Analysed, registers: int, clock: Clock) -> Analysed:
+    """The code with every stretch in which results are waited for in an order in which they come earlier, as far as
+    `registers` allow."""
+    flat = given.flat
+    pressure = given.live.pressure(flat.points).tolist()
+    found: dict[tuple[int, int], list[int]] = {}
+    for b in flat.blocks():
+        for first, end in stretches(flat, b):
+            takes = [clock.takes(item) for item in flat.items[first:end]]
+            if _need(pressure, (first, end), registers)[1] or max(takes) <= clock.every:
+                continue
+            stretch = stretch_of(given, b, first, end)
+            for patient in (False, True):
+                order = by_latency(stretch, takes, clock.every, registers, patient=patient)
+                if not measure(stretch, order, registers).missing:
+                    found[first, end] = order
+                    break
+    if not found:
+        return given
+    now = _reordered(given, found).live.pressure(flat.points).tolist()
+    fits = {at: order for at, order in found.items() if not _need(now, at, registers)[1]}
+    return _reordered(given, fits)

@@ -1,0 +1,43 @@
+"""How long results take on a machine, for orders that are to hide it.
+
+Latencies are those of a machine that does nothing else: a hit's in L2 for what goes to memory off the chip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from binalloc.isa.kinds import Access, Space
+from binalloc.isa.sets.table import view
+from binalloc.transform.virtual.code import Item
+
+if TYPE_CHECKING:
+    from binalloc.models.machines.model import Machine
+
+
+EVERY = 4
+"""Cycles between two issues of one warp, since others issue in between: of 1, 2, 3, 4, 8 and 16 what suits the samples
+best at full size."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """machine: whose latencies count. every: cycles between two issues of one warp."""
+
+    machine: Machine
+    every: int = EVERY
+
+    def takes(self, item: Item) -> int:
+        """Cycles from issue to result."""
+        if item.instr is None:
+            return self.machine.units["alu"].latency
+        seen = view(item.instr)
+        memory = seen.memory
+        if memory is None or memory.access == Access.STORE:
+            return self.machine.units[seen.unit].latency
+        if memory.space == Space.SHARED:
+            return self.machine.shared.latency
+        if memory.space == Space.CONST:
+            return self.machine.units[seen.unit].latency
+        return self.machine.l2.latency

@@ -1,0 +1,223 @@
+"""What must stay before what inside a block of virtual code.
+
+Needs flat code; leaves it unchanged. Answers a `Dag` per stretch: a run of items between walls (calls, branches, ends,
+`entry`), which nothing crosses. Edges are those that the rewrite's checker asks for:
+
+- *Values and predicates*: a read behind the write before it, a write behind the reads and writes before it. What a
+  guarded write leaves standing it also reads.
+- *Memory*: loads change places; so do accesses of different spaces, unless one is generic (or a texture, with global
+  memory), and in global and local memory those of one base value at disjoint offsets. In shared and generic memory a
+  store changes places with no access; an atomic or ordered access with no access at all.
+- *Warps*: exchanges between lanes keep their order, and stay where barriers, fences and reads of clocks leave them.
+  Those change places with nothing that has an effect, pure code passes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from binalloc.analysis.backward import ALWAYS
+from binalloc.bitset import bits
+from binalloc.isa.interface.view import View
+from binalloc.isa.kinds import CALLS, ENDS, Access, Space
+from binalloc.isa.sets.table import view
+from binalloc.transform.virtual.code import ENTRY, Item
+from binalloc.transform.virtual.flat import Flat
+
+MOST_ITEMS = 1500
+"""Items of one stretch: longer ones are cut, so that time grows with the code."""
+MOST_ACCESSES = 64
+"""Accesses of memory that are told apart at once; with more of them the next keeps its place."""
+
+_ALIASES = {
+    Space.GLOBAL: (Space.GLOBAL, Space.GENERIC, Space.TEXTURE),
+    Space.SHARED: (Space.SHARED, Space.GENERIC),
+    Space.LOCAL: (Space.LOCAL, Space.GENERIC),
+    Space.GENERIC: (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC, Space.TEXTURE),
+    Space.TEXTURE: (Space.GLOBAL, Space.GENERIC),
+}
+_CLOSES = frozenset((*ENDS, *CALLS))
+_OWN = frozenset((Space.GLOBAL, Space.LOCAL))
+"""Spaces in which disjoint accesses of one thread change places."""
+
+
+@dataclass
+class Dag:
+    """Items first .. first + len - 1 of the flat code, numbered from 0. before, after: neighbours, ascending, without
+    repeats. feeds: of those before an item, the ones whose values or predicates it reads."""
+
+    first: int
+    before: list[list[int]]
+    after: list[list[int]]
+    feeds: list[list[int]]
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+
+def stretches(flat: Flat, block: int) -> list[tuple[int, int]]:
+    """(first, one past the last) of the runs of at least two items that walls leave in the block."""
+    out: list[tuple[int, int]] = []
+    start = flat.starts[block]
+    for k in range(start, flat.starts[block + 1] + 1):
+        if k == flat.starts[block + 1] or is_wall(flat.items[k]) or k - start == MOST_ITEMS:
+            if k - start > 1:
+                out.append((start, k))
+            start = k + (k < flat.starts[block + 1] and is_wall(flat.items[k]))
+    return out
+
+
+def is_wall(item: Item) -> bool:
+    """Does nothing pass the item, not even pure code?"""
+    if item.kind == ENTRY or item.callee:
+        return True
+    return item.instr is not None and view(item.instr).control in _CLOSES
+
+
+def dependences(flat: Flat, first: int, end: int) -> Dag:
+    """The graph over items first .. end - 1, none of them a wall."""
+    return _Builder(flat, first, end).run()
+
+
+class _Builder:
+    def __init__(self, flat: Flat, first: int, end: int) -> None:
+        self.flat, self.first, self.end = flat, first, end
+        self.edges: list[set[int]] = []
+        self.flow: list[set[int]] = []
+        self.written: dict[int, int] = {}
+        self.read: dict[int, list[int]] = {}
+        self.versions: dict[int, int] = {}
+
+    def run(self) -> Dag:
+        flat, first = self.flat, self.first
+        effects = _Effects()
+        for k in range(first, self.end):
+            item = flat.items[k]
+            self.edges.append(set())
+            self.flow.append(set())
+            self._places(k)
+            instr = item.instr
+            if instr is not None and not view(instr).pure:
+                self.edges[-1].update(effects.add(k - first, view(instr), self._base(item)))
+            for v in flat.defs[k]:
+                self.versions[v] = self.versions.get(v, 0) + 1
+        self._join_parts()
+        before = [sorted(found) for found in self.edges]
+        after: list[list[int]] = [[] for _ in before]
+        for k, found in enumerate(before):
+            for p in found:
+                after[p].append(k)
+        return Dag(first, before, after, [sorted(found) for found in self.flow])
+
+    def _join_parts(self) -> None:
+        """What depends on a part of an instruction depends on all of it, and the other way round."""
+        items = self.flat.items
+        parts: dict[int, set[int]] = {}
+        for at in range(len(self.edges)):
+            part = items[self.first + at].part
+            if part >= 0:
+                parts.setdefault(part, set()).add(at)
+        if not parts:
+            return
+        for mine in parts.values():
+            outside = set().union(*(self.edges[at] for at in mine)) - mine
+            for at in mine:
+                self.edges[at] |= outside
+        for found in self.edges:
+            for p in list(found):
+                part = items[self.first + p].part
+                if part >= 0:
+                    found |= parts[part]
+        for mine in parts.values():
+            for at in mine:
+                self.edges[at] = {p for p in self.edges[at] if p not in mine or p < at}
+
+    def _places(self, k: int) -> None:
+        """Values by their numbers, predicates by the negative ones."""
+        flat, at = self.flat, k - self.first
+        lit = flat.lits[k]
+        reads = [*flat.uses[k], *(~p for p in bits(flat.items[k].predicate_uses))]
+        writes = [*flat.defs[k], *(~p for p in bits(flat.changes[k]))]
+        if lit != ALWAYS:
+            reads += writes
+            if lit >= 0:
+                reads.append(~(lit >> 1))
+        edges, flow = self.edges[at], self.flow[at]
+        for x in reads:
+            if x in self.written:
+                edges.add(self.written[x])
+                flow.add(self.written[x])
+        for x in writes:
+            edges.update(self.read.pop(x, ()))
+            if x in self.written:
+                edges.add(self.written[x])
+        for x in reads:
+            self.read.setdefault(x, []).append(at)
+        for x in writes:
+            self.written[x] = at
+            self.read[x] = []
+        edges.discard(at)
+        flow.discard(at)
+
+    def _base(self, item: Item) -> object:
+        """What the address is counted from: the same for the same value. None where that is not known."""
+        assert item.instr is not None
+        memory = view(item.instr).memory
+        if memory is None or memory.space not in _OWN:
+            return None
+        if memory.base is None:
+            return ()
+        for operand in item.uses:
+            if operand.field == memory.base.field:
+                return tuple((v, self.versions.get(v, 0)) for v in operand.values)
+        return None
+
+
+class _Effects:
+    """What had an effect so far, since the last that keeps its place."""
+
+    def __init__(self) -> None:
+        self.wall = -1
+        self.exchange = -1
+        self.since: list[int] = []
+        self.accesses: list[tuple[int, View, object]] = []
+        self.ordered = -1
+
+    def add(self, at: int, seen: View, base: object) -> Sequence[int]:
+        """What `at` must follow."""
+        before = {self.wall, self.ordered}
+        memory = seen.memory
+        if seen.convergent and not seen.control:
+            before.add(self.exchange)
+            self.exchange = at
+        elif memory is None or seen.control or memory.space not in _ALIASES:
+            before.update(self.since)
+            self._fence(at)
+        elif memory.access == Access.ATOMIC or memory.ordered or len(self.accesses) >= MOST_ACCESSES:
+            before.update(other for other, _, _ in self.accesses)
+            self.accesses = []
+            self.ordered = at
+        else:
+            before.update(other for other, there, its in self.accesses if _meet(seen, base, there, its))
+            self.accesses.append((at, seen, base))
+        self.since.append(at)
+        return [k for k in before if k >= 0]
+
+    def _fence(self, at: int) -> None:
+        self.wall = at
+        self.exchange = self.ordered = -1
+        self.since, self.accesses = [], []
+
+
+def _meet(one: View, base: object, other: View, its: object) -> bool:
+    """May two plain accesses not change places?"""
+    a, b = one.memory, other.memory
+    assert a is not None
+    assert b is not None
+    if (a.access == Access.LOAD and b.access == Access.LOAD) or b.space not in _ALIASES[a.space]:
+        return False
+    if a.space != b.space or a.space not in _OWN or base is None or base != its:
+        return True
+    # in whole words, as the checker counts them
+    return a.offset // 4 < (b.offset + b.size + 3) // 4 and b.offset // 4 < (a.offset + a.size + 3) // 4

@@ -1,0 +1,111 @@
+"""Orders of a stretch of code in which results are there when they are wanted.
+
+Needs a stretch's dependences and how long each item's result takes. An item is wanted where it stands, or so long
+before what reads it that its result will have come: loads move up by what they take, and no further, since other warps
+issue in between (`every`). Going forwards, the item wanted first of those whose operands have come is taken; where none
+have, the one whose operands come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from binalloc.transform.order.pressure import Stretch
+
+
+def by_latency(stretch: Stretch, takes: Sequence[int], every: int, registers: int, *, patient: bool) -> list[int]:
+    """An order in which less is waited for. takes: cycles from issue to result, by item. every: cycles between two
+    issues of one warp. registers: with that many values live, what adds to them has to wait: where anything else is
+    ready or, `patient`, until something else is."""
+    return _Issuing(stretch, takes, every, registers, patient).run()
+
+
+class _Issuing:
+    """The stretch, going forwards. live: values in registers. there: items whose operands have come, by (wanted, item);
+    later: those that wait, by (when they come, wanted, item)."""
+
+    def __init__(self, stretch: Stretch, takes: Sequence[int], every: int, registers: int, patient: bool) -> None:
+        self.stretch, self.takes, self.every = stretch, takes, every
+        self.registers, self.patient = registers, patient
+        self.wanted = _wanted(stretch, takes, every)
+        self.readers: dict[int, int] = {}
+        for uses in stretch.uses:
+            for v in uses:
+                self.readers[v] = self.readers.get(v, 0) + 1
+        self.live = stretch.ahead()
+        self.left = [len(found) for found in stretch.dag.before]
+        self.comes = [0] * len(stretch)
+        self.there = [(self.wanted[k], k) for k in range(len(stretch)) if not self.left[k]]
+        self.later: list[tuple[int, int, int]] = []
+        heapify(self.there)
+
+    def run(self) -> list[int]:
+        order: list[int] = []
+        now = 0
+        while self.there or self.later:
+            k = -1
+            while k < 0:
+                while self.later and (self.later[0][0] <= now or not self.there):
+                    now = self._arrive(now)
+                k = self._next()
+                if k < 0:
+                    now = self._arrive(now)
+            order.append(k)
+            self._issue(k, now)
+            now += self.every
+        return order
+
+    def _arrive(self, now: int) -> int:
+        """The operands of another item have come; answers when."""
+        comes, wanted, k = heappop(self.later)
+        heappush(self.there, (wanted, k))
+        return max(now, comes)
+
+    def _next(self) -> int:
+        """The item wanted first of those that there is room for. If there are none: -1 to wait, or that of all."""
+        kept: list[tuple[int, int]] = []
+        found = -1
+        while self.there and found < 0:
+            entry = heappop(self.there)
+            if self._has_room(entry[1]):
+                found = entry[1]
+            else:
+                kept.append(entry)
+        if found < 0 and not (self.patient and self.later):
+            found = kept.pop(0)[1]
+        for entry in kept:
+            heappush(self.there, entry)
+        return found
+
+    def _has_room(self, k: int) -> bool:
+        if len(self.live) < self.registers:
+            return True
+        stretch, readers = self.stretch, self.readers
+        ends = sum(readers[v] == 1 and v not in stretch.behind for v in stretch.uses[k])
+        return ends >= sum(v not in self.live for v in stretch.defs[k])
+
+    def _issue(self, k: int, now: int) -> None:
+        stretch, dag = self.stretch, self.stretch.dag
+        for v in stretch.uses[k]:
+            self.readers[v] -= 1
+            if not self.readers[v] and v not in stretch.behind:
+                self.live.discard(v)
+        self.live.update(v for v in stretch.defs[k] if self.readers.get(v) or v in stretch.behind)
+        for s in dag.after[k]:
+            if k in dag.feeds[s]:
+                self.comes[s] = max(self.comes[s], now + self.takes[k])
+            self.left[s] -= 1
+            if not self.left[s]:
+                heappush(self.later, (self.comes[s], self.wanted[s], s))
+
+
+def _wanted(stretch: Stretch, takes: Sequence[int], every: int) -> list[int]:
+    """When each item is to be issued, if what stands first is at cycle 0."""
+    wanted = [every * k for k in range(len(stretch))]
+    dag = stretch.dag
+    for k in reversed(range(len(stretch))):
+        for p in dag.before[k]:
+            ahead = max(takes[p], every) if p in dag.feeds[k] else 1
+            wanted[p] = min(wanted[p], wanted[k] - ahead)
+    return wanted

@@ -1,0 +1,52 @@
+"""`inspect --live` and its parts, and the values at the peak."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kits.cli import call, loom, refused
+from tests.support.paths import sample_file
+
+
+def test_a_part_of_the_live_ranges() -> None:
+    part = ["inspect", loom("callchain"), "--live", "--function", "B", "--words", "3-5,9", "--json"]
+    (found,) = call(*part).json["live"]["functions"]
+    assert found["function"] == "B"
+    assert [row["index"] for row in found["rows"]] == [3, 4, 5, 9]
+    seen = {w for row in found["rows"] for key in ("used", "defined", "merged", "live") for w in row[key]}
+    assert seen == {value["web"] for value in found["values"]}
+    blocks = call("inspect", loom("callchain"), "--live", "--blocks", "1", "--json").json["live"]["functions"]
+    assert [f["function"] for f in blocks] == ["callchain"]
+    assert {row["block"] for row in blocks[0]["rows"]} == {1}
+    assert "nothing there" in call("inspect", loom("callchain"), "--live", "--words", "900").out
+
+
+def test_wide_programs_have_a_column_for_each_register() -> None:
+    found = call("inspect", loom("nbody"), "--live", "--json").json["live"]["functions"][0]
+    columns = {value["column"] for value in found["values"]}
+    assert len(columns) == len({value["place"] for value in found["values"]}) < len(found["values"])
+    each = call("inspect", loom("nbody"), "--live", "--columns", "values", "--json").json["live"]["functions"][0]
+    assert sorted(value["column"] for value in each["values"]) == list(range(len(each["values"])))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["--words", "3-5"], ["--live", "--words", "5-3"], ["--live", "--blocks", "x"], ["--live", "--function", "nobody"],
+     ["--live", "--columns", "all"], ["--webs", "--columns", "places"]],
+)  # fmt: skip
+def test_wrong_parts_are_usage(wrong: list[str]) -> None:
+    refused(2, "inspect", loom("callchain"), *wrong)
+
+
+def test_the_peak_has_names_and_source_lines() -> None:
+    source = str(sample_file("reduction.ptx"))
+    found = call("inspect", source, "--pressure", "--json").json["pressure"]
+    peak = found["peak"]
+    assert len(peak) == found["max_live"]
+    assert {(v["function"], v["index"]) for v in peak} <= {(p["function"], p["index"]) for p in found["max_live_at"]}
+    assert any(line and line.endswith(f":{line.rsplit(':')[-1]}") for v in peak for line in v["lines"])
+    (kernel,) = [f for f in found["functions"] if f["function"] == found["max_live_at"][0]["function"]]
+    assert max(row["registers"] for row in kernel["lines"]) == kernel["max_live"]
+    text = call("inspect", source, "--pressure").out
+    assert "values at the peak:" in text
+    assert all(f"{v['place']}.{v['web']} " in text for v in peak)

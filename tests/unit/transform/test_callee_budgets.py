@@ -1,0 +1,106 @@
+"""Callees make do with fewer registers where their callers gain by it."""
+
+from __future__ import annotations
+
+from binalloc.analysis.program import analyse
+from binalloc.isa.instruction import Module
+from binalloc.transform.allocate.attempt import allocate
+from binalloc.transform.allocate.budgets import whole_cost, with_budgets
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.verify.checker import check
+from tests.support.programs.builder import program
+
+
+def called(values: int, loads: int, often: int) -> Module:
+    """A kernel with so many values live across a call in a loop, of a function whose loads stand in front of their sum;
+    often: how many times it adds them all up, one sum behind the other."""
+    held = range(10, 10 + values)
+    loop = "\n".join(f"FADD R4, R4, R{k}" for k in held)
+    sums = "\n".join(f"FADD R5, R5, R{30 + k}" for _ in range(often) for k in range(loads))
+    return program(f"""
+.kernel k registers=60
+MOV R2, c[0][p]
+MOV R3, c[0][p+4]
+MOV R4, 0
+MOV R6, 9
+{"".join(f"LDG R{k}, [R2+{4 * k}]" + chr(10) for k in held)}
+loop:
+CALL f
+FADD R4, R4, R5
+{loop}
+IADD3 R6, R6, -1, RZ
+ISETP.NE P0, PT, R6, 0, PT
+@P0 BRA loop, done
+done:
+STG [R2], R4
+EXIT
+.func f
+MOV R5, 0
+{"".join(f"LDS R{30 + k}, [RZ+{4 * k}]" + chr(10) for k in range(loads))}
+{sums}
+RET
+""")
+
+
+def costs(module: Module, registers: int, slots: int = 0) -> tuple[float, float]:
+    first = allocate(analyse(module, "k", lift=True), registers, slots)
+    return whole_cost(first), whole_cost(with_budgets(first))
+
+
+def test_a_callee_gives_up_what_it_does_not_need() -> None:
+    before, after = costs(called(8, 8, 1), 16)
+    assert before > 0
+    assert after == 0
+
+
+def test_a_callee_that_needs_them_keeps_most() -> None:
+    """It would have to reload in its turn: whatever is given up, the whole costs no more."""
+    before, after = costs(called(4, 8, 5), 12)
+    assert 0 < after <= before
+
+
+def test_the_rewritten_program_is_proven() -> None:
+    for values, loads, often, registers in ((8, 8, 1, 16), (4, 8, 5, 12), (10, 8, 2, 18)):
+        module = called(values, loads, often)
+        assert check(module, rewrite(module, "k", registers, 2), "k").ok
+
+
+def test_a_function_between_keeps_the_registers_of_what_it_calls() -> None:
+    """Its limit is below where the callee below has its argument."""
+    inner = program(f"""
+.kernel k registers=60
+MOV R2, c[0][p]
+MOV R3, c[0][p+4]
+MOV R4, 0
+MOV R6, 9
+{"".join(f"LDG R{k}, [R2+{4 * k}]" + chr(10) for k in range(10, 20))}
+loop:
+MOV R9, R6
+CALL f
+{"".join(f"FADD R4, R4, R{k}" + chr(10) for k in (5, *range(10, 20)))}
+IADD3 R6, R6, -1, RZ
+ISETP.NE P0, PT, R6, 0, PT
+@P0 BRA loop, done
+done:
+STG [R2], R4
+EXIT
+.func f
+LDS R8, [RZ]
+CALL g
+FADD R5, R5, R8
+RET
+.func g
+MOV R5, 0
+{"".join(f"LDS R{30 + k}, [RZ+{4 * k}]" + chr(10) for k in range(8))}
+{"".join(f"FADD R5, R5, R{30 + k % 8}" + chr(10) for k in range(16))}
+FADD R5, R5, R9
+RET
+""")
+    for registers in (8, 10, 12, 16, 20):
+        for slots in (0, 3):
+            assert check(inner, rewrite(inner, "k", registers, slots), "k").ok
+
+
+def test_nothing_changes_where_nobody_spills() -> None:
+    first = allocate(analyse(called(2, 4, 1), "k", lift=True), 60, 0)
+    assert with_budgets(first) is first

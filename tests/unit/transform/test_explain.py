@@ -1,0 +1,106 @@
+"""What is said of values that left the registers is what the code does: every access of memory is some value's, each
+value lies where it is said to, and somewhere in what it leaves registers are missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.isa.instruction import Instr
+from binalloc.isa.sets.files import load
+from binalloc.isa.sets.table import view
+from binalloc.transform.allocate.attempt import LOCAL_COST
+from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
+from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
+from tests.support.generator.programs import generate
+from tests.support.paths import sample_file
+
+CASES = [
+    *((preset, seed) for preset in ("wide", "structured") for seed in range(8)),
+    ("structured", 9),
+    ("structured", 18),
+]
+"""The last two: values that spill in two rounds, and regions between two accesses that follow one another."""
+
+
+def at_budgets(preset: str, seed: int) -> list[Rewrite]:
+    """The fewest registers that do and two more, without slots and with some."""
+    module, _ = generate(preset, seed)
+    prepared = prepare(module, module.kernels()[0].name)
+    least = fewest_registers(prepared)
+    assert least is not None
+    return [rewrite_to_budget(prepared, least + more, slots) for more, slots in ((0, 0), (0, 3), (2, 0), (2, 2))]
+
+
+def spill_accesses(found: Rewrite) -> list[Instr]:
+    instrs = [i for name in sorted(found.functions) for i in found.module.function(name).instrs]
+    return [i for i in instrs if (memory := view(i).memory) is not None and memory.spill]
+
+
+@pytest.mark.parametrize(("preset", "seed"), CASES)
+def test_every_access_is_explained(preset: str, seed: int) -> None:
+    for found in at_budgets(preset, seed):
+        told = found.explain()
+        attempt, plan = found.plan.attempt, found.plan.memory
+        for key, kind in (("loads", RELOAD), ("stores", STORE), ("recomputations", AGAIN)):
+            items = [i for a in attempt.allocations.values() for i in a.code.items() if i.kind == kind]
+            assert sum(getattr(v, key)[0] for v in told) == len(items)
+            assert sum(getattr(v, key)[1] for v in told) == pytest.approx(sum(i.weight for i in items))
+        moves = sum(2 * len(site.moves) for p in plan.procedures.values() for site in p.sites)
+        accesses = sum(v.loads[0] + v.stores[0] for v in told)
+        assert accesses <= len(spill_accesses(found)) <= accesses + 2 * moves
+        in_memory = {(name, v) for name, a in attempt.allocations.items() for v in a.memory}
+        assert {(v.function, v.value) for v in told if v.slot is not None or v.local is not None} == in_memory
+        for v in told:
+            assert (v.local is None) == (v.no_slot == "")
+            assert v.again or v.kept
+            if len(v.whys) == 1:
+                assert not (v.again and v.kept)
+                assert not v.again or not v.loads[0] + v.stores[0]
+            assert v.stays
+            for why in v.whys:
+                assert why.excess > 0
+                assert why.chosen.relieves > 0
+                assert v.name not in [other.name for other in why.instead]
+
+
+@pytest.mark.parametrize(("preset", "seed"), CASES)
+def test_costs_are_what_the_code_costs(preset: str, seed: int) -> None:
+    """Where one round sufficed: what was reckoned, but for reloads that recomputations of others ask for; or less,
+    where a store turned out to be for nobody."""
+    for found in at_budgets(preset, seed):
+        unit = found.plan.attempt.memory_cost
+        assert unit in (1.0, LOCAL_COST)
+        for v in found.explain():
+            allocation = found.plan.attempt.allocations[v.function]
+            if len(allocation.rounds) > 1 or v.again:
+                continue
+            items = [i for i in allocation.code.items() if i.memory == v.value]
+            own = sum(i.weight for i in items if i.kind == STORE or i.serves == v.value)
+            assert unit * own <= v.whys[0].chosen.cost + 1e-9
+
+
+def test_some_of_everything_is_among_these() -> None:
+    told = [v for preset, seed in CASES for found in at_budgets(preset, seed) for v in found.explain()]
+    assert any(v.slot is not None for v in told)
+    assert any(v.local is not None and v.no_slot == "others have the slots" for v in told)
+    assert any(v.local is not None and v.no_slot == "there are no slots" for v in told)
+    assert any(v.again for v in told)
+    assert any(v.whole for v in told)
+    assert any(not v.whole and len(v.stays) > 1 for v in told)
+    assert any(why.callee for v in told for why in v.whys)
+    assert any(why.instead for v in told for why in v.whys)
+    assert len({v.kept for v in told}) == 4
+
+
+def test_words_are_the_inputs() -> None:
+    """Where a value is said to be defined, the input defines the register that its name begins with."""
+    module = load(sample_file("nbody.loom"))
+    prepared = prepare(module, "nbody")
+    seen = 0
+    for v in rewrite_to_budget(prepared, 32, 4).explain():
+        for index in v.defined:
+            if index >= 0 and "'" not in v.name:
+                defs = view(module.function(v.function).instrs[index]).defs
+                seen += 1
+                assert v.name.split(".")[0] in {f"{r.file}{k}" for r in defs for k in r.registers()}
+    assert seen > 10
