@@ -26,7 +26,8 @@ from tests.support.programs.builder import program
 NAMES = ("callchain", "matmul", "nbody", "stencil2d", "stencil3d")
 GTX680 = load_machine("gtx680")
 
-# every thread keeps five words alive over a shared access at 4 * tid + a scalar; user shared memory has 128 bytes
+# every thread keeps five words alive over a shared access at 4 * tid + a scalar, and no order brings them past the
+# barriers; user shared memory has 128 bytes
 SHARED = """
 .kernel k registers=16 shared_bytes=128
 S2R R0, SR_TID.X
@@ -40,7 +41,9 @@ LDG.32 R7, [R2+0xc]
 IADD3 R8, R4, R5, R6
 LEA R1, R0, RZ, 2
 IADD3 R1, R1, c[0][0x8], RZ
+BAR.SYNC 0x0
 {access}
+BAR.SYNC 0x0
 IADD3 R8, R8, R9, RZ
 STG.32 [R2+0x10], R8
 STG.32 [R2+0x14], R4
@@ -73,7 +76,7 @@ def go(m: Module, offset: int) -> Result:
 
 def with_slots(access: str) -> tuple[Module, Module]:
     original = shared_kernel(access)
-    rewritten = rewrite(original, "k", minimum_registers(original, "k"), 8)
+    rewritten = rewrite(original, "k", minimum_registers(original, "k") + 1, 8)
     assert rewritten.function("k").info.slot_bytes >= 128, "no slots: the access would land in nothing"
     report = check(original, rewritten, "k")
     assert report.ok, str(report)
@@ -205,7 +208,7 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
         assert done.returncode == 0, done.stderr
         texts.add(done.stdout)
     assert len(texts) == 1
-    assert len(texts.pop().splitlines()) == 12
+    assert len(texts.pop().splitlines()) == 10
 
 
 def snapshot(m: Module) -> str:
