@@ -22,10 +22,10 @@ from binalloc.isa.instruction import WORD, Function, Module
 from binalloc.isa.loom.view import recall, rename
 from binalloc.isa.sets.loom import LOOM
 from binalloc.models.allocation.regions import Choice, Regions, choose
-from binalloc.transform.allocate.attempt import LOCAL_COST
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, Spilling, allocate_fewest
 from binalloc.transform.rewrite.emit import Emitted, MemoryPlan, emit
 from binalloc.transform.rewrite.normalise import Normalised
+from binalloc.transform.spill.prices import LOCAL_COST, Prices
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.room import call_sites
@@ -73,7 +73,7 @@ def _choose_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDAr
     return choose(replace(regions, families=whole), pressure, capacity)
 
 
-_SPILLING = Spilling(LOCAL_COST, _choose_values)
+_SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)
 
 
 class _Work:

@@ -18,14 +18,13 @@ from binalloc.transform.allocate.registers import (
 )
 from binalloc.transform.allocate.scratch import scratch_registers
 from binalloc.transform.order.clock import Clock
+from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
 from binalloc.transform.virtual.analysed import Analysed, without_dead_copies
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.unwritten import unwritten
 from binalloc.transform.virtual.virtualise import virtualise
 
 MORE_THAN_BEFORE = 4
-LOCAL_COST = 4.0
-"""An access to local memory, in accesses to a slot: about the ratio of an L1 hit with its misses to shared memory."""
 
 Improve = Callable[["Attempt", str, RegisterAllocation], RegisterAllocation]
 """Told of a function's allocation, before its callers see it; gives the one to take."""
@@ -41,8 +40,9 @@ class Attempt:
     unwritten: webs that may be read without having been written.
     available: registers as bits. pointer: the slot pointer's register, -1 for none. clock: of the machine whose
     latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
-    to keep), contracts (what callers see), allocations, scratch (registers free around each call). shuffle: a register
-    set aside for moves at calls, -1 where they take any that is free.
+    to keep), contracts (what callers see), allocations, scratch (registers free around each call). local: values
+    that lie in local memory if they leave the registers, though others have slots. shuffle: a register set aside for
+    moves at calls, -1 where they take any that is free.
     """
 
     program: ProgramAnalysis
@@ -56,6 +56,7 @@ class Attempt:
     allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     shuffle: int = -1
+    local: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def virtual(self, name: str) -> Analysed:
         """Virtual code of a function whose callees have contracts."""
@@ -92,10 +93,9 @@ class Attempt:
             scratch={n: self.scratch[n] for n in settled},
         )
 
-    @property
-    def memory_cost(self) -> float:
-        """Cost of a reload or store, in accesses to a slot."""
-        return LOCAL_COST if self.pointer < 0 else 1.0
+    def prices(self, name: str) -> Prices:
+        """What reloads and stores of a function cost."""
+        return Prices(LOCAL_COST if self.pointer < 0 else SLOT_COST, self.local.get(name, frozenset()))
 
     @property
     def spilled(self) -> bool:
@@ -113,7 +113,7 @@ def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
 
 
 def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAllocation:
-    how = Spilling(attempt.memory_cost)
+    how = Spilling(attempt.prices(name))
     code, available = attempt.virtual(name), attempt.registers_of(name)
     return allocate_function(code, available, attempt.contracts, how, attempt.clock, may_spill=may_spill)
 

@@ -6,22 +6,24 @@ that may pay.
 
 from __future__ import annotations
 
-from binalloc.transform.allocate.attempt import LOCAL_COST, Attempt, by_regions
+from binalloc.transform.allocate.attempt import Attempt, by_regions
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.allocate.whole import whole_allocation, whole_cost
+from binalloc.transform.spill.prices import LOCAL_COST, Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
 
 
 def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     """Values leave the registers region by region, or for all their lives where that is cheaper."""
     found = by_regions(attempt, name)
-    cost = emitted_cost(found.code, attempt.memory_cost)
+    prices = attempt.prices(name)
+    cost = emitted_cost(found.code, prices)
     given, available = found.given, attempt.registers_of(name)
-    if cost <= attempt.memory_cost * whole_cost(given, available, attempt.contracts):
+    if cost <= prices.usual * whole_cost(given, available, attempt.contracts):
         return found
     other = whole_allocation(given, available, attempt.contracts)
-    return other if emitted_cost(other.code, attempt.memory_cost) < cost else found
+    return other if emitted_cost(other.code, prices) < cost else found
 
 
 def least_without_slots(attempt: Attempt) -> float:
@@ -31,8 +33,9 @@ def least_without_slots(attempt: Attempt) -> float:
         return 0.0
     isa, kernel = attempt.program.isa, attempt.program.graph.kernel
     available = isa.limits.allocatable(attempt.pointer + 1)
+    prices = Prices(LOCAL_COST)
     try:
-        code = spill_to_room(attempt.allocations[kernel].given, available, {}, Spilling(LOCAL_COST))
+        code = spill_to_room(attempt.allocations[kernel].given, available, {}, Spilling(prices))
     except Infeasible:
         return 0.0
-    return emitted_cost(code.code, LOCAL_COST)
+    return emitted_cost(code.code, prices)

@@ -67,4 +67,4 @@ def _cheaper(
             refusal = error
     if not found:
         raise refusal
-    return min(found, key=lambda allocation: emitted_cost(allocation.code, how.memory))
+    return min(found, key=lambda allocation: emitted_cost(allocation.code, how.prices))

@@ -18,6 +18,7 @@ from binalloc.models.allocation.cpsat import Solution, solve
 from binalloc.models.allocation.regions import Choice, Regions, choose
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, Spilling, allocate_registers
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.contract import Contract
 
 
@@ -55,11 +56,11 @@ def improve(
     heuristic: RegisterAllocation,
     available: int,
     contracts: Mapping[str, Contract],
-    memory: float,
+    prices: Prices,
     limit: float,
 ) -> tuple[RegisterAllocation, SolverReport]:
-    """The better of the heuristic's allocation and the exact model's. memory: cost of a reload or
-    store, in accesses to a slot. limit: deterministic solver time."""
+    """The better of the heuristic's allocation and the exact model's. prices: of reloads and
+    stores. limit: deterministic solver time."""
     solutions: list[Solution] = []
 
     def exact(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
@@ -72,12 +73,12 @@ def improve(
         return Choice(solution.away, regions.pressure_without(solution.away, pressure), solution.value)
 
     name = heuristic.code.function.name
-    before = emitted_cost(heuristic.code, memory)
+    before = emitted_cost(heuristic.code, prices)
     try:
-        candidate = allocate_registers(heuristic.given, available, contracts, Spilling(memory, exact))
+        candidate = allocate_registers(heuristic.given, available, contracts, Spilling(prices, exact))
     except Infeasible:
         candidate = heuristic
-    after = emitted_cost(candidate.code, memory)
+    after = emitted_cost(candidate.code, prices)
     status = solutions[0].status if solutions else "unknown"
     bound = min(solutions[0].bound if solutions else 0.0, before, after)
     if after < before:

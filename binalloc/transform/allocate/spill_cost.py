@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.models.allocation.slots import SlotPlan
-from binalloc.transform.allocate.attempt import LOCAL_COST, Attempt
+from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.spill.comeback import RECOMPUTED
+from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE, Item
 
 PER_MOVE = 4
 """Accesses that take a value to another slot before a call and back behind it: a load and a store each."""
 
-PRICES = {"slot": 1.0, "local": LOCAL_COST, "recomputed": RECOMPUTED}
+PRICES = {"slot": SLOT_COST, "local": LOCAL_COST, "recomputed": RECOMPUTED}
 """Of an access to a slot and to local memory, and of an instruction that recomputes."""
 
 

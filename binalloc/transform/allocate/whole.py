@@ -16,6 +16,7 @@ from binalloc.transform.allocate.registers import SLACKS, RegisterAllocation, al
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import FoundRegions, find_regions
 from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import NeedsMemory, Round
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.contract import Contract
@@ -86,7 +87,7 @@ def _in_memory(
     code = given.copied()
     code.constants = {}
     found = _found(given, contracts, values)
-    comebacks = Comebacks(code, given.flat, given.live, 1.0, recompute=False)
+    comebacks = Comebacks(code, given.flat, given.live, Prices(), recompute=False)
     insert_spills(code, given.flat, found, range(len(found.regions.value)), comebacks)
     return analysed(code), found, comebacks
 
@@ -97,6 +98,6 @@ def _found(given: Analysed, contracts: Mapping[str, Contract], values: Collectio
     may = [v in chosen for v in range(len(given.code.names))]
     plain = given.copied()
     plain.constants = {}
-    comebacks = Comebacks(plain, given.flat, given.live, 1.0, recompute=False)
+    comebacks = Comebacks(plain, given.flat, given.live, Prices(), recompute=False)
     sites = call_sites(given.flat, given.live, contracts)
-    return find_regions(given.flat, given.live, sites, may, 1.0, comebacks.price)
+    return find_regions(given.flat, given.live, sites, may, Prices().of, comebacks.price)

@@ -51,10 +51,10 @@ def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
     reports: list[SolverReport] = []
 
     def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
-        memory = attempt.memory_cost
-        if not emitted_cost(found.code, memory):
+        prices = attempt.prices(name)
+        if not emitted_cost(found.code, prices):
             return found
-        better, report = improve(found, attempt.registers_of(name), attempt.contracts, memory, problem.solver_limit)
+        better, report = improve(found, attempt.registers_of(name), attempt.contracts, prices, problem.solver_limit)
         reports.append(report)
         return better
 
@@ -74,7 +74,7 @@ def _unused(attempt: Attempt, plans: list[Plan]) -> list[SolverReport]:
     said = next((plan for plan in plans if (plan.attempt.pointer < 0) == (attempt.pointer < 0)), plans[0])
     reports = []
     for report in said.solver:
-        value = emitted_cost(attempt.allocations[report.function].code, attempt.memory_cost)
+        value = emitted_cost(attempt.allocations[report.function].code, attempt.prices(report.function))
         reports.append(replace(report, value=value, bound=min(report.bound, value), used=False))
     return reports
 

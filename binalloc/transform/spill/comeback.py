@@ -1,6 +1,6 @@
 """What it costs to bring a value back that is not in a register, and the code that does: reload, or recomputation.
 
-Needs flat code, its live ranges and what an access to memory costs. A value is either recomputed wherever it comes
+Needs flat code, its live ranges and what accesses to memory cost. A value is either recomputed wherever it comes
 back, and then never stored, or kept in memory; which is decided when it is known what else is away (`settle`), since a
 recomputation may read what is away itself.
 """
@@ -16,6 +16,7 @@ from binalloc.isa.interface.places import PRED
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.spill.expressions import Expression, Expressions
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.code import AGAIN, COPY, MOVED, RELOAD, Item, VCode, VOperand, copy_item
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
@@ -55,11 +56,11 @@ be either."""
 
 
 class Comebacks:
-    """Of the values of one function. memory: cost of a reload or store, in accesses to a slot. recompute: whether
+    """Of the values of one function. prices: of reloads and stores. recompute: whether
     expressions may be repeated (single constants always are)."""
 
-    def __init__(self, code: VCode, flat: Flat, live: LiveRanges, memory: float, *, recompute: bool = True) -> None:
-        self.code, self.flat, self.memory = code, flat, memory
+    def __init__(self, code: VCode, flat: Flat, live: LiveRanges, prices: Prices, *, recompute: bool = True) -> None:
+        self.code, self.flat, self.prices = code, flat, prices
         self.expressions = Expressions(code, flat, live) if recompute else None
         self._found: dict[tuple[int, int], Expression | None] = {}
         self._kept: set[int] = set()
@@ -77,9 +78,10 @@ class Comebacks:
         if v in self.code.constants:
             return _CONSTANT
         found = self._expression(v, item)
-        if found is not None and RECOMPUTED * found.length <= self.memory:
+        memory = self.prices.of(v)
+        if found is not None and RECOMPUTED * found.length <= memory:
             return Price(RECOMPUTED * found.length, False, found.leaves)
-        return Price(self.memory, True)
+        return Price(memory, True)
 
     def settle(self, returns: Sequence[Return], stores: dict[int, float], where: Where) -> None:
         """Decide which values are recomputed. stores: by value, the weighted cost of its stores. where: where values
@@ -90,7 +92,7 @@ class Comebacks:
             if v in self.code.constants:
                 continue
             total = cost.setdefault(v, [0.0, stores.get(v, 0.0)])
-            total[1] += back.weight * self.memory
+            total[1] += back.weight * self.prices.of(v)
             found = self._expression(v, back.item)
             if found is None:
                 total[0] = float("inf")

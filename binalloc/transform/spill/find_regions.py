@@ -80,12 +80,12 @@ def find_regions(
     live: LiveRanges,
     sites: Sequence[CallSite],
     may_leave: Sequence[bool],
-    store: float,
+    store: Callable[[int], float],
     comeback: Comeback,
     *,
     at_starts: bool = True,
 ) -> FoundRegions:
-    """may_leave: by value. store: cost of one. at_starts: whether the starts of blocks may divide regions."""
+    """may_leave: by value. store: cost of one, by value. at_starts: whether the starts of blocks may divide regions."""
     return _Finder(flat, live, sites, may_leave, store, comeback, at_starts).run()
 
 
@@ -96,7 +96,7 @@ class _Finder:
         live: LiveRanges,
         sites: Sequence[CallSite],
         may_leave: Sequence[bool],
-        store: float,
+        store: Callable[[int], float],
         comeback: Comeback,
         at_starts: bool,
     ) -> None:
@@ -296,7 +296,7 @@ class _Finder:
         for a, b, weight, item in self.borders:
             a, b = number[a], number[b]
             if a != b:
-                out.ways[b].append((a, weight * self.store))
+                out.ways[b].append((a, weight * self.store(out.value[a])))
                 price = self.comeback(out.value[a], item)
                 joined[a, b] = joined.get((a, b), 0.0) + weight * price.cost
                 out.stored[a] = out.stored[a] or price.reads
@@ -335,7 +335,7 @@ class _Finder:
         if access.after != NOWHERE:
             source = DEFINED if access.define else before
             if source != access.after:
-                out.ways[access.after].append((source, weight * self.store))
+                out.ways[access.after].append((source, weight * self.store(v)))
         if before == NOWHERE:
             return
         if access.use:

@@ -17,6 +17,7 @@ from binalloc.models.allocation.regions import Choice, Regions, choose
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import find_regions
 from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
 from binalloc.transform.virtual.contract import Contract
@@ -51,11 +52,11 @@ class NeedsMemory(Exception):
 
 @dataclass(frozen=True)
 class Spilling:
-    """How to spill. memory: cost of a reload or store, in accesses to a slot. choose: gives the regions that leave, see
+    """How to spill. prices: of reloads and stores. choose: gives the regions that leave, see
     `models.allocation.regions.choose`. slack: registers to leave free where values live. rounds: what was done, added
     to as it is done."""
 
-    memory: float = 1.0
+    prices: Prices = field(default_factory=Prices)
     choose: Choose = choose
     slack: int = 0
     rounds: list[Round] = field(default_factory=list)
@@ -84,11 +85,11 @@ def spill_to_room(
         if not may_spill:
             raise NeedsMemory
         code = now.copied()
-        comebacks = Comebacks(code, now.flat, now.live, how.memory)
+        comebacks = Comebacks(code, now.flat, now.live, how.prices)
         may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
         # at the start of a block code would stand before that of an earlier round, which it is to make room for
         first = not any(item.kind in (RELOAD, STORE, AGAIN) for item in now.flat.items)
-        found = find_regions(now.flat, now.live, sites, may_leave, how.memory, comebacks.price, at_starts=first)
+        found = find_regions(now.flat, now.live, sites, may_leave, how.prices.of, comebacks.price, at_starts=first)
         choice = how.choose(found.regions, there.pressure, tight)
         if np.any(choice.pressure > there.capacity):
             _refuse(now, Room(choice.pressure, there.capacity))

@@ -8,8 +8,8 @@ import pytest
 from binalloc.isa.instruction import Instr
 from binalloc.isa.sets.files import load
 from binalloc.isa.sets.table import view
-from binalloc.transform.allocate.attempt import LOCAL_COST
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
+from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
 from tests.support.generator.programs import generate
 from tests.support.paths import sample_file
@@ -68,9 +68,9 @@ def test_costs_are_what_the_code_costs(preset: str, seed: int) -> None:
     """Where one round sufficed: what was reckoned, but for reloads that recomputations of others ask for; or less,
     where a store turned out to be for nobody."""
     for found in at_budgets(preset, seed):
-        unit = found.plan.attempt.memory_cost
-        assert unit in (1.0, LOCAL_COST)
         for v in found.explain():
+            unit = found.plan.attempt.prices(v.function).of(v.value)
+            assert unit in (SLOT_COST, LOCAL_COST)
             allocation = found.plan.attempt.allocations[v.function]
             if len(allocation.rounds) > 1 or v.again:
                 continue

@@ -12,6 +12,7 @@ from binalloc.models.allocation.regions import Border, Choice, Crossing, Regions
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import Spilling, allocate_registers
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import spill_to_room
 from binalloc.transform.virtual.analysed import analysed
 from binalloc.transform.virtual.code import RELOAD
@@ -112,7 +113,7 @@ def test_emitted_code_costs_what_the_model_says(name: str) -> None:
     contracts: dict[str, Contract] = {}
     for function in whole.graph.bottom_up:
         given = analysed(virtualise(whole, function, contracts))
-        found = allocate_registers(given, (1 << 24) - 1, contracts, Spilling(4.0, watched))
+        found = allocate_registers(given, (1 << 24) - 1, contracts, Spilling(Prices(4.0), watched))
         contracts[function] = found.contract
     assert choices
-    assert emitted_cost(found.code, 4.0) <= sum(choice.cost for choice in choices)
+    assert emitted_cost(found.code, Prices(4.0)) <= sum(choice.cost for choice in choices)
