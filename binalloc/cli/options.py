@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.machines.files import DEFAULT_MACHINE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,6 +79,15 @@ max_cycles_option = click.option(
     show_default=True,
     metavar="N|none",
     help="Cycles after which an emulated run ends with exit code 4; none: no limit.",
+)
+layout_option = click.option(
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    default=DEFAULT_LAYOUT,
+    show_default=True,
+    help="Where a called function's slots start: "
+    + "; ".join(f"{name}, {what}" for name, what in LAYOUTS.items())
+    + ".",
 )
 skews_option = click.option(
     "--skews",

@@ -107,4 +107,5 @@ def _rewritten(module: Module, request: Request, budget: Budget, allocator: str)
         allocator,
         machine=request.machine,
         dynamic_shared=request.launch.dynamic_shared if request.launch is not None else 0,
+        layout=request.layout,
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
+from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.policies.table import POLICIES, find_policy
@@ -339,6 +340,8 @@ def add_provenance(outcome: Outcome, source: bytes) -> Module:
         "slots": outcome.rewritten.slots,
         "policy": None if _explicit(request) else request.policy,
     }
+    if request.layout != DEFAULT_LAYOUT:
+        record["layout"] = request.layout
     module = outcome.rewritten.module
     module.provenance = [*module.provenance, record]
     return module

@@ -19,6 +19,7 @@ from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError, 
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
+from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.kernel_use import KernelUse
@@ -110,8 +111,9 @@ class Request:
     engine: numba or python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp
     scheduler, by name. skews: how many further runs measure each version, with blocks that start a little later, by
     seeds. solver_limit: deterministic solver time per function, about seconds, for allocators that have a solver.
-    explain: whether versions say why values left the registers (`Version.explained`). prepared: the call graph
-    and what all versions of the kernel are built from, kept from the first one on.
+    layout: of the slots of callers and callees (`models.allocation.layouts`). explain: whether versions say why values
+    left the registers (`Version.explained`). prepared: the call graph and what all versions of the kernel are built
+    from, kept from the first one on.
     """
 
     kernel: str = ""
@@ -129,6 +131,7 @@ class Request:
     scheduler: str = DEFAULT_SCHEDULER
     skews: int = 0
     solver_limit: float = SOLVER_LIMIT
+    layout: str = DEFAULT_LAYOUT
     explain: bool = False
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
@@ -305,6 +308,7 @@ def build_version(
         solver_limit=request.solver_limit,
         machine=request.machine,
         dynamic_shared=request.launch.dynamic_shared if request.launch is not None else 0,
+        layout=request.layout,
     )
     # What is proven is what will be written: the bytes, as a reader finds them.
     isa = set_of(module)

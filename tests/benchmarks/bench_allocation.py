@@ -31,7 +31,7 @@ def row(label: str, module: Module, budget: int, slots: int, allocator: str) -> 
     problem = Problem(prepare(module, kernel).program, kernel, budget, slots, SOLVER_LIMIT)
     attempt = find_allocator(allocator).allocate(problem).attempt
     seconds = time.process_time() - start
-    cost = sum(emitted_cost(a.code, attempt.prices(n)) for n, a in attempt.allocations.items())
+    cost = sum(emitted_cost(a.code, attempt.prices) for a in attempt.allocations.values())
     memory = sum(len(a.memory) for a in attempt.allocations.values())
     count = sum(len(fn) for fn in module)
     print(

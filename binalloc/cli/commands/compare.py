@@ -13,6 +13,7 @@ from binalloc.cli.options import (
     json_option,
     kernel_option,
     launch_option,
+    layout_option,
     machine_option,
     options,
     size_option,
@@ -67,6 +68,7 @@ class Allocators(click.types.StringParamType):
     "--slots", type=Counts(0), metavar="LIST",
     help="Slots per thread.  [default: as many as fit beside the blocks that the registers allow]",
 )
+@layout_option
 @click.option("--allocators", type=Allocators(), metavar="LIST", help="By name.  [default: all]")
 def compare(
     file: str,
@@ -77,6 +79,7 @@ def compare(
     as_json: bool,
     registers: tuple[int, ...],
     slots: tuple[int, ...] | None,
+    layout: str,
     allocators: tuple[str, ...] | None,
 ) -> None:
     """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
@@ -98,7 +101,7 @@ def compare(
 
         check_against(loaded, module.function(names[0]).info, module.path)
     with progress(as_json) as show:
-        request = Request(machine=machine_model(machine), launch=loaded, progress=show)
+        request = Request(machine=machine_model(machine), launch=loaded, layout=layout, progress=show)
         found = compare_to_dict(module, request, names, registers, slots or (), allocators or tuple(ALLOCATORS))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})

@@ -14,6 +14,7 @@ from binalloc.cli.options import (
     json_option,
     kernel_option,
     launch_option,
+    layout_option,
     machine_option,
     max_cycles_option,
     options,
@@ -53,6 +54,7 @@ from binalloc.transform.allocators.allocator import SOLVER_LIMIT
     metavar="SECONDS",
     help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.",
 )
+@layout_option
 @scheduler_option
 @skews_option
 @click.option("--explain", is_flag=True, help="Say for each value that left the registers why, and where it went.")
@@ -74,6 +76,7 @@ def rewrite(
     policy: str | None,
     allocator: str,
     solver_limit: float,
+    layout: str,
     scheduler: str,
     skews: int,
     explain: bool,
@@ -118,6 +121,7 @@ def rewrite(
             scheduler=scheduler,
             skews=skews,
             solver_limit=solver_limit,
+            layout=layout,
             explain=explain,
             max_cycles=max_cycles,
             progress=show,

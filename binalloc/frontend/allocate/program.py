@@ -21,7 +21,8 @@ from binalloc.frontend.ir import Program, Routine
 from binalloc.isa.instruction import WORD, Function, Module
 from binalloc.isa.loom.view import recall, rename
 from binalloc.isa.sets.loom import LOOM
-from binalloc.models.allocation.regions import Choice, Regions, choose
+from binalloc.models.allocation.homes import Homes
+from binalloc.models.allocation.regions import Choice, choose
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, Spilling, allocate_fewest
 from binalloc.transform.rewrite.emit import Emitted, MemoryPlan, emit
 from binalloc.transform.rewrite.normalise import Normalised
@@ -65,9 +66,10 @@ def allocate(program: Program) -> Allocated:
     return Allocated(work.module(), work.figures)
 
 
-def _choose_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
     """Whole values rather than single regions of theirs go to memory: there are far fewer, and whoever rewrites for a
     budget chooses anew, knowing it."""
+    regions = homes.slot
     of_values = regions.of_values()
     whole = [f for f in regions.families if len(f) > 1 or len(of_values[regions.value[f[0]]]) == 1]
     return choose(replace(regions, families=whole), pressure, capacity)

@@ -53,10 +53,10 @@ class Regions:
     """The regions of all values that may leave the registers.
 
     By region: value; points, as half-open intervals; exits, the cost of coming back at the accesses behind it; stored,
-    whether something has to be in memory for that (else all is recomputed); borders; ways, by which control comes into
-    it, each with the cost of a store there; together, other values' regions and what more it costs if both are away,
-    where a recomputation reads what lies in the other; crossings, likewise where it stands on a border. families: sets
-    of regions of one value that may be worth leaving together.
+    whether something has to be in memory for that (else all is recomputed); free, whether something comes back without;
+    borders; ways, by which control comes into it, each with the cost of a store there; together, other values' regions
+    and what more it costs if both are away, where a recomputation reads what lies in the other; crossings, likewise
+    where it stands on a border. families: sets of regions of one value that may be worth leaving together.
     """
 
     value: list[int] = field(default_factory=list)
@@ -68,6 +68,7 @@ class Regions:
     together: list[list[tuple[int, float]]] = field(default_factory=list)
     families: list[Sequence[int]] = field(default_factory=list)
     crossings: list[Crossing] = field(default_factory=list)
+    free: list[bool] = field(default_factory=list)
 
     def of_values(self) -> dict[int, list[int]]:
         """The regions of each value."""
@@ -89,6 +90,12 @@ class Regions:
                 left[start:end] -= 1
         return left
 
+    def alone(self, mine: Sequence[int], gone: Sequence[int]) -> float:
+        """What it costs to have the regions `gone` of a value in memory, and nothing else; mine: all of its regions."""
+        total = sum(self.exits[r] + sum(b.out for b in self.borders[r] if b.region not in gone) for r in gone)
+        needed = [r for r in gone if self.stored[r]]
+        return total + (self.stores(mine, gone, needed)[1] if needed else 0.0)
+
     def cost(self, away: Iterable[int]) -> float:
         """What it costs to have exactly the regions `away` in memory."""
         gone = set(away)
@@ -107,11 +114,13 @@ class Regions:
 
 @dataclass
 class Choice:
-    """away: regions that go to memory, ascending. pressure: what is left at each point. cost: see `Regions.cost`."""
+    """away: regions that go to memory, ascending. pressure: what is left at each point. cost: see `Regions.cost`, and
+    `homes.Homes.cost`. local: values for local memory where others have slots."""
 
     away: list[int]
     pressure: NDArray[np.int32]
     cost: float
+    local: frozenset[int] = frozenset()
 
 
 def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:

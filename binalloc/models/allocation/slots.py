@@ -16,9 +16,10 @@ Where this differs from the paper:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from binalloc.bitset import bits, mask_from
+from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.allocation.procedures import (
     Procedure,
     ProcedureCall,
@@ -44,7 +45,6 @@ __all__ = [
     "plan_slots",
     "prune",
 ]
-
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -134,16 +134,23 @@ def plan_slots(
     priority: str = "frequency",
     *,
     only_kernel: bool = False,
+    layout: str = DEFAULT_LAYOUT,
 ) -> SlotPlan:
     """Slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
 
     Variables that colouring or an unmovable call site leaves without a slot go to local memory; by cost, all is then
-    planned again without them. only_kernel: variables of other procedures get no slots. Raises Refused on recursion.
+    planned again without them. only_kernel: variables of other procedures get no slots. layout: one of LAYOUTS; where
+    nothing moves, callers take their slots first. Raises Refused on recursion.
     """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout {layout!r}: expected one of {', '.join(LAYOUTS)}")
+    whole_frames = layout == "traditional"
+    if layout != DEFAULT_LAYOUT:
+        procedures = {name: _unmoved(procedure) for name, procedure in procedures.items()}
     own = {kernel: all_variables(procedures)[kernel]} if only_kernel else None
     kept = prune(procedures, kernel, slots, priority, own)
     while True:
-        plans = _assign(procedures, kernel, slots, kept, priority)
+        plans = _assign(procedures, kernel, slots, kept, priority, whole_frames)
         failed = {name: mask_from(v for v, slot in plan.slot_of.items() if slot < 0) for name, plan in plans.items()}
         kept = {name: mask & ~failed.get(name, 0) for name, mask in kept.items()}
         if priority == "frequency" or not any(failed.values()):
@@ -160,7 +167,12 @@ def plan_slots(
 
 
 def _assign(
-    procedures: Mapping[str, Procedure], kernel: str, slots: int, kept: Mapping[str, int], priority: str
+    procedures: Mapping[str, Procedure],
+    kernel: str,
+    slots: int,
+    kept: Mapping[str, int],
+    priority: str,
+    whole_frames: bool,
 ) -> dict[str, ProcedurePlan]:
     """Colour callers before callees: each knows from its callers how many slots are left on the deepest path to it.
 
@@ -177,7 +189,7 @@ def _assign(
             if not site.movable:
                 for v in bits(site.live_across & mask):
                     caps[v] = min(caps.get(v, slots), plan.budget - lives[site.callee])
-        limit = lives[name] if priority == "frequency" else plan.budget
+        limit = min(lives[name], plan.budget) if priority == "frequency" else plan.budget
         costs = [procedure.cost_of(v) for v in range(procedure.variables)]
         plan.slot_of = dict(sorted(colour_slots(procedure.adjacency, mask, limit, caps, costs).items()))
         if priority == "cost" and -1 in plan.slot_of.values():
@@ -187,9 +199,16 @@ def _assign(
             plan.slot_of = _renumber(procedure, plan.slot_of, caps)
         for site in procedure.calls:
             planned = _site(site, plan.slot_of, compact=site.movable)
+            if whole_frames:
+                planned = SitePlan(site.callee, max(plan.slot_of.values(), default=-1) + 1)
             plan.sites.append(planned)
             budget[site.callee] = min(budget[site.callee], plan.budget - planned.shift)
     return plans
+
+
+def _unmoved(procedure: Procedure) -> Procedure:
+    """With calls around which nothing moves."""
+    return replace(procedure, calls=tuple(replace(site, movable=False) for site in procedure.calls))
 
 
 def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, int]) -> dict[int, int]:

@@ -40,9 +40,9 @@ class Attempt:
     unwritten: webs that may be read without having been written.
     available: registers as bits. pointer: the slot pointer's register, -1 for none. clock: of the machine whose
     latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
-    to keep), contracts (what callers see), allocations, scratch (registers free around each call). local: values
-    that lie in local memory if they leave the registers, though others have slots. shuffle: a register set aside for
-    moves at calls, -1 where they take any that is free.
+    to keep), contracts (what callers see), allocations, scratch (registers free around each call). shuffle: a
+    register set aside for moves at calls, -1 where they take any that is free. slots: with a pointer, how many there
+    are.
     """
 
     program: ProgramAnalysis
@@ -56,7 +56,7 @@ class Attempt:
     allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     shuffle: int = -1
-    local: dict[str, frozenset[int]] = field(default_factory=dict)
+    slots: int = 0
 
     def virtual(self, name: str) -> Analysed:
         """Virtual code of a function whose callees have contracts."""
@@ -93,9 +93,10 @@ class Attempt:
             scratch={n: self.scratch[n] for n in settled},
         )
 
-    def prices(self, name: str) -> Prices:
-        """What reloads and stores of a function cost."""
-        return Prices(LOCAL_COST if self.pointer < 0 else SLOT_COST, self.local.get(name, frozenset()))
+    @property
+    def prices(self) -> Prices:
+        """Of reloads and stores, where there are slots for all."""
+        return Prices(LOCAL_COST if self.pointer < 0 else SLOT_COST)
 
     @property
     def spilled(self) -> bool:
@@ -113,7 +114,7 @@ def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
 
 
 def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAllocation:
-    how = Spilling(attempt.prices(name))
+    how = Spilling(attempt.prices, slots=attempt.slots)
     code, available = attempt.virtual(name), attempt.registers_of(name)
     return allocate_function(code, available, attempt.contracts, how, attempt.clock, may_spill=may_spill)
 
@@ -165,7 +166,8 @@ def allocate(
             continue
         return attempt
     if slots and registers > 1:
-        attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers - 1), registers - 1, clock)
+        last = registers - 1
+        attempt = Attempt(program, known, doubt, isa.limits.allocatable(last), last, clock, slots=slots)
         try:
             colour_functions(attempt, spill)
         except Infeasible:

@@ -21,7 +21,7 @@ MOST_ITEMS = 20_000
 def whole_cost(attempt: Attempt) -> float:
     """Estimated cost of all spill code in one run of the kernel, in accesses to a slot."""
     often = frequencies(attempt.program)
-    costs = {n: emitted_cost(a.code, attempt.prices(n)) for n, a in attempt.allocations.items()}
+    costs = {n: emitted_cost(a.code, attempt.prices) for n, a in attempt.allocations.items()}
     return sum(often[name] * cost for name, cost in costs.items())
 
 

@@ -17,7 +17,7 @@ from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
 def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     """Values leave the registers region by region, or for all their lives where that is cheaper."""
     found = by_regions(attempt, name)
-    prices = attempt.prices(name)
+    prices = attempt.prices
     cost = emitted_cost(found.code, prices)
     given, available = found.given, attempt.registers_of(name)
     if cost <= prices.usual * whole_cost(given, available, attempt.contracts):

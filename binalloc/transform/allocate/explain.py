@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from binalloc.isa.instruction import Instr
-from binalloc.models.allocation.regions import Regions
 from binalloc.models.allocation.slots import ProcedurePlan
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.registers import RegisterAllocation
@@ -177,7 +176,7 @@ class _Told:
         relieved = sum(
             int(np.count_nonzero(self.excess[start:end] > 0)) for r in gone for start, end in self.regions.points[r]
         )
-        return Candidate(self._name(v), _cost(self.regions, self.of_values[v], gone), relieved)
+        return Candidate(self._name(v), self.regions.alone(self.of_values[v], gone), relieved)
 
     def _why(self, v: int, gone: Sequence[int]) -> Why:
         pieces = [piece for r in gone for piece in self.regions.points[r]]
@@ -225,10 +224,3 @@ class _Told:
         items = self.one.given.flat.items
         word = next((items[k].origin for k in range(item, -1, -1) if items[k].origin >= 0), -1)
         return self.words[word] if word >= 0 else -1
-
-
-def _cost(regions: Regions, mine: Sequence[int], gone: Sequence[int]) -> float:
-    """What it costs to have these regions of one value away, and nothing else: as `Regions.cost`."""
-    total = sum(regions.exits[r] + sum(b.out for b in regions.borders[r] if b.region not in gone) for r in gone)
-    needed = [r for r in gone if regions.stored[r]]
-    return total + (regions.stores(mine, gone, needed)[1] if needed else 0.0)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.models.allocation.cpsat import Solution, solve
-from binalloc.models.allocation.regions import Choice, Regions, choose
-from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.models.allocation.homes import Homes, choose_homes
+from binalloc.models.allocation.regions import Choice
+from binalloc.transform.allocate.procedure import cost_alone
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, Spilling, allocate_registers
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.contract import Contract
@@ -58,27 +59,30 @@ def improve(
     contracts: Mapping[str, Contract],
     prices: Prices,
     limit: float,
+    slots: int,
 ) -> tuple[RegisterAllocation, SolverReport]:
     """The better of the heuristic's allocation and the exact model's. prices: of reloads and
-    stores. limit: deterministic solver time."""
+    stores. limit: deterministic solver time. slots: how many there are, 0 where
+    memory costs what `prices` say."""
     solutions: list[Solution] = []
 
-    def exact(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
-        choice = choose(regions, pressure, capacity)
+    def exact(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+        choice = choose_homes(homes, pressure, capacity)
         if solutions or np.any(choice.pressure > capacity):
             return choice
-        solution = solve(regions, pressure, capacity, choice.away, limit=limit)
+        solution = solve(homes, pressure, capacity, choice, limit=limit)
         solutions.append(solution)
         assert solution.away is not None
-        return Choice(solution.away, regions.pressure_without(solution.away, pressure), solution.value)
+        left = homes.slot.pressure_without(solution.away, pressure)
+        return Choice(solution.away, left, solution.value, solution.local)
 
     name = heuristic.code.function.name
-    before = emitted_cost(heuristic.code, prices)
+    before = cost_alone(heuristic, slots, prices)
     try:
-        candidate = allocate_registers(heuristic.given, available, contracts, Spilling(prices, exact))
+        candidate = allocate_registers(heuristic.given, available, contracts, Spilling(prices, exact, slots))
     except Infeasible:
         candidate = heuristic
-    after = emitted_cost(candidate.code, prices)
+    after = cost_alone(candidate, slots, prices)
     status = solutions[0].status if solutions else "unknown"
     bound = min(solutions[0].bound if solutions else 0.0, before, after)
     if after < before:

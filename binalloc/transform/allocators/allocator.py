@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
+
 if TYPE_CHECKING:
     from binalloc.analysis.program import ProgramAnalysis
     from binalloc.models.allocation.slots import SlotPlan
@@ -28,7 +30,8 @@ class Problem:
 
     solver_limit: deterministic solver time per function, for allocators that have a solver. machine: whose latencies
     the order of instructions is to hide; and, with dynamic_shared (bytes per block that the launch adds), for
-    allocators with a budget of their own; None where it is not known.
+    allocators with a budget of their own; None where it is not known. layout: of the slots of callers and callees, see
+    `models.allocation.layouts`.
     """
 
     program: ProgramAnalysis
@@ -38,6 +41,7 @@ class Problem:
     solver_limit: float
     machine: Machine | None = None
     dynamic_shared: int = 0
+    layout: str = DEFAULT_LAYOUT
 
     @property
     def clock(self) -> Clock | None:

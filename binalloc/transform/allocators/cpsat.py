@@ -38,43 +38,49 @@ class Cpsat:
             return first
         cheapest = min(plans, key=lambda plan: plan.cost.cost)
         if first.cost.cost < cheapest.cost.cost:
-            cheapest = replace(first, solver=_unused(first.attempt, plans))
+            cheapest = replace(first, solver=_unused(first.attempt, plans, problem.slots))
         return replace(cheapest, bound=_bound(plans))
 
 
 def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
     """like: an attempt for the same kernel."""
-    from binalloc.transform.allocate.attempt import Attempt, colour_functions
+    from binalloc.transform.allocate.attempt import colour_functions
     from binalloc.transform.allocate.cost import emitted_cost
     from binalloc.transform.allocate.solver import improve
 
     reports: list[SolverReport] = []
 
     def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
-        prices = attempt.prices(name)
+        prices = attempt.prices
         if not emitted_cost(found.code, prices):
             return found
-        better, report = improve(found, attempt.registers_of(name), attempt.contracts, prices, problem.solver_limit)
+        better, report = improve(
+            found, attempt.registers_of(name), attempt.contracts, prices, problem.solver_limit, slots
+        )
         reports.append(report)
         return better
 
     left = problem.registers - pointer
+    slots = problem.slots if pointer else 0
     available = problem.program.isa.limits.allocatable(left)
-    attempt = Attempt(
-        problem.program, like.known, like.unwritten, available, left if pointer else -1, like.clock, like.limits
+    pointed = left if pointer else -1
+    attempt = replace(
+        like, available=available, pointer=pointed, slots=slots, contracts={}, allocations={}, scratch={}, shuffle=-1
     )
     colour_functions(attempt, improve=place)
     return replace(BEST.plan(attempt, problem), solver=reports)
 
 
-def _unused(attempt: Attempt, plans: list[Plan]) -> list[SolverReport]:
+def _unused(attempt: Attempt, plans: list[Plan], slots: int) -> list[SolverReport]:
     """What the solver said, where `attempt` is taken, which it had no part in."""
-    from binalloc.transform.allocate.cost import emitted_cost
+    from binalloc.transform.allocate.procedure import cost_alone
 
     said = next((plan for plan in plans if (plan.attempt.pointer < 0) == (attempt.pointer < 0)), plans[0])
+    slots = slots if attempt.pointer >= 0 else 0
     reports = []
     for report in said.solver:
-        value = emitted_cost(attempt.allocations[report.function].code, attempt.prices(report.function))
+        name = report.function
+        value = cost_alone(attempt.allocations[name], slots, attempt.prices)
         reports.append(replace(report, value=value, bound=min(report.bound, value), used=False))
     return reports
 

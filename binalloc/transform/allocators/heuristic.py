@@ -36,4 +36,4 @@ class Heuristic:
         from binalloc.transform.allocate.memory_values import plan_memory
 
         slots = problem.slots if attempt.pointer >= 0 else 0
-        return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority))
+        return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority, layout=problem.layout))

@@ -29,7 +29,10 @@ class PtxasSmem(Heuristic):
         from binalloc.transform.allocate.memory_values import plan_memory
 
         slots = problem.slots if attempt.pointer >= 0 else 0
-        return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority, only_kernel=True))
+        memory = plan_memory(
+            attempt, problem.kernel, slots, self.priority, only_kernel=True, layout=problem.layout
+        )
+        return Plan(attempt, memory)
 
 
 def _slots(problem: Problem) -> int:

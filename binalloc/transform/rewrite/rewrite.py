@@ -26,6 +26,7 @@ from binalloc.isa.interface.names import NAME_LIMIT
 from binalloc.isa.interface.places import SLOT_ROW, WORD
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
+from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.allocation.terms import Register
 from binalloc.models.machines.model import Machine
 from binalloc.transform.allocate.attempt import Attempt
@@ -121,11 +122,14 @@ def rewrite_to_budget(
     solver_limit: float = SOLVER_LIMIT,
     machine: Machine | None = None,
     dynamic_shared: int = 0,
+    layout: str = DEFAULT_LAYOUT,
 ) -> Rewrite:
     """As `rewrite`, with what the solver said. The options: see `Problem`."""
     find_allocator(allocator)
     _check_budget(prepared.module, registers, slots)
-    problem = Problem(prepared.program, prepared.kernel, registers, slots, solver_limit, machine, dynamic_shared)
+    problem = Problem(
+        prepared.program, prepared.kernel, registers, slots, solver_limit, machine, dynamic_shared, layout
+    )
     plan = _planned(prepared, problem, allocator)
     names, shared = _final_names(prepared.module, prepared.kernel, set(prepared.program.graph.functions))
     return Rewrite(_assemble(prepared, plan, names, shared), frozenset(names.values()), prepared, plan)

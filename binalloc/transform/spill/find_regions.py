@@ -280,6 +280,7 @@ class _Finder:
             [[] for _ in range(count)],
             [[] for _ in range(count)],
             [[] for _ in range(count)],
+            free=[False] * count,
         )
         for r, region in enumerate(number[:-1]):
             out.value[region] = self.value[r]
@@ -300,6 +301,7 @@ class _Finder:
                 price = self.comeback(out.value[a], item)
                 joined[a, b] = joined.get((a, b), 0.0) + weight * price.cost
                 out.stored[a] = out.stored[a] or price.reads
+                out.free[a] = out.free[a] or not price.reads
                 out.crossings += [Crossing(a, b, leaf, cost) for leaf, cost in self._leaves(a, item, weight, price)]
                 highest[a] = max(highest[a], weight)
         for (a, b), cost in joined.items():
@@ -342,6 +344,7 @@ class _Finder:
             price = self.comeback(v, k)
             out.exits[before] += weight * price.cost
             out.stored[before] = out.stored[before] or price.reads
+            out.free[before] = out.free[before] or not price.reads
             for leaf, cost in self._leaves(before, k, weight, price):
                 out.together[before].append((leaf, cost))
                 out.together[leaf].append((before, cost))

@@ -6,25 +6,27 @@ room for all that is live everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.errors import Refused
-from binalloc.models.allocation.regions import Choice, Regions, choose
+from binalloc.models.allocation.homes import Homes, choose_homes
+from binalloc.models.allocation.regions import Choice, Regions
 from binalloc.transform.spill.comeback import Comebacks
-from binalloc.transform.spill.find_regions import find_regions
+from binalloc.transform.spill.find_regions import FoundRegions, find_regions
 from binalloc.transform.spill.insert import insert_spills
-from binalloc.transform.spill.prices import Prices
+from binalloc.transform.spill.prices import LOCAL_COST, Prices
 from binalloc.transform.virtual.analysed import Analysed, analysed
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
+from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import LiveRanges
-from binalloc.transform.virtual.room import Room, call_sites, room
+from binalloc.transform.virtual.room import CallSite, Room, call_sites, room
 
-Choose = Callable[[Regions, NDArray[np.int32], NDArray[np.int32]], Choice]
+Choose = Callable[[Homes, NDArray[np.int32], NDArray[np.int32]], Choice]
 
 _ROUNDS = 8
 """One does, but where recomputing takes registers of its own."""
@@ -52,12 +54,13 @@ class NeedsMemory(Exception):
 
 @dataclass(frozen=True)
 class Spilling:
-    """How to spill. prices: of reloads and stores. choose: gives the regions that leave, see
-    `models.allocation.regions.choose`. slack: registers to leave free where values live. rounds: what was done, added
-    to as it is done."""
+    """How to spill. prices: of reloads and stores. choose: gives the regions that leave, and the values for which there
+    is no slot, see `models.allocation.homes.choose_homes`. slots: how many there are, 0 where `prices` know enough.
+    slack: registers to leave free where values live. rounds: what was done, added to as it is done."""
 
     prices: Prices = field(default_factory=Prices)
-    choose: Choose = choose
+    choose: Choose = choose_homes
+    slots: int = 0
     slack: int = 0
     rounds: list[Round] = field(default_factory=list)
 
@@ -85,12 +88,16 @@ def spill_to_room(
         if not may_spill:
             raise NeedsMemory
         code = now.copied()
-        comebacks = Comebacks(code, now.flat, now.live, how.prices)
         may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
         # at the start of a block code would stand before that of an earlier round, which it is to make room for
         first = not any(item.kind in (RELOAD, STORE, AGAIN) for item in now.flat.items)
-        found = find_regions(now.flat, now.live, sites, may_leave, how.prices.of, comebacks.price, at_starts=first)
-        choice = how.choose(found.regions, there.pressure, tight)
+
+        at = partial(_at_prices, code, now, sites, may_leave, first)
+        found, comebacks = at(how.prices)
+        dear = at(Prices(LOCAL_COST))[0].regions if how.slots else found.regions
+        choice = how.choose(Homes(found.regions, dear, how.slots), there.pressure, tight)
+        if choice.local:
+            found, comebacks = at(replace(how.prices, local=how.prices.local | choice.local))
         if np.any(choice.pressure > there.capacity):
             _refuse(now, Room(choice.pressure, there.capacity))
         if not choice.away:
@@ -102,6 +109,15 @@ def spill_to_room(
     if np.any(there.pressure > there.capacity):
         _refuse(now, there)
     return now
+
+
+def _at_prices(
+    code: VCode, now: Analysed, sites: Sequence[CallSite], may_leave: Sequence[bool], at_starts: bool, prices: Prices
+) -> tuple[FoundRegions, Comebacks]:
+    """The regions, and how values come back to the code, which begins as a copy of what is now."""
+    comebacks = Comebacks(code, now.flat, now.live, prices)
+    price = comebacks.price
+    return find_regions(now.flat, now.live, sites, may_leave, prices.of, price, at_starts=at_starts), comebacks
 
 
 def _may_leave(live: LiveRanges, over: NDArray[np.bool_], items: int) -> list[bool]:

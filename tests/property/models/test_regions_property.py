@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from itertools import chain, combinations
 
 import numpy as np
@@ -10,55 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from binalloc.models.allocation.cpsat import solve
-from binalloc.models.allocation.regions import Border, Crossing, Regions, choose
+from binalloc.models.allocation.homes import one_price
+from binalloc.models.allocation.regions import Regions, choose
 from binalloc.models.allocation.stores import DEFINED
-
-Problem = tuple[Regions, NDArray[np.int32], NDArray[np.int32]]
-POINTS = 12
-
-
-def problem(seed: int) -> Problem:
-    """Some values of one to four regions, with borders, ways between them, recomputation and what that reads."""
-    rng = random.Random(seed)
-    out = Regions()
-    for v in range(rng.randint(2, 4)):
-        first = len(out.value)
-        cuts = sorted(rng.sample(range(POINTS + 1), 2 * rng.randint(1, 3)))
-        for k, (start, end) in enumerate(zip(cuts[::2], cuts[1::2], strict=True)):
-            out.value.append(v)
-            out.points.append([(start, end)])
-            out.exits.append(rng.choice([0.5, 1, 2, 10, 40]))
-            out.stored.append(rng.random() < 0.8)
-            out.borders.append([])
-            out.together.append([])
-            out.ways.append([(DEFINED, rng.choice([1.0, 10.0]))] if not k or rng.random() < 0.4 else [])
-        mine = range(first, len(out.value))
-        for r in mine:
-            for source in mine:
-                if source != r and rng.random() < 0.5:
-                    out.ways[r].append((source, rng.choice([1.0, 10.0])))
-        for a, b in combinations(mine, 2):
-            if rng.random() < 0.4:
-                one, other = rng.choice([0.0, 1.0, 5.0]), rng.choice([0.0, 1.0, 5.0])
-                out.borders[a].append(Border(b, one, other))
-                out.borders[b].append(Border(a, other, one))
-        out.families += [(r,) for r in mine] + ([tuple(mine)] if len(mine) > 1 else [])
-    for a, b in combinations(range(len(out.value)), 2):
-        if out.value[a] != out.value[b] and rng.random() < 0.2:
-            cost = rng.choice([1.0, 4.0])
-            out.together[a].append((b, cost))
-            out.together[b].append((a, cost))
-    for a, mine in enumerate(out.borders):
-        for border in mine:
-            leaf = rng.randrange(len(out.value))
-            if out.value[leaf] != out.value[a] and rng.random() < 0.5:
-                out.crossings.append(Crossing(a, border.region, leaf, rng.choice([1.0, 4.0])))
-    pressure = np.zeros(POINTS, np.int32)
-    for pieces in out.points:
-        for start, end in pieces:
-            pressure[start:end] += 1
-    capacity = np.full(POINTS, rng.randint(1, 3), np.int32)
-    return out, pressure, capacity
+from tests.support.generator.regions import POINTS, problem
 
 
 def stores(regions: Regions, away: frozenset[int]) -> float:
@@ -110,8 +64,8 @@ def test_choices_against_all_there_are(seed: int) -> None:
     assert choice.cost == pytest.approx(cost(regions, frozenset(choice.away)))
     assert np.array_equal(choice.pressure, regions.pressure_without(choice.away, pressure))
     assert choice.cost >= cheapest - 1e-9
-    for start in (None, choice.away):
-        solution = solve(regions, pressure, capacity, start)
+    for start in (None, choice):
+        solution = solve(one_price(regions), pressure, capacity, start)
         assert solution.status == "optimal"
         assert solution.value == pytest.approx(cheapest)
         assert solution.bound == pytest.approx(cheapest)
@@ -123,12 +77,12 @@ def test_where_accesses_alone_are_too_many_nothing_fits() -> None:
     regions, pressure, _ = problem(1)
     capacity = np.full(POINTS, -1, np.int32)
     assert np.any(choose(regions, pressure, capacity).pressure > capacity)
-    assert solve(regions, pressure, capacity).status == "infeasible"
+    assert solve(one_price(regions), pressure, capacity).status == "infeasible"
 
 
 def test_a_limit_that_is_hit_leaves_the_start() -> None:
     regions, pressure, capacity = problem(2)
-    start = choose(regions, pressure, capacity).away
-    solution = solve(regions, pressure, capacity, start, limit=0.0)
-    assert solution.away == start
-    assert solution.bound <= solution.value == pytest.approx(regions.cost(start))
+    start = choose(regions, pressure, capacity)
+    solution = solve(one_price(regions), pressure, capacity, start, limit=0.0)
+    assert solution.away == start.away
+    assert solution.bound <= solution.value == pytest.approx(start.cost)

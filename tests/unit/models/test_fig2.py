@@ -16,6 +16,7 @@ import pytest
 from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
 from binalloc.models.allocation.cpsat import solve
+from binalloc.models.allocation.homes import one_price
 from binalloc.models.allocation.regions import Border, Regions
 from binalloc.models.allocation.slot_colouring import colour_slots
 from binalloc.models.allocation.slots import Procedure, plan_slots
@@ -71,7 +72,7 @@ def test_fig_2_without_the_call_still_leaves_one_local(cost: Sequence[float]) ->
 def test_fig_2_by_cpsat_registers_then_slots() -> None:
     """The call leaves no register at the second point."""
     pressure = np.array([live.bit_count() for live in POINTS], np.int32)
-    solution = solve(regions(COST), pressure, np.array([2, 0], np.int32))
+    solution = solve(one_price(regions(COST)), pressure, np.array([2, 0], np.int32))
     assert solution.status == "optimal"
     assert solution.value == solution.bound == COST[V3] + COST[V4] + COST[V5]
     assert solution.away == [V3, V4, V5]

@@ -8,8 +8,18 @@ import pytest
 
 from binalloc.bitset import bits, mask_from
 from binalloc.errors import Refused
+from binalloc.models.allocation.layouts import LAYOUTS
 from binalloc.models.allocation.slot_colouring import colour_slots
-from binalloc.models.allocation.slots import Move, Procedure, ProcedureCall, max_live, max_lives, plan_slots, prune
+from binalloc.models.allocation.slots import (
+    PRIORITIES,
+    Move,
+    Procedure,
+    ProcedureCall,
+    max_live,
+    max_lives,
+    plan_slots,
+    prune,
+)
 from tests.support.oracles.chordal import is_chordal
 
 
@@ -55,6 +65,29 @@ def test_fig_3_fits_eight_slots_with_one_move_per_call() -> None:
     assert all(not p.local for p in plan.procedures.values())
     assert [len(p.sites[0].moves) for p in list(plan.procedures.values())[:2]] == [1, 1]
     assert [p.budget for p in plan.procedures.values()] == [8, 6, 4]
+
+
+def test_fig_3_in_three_layouts() -> None:
+    """The register stack's 10 of the paper is for its numbering; here what lives across calls comes first."""
+    needs = {layout: plan_slots(chain(), "A", 12, layout=layout).need for layout in LAYOUTS}
+    assert needs == {"traditional": 12, "register": 9, "moving": 8}
+
+
+@pytest.mark.parametrize("priority", PRIORITIES)
+@pytest.mark.parametrize("slots", range(12))
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_keeps_to_its_slots(layout: str, slots: int, priority: str) -> None:
+    plan = plan_slots(chain(), "A", slots, priority, layout=layout)
+    assert plan.need <= slots
+    start = 0
+    for found in list(plan.procedures.values())[:2]:
+        (site,) = found.sites
+        frame = max(found.slot_of.values(), default=-1) + 1
+        assert layout == "moving" or not site.moves
+        assert layout != "traditional" or site.shift == frame
+        start += site.shift
+    last = list(plan.procedures.values())[2]
+    assert start + last.need <= plan.need
 
 
 def test_fig_3_in_seven_slots_prunes_exactly_one_variable() -> None:

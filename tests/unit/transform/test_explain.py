@@ -69,7 +69,7 @@ def test_costs_are_what_the_code_costs(preset: str, seed: int) -> None:
     where a store turned out to be for nobody."""
     for found in at_budgets(preset, seed):
         for v in found.explain():
-            unit = found.plan.attempt.prices(v.function).of(v.value)
+            unit = found.plan.attempt.prices.of(v.value)
             assert unit in (SLOT_COST, LOCAL_COST)
             allocation = found.plan.attempt.allocations[v.function]
             if len(allocation.rounds) > 1 or v.again:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from binalloc.analysis.program import analyse
 from binalloc.frontend.importer import import_ptx
+from binalloc.models.allocation.homes import choose_homes
 from binalloc.models.allocation.regions import Border, Choice, Crossing, Regions, choose
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.transform.allocate.cost import emitted_cost
@@ -106,7 +107,7 @@ def test_emitted_code_costs_what_the_model_says(name: str) -> None:
     choices: list[Choice] = []
 
     def watched(*problem: object) -> Choice:
-        choices.append(choose(*problem))  # type: ignore[arg-type]
+        choices.append(choose_homes(*problem))  # type: ignore[arg-type]
         return choices[-1]
 
     whole = analyse(module, kernel)

@@ -1,0 +1,198 @@
+"""Regions whose values lie in slots as far as there are slots, else in local memory.
+
+Needs the same regions twice, priced for values in slots and for values in local memory, and the number of slots. Leaves
+which regions cannot all be away with their values in slots (`crowds`), for a choice of regions the values that get none
+(`without_slot`), and a choice of both (`choose_homes`). Only what surely takes a slot is counted: a region all of whose
+values' comebacks read memory, where the value is in no register. So nothing is excluded that finished code could be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.models.allocation.regions import Choice, Crossing, Regions, choose
+from binalloc.models.allocation.terms import Interval
+
+
+@dataclass
+class Homes:
+    """slot, local: the same regions at both prices. slots: how many there are."""
+
+    slot: Regions
+    local: Regions
+    slots: int
+
+    @cached_property
+    def takers(self) -> list[int]:
+        """Regions that take a slot at every point if they are away: whatever way leads out of them reads memory."""
+        regions = self.slot
+        taking = [kept and not free for kept, free in zip(regions.stored, regions.free, strict=True)]
+        queue = [r for r, takes in enumerate(taking) if not takes]
+        before: dict[int, list[int]] = {}
+        for r, borders in enumerate(regions.borders):
+            for border in borders:
+                if border.out:
+                    before.setdefault(border.region, []).append(r)
+        for r in queue:
+            for other in before.get(r, ()):
+                if taking[other]:
+                    taking[other] = False
+                    queue.append(other)
+        return [r for r, takes in enumerate(taking) if takes]
+
+    @cached_property
+    def rather_recomputed(self) -> set[int]:
+        """Values that would be recomputed somewhere if they had no slot: which may be cheaper than to have one."""
+        pairs = zip(self.slot.value, self.slot.stored, self.local.stored, strict=True)
+        return {v for v, stored, still in pairs if stored and not still}
+
+    def crowds(self) -> list[tuple[int, ...]]:
+        """Sets of regions that lie at one point, take a slot each if they are away, and are more than there are slots.
+        None is part of another that begins or ends beside it."""
+        found: dict[tuple[int, ...], None] = {}
+        now: set[int] = set()
+        grown = False
+        for _, ends, r in self._events():
+            if ends:
+                if grown and len(now) > self.slots:
+                    found[tuple(sorted(now))] = None
+                grown = False
+                now.discard(r)
+            else:
+                now.add(r)
+                grown = True
+        return list(found)
+
+    def _events(self) -> Iterator[tuple[int, bool, int]]:
+        """(point, whether it ends there, region): ends first."""
+        events = []
+        for r in self.takers:
+            for start, end in self.slot.points[r]:
+                events += [(start, False, r), (end, True, r)]
+        yield from sorted(events, key=lambda event: (event[0], not event[1], event[2]))
+
+    def without_slot(self, away: Collection[int]) -> frozenset[int]:
+        """The values with regions away that get no slot: slots go to those first to which local memory would cost
+        most."""
+        gone = set(away)
+        mine: dict[int, list[int]] = {}
+        for r in sorted(gone):
+            if self.slot.stored[r]:
+                mine.setdefault(self.slot.value[r], []).append(r)
+        of_values = self.slot.of_values()
+        more = {
+            v: self.local.alone(of_values[v], rs) - self.slot.alone(of_values[v], rs) for v, rs in mine.items()
+        }
+        last = max((end for r in gone for _, end in self.slot.points[r]), default=0)
+        room = np.full(last, self.slots, np.int32)
+        local = set()
+        for v in sorted(mine, key=lambda v: (-more[v], v)):
+            pieces = [piece for r in mine[v] for piece in self.slot.points[r]]
+            if more[v] < 0 or not _take(room, pieces):
+                local.add(v)
+        return frozenset(local)
+
+    def cost(self, away: Collection[int], local: frozenset[int]) -> float:
+        """What it costs to have exactly the regions `away` in memory, those of the values `local` in local memory.
+        Where a recomputation and what it reads have different homes, the less of what either price has it cost."""
+        return (self._mixed(local) if local else self.slot).cost(away)
+
+    def _mixed(self, local: frozenset[int]) -> Regions:
+        slot, dear, value = self.slot, self.local, self.slot.value
+
+        def of(what: str) -> list[Any]:
+            pairs = zip(getattr(slot, what), getattr(dear, what), strict=True)
+            return [there if v in local else here for v, (here, there) in zip(value, pairs, strict=True)]
+
+        together: list[list[tuple[int, float]]] = [[] for _ in value]
+        for (r, other), prices in sorted(pairs(self).items()):
+            cost = _between(prices, [value[r] in local, value[other] in local])
+            together[r].append((other, cost))
+            together[other].append((r, cost))
+        crossed = [
+            Crossing(*key, _between(prices, [value[key[0]] in local, value[key[2]] in local]))
+            for key, prices in sorted(crossings(self).items())
+        ]
+        return Regions(
+            value, slot.points, of("exits"), of("stored"), of("borders"), of("ways"), together, [], crossed, of("free")
+        )
+
+    def holding(self, holders: Collection[int]) -> Regions:
+        """The regions, with values in local memory but for the `holders` of slots."""
+        mixed = self._mixed(frozenset(self.slot.value).difference(holders))
+        mixed.families = self.slot.families
+        return mixed
+
+
+def one_price(regions: Regions) -> Homes:
+    """Regions of which nothing is to be decided but which are away."""
+    return Homes(regions, regions, 0)
+
+
+_PASSES = 3
+"""Over which values have slots. What the second gains, the third hardly adds to."""
+
+
+def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+    """Regions to send to memory, as `regions.choose`, and which values then find no slot: chosen as if there were slots
+    for all, then, where there are not, again with all but those that had one at the price of local memory; the
+    cheapest of a few passes."""
+    choice = choose(homes.slot, pressure, capacity)
+    if homes.local is homes.slot:
+        return choice
+    best: Choice | None = None
+    known: set[frozenset[int]] = set()
+    for _ in range(_PASSES):
+        local = homes.without_slot(choice.away)
+        cost = homes.cost(choice.away, local)
+        if best is None or cost < best.cost:
+            best = replace(choice, cost=cost, local=local)
+        stored = {homes.slot.value[r] for r in choice.away if homes.slot.stored[r]}
+        holders = frozenset(stored - local)
+        if not local or holders in known:
+            break
+        known.add(holders)
+        choice = choose(homes.holding(holders), pressure, capacity)
+    assert best is not None
+    return best
+
+
+def pairs(homes: Homes) -> dict[tuple[int, int], list[float]]:
+    """By two regions of different values (the lower first), what more both cost away: at slots' prices, at those of
+    local memory."""
+    found: dict[tuple[int, int], list[float]] = {}
+    for k, regions in enumerate((homes.slot, homes.local)):
+        for r, beside in enumerate(regions.together):
+            for other, cost in beside:
+                if r < other:
+                    found.setdefault((r, other), [0.0, 0.0])[k] += cost
+    return found
+
+
+def crossings(homes: Homes) -> dict[tuple[int, int, int], list[float]]:
+    """By a crossing's regions, what it costs at either price."""
+    found: dict[tuple[int, int, int], list[float]] = {}
+    for k, regions in enumerate((homes.slot, homes.local)):
+        for region, other, leaf, cost in regions.crossings:
+            found.setdefault((region, other, leaf), [0.0, 0.0])[k] += cost
+    return found
+
+
+def _between(prices: list[float], in_local: list[bool]) -> float:
+    if all(in_local):
+        return prices[1]
+    return min(prices) if any(in_local) else prices[0]
+
+
+def _take(room: NDArray[np.int32], pieces: list[Interval]) -> bool:
+    if any(np.any(room[start:end] <= 0) for start, end in pieces):
+        return False
+    for start, end in pieces:
+        room[start:end] -= 1
+    return True

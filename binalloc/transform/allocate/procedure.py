@@ -1,0 +1,81 @@
+"""The values that one function's spill code keeps in memory, as the planning of slots sees them, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from binalloc.bitset import bits, long_mask
+from binalloc.models.allocation.slots import Procedure, ProcedureCall, plan_slots
+from binalloc.models.allocation.terms import Value
+from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.spill.prices import SLOT_COST, Prices
+from binalloc.transform.virtual.code import RELOAD, STORE
+from binalloc.transform.virtual.flat import Flat, flatten
+from binalloc.transform.virtual.live_ranges import LiveRanges
+from binalloc.transform.virtual.memory_ranges import memory_ranges
+
+
+def cost_alone(allocation: RegisterAllocation, slots: int, prices: Prices) -> float:
+    """Loop-weighted cost of a function's spill code, with slots for it as if it called nobody. slots: 0 where memory
+    costs what `prices` say."""
+    if not slots:
+        return emitted_cost(allocation.code, prices)
+    name = allocation.code.function.name
+    nowhere = [(-1, -1) for item in allocation.code.items() if item.callee]
+    procedure = replace(procedure_of(allocation, nowhere, 1.0), calls=())
+    local = plan_slots({name: procedure}, name, slots, "cost").procedures[name].local_of
+    return emitted_cost(allocation.code, Prices(SLOT_COST, frozenset(allocation.memory[v] for v in local)))
+
+
+def procedure_of(
+    allocation: RegisterAllocation, scratch_registers: Sequence[tuple[int, int]], frequency: float
+) -> Procedure:
+    """The memory values of one function; numbered as in `RegisterAllocation.memory`. scratch_registers: as in
+    `Attempt`. frequency: runs of the function per run of the kernel."""
+    number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
+    flat = flatten(allocation.code)
+    exits = _live_after(flat, memory_ranges(flat, len(allocation.code.names)), allocation.memory)
+    beside: list[set[int]] = [set() for _ in number]
+    cost = [0.0] * len(number)
+    calls = []
+    scratch = iter(scratch_registers)
+    known = 0
+    others: list[int] = []
+    for item, after in zip(flat.items, exits, strict=True):
+        if item.kind in (RELOAD, STORE):
+            cost[number[item.memory]] += item.weight
+        if item.kind == STORE:
+            v = number[item.memory]
+            if after != known:
+                known, others = after, bits(after)
+            beside[v].update(others)
+            for n in others:
+                beside[n].add(v)
+        if item.callee:
+            before, behind = next(scratch)
+            calls.append(ProcedureCall(item.callee, after, before >= 0 and behind >= 0, item.weight))
+    adjacency = [long_mask(found - {v}) for v, found in enumerate(beside)]
+    return Procedure(allocation.code.function.name, len(number), exits, adjacency, calls, cost, frequency)
+
+
+def _live_after(flat: Flat, live: LiveRanges, memory: list[Value]) -> list[int]:
+    """Per item the memory values live after it, as bits over their places in `memory`."""
+    begin: dict[int, int] = {}
+    end: dict[int, int] = {}
+    for k, v in enumerate(memory):
+        for start, stop in live.intervals[v]:
+            # the point behind a store that nothing reads is no life
+            first, last = start // 2, (stop - 1) // 2
+            begin[first] = begin.get(first, 0) | 1 << k
+            if stop & 1:
+                last -= 1
+            end[last + 1] = end.get(last + 1, 0) | 1 << k
+    out = []
+    now = 0
+    for k in range(len(flat.items)):
+        if k in begin or k in end:  # elsewhere one number stands for all lines
+            now = now & ~end.get(k, 0) | begin.get(k, 0)
+        out.append(now)
+    return out
