@@ -98,7 +98,7 @@ def _legend(prices: dict[str, float]) -> str:
         "bring values elsewhere around calls; copies, new ones between registers. cost: by loops and calls, an access\n"
         f"to a slot {prices['slot']:g}, to local memory {prices['local']:g}, an instruction that recomputes "
         f"{prices['recomputed']:g}, a copy nothing.\n"
-        "bound: no allocation costs less (by CP-SAT; - where that is not proven).\n"
+        "bound: no allocation of the code in the order that cpsat took costs less (- where that is not proven).\n"
     )
 
 

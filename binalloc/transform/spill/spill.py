@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.errors import Refused
-from binalloc.models.allocation.homes import Homes, choose_homes
+from binalloc.models.allocation.homes import Homes, choose_homes, one_price
 from binalloc.models.allocation.regions import Choice, Regions
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import FoundRegions, find_regions
@@ -94,8 +94,10 @@ def spill_to_room(
 
         at = partial(_at_prices, code, now, sites, may_leave, first)
         found, comebacks = at(how.prices)
-        dear = at(Prices(LOCAL_COST))[0].regions if how.slots else found.regions
-        choice = how.choose(Homes(found.regions, dear, how.slots), there.pressure, tight)
+        homes = one_price(found.regions)
+        if how.slots:
+            homes = Homes(found.regions, at(Prices(LOCAL_COST))[0].regions, how.slots)
+        choice = how.choose(homes, there.pressure, tight)
         if choice.local:
             found, comebacks = at(replace(how.prices, local=how.prices.local | choice.local))
         if np.any(choice.pressure > there.capacity):

@@ -76,7 +76,7 @@ def test_the_table(tmp_path: Path) -> None:
     assert lines[0] == "callchain on gtx680"
     assert lines[2].split()[:3] == ["registers", "slots", "allocator"]
     assert [line.split()[2] for line in lines[4 : 4 + len(ALLOCATORS)]] == [*ALLOCATORS]
-    assert "bound: no allocation costs less" in text
+    assert "bound: no allocation of the code" in text
 
 
 def test_a_budget_that_is_too_small_says_why_and_the_others_are_there() -> None:
