@@ -10,6 +10,7 @@ from binalloc.frontend.emitter import FLOAT, Const, Imm, Source
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import Facts
+from binalloc.frontend.opt.products import summed_products
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import REG
 from binalloc.isa.table.opcodes import OpSpec
@@ -20,7 +21,7 @@ WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
 class Known:
     """copy[u]: what MOV set u to. node_of[u]: the node that computes u. sum64[v]: pair v = pair + pair, each (low,
     high). out, block: the nodes of the current block so far, and its position. pairs_of: constant pair -> aligned pairs
-    that were set to it, each with its block."""
+    that were set to it, each with its block. summed: see `summed_products`."""
 
     def __init__(self, routine: Routine, facts: Facts) -> None:
         self.routine = routine
@@ -35,6 +36,7 @@ class Known:
         self.out: list[Node] = []
         self.block = 0
         self.pairs_of: dict[Const, list[tuple[int, int]]] = {}
+        self.summed = summed_products(routine, facts)
 
     # -- questions
 

@@ -278,15 +278,21 @@ def _addend(pair: tuple[Source, Source], known: Known) -> Source | None:
 
 
 def wide_product(unit: Source, known: Known) -> tuple[int, Source, bool] | None:
-    """(a, b, unsigned) if the pair at `unit` is a wide product that nothing else reads."""
+    """(a, b, unsigned) if the pair at `unit` is a wide product that nothing reads but sums that take it in."""
     if not isinstance(unit, int) or unit < FIRST_REGISTER:
         return None
-    product = known.single(unit, "IMAD.WIDE")
-    if product is not None and product.f["rd"] == unit and known.facts.only_read(unit + 1):
+    node = known.node_of.get(unit)
+    if node is not None and node.instr.op.name == "IMAD.WIDE" and node.instr.f["rd"] == unit and _joins(unit, known):
+        product = node.instr
         o = ops.read(product)
         if o.c == RZ and o.a is not None and o.b is not None:
             return o.a, o.b, bool(product.f["u32"])
     return _shifted(unit, known)
+
+
+def _joins(unit: int, known: Known) -> bool:
+    """Whether the product at `unit` dies as its readers take it in."""
+    return unit in known.summed or (known.facts.only_read(unit) and known.facts.only_read(unit + 1))
 
 
 def _shifted(unit: int, known: Known) -> tuple[int, Source, bool] | None:
