@@ -7,12 +7,14 @@ which registers it overwrites.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from binalloc.analysis.locations import Location
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.models.allocation.terms import Register, Value
+from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.assign.assign import assign, homeless, settle
 from binalloc.transform.assign.fewest import fewest_homes
 from binalloc.transform.assign.homes import find_all_homes
@@ -24,13 +26,30 @@ from binalloc.transform.virtual.code import ENTRY, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.room import registers_needed
 
-__all__ = ["Infeasible", "NeedsMemory", "RegisterAllocation", "Spilling", "allocate_registers"]
+__all__ = [
+    "Infeasible",
+    "NeedsMemory",
+    "RegisterAllocation",
+    "Spilling",
+    "TooDear",
+    "allocate_cheapest",
+    "allocate_registers",
+]
 
 SLACKS = (0, 1, 2, 4, 8)
 """Registers to leave free where values live, tried in order: pairs and quads that do not find room side by side need
 some."""
 ROUNDS = 8
 """How often code is spilled further because pairs and quads, loops and calls take more registers than are live."""
+
+
+class TooDear(Exception):
+    """There may be an allocation, but none that costs as little as the caller wants. given: the order of the code that
+    came closest."""
+
+    def __init__(self, given: Analysed) -> None:
+        super().__init__()
+        self.given = given
 
 
 @dataclass
@@ -58,23 +77,85 @@ def allocate_registers(
 
     Raises Infeasible, naming function and instruction, and NeedsMemory where it would have to spill but may not.
     """
-    how = replace(how or Spilling(), rounds=[])
-    code = spill_to_room(given, available, contracts, how, may_spill=may_spill)
-    for slack in SLACKS:
-        if slack:
-            code = spill_to_room(code, available, contracts, replace(how, slack=slack), may_spill=may_spill)
+    return allocate_cheapest((given,), available, contracts, how, may_spill=may_spill)
+
+
+def allocate_cheapest(
+    orders: Sequence[Analysed],
+    available: int,
+    contracts: Mapping[str, Contract],
+    how: Spilling | None = None,
+    *,
+    may_spill: bool = True,
+    below: float = inf,
+) -> RegisterAllocation:
+    """As `allocate_registers`, of that of `orders` (the same code in other orders) whose spill code costs least, the
+    first of those that cost the same. Raises TooDear where none costs less than `below`.
+
+    What finds no places is spilled further and only gets dearer: so what costs least is tried first, and the first that
+    finds places is the cheapest.
+    """
+    open_: list[_Spilled] = []
+    for given in orders:
         try:
-            return replace(_finish(_placed(code, available, contracts, slack), contracts, given), rounds=how.rounds)
+            open_.append(_Spilled(given, available, contracts, how or Spilling(), may_spill=may_spill))
+        except Infeasible as error:
+            refusal = error
+    while open_:
+        cheapest = min(open_, key=lambda one: one.cost)
+        if cheapest.cost >= below:
+            raise TooDear(cheapest.given)
+        found = cheapest.place()
+        if found is not None:
+            return found
+        try:
+            cheapest.spill_further()
+        except Infeasible as error:
+            refusal = error
+            open_.remove(cheapest)
+    raise refusal
+
+
+class _Spilled:
+    """Code with as much spill code as the present slack asks for. cost: of that, see `emitted_cost`."""
+
+    def __init__(
+        self, given: Analysed, available: int, contracts: Mapping[str, Contract], how: Spilling, *, may_spill: bool
+    ) -> None:
+        self.given, self.available, self.contracts, self.may_spill = given, available, contracts, may_spill
+        self.how = replace(how, rounds=[])
+        self.slacks = list(SLACKS)
+        self.code = given
+        self._spill()
+
+    def _spill(self) -> None:
+        self.how = replace(self.how, slack=self.slacks[0])
+        self.code = spill_to_room(self.code, self.available, self.contracts, self.how, may_spill=self.may_spill)
+        self.cost = emitted_cost(self.code.code, self.how.prices)
+
+    def place(self) -> RegisterAllocation | None:
+        """None where it finds no places. Raises NeedsMemory where more spill code may not be."""
+        try:
+            placed = _placed(self.code, self.available, self.contracts, self.how.slack)
         except NoPlace as error:
-            failed = error
-            if not may_spill:
+            if not self.may_spill:
                 raise NeedsMemory from error
-    raise Infeasible(
-        f"{available.bit_count()} registers do not hold the pairs and quads that are needed at once",
-        place=f"{given.code.function.name}+{code.flat.origin_near(failed.item)}",
-        found=f"{available.bit_count()} registers available",
-        remedy="allow more registers per thread",
-    )
+            self.failed = error.item
+            return None
+        return replace(_finish(placed, self.contracts, self.given), rounds=self.how.rounds)
+
+    def spill_further(self) -> None:
+        """With more registers free. Raises Infeasible."""
+        del self.slacks[0]
+        if self.slacks:
+            self._spill()
+            return
+        raise Infeasible(
+            f"{self.available.bit_count()} registers do not hold the pairs and quads that are needed at once",
+            place=f"{self.given.code.function.name}+{self.code.flat.origin_near(self.failed)}",
+            found=f"{self.available.bit_count()} registers available",
+            remedy="allow more registers per thread",
+        )
 
 
 def allocate_fewest(
