@@ -7,6 +7,7 @@ which registers it overwrites.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -20,7 +21,7 @@ from binalloc.transform.assign.fewest import fewest_homes
 from binalloc.transform.assign.homes import find_all_homes
 from binalloc.transform.assign.scan import NoPlace, Placed
 from binalloc.transform.spill.overlap import overlap
-from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, spill_to_room
+from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import ENTRY, VCode
 from binalloc.transform.virtual.contract import Contract
@@ -39,6 +40,8 @@ __all__ = [
 SLACKS = (0, 1, 2, 4, 8)
 """Registers to leave free where values live, tried in order: pairs and quads that do not find room side by side need
 some."""
+RELIEFS = 4
+"""How often registers are freed only where places failed, one more each time, before that is done everywhere."""
 ROUNDS = 8
 """How often code is spilled further because pairs and quads, loops and calls take more registers than are live."""
 
@@ -117,7 +120,8 @@ def allocate_cheapest(
 
 
 class _Spilled:
-    """Code with as much spill code as the present slack asks for. cost: of that, see `emitted_cost`."""
+    """Code with as much spill code as its pairs and quads seem to need. cost: of that, see `emitted_cost`. still:
+    leaders of blocks in which spill code stays where it is. failed: items that found no places."""
 
     def __init__(
         self, given: Analysed, available: int, contracts: Mapping[str, Contract], how: Spilling, *, may_spill: bool
@@ -125,34 +129,58 @@ class _Spilled:
         self.given, self.available, self.contracts, self.may_spill = given, available, contracts, may_spill
         self.how = replace(how, rounds=[])
         self.slacks = list(SLACKS)
-        self.code = given
-        self._spill()
+        self.relieved = 0
+        self.still: set[int] = set()
+        self.failed: list[int] = []
+        self._spill(given)
 
-    def _spill(self) -> None:
-        self.how = replace(self.how, slack=self.slacks[0])
-        self.code = spill_to_room(self.code, self.available, self.contracts, self.how, may_spill=self.may_spill)
-        self.cost = emitted_cost(self.code.code, self.how.prices)
+    def _spill(self, code: Analysed) -> None:
+        how = replace(self.how, slack=self.slacks[0])
+        self.code = spill_to_room(code, self.available, self.contracts, how, may_spill=self.may_spill)
+        self.cost = emitted_cost(self.code.code, how.prices)
 
     def place(self) -> RegisterAllocation | None:
         """None where it finds no places. Raises NeedsMemory where more spill code may not be."""
-        try:
-            placed = _placed(self.code, self.available, self.contracts, self.how.slack)
-        except NoPlace as error:
-            if not self.may_spill:
-                raise NeedsMemory from error
-            self.failed = error.item
-            return None
-        return replace(_finish(placed, self.contracts, self.given), rounds=self.how.rounds)
+        while True:
+            moved = self._apart()
+            try:
+                placed = assign(moved, self.available, self.contracts)
+            except NoPlace as error:
+                if not self.may_spill:
+                    raise NeedsMemory from error
+                self.failed = [k for k in error.items if self._leader(k) in self.still or moved is self.code]
+                self.still.update(map(self._leader, error.items))
+                if self.failed:
+                    return None
+            else:
+                return replace(_finish(placed, self.contracts, self.given), rounds=self.how.rounds)
+
+    def _apart(self) -> Analysed:
+        """With its spill code moved apart, but for the blocks `still`."""
+        if all(item.memory < 0 for item in self.code.flat.items):
+            return self.code
+        return overlap(self.code, self.available, self.contracts, self.slacks[0], self.still)
+
+    def _leader(self, item: int) -> int:
+        """The leader of the block that an item is in (they change places inside of blocks alone)."""
+        return self.code.code.blocks[bisect_right(self.code.flat.starts, item) - 1].leader
 
     def spill_further(self) -> None:
-        """With more registers free. Raises Infeasible."""
+        """So that more registers are free where places failed, or everywhere. Raises Infeasible."""
+        self.relieved += 1
+        if self.relieved <= RELIEFS:
+            code = relieve(self.code, self.failed, self.relieved, self.available, self.contracts, self.how)
+            if code is not None:
+                self._spill(code)
+                return
         del self.slacks[0]
+        self.still = set()
         if self.slacks:
-            self._spill()
+            self._spill(self.code)
             return
         raise Infeasible(
             f"{self.available.bit_count()} registers do not hold the pairs and quads that are needed at once",
-            place=f"{self.given.code.function.name}+{self.code.flat.origin_near(self.failed)}",
+            place=f"{self.given.code.function.name}+{self.code.flat.origin_near(self.failed[0])}",
             found=f"{self.available.bit_count()} registers available",
             remedy="allow more registers per thread",
         )
@@ -180,16 +208,6 @@ def allocate_fewest(
             return _finish(settle(code, found, available), contracts, given), count
         slack = max(4, 2 * slack)
     return allocate_registers(spilled, available, contracts, how), count
-
-
-def _placed(code: Analysed, available: int, contracts: Mapping[str, Contract], slack: int) -> Placed:
-    """With its spill code moved apart, where that finds registers, too."""
-    if any(item.memory >= 0 for item in code.flat.items):
-        try:
-            return assign(overlap(code, available, contracts, slack), available, contracts)
-        except NoPlace:
-            pass
-    return assign(code, available, contracts)
 
 
 def _finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:
