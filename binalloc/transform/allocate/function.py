@@ -2,7 +2,8 @@
 does not so that it needs fewer registers.
 
 Needs virtual code before any spilling. The allocation that costs least is kept, that of the order as it stands among
-them. A block is reordered for latency as far as the registers reach, and only for a machine that is known.
+them, but for large code, where the order that needs fewer registers is taken as the better one. A block is reordered
+for latency as far as the registers reach, and only for a machine that is known.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
+from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.allocate.registers import (
     NeedsMemory,
     RegisterAllocation,
@@ -17,7 +19,7 @@ from binalloc.transform.allocate.registers import (
     allocate_cheapest,
     allocate_registers,
 )
-from binalloc.transform.order.arrange import for_latency, for_pressure
+from binalloc.transform.order.arrange import for_latency, for_pressure, never_fits
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
@@ -45,6 +47,8 @@ def allocate_function(
             return allocate_registers(code, available, contracts, how, may_spill=False)
         except NeedsMemory:
             pass
+    if not may_spill and never_fits(given, registers):
+        raise NeedsMemory
     ordered = for_pressure(given, registers)
     if ordered is given:
         return allocate_cheapest((given,), available, contracts, how, may_spill=may_spill, below=below)
@@ -53,4 +57,5 @@ def allocate_function(
     except NeedsMemory:
         if not may_spill:
             raise
-    return allocate_cheapest((given, ordered), available, contracts, how, below=below)
+    orders = [ordered] if is_large(given) else [given, ordered]
+    return allocate_cheapest(orders, available, contracts, how, below=below)

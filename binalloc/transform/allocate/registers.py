@@ -16,6 +16,7 @@ from binalloc.analysis.locations import Location
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.assign.assign import assign, homeless, settle
 from binalloc.transform.assign.fewest import fewest_homes
 from binalloc.transform.assign.homes import find_all_homes
@@ -23,7 +24,7 @@ from binalloc.transform.assign.scan import NoPlace, Placed
 from binalloc.transform.spill.overlap import overlap
 from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
-from binalloc.transform.virtual.code import ENTRY, VCode
+from binalloc.transform.virtual.code import ENTRY, Item, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.room import registers_needed
 
@@ -148,8 +149,12 @@ class _Spilled:
             except NoPlace as error:
                 if not self.may_spill:
                     raise NeedsMemory from error
-                self.failed = [k for k in error.items if self._leader(k) in self.still or moved is self.code]
-                self.still.update(map(self._leader, error.items))
+                tried = self.still
+                self.still = tried.union(map(self._leader, error.items))
+                if is_large(self.given):  # another try would take too long
+                    self.failed = [self._before_moves(moved.flat.items[k], k) for k in error.items]
+                    return None
+                self.failed = [k for k in error.items if self._leader(k) in tried or moved is self.code]
                 if self.failed:
                     return None
             else:
@@ -164,6 +169,12 @@ class _Spilled:
     def _leader(self, item: int) -> int:
         """The leader of the block that an item is in (they change places inside of blocks alone)."""
         return self.code.code.blocks[bisect_right(self.code.flat.starts, item) - 1].leader
+
+    def _before_moves(self, item: Item, k: int) -> int:
+        """Where in the code an item stands that is the k-th with spill code moved apart."""
+        starts, items = self.code.flat.starts, self.code.flat.items
+        b = bisect_right(starts, k) - 1
+        return next(j for j in range(starts[b], starts[b + 1]) if items[j] is item)
 
     def spill_further(self) -> None:
         """So that more registers are free where places failed, or everywhere. Raises Infeasible."""

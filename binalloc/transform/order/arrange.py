@@ -39,6 +39,14 @@ def for_pressure(given: Analysed, registers: int) -> Analysed:
     return after if len(better) == len(found) else _reordered(given, better)
 
 
+def never_fits(given: Analysed, registers: int) -> bool:
+    """Are more than `registers` needed where no order inside of blocks changes that: where a stretch begins?"""
+    flat = given.flat
+    pressure = given.live.pressure(flat.points)
+    starts = [2 * first for b in flat.blocks() for first, _ in stretches(flat, b)]
+    return bool(starts) and int(pressure[starts].max()) > registers
+
+
 def _need(pressure: Sequence[int], at: tuple[int, int], registers: int) -> tuple[int, int]:
     """The peak of a stretch, and how many registers are missing in it over all points."""
     there = pressure[2 * at[0] : 2 * at[1]]
