@@ -25,7 +25,7 @@ def writes_again(given: Analysed, block: int, first: int, end: int) -> bool:
     high = next((items[k].origin for k in behind if items[k].origin >= 0), high)
     kept = {items[k].origin for k in range(first, end)}
     touched: set[int] = set()
-    for i in range(max(low, 0), high):
+    for i in range(max(low, 0), min(high, len(instrs))):
         memory = view(instrs[i]).memory
         if memory is None or memory.space != Space.LOCAL or i in kept:
             continue
