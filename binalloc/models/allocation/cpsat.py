@@ -105,7 +105,7 @@ class _Model:
         self.away = [model.new_bool_var(f"a{r}") for r in count]
         self.held = [model.new_bool_var(f"m{r}") for r in count]
         self.local: dict[int, Any] = {}
-        if homes.local is not homes.slot:
+        if homes.slots:
             self._slots(homes)
         self.terms: list[Any] = []
         self.comes: dict[tuple[int, int], Any] = {}

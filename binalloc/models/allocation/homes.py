@@ -8,7 +8,7 @@ values' comebacks read memory, where the value is in no register. So nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,11 +22,17 @@ from binalloc.models.allocation.terms import Interval
 
 @dataclass
 class Homes:
-    """slot, local: the same regions at both prices. slots: how many there are."""
+    """slot: the regions, at the prices of slots. dear: gives the same at those of local memory. slots: how many there
+    are; 0 where one price holds for all."""
 
     slot: Regions
-    local: Regions
+    dear: Callable[[], Regions]
     slots: int
+
+    @cached_property
+    def local(self) -> Regions:
+        """The regions at the prices of local memory."""
+        return self.dear()
 
     @cached_property
     def takers(self) -> list[int]:
@@ -76,6 +82,15 @@ class Homes:
             for start, end in self.slot.points[r]:
                 events += [(start, False, r), (end, True, r)]
         yield from sorted(events, key=lambda event: (event[0], not event[1], event[2]))
+
+    def enough(self, away: Collection[int]) -> bool:
+        """Are there slots for all that these regions keep in memory?"""
+        regions = self.slot
+        pieces = [piece for r in away if regions.stored[r] for piece in regions.points[r]]
+        room = np.full(max((end for _, end in pieces), default=0), self.slots, np.int32)
+        for start, end in pieces:
+            room[start:end] -= 1
+        return not np.any(room < 0)
 
     def without_slot(self, away: Collection[int]) -> frozenset[int]:
         """The values with regions away that get no slot: slots go to those first to which local memory would cost
@@ -132,7 +147,7 @@ class Homes:
 
 def one_price(regions: Regions) -> Homes:
     """Regions of which nothing is to be decided but which are away."""
-    return Homes(regions, regions, 0)
+    return Homes(regions, lambda: regions, 0)
 
 
 _PASSES = 3
@@ -144,7 +159,7 @@ def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np
     for all, then, where there are not, again with all but those that had one at the price of local memory; the
     cheapest of a few passes."""
     choice = choose(homes.slot, pressure, capacity)
-    if homes.local is homes.slot:
+    if not homes.slots or homes.enough(choice.away):
         return choice
     best: Choice | None = None
     known: set[frozenset[int]] = set()

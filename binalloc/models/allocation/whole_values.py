@@ -18,6 +18,7 @@ from binalloc.models.allocation.regions import Regions
 def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> list[int]:
     """Values to keep in memory, ascending. Where even all do not do, some points stay above capacity."""
     room = capacity - pressure
+    left = int(np.count_nonzero(room < 0))
     mine = regions.of_values()
 
     def price(v: int) -> float:
@@ -28,26 +29,32 @@ def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArra
     def gain(v: int) -> int:
         return sum(int(np.count_nonzero(room[s:e] < 0)) for r in mine[v] for s, e in regions.points[r])
 
-    def move(v: int, by: int) -> None:
+    def move(v: int, by: int) -> int:
+        """Answers how many points more have too many values."""
+        more = 0
         for r in mine[v]:
             for start, end in regions.points[r]:
-                room[start:end] += by
+                part = room[start:end]
+                more -= int(np.count_nonzero(part < 0))
+                part += by
+                more += int(np.count_nonzero(part < 0))
+        return more
 
     gains = {v: found for v in mine if (found := gain(v))}
     cost = {v: price(v) for v in gains}
     queue = [(cost[v] / found, cost[v], v) for v, found in gains.items()]
     heapq.heapify(queue)
-    away: list[int] = []
-    while queue and np.any(room < 0):
+    away: dict[int, None] = {}
+    while queue and left:
         stored, _, v = heapq.heappop(queue)
         found = gain(v)  # gains only fall, so a stale one is put back when it comes up
         if found and cost[v] / found > stored:
             heapq.heappush(queue, (cost[v] / found, cost[v], v))
         elif found:
-            move(v, 1)
-            away.append(v)
+            left += move(v, 1)
+            away[v] = None
     for v in sorted(away, key=lambda v: (-cost[v], v)):
         if all(np.all(room[s:e] > 0) for r in mine[v] for s, e in regions.points[r]):
             move(v, -1)
-            away.remove(v)
+            del away[v]
     return sorted(away)

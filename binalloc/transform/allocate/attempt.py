@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.web import WebNumber
 from binalloc.bitset import bits, mask_from
+from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.function import allocate_function
 from binalloc.transform.allocate.registers import (
     Infeasible,
@@ -42,7 +45,7 @@ class Attempt:
     latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
     to keep), contracts (what callers see), allocations, scratch (registers free around each call). shuffle: a
     register set aside for moves at calls, -1 where they take any that is free. slots: with a pointer, how many there
-    are.
+    are. below: what all spill code together has to cost less than, in accesses to a slot.
     """
 
     program: ProgramAnalysis
@@ -57,6 +60,7 @@ class Attempt:
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     shuffle: int = -1
     slots: int = 0
+    below: float = inf
 
     def virtual(self, name: str) -> Analysed:
         """Virtual code of a function whose callees have contracts."""
@@ -99,12 +103,27 @@ class Attempt:
         return Prices(LOCAL_COST if self.pointer < 0 else SLOT_COST)
 
     @property
+    def cost(self) -> float:
+        """Estimated cost of all spill code that there is so far in one run of the kernel, in accesses to a slot."""
+        often = frequencies(self.program)
+        return sum(
+            often[name] * emitted_cost(self.allocations[name].code, self.prices)
+            for name in self.program.graph.top_down
+            if name in self.allocations
+        )
+
+    def limit(self, name: str) -> float:
+        """What spill code of a function still to be allocated has to cost less than, by its own loops."""
+        often = frequencies(self.program)[name] if self.below < inf else 0.0
+        return (self.below - self.cost) / often if often else inf
+
+    @property
     def spilled(self) -> bool:
         return any(a.memory for a in self.allocations.values())
 
 
 def by_regions(attempt: Attempt, name: str) -> RegisterAllocation:
-    """In the order that suits; values leave the registers region by region."""
+    """In the order that suits; values leave the registers region by region. Raises TooDear, see `Attempt.below`."""
     return _allocated(attempt, name, may_spill=True)
 
 
@@ -116,7 +135,8 @@ def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
 def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAllocation:
     how = Spilling(attempt.prices, slots=attempt.slots)
     code, available = attempt.virtual(name), attempt.registers_of(name)
-    return allocate_function(code, available, attempt.contracts, how, attempt.clock, may_spill=may_spill)
+    below = attempt.limit(name)
+    return allocate_function(code, available, attempt.contracts, how, attempt.clock, may_spill=may_spill, below=below)
 
 
 def as_it_stands(attempt: Attempt, name: str) -> RegisterAllocation:

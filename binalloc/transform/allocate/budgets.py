@@ -8,26 +8,21 @@ each function's by how often it runs.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 from binalloc.transform.allocate.attempt import Attempt, Spill, by_regions, colour_functions
-from binalloc.transform.allocate.cost import emitted_cost
-from binalloc.transform.allocate.frequencies import frequencies
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.registers import Infeasible, TooDear
 
 FEWER = (1, 2, 3, 4, 8, 12, 16)
 MOST_ITEMS = 20_000
 """Items that trials allocate anew, all together."""
 
 
-def whole_cost(attempt: Attempt) -> float:
-    """Estimated cost of all spill code in one run of the kernel, in accesses to a slot."""
-    often = frequencies(attempt.program)
-    costs = {n: emitted_cost(a.code, attempt.prices) for n, a in attempt.allocations.items()}
-    return sum(often[name] * cost for name, cost in costs.items())
-
-
-def with_budgets(attempt: Attempt, spill: Spill = by_regions) -> Attempt:
-    """The attempt, or one that costs less. spill: how functions were allocated, where not all fitted."""
-    best, cost = attempt, whole_cost(attempt)
+def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf) -> Attempt:
+    """The attempt, or one that costs less. spill: how functions were allocated, where not all fitted. below: what costs
+    as much is not wanted."""
+    best, cost = attempt, min(below, attempt.cost)
     left = MOST_ITEMS
     for name in attempt.program.graph.bottom_up:
         if not _is_in_the_way(best, name):
@@ -35,18 +30,19 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions) -> Attempt:
         start = best
         used = (start.contracts[name].clobbers & start.available).bit_count()
         for fewer in FEWER:
-            trial = start.with_limit(name, used - fewer)
+            trial = replace(start.with_limit(name, used - fewer), below=cost)
             anew = start.allocations.keys() - trial.allocations.keys()
             left -= sum(len(start.allocations[n].given.flat.items) for n in anew)
             if fewer >= used or left < 0:
                 break
             try:
                 colour_functions(trial, spill)
+            except TooDear:
+                continue
             except Infeasible:
                 break
-            found = whole_cost(trial)
-            if found < cost:
-                best, cost = trial, found
+            if trial.cost < cost:
+                best, cost = trial, trial.cost
     return best
 
 

@@ -8,22 +8,35 @@ from __future__ import annotations
 
 from binalloc.transform.allocate.attempt import Attempt, by_regions
 from binalloc.transform.allocate.cost import emitted_cost
-from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.allocate.effort import is_large
+from binalloc.transform.allocate.registers import RegisterAllocation, TooDear
 from binalloc.transform.allocate.whole import whole_allocation, whole_cost
-from binalloc.transform.spill.prices import LOCAL_COST, Prices
+from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
+
+ONE_MORE = 0.75
+"""Spill code that is left with one register more, at least: an estimate, for large code alone."""
 
 
 def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
-    """Values leave the registers region by region, or for all their lives where that is cheaper."""
-    found = by_regions(attempt, name)
+    """Values leave the registers region by region, or for all their lives where that is cheaper. Raises TooDear, see
+    `Attempt.below`."""
+    found: RegisterAllocation | None = None
     prices = attempt.prices
-    cost = emitted_cost(found.code, prices)
-    given, available = found.given, attempt.registers_of(name)
-    if cost <= prices.usual * whole_cost(given, available, attempt.contracts):
-        return found
-    other = whole_allocation(given, available, attempt.contracts)
-    return other if emitted_cost(other.code, prices) < cost else found
+    try:
+        found = by_regions(attempt, name)
+    except TooDear as error:
+        given, cost = error.given, attempt.limit(name)
+    else:
+        given, cost = found.given, emitted_cost(found.code, prices)
+    available = attempt.registers_of(name)
+    if not is_large(given) and cost > prices.usual * whole_cost(given, available, attempt.contracts):
+        other = whole_allocation(given, available, attempt.contracts)
+        if emitted_cost(other.code, prices) < cost:
+            return other
+    if found is None:
+        raise TooDear(given)
+    return found
 
 
 def least_without_slots(attempt: Attempt) -> float:
@@ -33,6 +46,8 @@ def least_without_slots(attempt: Attempt) -> float:
         return 0.0
     isa, kernel = attempt.program.isa, attempt.program.graph.kernel
     available = isa.limits.allocatable(attempt.pointer + 1)
+    if is_large(attempt.allocations[kernel].given):
+        return ONE_MORE * LOCAL_COST / SLOT_COST * attempt.cost
     prices = Prices(LOCAL_COST)
     try:
         code = spill_to_room(attempt.allocations[kernel].given, available, {}, Spilling(prices))

@@ -2,22 +2,24 @@
 does not so that it needs fewer registers.
 
 Needs virtual code before any spilling. The allocation that costs least is kept, that of the order as it stands among
-them. A block is reordered for latency as far as the registers reach, and only for a machine that is known.
+them, but for large code, where the order that needs fewer registers is taken as the better one. A block is reordered
+for latency as far as the registers reach, and only for a machine that is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from math import inf
 
-from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.allocate.registers import (
-    Infeasible,
     NeedsMemory,
     RegisterAllocation,
     Spilling,
+    allocate_cheapest,
     allocate_registers,
 )
-from binalloc.transform.order.arrange import for_latency, for_pressure
+from binalloc.transform.order.arrange import for_latency, for_pressure, never_fits
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
@@ -31,9 +33,10 @@ def allocate_function(
     clock: Clock | None = None,
     *,
     may_spill: bool = True,
+    below: float = inf,
 ) -> RegisterAllocation:
     """Allocate the code to the registers in the bitset `available`. clock: of the machine whose latencies are to be
-    hidden. Raises as `allocate_registers` does."""
+    hidden. Raises as `allocate_registers` does, and TooDear where spill code costs not less than `below`."""
     registers = available.bit_count()
     orders = [given]
     if clock is not None:
@@ -44,27 +47,15 @@ def allocate_function(
             return allocate_registers(code, available, contracts, how, may_spill=False)
         except NeedsMemory:
             pass
+    if not may_spill and never_fits(given, registers):
+        raise NeedsMemory
     ordered = for_pressure(given, registers)
     if ordered is given:
-        return allocate_registers(given, available, contracts, how, may_spill=may_spill)
+        return allocate_cheapest((given,), available, contracts, how, may_spill=may_spill, below=below)
     try:
         return allocate_registers(ordered, available, contracts, how, may_spill=False)
     except NeedsMemory:
         if not may_spill:
             raise
-    return _cheaper((given, ordered), available, contracts, how)
-
-
-def _cheaper(
-    orders: Sequence[Analysed], available: int, contracts: Mapping[str, Contract], how: Spilling
-) -> RegisterAllocation:
-    """The allocation that costs least of those that there are. Raises Infeasible where there is none."""
-    found: list[RegisterAllocation] = []
-    for code in orders:
-        try:
-            found.append(allocate_registers(code, available, contracts, how))
-        except Infeasible as error:
-            refusal = error
-    if not found:
-        raise refusal
-    return min(found, key=lambda allocation: emitted_cost(allocation.code, how.prices))
+    orders = [ordered] if is_large(given) else [given, ordered]
+    return allocate_cheapest(orders, available, contracts, how, below=below)

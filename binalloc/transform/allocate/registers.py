@@ -7,30 +7,53 @@ which registers it overwrites.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from binalloc.analysis.locations import Location
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.models.allocation.terms import Register, Value
+from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.assign.assign import assign, homeless, settle
 from binalloc.transform.assign.fewest import fewest_homes
 from binalloc.transform.assign.homes import find_all_homes
 from binalloc.transform.assign.scan import NoPlace, Placed
 from binalloc.transform.spill.overlap import overlap
-from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, spill_to_room
+from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
-from binalloc.transform.virtual.code import ENTRY, VCode
+from binalloc.transform.virtual.code import ENTRY, Item, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.room import registers_needed
 
-__all__ = ["Infeasible", "NeedsMemory", "RegisterAllocation", "Spilling", "allocate_registers"]
+__all__ = [
+    "Infeasible",
+    "NeedsMemory",
+    "RegisterAllocation",
+    "Spilling",
+    "TooDear",
+    "allocate_cheapest",
+    "allocate_registers",
+]
 
 SLACKS = (0, 1, 2, 4, 8)
 """Registers to leave free where values live, tried in order: pairs and quads that do not find room side by side need
 some."""
+RELIEFS = 4
+"""How often registers are freed only where places failed, one more each time, before that is done everywhere."""
 ROUNDS = 8
 """How often code is spilled further because pairs and quads, loops and calls take more registers than are live."""
+
+
+class TooDear(Exception):
+    """There may be an allocation, but none that costs as little as the caller wants. given: the order of the code that
+    came closest."""
+
+    def __init__(self, given: Analysed) -> None:
+        super().__init__()
+        self.given = given
 
 
 @dataclass
@@ -58,23 +81,120 @@ def allocate_registers(
 
     Raises Infeasible, naming function and instruction, and NeedsMemory where it would have to spill but may not.
     """
-    how = replace(how or Spilling(), rounds=[])
-    code = spill_to_room(given, available, contracts, how, may_spill=may_spill)
-    for slack in SLACKS:
-        if slack:
-            code = spill_to_room(code, available, contracts, replace(how, slack=slack), may_spill=may_spill)
+    return allocate_cheapest((given,), available, contracts, how, may_spill=may_spill)
+
+
+def allocate_cheapest(
+    orders: Sequence[Analysed],
+    available: int,
+    contracts: Mapping[str, Contract],
+    how: Spilling | None = None,
+    *,
+    may_spill: bool = True,
+    below: float = inf,
+) -> RegisterAllocation:
+    """As `allocate_registers`, of that of `orders` (the same code in other orders) whose spill code costs least, the
+    first of those that cost the same. Raises TooDear where none costs less than `below`.
+
+    What finds no places is spilled further and only gets dearer: so what costs least is tried first, and the first that
+    finds places is the cheapest.
+    """
+    open_: list[_Spilled] = []
+    for given in orders:
         try:
-            return replace(_finish(_placed(code, available, contracts, slack), contracts, given), rounds=how.rounds)
-        except NoPlace as error:
-            failed = error
-            if not may_spill:
-                raise NeedsMemory from error
-    raise Infeasible(
-        f"{available.bit_count()} registers do not hold the pairs and quads that are needed at once",
-        place=f"{given.code.function.name}+{code.flat.origin_near(failed.item)}",
-        found=f"{available.bit_count()} registers available",
-        remedy="allow more registers per thread",
-    )
+            open_.append(_Spilled(given, available, contracts, how or Spilling(), may_spill=may_spill))
+        except Infeasible as error:
+            refusal = error
+    while open_:
+        cheapest = min(open_, key=lambda one: one.cost)
+        if cheapest.cost >= below:
+            raise TooDear(cheapest.given)
+        found = cheapest.place()
+        if found is not None:
+            return found
+        try:
+            cheapest.spill_further()
+        except Infeasible as error:
+            refusal = error
+            open_.remove(cheapest)
+    raise refusal
+
+
+class _Spilled:
+    """Code with as much spill code as its pairs and quads seem to need. cost: of that, see `emitted_cost`. still:
+    leaders of blocks in which spill code stays where it is. failed: items that found no places."""
+
+    def __init__(
+        self, given: Analysed, available: int, contracts: Mapping[str, Contract], how: Spilling, *, may_spill: bool
+    ) -> None:
+        self.given, self.available, self.contracts, self.may_spill = given, available, contracts, may_spill
+        self.how = replace(how, rounds=[])
+        self.slacks = list(SLACKS)
+        self.relieved = 0
+        self.still: set[int] = set()
+        self.failed: list[int] = []
+        self._spill(given)
+
+    def _spill(self, code: Analysed) -> None:
+        how = replace(self.how, slack=self.slacks[0])
+        self.code = spill_to_room(code, self.available, self.contracts, how, may_spill=self.may_spill)
+        self.cost = emitted_cost(self.code.code, how.prices)
+
+    def place(self) -> RegisterAllocation | None:
+        """None where it finds no places. Raises NeedsMemory where more spill code may not be."""
+        while True:
+            moved = self._apart()
+            try:
+                placed = assign(moved, self.available, self.contracts)
+            except NoPlace as error:
+                if not self.may_spill:
+                    raise NeedsMemory from error
+                tried = self.still
+                self.still = tried.union(map(self._leader, error.items))
+                if is_large(self.given):  # another try would take too long
+                    self.failed = [self._before_moves(moved.flat.items[k], k) for k in error.items]
+                    return None
+                self.failed = [k for k in error.items if self._leader(k) in tried or moved is self.code]
+                if self.failed:
+                    return None
+            else:
+                return replace(_finish(placed, self.contracts, self.given), rounds=self.how.rounds)
+
+    def _apart(self) -> Analysed:
+        """With its spill code moved apart, but for the blocks `still`."""
+        if all(item.memory < 0 for item in self.code.flat.items):
+            return self.code
+        return overlap(self.code, self.available, self.contracts, self.slacks[0], self.still)
+
+    def _leader(self, item: int) -> int:
+        """The leader of the block that an item is in (they change places inside of blocks alone)."""
+        return self.code.code.blocks[bisect_right(self.code.flat.starts, item) - 1].leader
+
+    def _before_moves(self, item: Item, k: int) -> int:
+        """Where in the code an item stands that is the k-th with spill code moved apart."""
+        starts, items = self.code.flat.starts, self.code.flat.items
+        b = bisect_right(starts, k) - 1
+        return next(j for j in range(starts[b], starts[b + 1]) if items[j] is item)
+
+    def spill_further(self) -> None:
+        """So that more registers are free where places failed, or everywhere. Raises Infeasible."""
+        self.relieved += 1
+        if self.relieved <= RELIEFS:
+            code = relieve(self.code, self.failed, self.relieved, self.available, self.contracts, self.how)
+            if code is not None:
+                self._spill(code)
+                return
+        del self.slacks[0]
+        self.still = set()
+        if self.slacks:
+            self._spill(self.code)
+            return
+        raise Infeasible(
+            f"{self.available.bit_count()} registers do not hold the pairs and quads that are needed at once",
+            place=f"{self.given.code.function.name}+{self.code.flat.origin_near(self.failed[0])}",
+            found=f"{self.available.bit_count()} registers available",
+            remedy="allow more registers per thread",
+        )
 
 
 def allocate_fewest(
@@ -99,16 +219,6 @@ def allocate_fewest(
             return _finish(settle(code, found, available), contracts, given), count
         slack = max(4, 2 * slack)
     return allocate_registers(spilled, available, contracts, how), count
-
-
-def _placed(code: Analysed, available: int, contracts: Mapping[str, Contract], slack: int) -> Placed:
-    """With its spill code moved apart, where that finds registers, too."""
-    if any(item.memory >= 0 for item in code.flat.items):
-        try:
-            return assign(overlap(code, available, contracts, slack), available, contracts)
-        except NoPlace:
-            pass
-    return assign(code, available, contracts)
 
 
 def _finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:

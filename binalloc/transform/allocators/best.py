@@ -7,6 +7,7 @@ values in memory.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from binalloc.transform.allocators.allocator import Plan, Problem
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 class Best(Heuristic):
     """The cheapest of what it tries."""
 
-    def attempt(self, problem: Problem) -> Attempt:
+    def attempt(self, problem: Problem, below: float = inf) -> Attempt:
+        """As others do. below: what costs as much is of no use, but where there is nothing else."""
         from binalloc.transform.allocate.attempt import allocate
         from binalloc.transform.allocate.budgets import with_budgets
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
@@ -27,7 +29,7 @@ class Best(Heuristic):
         first = allocate(
             problem.program, problem.registers, problem.slots, by_regions_or_whole, clock=problem.clock
         )
-        return with_budgets(first, by_regions_or_whole)
+        return with_budgets(first, by_regions_or_whole, below)
 
     def allocate(self, problem: Problem) -> Plan:
         from binalloc.transform.allocate.cheaper import least_without_slots
@@ -35,7 +37,8 @@ class Best(Heuristic):
         found = super().allocate(problem)
         if found.attempt.pointer < 0 or found.cost.cost <= least_without_slots(found.attempt):
             return found
-        other = super().allocate(replace(problem, slots=0))
+        without = replace(problem, slots=0)
+        other = self.plan(self.attempt(without, found.cost.cost), without)
         return other if other.cost.cost < found.cost.cost else found
 
 

@@ -30,11 +30,12 @@ _FAR = 1 << 60
 
 
 class NoPlace(Exception):
-    """Pairs and quads cannot be brought side by side at an item, though the registers suffice by number."""
+    """Pairs and quads cannot be brought side by side at some items, ascending, though the registers suffice by
+    number."""
 
-    def __init__(self, item: int) -> None:
-        super().__init__(f"item {item}")
-        self.item = item
+    def __init__(self, items: Sequence[int]) -> None:
+        super().__init__(f"items {list(items)}")
+        self.items = sorted(items)
 
 
 @dataclass
@@ -83,12 +84,15 @@ class _Scan:
         self.dying, self.dead = deaths(self.flat, self.live)
         self.wide = self.flat.reads_wide.union(self.flat.wide)
         self.edges: list[tuple[int, int, list[Item]]] = []
+        self.failed: list[int] = []  # items whose pairs and quads did not find room, gone on behind to find the rest
 
     def run(self) -> Placed:
         order = reverse_postorder(self.flat)
         bodies: list[list[Item]] = [block.items for block in self.code.blocks]
         for b in order:
             bodies[b] = self._block(b)
+        if self.failed:
+            raise NoPlace(self.failed)
         for block, items in zip(self.code.blocks, bodies, strict=True):
             block.items = items
         place_on_edges(self.code, self.edges)
@@ -315,16 +319,14 @@ class _Scan:
                     self._put(v, base + i)
         for v in defs:
             if v not in self.where:
-                if not self.free:
-                    raise NoPlace(k)
-                self._put(v, self._pick(v, self.free, 2 * k + 2))
+                self._put(v, self._pick(v, self.free or self._any(k), 2 * k + 2))
         renamed_defs = tuple([self._renamed(o) for o in item.defs])
         self.out.append(item.of(renamed_defs, renamed_uses))
         for v in self.dead.get(k, ()):
             self._drop(v)
 
     def _any(self, k: int) -> int:
-        raise NoPlace(k)
+        raise NoPlace([*self.failed, k])
 
     def _renamed(self, operand: VOperand) -> VOperand:
         where, values = self.where, operand.values
@@ -351,7 +353,8 @@ class _Scan:
             return bases
         found = arrange(self.where, self.plan.available, Wanted(operands, results, gone, self.plan.home))
         if found is None:
-            raise NoPlace(k)
+            self.failed.append(k)
+            return {}
         self._perform({v: r for v, r in found.where.items() if self.where[v] != r}, item.weight, self.out)
         return found.bases
 
@@ -415,9 +418,7 @@ class _Scan:
         for r in final:
             open_ &= ~(1 << r)
         for v in away:
-            if not open_:
-                raise NoPlace(k)
-            place = self._pick(v, open_, 2 * k + 2)
+            place = self._pick(v, open_ or self._any(k), 2 * k + 2)
             final[place] = v
             open_ &= ~(1 << place)
         self._arrange(final, survivors, site, item.weight)
@@ -430,10 +431,8 @@ class _Scan:
             self._drop(v)
             if operand.fixed >= 0:
                 self._put(v, operand.fixed)
-            elif self.free:
-                self._put(v, self._pick(v, self.free, 2 * k + 2))
             else:
-                raise NoPlace(k)
+                self._put(v, self._pick(v, self.free or self._any(k), 2 * k + 2))
         defs = tuple(self._renamed(o) for o in item.defs)
         self.out.append(item.of(defs, uses))
         for v in self.dead.get(k, ()):

@@ -14,6 +14,7 @@ from binalloc.models.allocation.terms import Interval
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import dependences, stretches
 from binalloc.transform.order.latency import by_latency
+from binalloc.transform.order.local_words import writes_again
 from binalloc.transform.order.pressure import Stretch, measure, orders
 from binalloc.transform.virtual.analysed import Analysed, analysed
 
@@ -25,7 +26,7 @@ def for_pressure(given: Analysed, registers: int) -> Analysed:
     found: dict[tuple[int, int], list[int]] = {}
     for b in flat.blocks():
         for first, end in stretches(flat, b):
-            if _need(pressure, (first, end), registers)[1]:
+            if _need(pressure, (first, end), registers)[1] and not writes_again(given, b, first, end):
                 order = _least(stretch_of(given, b, first, end), registers)
                 if order is not None:
                     found[first, end] = order
@@ -36,6 +37,14 @@ def for_pressure(given: Analysed, registers: int) -> Analysed:
     now = after.live.pressure(flat.points).tolist()
     better = {at: o for at, o in found.items() if _need(now, at, registers) < _need(pressure, at, registers)}
     return after if len(better) == len(found) else _reordered(given, better)
+
+
+def never_fits(given: Analysed, registers: int) -> bool:
+    """Are more than `registers` needed where no order inside of blocks changes that: where a stretch begins?"""
+    flat = given.flat
+    pressure = given.live.pressure(flat.points)
+    starts = [2 * first for b in flat.blocks() for first, _ in stretches(flat, b)]
+    return bool(starts) and int(pressure[starts].max()) > registers
 
 
 def _need(pressure: Sequence[int], at: tuple[int, int], registers: int) -> tuple[int, int]:
@@ -103,6 +112,8 @@ def for_latency(given: Analysed, registers: int, clock: Clock) -> Analysed:
         for first, end in stretches(flat, b):
             takes = [clock.takes(item) for item in flat.items[first:end]]
             if _need(pressure, (first, end), registers)[1] or max(takes) <= clock.every:
+                continue
+            if writes_again(given, b, first, end):
                 continue
             stretch = stretch_of(given, b, first, end)
             for patient in (False, True):

@@ -8,7 +8,7 @@ a change of the guard. The order of everything else is untouched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from binalloc.isa.sets.table import view
 from binalloc.transform.virtual.analysed import Analysed, analysed
@@ -21,14 +21,19 @@ REACH = 48
 """How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
 
 
-def overlap(given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int) -> Analysed:
-    """The code with its reloads and stores moved; at least `slack` registers stay free where they travel."""
+def overlap(
+    given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int, still: Container[int] = ()
+) -> Analysed:
+    """The code with its reloads and stores moved; at least `slack` registers stay free where they travel. still:
+    leaders of blocks that are left as they are."""
     flat, live = given.flat, given.live
     there = room(flat, live, call_sites(flat, live, contracts), available)
     free = (there.capacity - slack - there.pressure).tolist()
     code = given.copied()
     unread = {id(flat.items[k]) for k in deaths(flat, live)[1]}
     for b, block in enumerate(code.blocks):
+        if block.leader in still:
+            continue
         here = free[2 * flat.starts[b] : 2 * flat.starts[b + 1]]
         left = list(here)
         block.items = _sink_stores(_raise_reloads(block.items, here, left, unread), left)

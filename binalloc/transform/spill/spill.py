@@ -87,30 +87,59 @@ def spill_to_room(
             return now
         if not may_spill:
             raise NeedsMemory
-        code = now.copied()
-        may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
-        # at the start of a block code would stand before that of an earlier round, which it is to make room for
-        first = not any(item.kind in (RELOAD, STORE, AGAIN) for item in now.flat.items)
-
-        at = partial(_at_prices, code, now, sites, may_leave, first)
-        found, comebacks = at(how.prices)
-        homes = one_price(found.regions)
-        if how.slots:
-            homes = Homes(found.regions, at(Prices(LOCAL_COST))[0].regions, how.slots)
-        choice = how.choose(homes, there.pressure, tight)
-        if choice.local:
-            found, comebacks = at(replace(how.prices, local=how.prices.local | choice.local))
-        if np.any(choice.pressure > there.capacity):
-            _refuse(now, Room(choice.pressure, there.capacity))
-        if not choice.away:
+        after = _leave(now, there, tight, sites, how)
+        if after is None:
             return now
-        insert_spills(code, now.flat, found, choice.away, comebacks)
-        how.rounds.append(Round(now, Room(there.pressure, tight), found.regions, choice.away, comebacks))
-        now = analysed(code)
+        now = after
     there = room(now.flat, now.live, call_sites(now.flat, now.live, contracts), available)
     if np.any(there.pressure > there.capacity):
         _refuse(now, there)
     return now
+
+
+def relieve(
+    given: Analysed,
+    items: Sequence[int],
+    by: int,
+    available: int,
+    contracts: Mapping[str, Contract],
+    how: Spilling,
+) -> Analysed | None:
+    """Code that fits the registers, with `by` values less in them before and behind each of the items, as far as can
+    be; None where nothing can leave there."""
+    sites = call_sites(given.flat, given.live, contracts)
+    there = room(given.flat, given.live, sites, available)
+    points = np.array([point for k in items for point in (2 * k, 2 * k + 1)])
+    tight = there.capacity.copy()
+    tight[points] = np.maximum(np.minimum(there.pressure, there.capacity)[points] - by, 0)
+    return _leave(given, there, tight, sites, how)
+
+
+def _leave(
+    now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallSite], how: Spilling
+) -> Analysed | None:
+    """The code with what is cheapest out of the registers where more than `tight` values live; None where nothing can
+    leave. Raises Infeasible."""
+    code = now.copied()
+    may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
+    # at the start of a block code would stand before that of an earlier round, which it is to make room for
+    first = not any(item.kind in (RELOAD, STORE, AGAIN) for item in now.flat.items)
+
+    at = partial(_at_prices, code, now, sites, may_leave, first)
+    found, comebacks = at(how.prices)
+    homes = one_price(found.regions)
+    if how.slots:
+        homes = Homes(found.regions, lambda: at(Prices(LOCAL_COST))[0].regions, how.slots)
+    choice = how.choose(homes, there.pressure, tight)
+    if choice.local:
+        found, comebacks = at(replace(how.prices, local=how.prices.local | choice.local))
+    if np.any(choice.pressure > there.capacity):
+        _refuse(now, Room(choice.pressure, there.capacity))
+    if not choice.away:
+        return None
+    insert_spills(code, now.flat, found, choice.away, comebacks)
+    how.rounds.append(Round(now, Room(there.pressure, tight), found.regions, choice.away, comebacks))
+    return analysed(code)
 
 
 def _at_prices(

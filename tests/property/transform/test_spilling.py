@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from binalloc.transform.allocate.registers import allocate_registers
+from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.registers import TooDear, allocate_cheapest, allocate_registers
+from binalloc.transform.order.arrange import for_pressure
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
@@ -211,3 +215,24 @@ def test_functions_with_registers_do_what_they_did(seed: int) -> None:
             wrong = followed(given.code, out.code, one.contracts, [int(r) for r in out.colour])
             wrong += followed(given.code, out.code, {})  # and by names, which liveness goes by
             assert wrong == [], (one.code.function.name, share)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_of_several_orders_the_cheapest_is_taken(seed: int) -> None:
+    """Without allocating them all: as if each had been by itself."""
+    for one in functions(seed):
+        given = analysed(numbered(one.code))
+        for share in (0.4, 0.6):
+            count = max(1, _fixed(given), int(most(given, one.contracts) * share))
+            available, orders = (1 << count) - 1, (given, for_pressure(given, count))
+            costs = []
+            for order in orders:
+                with suppress(Infeasible):
+                    costs.append(emitted_cost(allocate_registers(order, available, one.contracts).code, Prices()))
+            if not costs:
+                continue
+            least = min(costs)
+            found = allocate_cheapest(orders, available, one.contracts, below=least + 0.25)
+            assert emitted_cost(found.code, Prices()) == least, (one.code.function.name, share)
+            with pytest.raises(TooDear):
+                allocate_cheapest(orders, available, one.contracts, below=least)

@@ -75,4 +75,4 @@ def two_prices(seed: int) -> tuple[Homes, NDArray[np.int32], NDArray[np.int32]]:
         local.ways.append([(source, 4 * price) for source, price in slot.ways[r]])
         local.together.append([(other, price * 2) for other, price in slot.together[r]])
     local.crossings = [Crossing(c.region, c.other, c.leaf, 3 * c.cost) for c in slot.crossings]
-    return Homes(slot, local, rng.randint(1, 2)), pressure, capacity
+    return Homes(slot, lambda: local, rng.randint(1, 2)), pressure, capacity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from binalloc.analysis.program import analyse
 from binalloc.isa.instruction import Module
 from binalloc.transform.allocate.attempt import allocate
-from binalloc.transform.allocate.budgets import whole_cost, with_budgets
+from binalloc.transform.allocate.budgets import with_budgets
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.verify.checker import check
 from tests.support.programs.builder import program
@@ -44,7 +44,7 @@ RET
 
 def costs(module: Module, registers: int, slots: int = 0) -> tuple[float, float]:
     first = allocate(analyse(module, "k", lift=True), registers, slots)
-    return whole_cost(first), whole_cost(with_budgets(first))
+    return first.cost, with_budgets(first).cost
 
 
 def test_a_callee_gives_up_what_it_does_not_need() -> None:

@@ -7,7 +7,8 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.order.arrange import for_latency, for_pressure
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import dependences, stretches
-from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.order.local_words import writes_again
+from binalloc.transform.virtual.analysed import Analysed, analysed, without_dead_copies
 from binalloc.transform.virtual.virtualise import virtualise
 from tests.support.programs.builder import program
 
@@ -169,3 +170,19 @@ def test_no_more_loads_at_once_than_registers() -> None:
 def test_what_fits_stays_as_it_is() -> None:
     given = code("\n".join([*(f"LDS R{k}, [RZ+{4 * k}]" for k in range(4)), *(f"STS [RZ], R{k}" for k in range(4))]))
     assert for_pressure(given, 4) is given
+
+
+def again(*body: str) -> bool:
+    text = "\n".join([".kernel k registers=60 local_bytes=16", *body, "        EXIT", ""])
+    given = without_dead_copies(virtualise(analyse(program(text), "k", lift=True), "k", {}))
+    block = next(b for b in given.flat.blocks() if stretches(given.flat, b))
+    return writes_again(given, block, *stretches(given.flat, block)[0])
+
+
+def test_a_local_word_that_is_written_again_keeps_its_order() -> None:
+    """The checker has one name for it, though it is two values, or one and a store that nobody reads."""
+    use = ["MOV R2, c[0][p]", "MOV R3, c[0][p+4]"]
+    assert not again(*use, "STL [RZ], R2", "LDL R4, [RZ]", "STG [R2], R4")
+    assert again(*use, "STL [RZ], R2", "LDL R4, [RZ]", "STG [R2], R4", "STL [RZ], R3", "LDL R5, [RZ]", "STG [R2], R5")
+    assert again(*use, "STL [RZ], R2", "STL [RZ], R3", "LDL R5, [RZ]", "STG [R2], R5")
+    assert not again(*use, "STL [RZ], R2", "STL [RZ+4], R3", "LDL R5, [RZ+4]", "STG [R2], R5")

@@ -1,0 +1,36 @@
+"""Stretches whose order the checker could not follow, for words of local memory that are values here.
+
+A word that is written anew is a new value, which may be made before the old one is read for the last time. The checker
+has one name for a word throughout: for it the word's accesses keep their order, those included that became copies or
+went because nobody reads them. So a stretch that writes a word again keeps its order. Needs code before any spilling.
+"""
+
+from __future__ import annotations
+
+from binalloc.isa.interface.places import WORD
+from binalloc.isa.kinds import Access, Space
+from binalloc.isa.sets.table import view
+from binalloc.transform.virtual.analysed import Analysed
+
+
+def writes_again(given: Analysed, block: int, first: int, end: int) -> bool:
+    """Is a local word that is a value written behind another access to it, around items first .. end - 1?"""
+    code, items = given.code, given.flat.items
+    instrs = code.function.instrs
+    low, high = code.blocks[block].leader, len(instrs)
+    if block + 1 < len(code.blocks):
+        high = max(low, code.blocks[block + 1].leader)
+    before, behind = range(first - 1, given.flat.starts[block] - 1, -1), range(end, given.flat.starts[block + 1])
+    low = next((items[k].origin for k in before if items[k].origin >= 0), low)
+    high = next((items[k].origin for k in behind if items[k].origin >= 0), high)
+    kept = {items[k].origin for k in range(first, end)}
+    touched: set[int] = set()
+    for i in range(max(low, 0), min(high, len(instrs))):
+        memory = view(instrs[i]).memory
+        if memory is None or memory.space != Space.LOCAL or i in kept:
+            continue
+        words = range(memory.offset // WORD, (memory.offset + memory.size + WORD - 1) // WORD)
+        if memory.access == Access.STORE and not touched.isdisjoint(words):
+            return True
+        touched.update(words)
+    return False
