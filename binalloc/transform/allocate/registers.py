@@ -64,7 +64,7 @@ def allocate_registers(
         if slack:
             code = spill_to_room(code, available, contracts, replace(how, slack=slack), may_spill=may_spill)
         try:
-            return replace(_finish(_placed(code, available, contracts, slack), contracts, given), rounds=how.rounds)
+            return replace(finish(_placed(code, available, contracts, slack), contracts, given), rounds=how.rounds)
         except NoPlace as error:
             failed = error
             if not may_spill:
@@ -88,7 +88,7 @@ def allocate_fewest(
     least = registers_needed(given.flat, given.live, code.sites)
     homes, count = fewest_homes(code, least, most)
     if count <= most:
-        return _finish(settle(code, homes, limits.allocatable(count)), contracts, given), count
+        return finish(settle(code, homes, limits.allocatable(count)), contracts, given), count
     slack = count - max(least, most)
     spilled = given
     for _ in range(ROUNDS):
@@ -96,7 +96,7 @@ def allocate_fewest(
         code = homeless(spilled, contracts)
         found = find_all_homes(code.bundles, code.wishes(available), available, code.end)
         if found is not None:
-            return _finish(settle(code, found, available), contracts, given), count
+            return finish(settle(code, found, available), contracts, given), count
         slack = max(4, 2 * slack)
     return allocate_registers(spilled, available, contracts, how), count
 
@@ -111,7 +111,8 @@ def _placed(code: Analysed, available: int, contracts: Mapping[str, Contract], s
     return assign(code, available, contracts)
 
 
-def _finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:
+def finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:
+    """The allocation that has those registers: what callers must know of it, and what it keeps in memory."""
     code, register = placed.code, placed.register
     clobbers = 0
     memory: set[Value] = set()
