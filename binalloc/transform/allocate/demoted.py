@@ -51,8 +51,8 @@ class Demotions:
     def refusal(self, registers: int) -> Infeasible:
         """Why there is no attempt."""
         return Infeasible(
-            f"{registers} registers cannot hold what is handed over at calls, what is in none of the input's registers "
-            "alone, and the registers through which the rest is accessed",
+            f"{registers} registers are too few for those that are handed over at calls, which may not leave, and for "
+            "those through which all others are accessed",
             place=f"kernel {self.program.graph.kernel}",
             found=f"{registers} registers available, {fewest(self.units)} needed or more",
             remedy="allow more registers per thread",
