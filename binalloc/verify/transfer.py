@@ -316,7 +316,7 @@ class Steps:
                 if keys:
                     state.copy_row(place, keys[i])
                 else:
-                    state.clear_row(place)
+                    state.value_row(place, (self.names.token(ZERO),))
         else:
             for key, place in zip(keys, places, strict=False):
                 state.copy_row(key, place)

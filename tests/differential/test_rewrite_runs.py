@@ -164,11 +164,11 @@ def test_samples_keep_their_results_at_every_sort_of_budget(name: str) -> None:
     original = load(sample_file(f"{name}.loom"))
     launch = load_launch(sample_file(f"{name}.toml"), "test")
     expected = run(schedule(original, GTX680), name, launch, GTX680)
-    least = minimum_registers(original, name)
+    least, least_demoted = (minimum_registers(original, name, 0, allocator) for allocator in ("best", "regdem"))
     demand = original.function(name).info.registers
     for registers, slots, allocator in (
         (least, 6, "best"), (least + 1, 0, "local"), ((least + demand) // 2, 2, "unified"),
-        (least + 1, 6, "ptxas-smem"),
+        (least + 1, 6, "ptxas-smem"), (least_demoted, 0, "regdem"), ((least_demoted + demand) // 2, 6, "regdem"),
     ):  # fmt: skip
         rewritten = schedule(rewrite(original, name, registers, slots, allocator), GTX680)
         report = check(original, rewritten, name)
@@ -188,7 +188,7 @@ from tests.support.generator.programs import random_program
 machine = load_machine("gtx680")
 for name, registers in (("callchain", 8), ("nbody", 32)):
     m = load(f"samples/loom/{name}.loom")
-    for allocator in ("local", "unified", "ptxas-smem", "best"):
+    for allocator in ("local", "unified", "ptxas-smem", "regdem", "best"):
         data = write_module(schedule(rewrite(m, name, registers, 3, allocator), machine))
         print(name, allocator, hashlib.sha256(data).hexdigest())
 for seed in (3, 12):
@@ -208,7 +208,7 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
         assert done.returncode == 0, done.stderr
         texts.add(done.stdout)
     assert len(texts) == 1
-    assert len(texts.pop().splitlines()) == 10
+    assert len(texts.pop().splitlines()) == 12
 
 
 def snapshot(m: Module) -> str:

@@ -23,7 +23,6 @@ from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.allocation.procedures import (
     Procedure,
     ProcedureCall,
-    all_variables,
     call_order,
     max_live,
     max_lives,
@@ -132,14 +131,14 @@ def plan_slots(
     kernel: str,
     slots: int,
     priority: str = "frequency",
+    candidates: Mapping[str, int] | None = None,
     *,
-    only_kernel: bool = False,
     layout: str = DEFAULT_LAYOUT,
 ) -> SlotPlan:
     """Slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
 
     Variables that colouring or an unmovable call site leaves without a slot go to local memory; by cost, all is then
-    planned again without them. only_kernel: variables of other procedures get no slots. layout: one of LAYOUTS; where
+    planned again without them. candidates: as for `prune`, the only ones to get slots. layout: one of LAYOUTS; where
     nothing moves, callers take their slots first. Raises Refused on recursion.
     """
     if layout not in LAYOUTS:
@@ -147,8 +146,7 @@ def plan_slots(
     whole_frames = layout == "traditional"
     if layout != DEFAULT_LAYOUT:
         procedures = {name: _unmoved(procedure) for name, procedure in procedures.items()}
-    own = {kernel: all_variables(procedures)[kernel]} if only_kernel else None
-    kept = prune(procedures, kernel, slots, priority, own)
+    kept = prune(procedures, kernel, slots, priority, candidates)
     while True:
         plans = _assign(procedures, kernel, slots, kept, priority, whole_frames)
         failed = {name: mask_from(v for v, slot in plan.slot_of.items() if slot < 0) for name, plan in plans.items()}

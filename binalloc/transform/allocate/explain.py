@@ -17,7 +17,7 @@ from binalloc.models.allocation.slots import ProcedurePlan
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.spill.spill import Round
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
+from binalloc.transform.virtual.code import AGAIN, ENTRY, RELOAD, STORE
 
 _ALTERNATIVES = 3
 """Values that might have left instead are told, so many at most."""
@@ -96,6 +96,7 @@ def explain(name: str, allocation: RegisterAllocation, plan: ProcedurePlan, word
     found: dict[int, Spilled] = {}
     for number, one in enumerate(allocation.rounds):
         _Told(name, one, found, words).run(first=number == 0)
+    _add_whole_registers(name, allocation, found, words)
     _count(allocation, found)
     place = {v: k for k, v in enumerate(allocation.memory)}
     for v, spilled in found.items():
@@ -105,6 +106,25 @@ def explain(name: str, allocation: RegisterAllocation, plan: ProcedurePlan, word
             spilled.local = plan.local_offset + plan.local_of[k]
             spilled.no_slot = "others have the slots" if plan.budget else "there are no slots"
     return [found[v] for v in sorted(found)]
+
+
+def _add_whole_registers(
+    name: str, allocation: RegisterAllocation, found: dict[int, Spilled], words: Sequence[int]
+) -> None:
+    """What is in memory without a round that chose it: all that the input had in one register or local word."""
+    given = allocation.given
+    for word in allocation.memory:
+        if word in found:
+            continue
+        place = allocation.code.names[word]
+        mine = {v for v, known in enumerate(given.code.names) if known.rpartition(".")[0] == place}
+        told = found[word] = Spilled(name, word, place, whole=True, kept="this allocator recomputes nothing")
+        for k, item in enumerate(given.flat.items):
+            defines = not mine.isdisjoint(given.flat.defs[k])
+            if defines:
+                told.defined.append(words[given.flat.origin_near(k)] if item.kind != ENTRY else -1)
+            if defines or not mine.isdisjoint(given.flat.uses[k]):
+                told.accesses += item.weight
 
 
 def _count(allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from binalloc.bitset import mask_from
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.allocation.slots import Procedure, SlotPlan, plan_slots
+from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.procedure import procedure_of
 
+Candidate = Callable[[str, Value], bool]
+"""Whether a memory value of a function may have a slot."""
+
 
 def plan_memory(
-    attempt: Attempt, kernel: str, slots: int, priority: str, *, only_kernel: bool = False, layout: str = DEFAULT_LAYOUT
+    attempt: Attempt,
+    kernel: str,
+    slots: int,
+    priority: str,
+    candidate: Candidate | None = None,
+    *,
+    layout: str = DEFAULT_LAYOUT,
 ) -> SlotPlan:
-    """Slots or local words for the memory values of the whole call graph. only_kernel: those of functions that it calls
-    get no slots. layout: of the slots of callers and callees, by name."""
-    procedures = memory_procedures(attempt)
-    return plan_slots(procedures, kernel, slots, priority, only_kernel=only_kernel, layout=layout)
+    """Slots or local words for the memory values of the whole call graph. candidate: which of them slots are for, all
+    where it is None. layout: of the slots of callers and callees, by name."""
+    candidates = None
+    if candidate is not None:
+        candidates = {
+            name: mask_from(k for k, v in enumerate(allocation.memory) if candidate(name, v))
+            for name, allocation in attempt.allocations.items()
+        }
+    return plan_slots(memory_procedures(attempt), kernel, slots, priority, candidates, layout=layout)
 
 
 def memory_procedures(attempt: Attempt) -> dict[str, Procedure]:

@@ -158,7 +158,7 @@ class _Spilled:
                 if self.failed:
                     return None
             else:
-                return replace(_finish(placed, self.contracts, self.given), rounds=self.how.rounds)
+                return replace(finish(placed, self.contracts, self.given), rounds=self.how.rounds)
 
     def _apart(self) -> Analysed:
         """With its spill code moved apart, but for the blocks `still`."""
@@ -208,7 +208,7 @@ def allocate_fewest(
     least = registers_needed(given.flat, given.live, code.sites)
     homes, count = fewest_homes(code, least, most)
     if count <= most:
-        return _finish(settle(code, homes, limits.allocatable(count)), contracts, given), count
+        return finish(settle(code, homes, limits.allocatable(count)), contracts, given), count
     slack = count - max(least, most)
     spilled = given
     for _ in range(ROUNDS):
@@ -216,12 +216,13 @@ def allocate_fewest(
         code = homeless(spilled, contracts)
         found = find_all_homes(code.bundles, code.wishes(available), available, code.end)
         if found is not None:
-            return _finish(settle(code, found, available), contracts, given), count
+            return finish(settle(code, found, available), contracts, given), count
         slack = max(4, 2 * slack)
     return allocate_registers(spilled, available, contracts, how), count
 
 
-def _finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:
+def finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:
+    """The allocation that has those registers: what callers must know of it, and what it keeps in memory."""
     code, register = placed.code, placed.register
     clobbers = 0
     memory: set[Value] = set()

@@ -28,9 +28,10 @@ class PtxasSmem(Heuristic):
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:
         from binalloc.transform.allocate.memory_values import plan_memory
 
+        kernel = problem.kernel
         slots = problem.slots if attempt.pointer >= 0 else 0
         memory = plan_memory(
-            attempt, problem.kernel, slots, self.priority, only_kernel=True, layout=problem.layout
+            attempt, kernel, slots, self.priority, lambda name, _: name == kernel, layout=problem.layout
         )
         return Plan(attempt, memory)
 

@@ -9,9 +9,10 @@ from binalloc.transform.allocators.best import BEST
 from binalloc.transform.allocators.cpsat import Cpsat
 from binalloc.transform.allocators.local import LOCAL
 from binalloc.transform.allocators.ptxas_smem import PTXAS_SMEM
+from binalloc.transform.allocators.regdem import REGDEM
 from binalloc.transform.allocators.unified import UNIFIED
 
-ALLOCATORS: dict[str, Allocator] = by_name((LOCAL, UNIFIED, PTXAS_SMEM, BEST, Cpsat()))
+ALLOCATORS: dict[str, Allocator] = by_name((LOCAL, UNIFIED, PTXAS_SMEM, REGDEM, BEST, Cpsat()))
 BASELINE = LOCAL.name
 DEFAULT = BEST.name
 

@@ -64,7 +64,7 @@ def test_their_rewrites_are_proven_and_do_the_same(part: int) -> None:
         original, (launch,) = generate("unstructured", seed, local=True)
         rng = random.Random(f"budgets {seed}")
         expected = outcome(schedule(original, MACHINE), launch)
-        for allocator in ("local", "unified", "ptxas-smem", "best"):
+        for allocator in ("local", "unified", "ptxas-smem", "regdem", "best"):
             registers = rng.randrange(2, 11)
             try:
                 new = rewrite(original, "k", registers, 0 if allocator == "local" else 2, allocator)

@@ -12,7 +12,9 @@ import pytest
 
 from binalloc.emulator.runs.run import run
 from binalloc.isa.container.files import read_module, write_module
-from binalloc.isa.instruction import Function
+from binalloc.isa.instruction import Function, Instr
+from binalloc.isa.interface.places import PRED, REG
+from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.loom.view import view
 from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
@@ -66,9 +68,30 @@ def test_wide_programs_reach_the_corners() -> None:
     wanted = """several kernels, dynamic shared memory, a long chain, local stack, target is the next word,
         target is the point, point behind the target, point in front, uniform, equal results, CALL.IND, guarded CALL,
         guarded RET, guarded EXIT, guarded BAR, named barrier, BAR.ARV, BAR.RED, MATCH, WARPSYNC,
-        computed local address, LD, ST, ATOMS, self copy, never, local quad"""
+        computed local address, LD, ST, ATOMS, self copy, never, local quad, pair, quad, guarded write,
+        guarded wide write, own guard changed, loop, divergence, shared, local, barrier, call"""
     names = [" ".join(name.split()) for name in wanted.split(",")]
     assert [name for name in names if seen[name] < 3] == []
+
+
+def _common(instr: Instr, seen: Counter[str]) -> None:
+    """What spill code is about everywhere."""
+    v = view(instr)
+    written = [r for r in v.defs if r.file == REG]
+    for ref in (*v.defs, *v.uses):
+        seen["pair"] += ref.units == 2
+        seen["quad"] += ref.units == 4
+    if v.guard is not None:
+        seen["guarded write"] += bool(written)
+        seen["guarded wide write"] += any(r.units > 1 for r in written)
+        changed = any(r.file == PRED and r.index == v.guard[0] for r in v.defs)
+        seen["own guard changed"] += changed and bool(written)
+    seen["loop"] += v.control == Flow.BRANCH and instr.f["target"] < 0
+    seen["divergence"] += instr.f.get("diverges", 0)
+    seen["shared"] += v.memory is not None and v.memory.space == Space.SHARED
+    seen["local"] += v.memory is not None and v.memory.space == Space.LOCAL
+    seen["barrier"] += instr.name == "BAR"
+    seen["call"] += v.control == Flow.CALL
 
 
 def _shapes(fn: Function, seen: Counter[str]) -> None:
@@ -77,6 +100,7 @@ def _shapes(fn: Function, seen: Counter[str]) -> None:
         guarded = v.guard is not None
         seen[instr.name] += 1
         seen[f"guarded {instr.name}"] += guarded
+        _common(instr, seen)
         if v.control == "branch" and guarded:
             seen["target is the next word"] += f["target"] == 0
             seen["uniform"] += not f["diverges"]

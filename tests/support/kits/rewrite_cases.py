@@ -41,6 +41,12 @@ class Program(Original):
     def minimum(self) -> int:
         return minimum_registers(self.module, "kernel", 0)
 
+    def least(self, allocator: str) -> int:
+        """The fewest registers that the allocator does with: others than `regdem` with as few as any."""
+        if allocator != "regdem":
+            return self.minimum
+        return minimum_registers(self.module, "kernel", 0, allocator)
+
 
 def budgets(program: Program) -> Iterator[Budget]:
     """Eight: twice at the minimum and just above it, between, at the demand and above it, with some S and allocator."""
@@ -58,7 +64,9 @@ def budgets(program: Program) -> Iterator[Budget]:
     )
     for k, (where, registers) in enumerate(wanted):
         slots = 0 if k == 0 else rng.choice(SLOTS)
-        yield Budget(min(registers, 255), slots, rng.choice(HEURISTICS), where)
+        allocator = rng.choice(HEURISTICS)
+        least = program.least(allocator)
+        yield Budget(min(max(registers, least), 255), slots, allocator, where)
 
 
 def tried(program: Program, budget: Budget, counts: Counter[str]) -> str:

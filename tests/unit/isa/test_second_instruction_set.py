@@ -30,7 +30,7 @@ from tests.support.pebble.programs import LANE, VALUES, program
 from tests.support.pebble.table import ZERO, decode, encode, make
 
 BUDGETS = ((30, 0), (16, 0), (12, 4), (9, 16), (9, 0))
-ALLOCATORS = ("best", "local", "unified", "ptxas-smem", "cpsat")
+ALLOCATORS = ("best", "local", "unified", "ptxas-smem", "regdem", "cpsat")
 
 
 @pytest.fixture(autouse=True)

@@ -20,11 +20,11 @@ from tests.support.paths import ROOT
 
 
 def test_tables_name_what_exists() -> None:
-    assert list(ALLOCATORS)[:5] == ["local", "unified", "ptxas-smem", "best", "cpsat"]
+    assert list(ALLOCATORS)[:6] == ["local", "unified", "ptxas-smem", "regdem", "best", "cpsat"]
     assert list(POLICIES)[:2] == ["exhaustive", "unified"]
     assert {a.priority for a in ALLOCATORS.values() if isinstance(a, Heuristic)} <= set(PRIORITIES)
     assert [POLICIES[name].measures for name in ("exhaustive", "unified")] == [True, False]
-    with pytest.raises(UsageError, match="expected local, unified, ptxas-smem, best or cpsat"):
+    with pytest.raises(UsageError, match="expected local, unified, ptxas-smem, regdem, best or cpsat"):
         find_allocator("bset")
     with pytest.raises(UsageError, match="no such policy"):
         find_policy("auto")

@@ -37,7 +37,7 @@ def spills(module: Module) -> Counter[tuple[str, Space]]:
 @pytest.mark.parametrize("seed", range(6))
 def test_counts_are_those_of_the_emitted_code(seed: int, allocator: str) -> None:
     module = random_original(seed)
-    budget = minimum_registers(module, "k") + seed % 3
+    budget = minimum_registers(module, "k", 3, allocator) + seed % 3
     made = rewrite_to_budget(prepare(module, "k"), budget, 3, allocator)
     assert check(module, made.module, "k").ok
     found = spills(made.module)

@@ -125,7 +125,7 @@ CALLEE_NEVER_RETURNS = """
 """
 
 
-@pytest.mark.parametrize("allocator", ["best", "unified", "ptxas-smem", "local", "cpsat"])
+@pytest.mark.parametrize("allocator", ["best", "unified", "ptxas-smem", "regdem", "local", "cpsat"])
 def test_a_callee_that_never_returns_has_no_results(allocator):
     module = assemble(CALLEE_NEVER_RETURNS)
     assert check(module, rewrite(module, "k", 4, 0, allocator), "k").ok

@@ -247,3 +247,37 @@ def test_what_a_call_left_the_time_before_is_gone() -> None:
         read = late.replace("{read}\nEXIT", f"8| {here}\n9| EXIT")
         # behind the loop the callee's argument is what it left the time before: neither holds that
         assert verdict(original.format(read=there), read) != set()
+
+
+ZERO_STORED = """
+.kernel k registers=12 local_bytes=16
+MOV R2, 0x40
+MOV R3, 0x0
+S2R R0, SR_TID.X
+ISETP.LT.AND P0, PT, R0, 0x10, PT
+STL.32 [0x0], RZ
+@P0 STL.32 [0x0], R0
+LDL.32 R4, [0x0]
+STG.32 [R2], R4
+EXIT
+"""
+
+ZERO_SPILLED = """
+.kernel k registers=12 spill_local=4
+0| MOV R2, 0x40
+1| MOV R3, 0x0
+2| S2R R0, SR_TID.X
+3| ISETP.LT.AND P0, PT, R0, 0x10, PT
+-| STL.32.SPILL [0x0], RZ
+-| @P0 STL.32.SPILL [0x0], R0
+-| LDL.32.SPILL R4, [0x0]
+7| STG.32 [R2], R4
+8| EXIT
+"""
+
+
+def test_a_spill_word_may_be_set_to_zero_by_a_store() -> None:
+    assert verdict(ZERO_STORED, ZERO_SPILLED) == set()
+    for store in ("-| STL.32.SPILL [0x0], RZ\n", "-| @P0 STL.32.SPILL [0x0], R0\n"):
+        assert verdict(ZERO_STORED, ZERO_SPILLED.replace(store, "")) == {"operand"}
+    assert verdict(ZERO_STORED.replace("[0x0], RZ", "[0x0], R2"), ZERO_SPILLED) == {"operand"}

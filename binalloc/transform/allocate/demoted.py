@@ -1,0 +1,76 @@
+"""Registers of the input in memory, the others compacted, over a whole call graph.
+
+Needs what leaves and where the rest goes (`demotion`). Leaves an attempt whose functions all have the same register for
+the same place, so that callers and callees agree as they did in the input, and use memory through the same window,
+which nobody needs across a call.
+"""
+
+from __future__ import annotations
+
+from binalloc.analysis.program import ProgramAnalysis
+from binalloc.bitset import mask_from
+from binalloc.transform.allocate.attempt import Attempt
+from binalloc.transform.allocate.demotion import Demotion, fewest, find_demotion, find_units
+from binalloc.transform.allocate.frequencies import frequencies
+from binalloc.transform.allocate.registers import Infeasible, finish
+from binalloc.transform.allocate.scratch import scratch_registers
+from binalloc.transform.assign.scan import Placed
+from binalloc.transform.spill.demote import demote
+from binalloc.transform.virtual.places import OnPlaces, on_places
+from binalloc.transform.virtual.unwritten import unwritten
+
+
+class Demotions:
+    """What the budgets of one kernel have in common."""
+
+    def __init__(self, program: ProgramAnalysis) -> None:
+        self.program = program
+        self.unwritten = unwritten(program)
+        self.codes = on_places(program, self.unwritten)
+        self.units = find_units(self.codes, frequencies(program))
+
+    def attempt(self, registers: int, order: str | None, *, pointer: bool) -> Attempt | None:
+        """One that does with so many registers, the slot pointer's among them; None where there is none. order: as for
+        `find_demotion`."""
+        left = registers - pointer
+        available = self.program.isa.limits.allocatable(left)
+        demotion = find_demotion(self.units, available, order)
+        if demotion is None:
+            return None
+        attempt = Attempt(self.program, {}, self.unwritten, available, left if pointer else -1)
+        for name, source in self.codes.items():
+            placed = _placed(source, demotion, self.program.isa.limits.zero)
+            allocation = finish(placed, attempt.contracts, source.given)
+            attempt.allocations[name] = allocation
+            attempt.contracts[name] = allocation.contract
+            # others than the window's may be what some caller holds
+            attempt.scratch[name] = scratch_registers(allocation, mask_from(demotion.window))
+            allocation.contract.clobbers |= mask_from(r for pair in attempt.scratch[name] for r in pair if r >= 0)
+        return attempt
+
+    def refusal(self, registers: int) -> Infeasible:
+        """Why there is no attempt."""
+        return Infeasible(
+            f"{registers} registers are too few for those that are handed over at calls, which may not leave, and for "
+            "those through which all others are accessed",
+            place=f"kernel {self.program.graph.kernel}",
+            found=f"{registers} registers available, {fewest(self.units)} needed or more",
+            remedy="allow more registers per thread",
+        )
+
+
+def _placed(source: OnPlaces, demotion: Demotion, zero: int) -> Placed:
+    demoted = demote(source, demotion.gone, len(demotion.window))
+    register = [0] * len(demoted.code.names)
+    for v, place in enumerate(source.place):
+        register[v] = demotion.register.get(place, 0)
+    for v, r in zip(demoted.window, demotion.window, strict=True):
+        register[v] = r
+    register[demoted.zero] = zero
+    results: dict[int, int] = {
+        operand.location: register[operand.values[0]]
+        for item in demoted.code.items()
+        for operand in item.uses
+        if operand.location >= 0
+    }
+    return Placed(demoted.code, register, results)

@@ -1,0 +1,66 @@
+"""Allocator `regdem`: as Sakdhnagool, Sabne and Eigenmann, "RegDem: Increasing GPU Performance via Shared Memory
+Register Spilling" (arXiv 1907.02894): the binary as it is, with whole architectural registers in shared memory.
+
+Every register of the input stays one unit, in all functions of the kernel: it is renamed or demoted, nothing is
+coloured, reordered or recomputed. A demoted register is one word per thread, loaded before each instruction that reads
+it and stored behind each that writes it, through a few registers set aside for that; one more holds the words' address.
+Pairs and quads leave in whole. What then is loaded or stored for nothing within a block goes, and the registers that
+stay are moved together below the target.
+
+The paper has several orders in which registers leave, and takes the best program by a model of its cycles. Here are two
+(`demotion.ORDERS`), by accesses weighted by loops, and by that after conflicts of operands; the plan of less cost is
+taken. What the paper leaves open:
+
+- Calls. A register that is an argument or result anywhere is not demoted: caller and callee have no word in common. All
+  others may be, in every function; the moving stack keeps a caller's words out of its callees' way.
+- Too few slots: the words with fewest accesses lie in local memory, all of them where there is no slot or no register
+  for their address.
+- The input's own spills to local memory stay there. Words that are handed over at calls get a register each.
+- Budgets below what is left once all that may leave has left are refused (Infeasible).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.transform.allocators.allocator import Plan, Problem
+
+if TYPE_CHECKING:
+    from binalloc.models.allocation.terms import Value
+    from binalloc.transform.allocate.attempt import Attempt
+
+
+class RegDem:
+    """Whole registers of the input in memory, the others compacted."""
+
+    name = "regdem"
+    summary = "whole registers of the input to slots, the others stay: the RegDem paper's"
+
+    def allocate(self, problem: Problem) -> Plan:
+        from binalloc.transform.allocate.demoted import Demotions
+        from binalloc.transform.allocate.demotion import ORDERS
+
+        work = Demotions(problem.program)
+        as_it_is = work.attempt(problem.registers, None, pointer=False)
+        if as_it_is is not None:
+            return _plan(as_it_is, problem)
+        for pointer in (True, False) if problem.slots and problem.registers > 1 else (False,):
+            found = [work.attempt(problem.registers, order, pointer=pointer) for order in ORDERS]
+            plans = [_plan(attempt, problem) for attempt in found if attempt is not None]
+            if plans:
+                return min(plans, key=lambda plan: plan.cost.cost)
+        raise work.refusal(problem.registers)
+
+
+def _plan(attempt: Attempt, problem: Problem) -> Plan:
+    """Slots go to demoted registers alone."""
+    from binalloc.transform.allocate.memory_values import plan_memory
+
+    def demoted(name: str, value: Value) -> bool:
+        return value in attempt.allocations[name].code.before
+
+    slots = problem.slots if attempt.pointer >= 0 else 0
+    return Plan(attempt, plan_memory(attempt, problem.kernel, slots, "cost", demoted, layout=problem.layout))
+
+
+REGDEM = RegDem()

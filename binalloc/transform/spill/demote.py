@@ -1,0 +1,250 @@
+"""Whole places of the input in memory: every access goes through a few registers set aside for that, the window.
+
+Needs virtual code beside the input's places and which of those are demoted, wide operands in whole. Leaves the code
+with a reload before every line that reads a demoted place and a store behind every one that writes it: what a thread
+has in the register in the input it has in one word of memory now. So a line under a guard stores under its guard, and
+the word keeps what the register would have kept. Where the line changes its own guard, the place is reloaded before it
+and stored in any case. Then nothing is left out but what changes nothing: within a block, reloads of what the window
+still holds; copies, which become the reload or the store alone; stores that no reload can see any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from binalloc.analysis.locations import Location, file_of, index_of, name_of
+from binalloc.isa.interface.places import REG
+from binalloc.models.allocation.terms import Register, Value
+from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, MOVED, RELOAD, STORE, Item, VCode, VOperand
+from binalloc.transform.virtual.flat import flatten
+from binalloc.transform.virtual.live_ranges import deaths
+from binalloc.transform.virtual.memory_ranges import memory_ranges
+from binalloc.transform.virtual.places import OnPlaces
+
+Places = tuple[Location, ...]
+
+
+class Touch(NamedTuple):
+    """The places that one line wants in registers at once: before it, and behind it. weight: of the line. copy: whether
+    it only copies one to the other, which takes no register if just one of them is demoted."""
+
+    before: Sequence[Places]
+    after: Sequence[Places]
+    weight: float
+    copy: bool
+
+    def window(self, gone: Collection[Location]) -> tuple[int, int]:
+        """Registers of the window that the line takes, and the widest of its operands there."""
+        if self.copy:
+            both = self.before[0][0] in gone and self.after[0][0] in gone
+            return (1, 1) if both else (0, 0)
+        before = [len(o) for o in self.before if o[0] in gone]
+        after = [len(o) for o in self.after if o[0] in gone]
+        return max(sum(before), sum(after)), max((*before, *after), default=0)
+
+
+def touch(code: OnPlaces, item: Item) -> Touch | None:
+    """What the line touches, None for nothing that a window would be needed for."""
+    if item.kind == ENTRY or item.callee or _stored_zero(item):
+        return None
+    before = dict.fromkeys(code.places(o) for o in item.uses)
+    after = dict.fromkeys(code.places(o) for o in item.defs)
+    if _changes_guard(item):
+        before |= after
+    if not before and not after:
+        return None
+    return Touch(list(before), list(after), item.weight, item.kind == COPY)
+
+
+def _changes_guard(item: Item) -> bool:
+    return item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
+
+
+def _stored_zero(item: Item) -> bool:
+    """Whether the line stands for a store of the zero register to a local word of the input."""
+    return item.kind == INSTR and item.origin < 0 and item.instr is not None and bool(item.defs)
+
+
+@dataclass(frozen=True)
+class Demoted:
+    """code: with reloads and stores; its first values are those of the input's places. window: the values that stand
+    for its registers, in order. zero: the value that stands for the register that is always zero."""
+
+    code: VCode
+    window: list[Value]
+    zero: Value
+
+
+def demote(source: OnPlaces, gone: Collection[Location], window: int) -> Demoted:
+    """The function with the places `gone` in memory. window: registers of it, as many as any `Touch` asks for."""
+    work = _Demoting(source, gone, window)
+    work.run()
+    _drop_unread_stores(work.code)
+    return Demoted(work.code, work.window, work.zero)
+
+
+class _Demoting:
+    """held: by register of the window, the places whose words are known to hold the same."""
+
+    def __init__(self, source: OnPlaces, gone: Collection[Location], window: int) -> None:
+        self.source, self.gone = source, gone
+        self.code = source.given.copied()
+        self.code.constants = {}
+        self.window = [self.code.value(f"window{k}") for k in range(window)]
+        self.zero = self.code.value("zero")
+        self.memory: dict[Location, Value] = {}
+        for place in sorted(gone):
+            self.memory[place] = word = self.code.value(name_of(place))
+            if file_of(place) == REG:
+                self.code.before[word] = Register(index_of(place))
+        self.held: list[set[Location]] = []
+
+    def run(self) -> None:
+        for block in self.code.blocks:
+            self._forget()
+            out: list[Item] = []
+            for item in block.items:
+                self._item(item, out)
+            block.items = out
+
+    def _forget(self) -> None:
+        self.held = [set() for _ in self.window]
+
+    def _item(self, item: Item, out: list[Item]) -> None:
+        if any(o.field == KEEP for o in item.uses):  # a wish: granted, as every place keeps its register
+            item = item.of(item.defs, tuple(o for o in item.uses if o.field != KEEP))
+        if item.kind == ENTRY:  # what nobody has written may be anything: so may the word
+            out.append(item.of(tuple(o for o in item.defs if not self._away(o)), item.uses))
+        elif not any(self._away(o) for o in (*item.uses, *item.defs)):
+            out.append(item)
+            if item.callee:  # which has the same window
+                self._forget()
+        elif item.kind == COPY:
+            self._copy(item, out)
+        elif _stored_zero(item):
+            place = self._places(item.defs[0])[0]
+            out.append(self._store(self.zero, place, item, item.guard))
+            self._changed(place)
+        else:
+            self._line(item, out)
+
+    def _places(self, operand: VOperand) -> Places:
+        return self.source.places(operand)
+
+    def _away(self, operand: VOperand) -> bool:
+        return self._places(operand)[0] in self.gone
+
+    # -- lines
+
+    def _line(self, item: Item, out: list[Item]) -> None:
+        uses = dict.fromkeys(self._places(o) for o in item.uses if self._away(o))
+        defs = dict.fromkeys(self._places(o) for o in item.defs if self._away(o))
+        own = _changes_guard(item)
+        before = self._bases([*uses, *(o for o in defs if own and o not in uses)])
+        for places, base in before.items():
+            for k, place in enumerate(places, base):
+                if place not in self.held[k]:
+                    out.append(self._reload(self.window[k], place, item, None))
+                    self.held[k] = {place}
+        after = before if own else self._bases(list(defs))
+        out.append(item.of(self._renamed(item.defs, after), self._renamed(item.uses, before)))
+        whole = own or item.guard is None
+        written = [(k, place) for places in defs for k, place in enumerate(places, after[places])]
+        # under a guard the register keeps what it held where the guard fails, which may be just what the word keeps
+        same = [whole or place in self.held[k] for k, place in written]
+        for (k, place), known in zip(written, same, strict=True):
+            out.append(self._store(self.window[k], place, item, None if whole else item.guard))
+            self._changed(place)
+            self.held[k] = {place} if known else set()
+
+    def _bases(self, operands: list[Places]) -> dict[Places, int]:
+        """A place in the window for each operand, the widest first: where it is held already, if that leaves room for
+        the others."""
+        wide = sorted(operands, key=lambda o: -len(o))
+        found = self._fitted(wide, liked=True)
+        if found is None:
+            found = self._fitted(wide, liked=False)
+        assert found is not None, "a window too small"
+        return found
+
+    def _fitted(self, operands: list[Places], *, liked: bool) -> dict[Places, int] | None:
+        taken: set[int] = set()
+        out: dict[Places, int] = {}
+        for places in operands:
+            width = len(places)
+            bases = [
+                base
+                for base in range(0, len(self.window) - width + 1, width)
+                if taken.isdisjoint(range(base, base + width))
+            ]
+            if not bases:
+                return None
+            if liked:
+                bases.sort(key=lambda base: -sum(place in self.held[k] for k, place in enumerate(places, base)))
+            out[places] = bases[0]
+            taken.update(range(bases[0], bases[0] + width))
+        return out
+
+    def _renamed(self, operands: tuple[VOperand, ...], bases: dict[Places, int]) -> tuple[VOperand, ...]:
+        out = []
+        for operand in operands:
+            if self._away(operand):
+                base = bases[self._places(operand)]
+                operand = operand.of(tuple(self.window[base : base + len(operand.values)]))
+            out.append(operand)
+        return tuple(out)
+
+    # -- copies
+
+    def _copy(self, item: Item, out: list[Item]) -> None:
+        """A reload or a store alone, or both; a copy still where the window holds what is copied."""
+        target, source = item.defs[0], item.uses[0]
+        value = source.values[0]
+        k = -1
+        if self._away(source):
+            place = self._places(source)[0]
+            k = next((k for k, known in enumerate(self.held) if place in known), -1)
+            if k < 0 and not self._away(target):
+                out.append(self._reload(target.values[0], place, item, item.guard))
+                return
+            if k < 0:
+                k = 0
+                out.append(self._reload(self.window[k], place, item, None))
+                self.held[k] = {place}
+            value = self.window[k]
+        if not self._away(target):
+            out.append(item.of(item.defs, (source.of((value,)),)))
+            return
+        place = self._places(target)[0]
+        same = k >= 0 and (item.guard is None or place in self.held[k])
+        out.append(self._store(value, place, item, item.guard))
+        self._changed(place)
+        if same:
+            self.held[k].add(place)
+
+    # -- memory
+
+    def _changed(self, place: Location) -> None:
+        """The word holds something else now."""
+        for known in self.held:
+            known.discard(place)
+
+    def _reload(self, into: Value, place: Location, item: Item, guard: tuple[int, bool] | None) -> Item:
+        moved = (VOperand(MOVED, (into,)),)
+        return Item(RELOAD, defs=moved, guard=guard, memory=self.memory[place], weight=item.weight)
+
+    def _store(self, source: Value, place: Location, item: Item, guard: tuple[int, bool] | None) -> Item:
+        moved = (VOperand(MOVED, (source,)),)
+        return Item(STORE, uses=moved, guard=guard, memory=self.memory[place], weight=item.weight)
+
+
+def _drop_unread_stores(code: VCode) -> None:
+    """Drop stores whose word no reload reads before it is written again."""
+    flat = flatten(code)
+    live = memory_ranges(flat, len(code.names))
+    stores: list[Sequence[int]] = [(item.memory,) if item.kind == STORE else () for item in flat.items]
+    unread = {id(flat.items[k]) for k in deaths(replace(flat, defs=stores), live)[1]}
+    for block in code.blocks:
+        block.items = [item for item in block.items if id(item) not in unread]
