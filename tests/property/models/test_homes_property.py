@@ -57,6 +57,8 @@ def test_who_finds_no_slot_pays_for_local_memory_and_others_are_taken_instead() 
     for seed in range(60):
         homes, pressure, capacity = two_prices(seed)
         first = choose(homes.slot, pressure, capacity)
+        if homes.enough(first.away):
+            continue
         alone = homes.cost(first.away, homes.without_slot(first.away))
         found = choose_homes(homes, pressure, capacity)
         assert found.cost <= alone
