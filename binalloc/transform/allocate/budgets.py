@@ -11,12 +11,32 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from binalloc.transform.allocate.attempt import Attempt, Spill, by_regions, colour_functions
+from binalloc.analysis.program import ProgramAnalysis
+from binalloc.transform.allocate.attempt import Attempt, Spill, allocate, by_regions, colour_functions
 from binalloc.transform.allocate.registers import Infeasible, TooDear
+from binalloc.transform.order.clock import Clock
 
 FEWER = (1, 2, 3, 4, 8, 12, 16)
 MOST_ITEMS = 20_000
 """Items that trials allocate anew, all together."""
+
+
+def allocate_with_budgets(
+    program: ProgramAnalysis,
+    registers: int,
+    slots: int,
+    clock: Clock | None,
+    spill: Spill = by_regions,
+    below: float = inf,
+) -> Attempt:
+    """As `allocate`, with budgets for callees. Where values leave the registers of a kernel with calls, also without
+    hiding latencies: callees that do so take registers which their callers lack. below: what costs as much is not
+    wanted, but where there is nothing else."""
+    found = with_budgets(allocate(program, registers, slots, spill, clock=clock), spill, below)
+    if clock is None or not found.spilled or len(program.functions) == 1:
+        return found
+    calm = with_budgets(allocate(program, registers, slots, spill), spill, min(below, found.cost))
+    return calm if calm.cost < found.cost else found
 
 
 def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf) -> Attempt:

@@ -22,14 +22,12 @@ class Best(Heuristic):
 
     def attempt(self, problem: Problem, below: float = inf) -> Attempt:
         """As others do. below: what costs as much is of no use, but where there is nothing else."""
-        from binalloc.transform.allocate.attempt import allocate
-        from binalloc.transform.allocate.budgets import with_budgets
+        from binalloc.transform.allocate.budgets import allocate_with_budgets
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
 
-        first = allocate(
-            problem.program, problem.registers, problem.slots, by_regions_or_whole, clock=problem.clock
+        return allocate_with_budgets(
+            problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below
         )
-        return with_budgets(first, by_regions_or_whole, below)
 
     def allocate(self, problem: Problem) -> Plan:
         from binalloc.transform.allocate.cheaper import least_without_slots

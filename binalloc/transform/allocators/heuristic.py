@@ -25,11 +25,10 @@ class Heuristic:
 
     def attempt(self, problem: Problem) -> Attempt:
         """The registers, and the spill code of what does not fit."""
-        from binalloc.transform.allocate.attempt import allocate
-        from binalloc.transform.allocate.budgets import with_budgets
+        from binalloc.transform.allocate.budgets import allocate_with_budgets
 
         slots = problem.slots if self.slots else 0
-        return with_budgets(allocate(problem.program, problem.registers, slots, clock=problem.clock))
+        return allocate_with_budgets(problem.program, problem.registers, slots, problem.clock)
 
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:
         """The registers of `attempt`, and a place in memory for what it spills."""

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from binalloc.analysis.program import analyse
+from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
+from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocate.attempt import allocate
 from binalloc.transform.allocate.budgets import with_budgets
-from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.rewrite.rewrite import prepare, rewrite, rewrite_to_budget
 from binalloc.verify.checker import check
+from tests.support.paths import sample_file
 from tests.support.programs.builder import program
+
+
+def test_callees_do_not_hide_latencies_at_the_cost_of_callers() -> None:
+    ptx = sample_file("heartwall.ptx")
+    module = import_ptx(ptx.read_text(), "heartwall").module
+    kernel = module.kernels()[0].name
+    machine = load_machine("gtx680")
+    hidden, plain = (rewrite_to_budget(prepare(module, kernel), 24, 0, machine=m) for m in (machine, None))
+    assert plain.cost.cost > 0
+    assert hidden.cost.cost <= plain.cost.cost
 
 
 def called(values: int, loads: int, often: int) -> Module:

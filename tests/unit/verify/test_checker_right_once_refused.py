@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from binalloc.verify.checker import check
 from tests.support.pairs.verdict import mapped, verdict
 from tests.support.programs.builder import identity, program
@@ -281,3 +283,41 @@ def test_a_spill_word_may_be_set_to_zero_by_a_store() -> None:
     for store in ("-| STL.32.SPILL [0x0], RZ\n", "-| @P0 STL.32.SPILL [0x0], R0\n"):
         assert verdict(ZERO_STORED, ZERO_SPILLED.replace(store, "")) == {"operand"}
     assert verdict(ZERO_STORED.replace("[0x0], RZ", "[0x0], R2"), ZERO_SPILLED) == {"operand"}
+
+
+# -- local words whose loads are named in the map while the stores between them are gone
+
+WRITTEN_TWICE = """
+.kernel k registers=10 local_bytes=16
+S2R R0, SR_TID.X
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+IADD3 R5, R0, 0x1, RZ
+STL.32 [0x0], R0
+LDL.32 R1, [0x0]
+STL.32 [0x0], R5
+LDL.32 R6, [0x0]
+STG.32 [R2], R1
+STG.32 [R2+0x4], R6
+EXIT
+"""
+COPIED = """
+.kernel k registers=10
+0| S2R R0, SR_TID.X
+1| MOV R2, c[0][0x0]
+2| MOV R3, c[0][0x4]
+3| IADD3 R5, R0, 0x1, RZ
+{line}| MOV R1, {value}
+8| STG.32 [R2], R1
+9| STG.32 [R2+0x4], R5
+10| EXIT
+"""
+
+
+@pytest.mark.parametrize("line", ["-", "5", "7"])
+def test_a_load_of_a_local_word_does_not_pass_the_next_store_whatever_the_map_says(line: str) -> None:
+    assert verdict(WRITTEN_TWICE, COPIED.format(line=line, value="R5")) != set()
+
+
+def test_a_load_of_a_local_word_that_is_written_again_may_be_a_copy() -> None:
+    assert verdict(WRITTEN_TWICE, COPIED.format(line="-", value="R0")) == set()
