@@ -64,7 +64,8 @@ def settle(code: Homeless, homes: Homes, available: int) -> Placed:
         homes.base[b] + offset if homes.base[b] != NO_HOME else NO_HOME
         for b, offset in zip(bundles.of, bundles.offset, strict=True)
     ]
-    if not code.sites and homes.lost == 0 and all(_at_home(item, home) for item in flat.items):
+    at_home = not code.sites and homes.lost == 0 and all(_at_home(item, home) for item in flat.items)
+    if at_home and _returns_agree(flat, home):
         return _stay_at_home(given, home, available)
     claims: list[list[int]] = [[] for _ in range(available.bit_length())]
     for v, register in enumerate(home):
@@ -85,6 +86,13 @@ def _at_home(item: Item, home: list[int]) -> bool:
         if len(values) > 1 and any(home[v] != base + k for k, v in enumerate(values)):
             return False
     return True
+
+
+def _returns_agree(flat: Flat, home: list[int]) -> bool:
+    """Whether callers find each result in the same register whichever way the function returns."""
+    known: dict[int, int] = {}
+    results = ((o.location, home[o.values[0]]) for item in flat.items for o in item.uses if o.location >= 0)
+    return all(known.setdefault(location, register) == register for location, register in results)
 
 
 def _stay_at_home(given: Analysed, home: list[int], available: int) -> Placed:
