@@ -14,7 +14,7 @@ from binalloc.models.allocation.terms import Interval
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import dependences, stretches
 from binalloc.transform.order.latency import by_latency
-from binalloc.transform.order.local_words import writes_again
+from binalloc.transform.order.local_words import keeps_its_order
 from binalloc.transform.order.pressure import Stretch, measure, orders
 from binalloc.transform.virtual.analysed import Analysed, analysed
 
@@ -26,7 +26,7 @@ def for_pressure(given: Analysed, registers: int) -> Analysed:
     found: dict[tuple[int, int], list[int]] = {}
     for b in flat.blocks():
         for first, end in stretches(flat, b):
-            if _need(pressure, (first, end), registers)[1] and not writes_again(given, b, first, end):
+            if _need(pressure, (first, end), registers)[1] and not keeps_its_order(given, b, first, end):
                 order = _least(stretch_of(given, b, first, end), registers)
                 if order is not None:
                     found[first, end] = order
@@ -113,7 +113,7 @@ def for_latency(given: Analysed, registers: int, clock: Clock) -> Analysed:
             takes = [clock.takes(item) for item in flat.items[first:end]]
             if _need(pressure, (first, end), registers)[1] or max(takes) <= clock.every:
                 continue
-            if writes_again(given, b, first, end):
+            if keeps_its_order(given, b, first, end):
                 continue
             stretch = stretch_of(given, b, first, end)
             for patient in (False, True):

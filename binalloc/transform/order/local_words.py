@@ -2,10 +2,14 @@
 
 A word that is written anew is a new value, which may be made before the old one is read for the last time. The checker
 has one name for a word throughout: for it the word's accesses keep their order, those included that became copies or
-went because nobody reads them. So a stretch that writes a word again keeps its order. Needs code before any spilling.
+went because nobody reads them. So a stretch that writes a word again keeps its order. So does one in which but a part
+is left of what read or wrote several words at once: for the checker it still waits for all of them. Needs code before
+any spilling.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.kinds import Access, Space
@@ -13,8 +17,9 @@ from binalloc.isa.sets.table import view
 from binalloc.transform.virtual.analysed import Analysed
 
 
-def writes_again(given: Analysed, block: int, first: int, end: int) -> bool:
-    """Is a local word that is a value written behind another access to it, around items first .. end - 1?"""
+def keeps_its_order(given: Analysed, block: int, first: int, end: int) -> bool:
+    """Is a local word that is a value written behind another access to it, around items first .. end - 1, or has a wide
+    access of them lost a part?"""
     code, items = given.code, given.flat.items
     instrs = code.function.instrs
     low, high = code.blocks[block].leader, len(instrs)
@@ -24,12 +29,15 @@ def writes_again(given: Analysed, block: int, first: int, end: int) -> bool:
     low = next((items[k].origin for k in before if items[k].origin >= 0), low)
     high = next((items[k].origin for k in behind if items[k].origin >= 0), high)
     kept = {items[k].origin for k in range(first, end)}
+    parts = Counter(items[k].part for k in range(first, end))
     touched: set[int] = set()
     for i in range(max(low, 0), min(high, len(instrs))):
         memory = view(instrs[i]).memory
         if memory is None or memory.space != Space.LOCAL or i in kept:
             continue
         words = range(memory.offset // WORD, (memory.offset + memory.size + WORD - 1) // WORD)
+        if 0 < parts[i] < len(words):
+            return True
         if memory.access == Access.STORE and not touched.isdisjoint(words):
             return True
         touched.update(words)
