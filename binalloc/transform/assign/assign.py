@@ -64,9 +64,10 @@ def settle(code: Homeless, homes: Homes, available: int) -> Placed:
         homes.base[b] + offset if homes.base[b] != NO_HOME else NO_HOME
         for b, offset in zip(bundles.of, bundles.offset, strict=True)
     ]
-    at_home = not code.sites and homes.lost == 0 and all(_at_home(item, home) for item in flat.items)
-    if at_home and _returns_agree(flat, home):
-        return _stay_at_home(given, home, available)
+    if not code.sites and homes.lost == 0 and all(_at_home(item, home) for item in flat.items):
+        results = _results(flat, home)
+        if results is not None:  # nothing has to move: what the scan would find, without it
+            return Placed(given.code, [lowest(available) if r == NO_HOME else r for r in home], results)
     claims: list[list[int]] = [[] for _ in range(available.bit_length())]
     for v, register in enumerate(home):
         if register != NO_HOME:
@@ -88,22 +89,16 @@ def _at_home(item: Item, home: list[int]) -> bool:
     return True
 
 
-def _returns_agree(flat: Flat, home: list[int]) -> bool:
-    """Whether callers find each result in the same register whichever way the function returns."""
-    known: dict[int, int] = {}
-    results = ((o.location, home[o.values[0]]) for item in flat.items for o in item.uses if o.location >= 0)
-    return all(known.setdefault(location, register) == register for location, register in results)
-
-
-def _stay_at_home(given: Analysed, home: list[int], available: int) -> Placed:
-    """Nothing has to move: what the scan would find, without it."""
-    register = [lowest(available) if r == NO_HOME else r for r in home]
-    placed = Placed(given.code, register)
-    for item in given.flat.items:
+def _results(flat: Flat, home: list[int]) -> dict[int, int] | None:
+    """Location -> the register in which callers find that result; None where it is not one at every return."""
+    found: dict[int, int] = {}
+    for item in flat.items:
         for operand in item.uses:
             if operand.location >= 0:
-                placed.results[operand.location] = register[operand.values[0]]
-    return placed
+                register = home[operand.values[0]]
+                if found.setdefault(operand.location, register) != register:
+                    return None
+    return found
 
 
 def _with_calls(live: LiveRanges, sites: list[CallSite]) -> list[list[Interval]]:

@@ -94,103 +94,97 @@ Rule = Callable[[int, int, int], Key]
 def _backwards(stretch: Stretch, rule: Rule) -> list[int]:
     """From the last item to the first, each time the best of those that nothing is left behind. Among the rule's terms:
     change: registers needed more before the item than behind it. opened: when its result was first asked for."""
-    dag, count = stretch.dag, len(stretch)
-    left = [len(found) for found in dag.after]
     live = dict.fromkeys(stretch.behind, 0)  # value -> when it came
-    touching = _touching(stretch)
-    heap: list[tuple[Key, int]] = []
-    stamp: list[Key | None] = [None] * count
 
-    def push(k: int) -> None:
+    def key(k: int) -> Key:
         defs, uses = stretch.defs[k], stretch.uses[k]
         change = sum(v not in live for v in uses) - sum(v in live and v not in uses for v in defs)
         opened = max((live.get(v, 0) for v in defs), default=0)
-        key = rule(change, opened, k)
-        if stamp[k] != key:
-            stamp[k] = key
-            heappush(heap, (key, k))
+        return rule(change, opened, k)
 
-    ready = [not n for n in left]
-    for k in range(count):
-        if ready[k]:
-            push(k)
-    order: list[int] = []
-    done = [False] * count
-    while heap:
-        key, k = heappop(heap)
-        if done[k] or stamp[k] != key:
-            continue
-        done[k] = True
-        order.append(k)
+    def take(k: int, number: int) -> list[int]:
         changed = [v for v in stretch.defs[k] if v in live and v not in stretch.uses[k]]
         for v in changed:
             del live[v]
         for v in stretch.uses[k]:
             if v not in live:
-                live[v] = len(order)
+                live[v] = number
                 changed.append(v)
-        for p in dag.before[k]:
-            left[p] -= 1
-            if not left[p]:
-                ready[p] = True
-                push(p)
-        for v in changed:
-            for other in touching[v]:
-                if ready[other] and not done[other]:
-                    push(other)
+        return changed
+
+    order = _listed(stretch, stretch.dag.after, stretch.dag.before, key, take)
     order.reverse()
     return order
 
 
 def _forwards(stretch: Stretch) -> list[int]:
     """From the first item to the last, each time what ends most values and begins fewest."""
-    dag, count = stretch.dag, len(stretch)
-    left = [len(found) for found in dag.before]
     readers: dict[int, int] = {}
     for uses in stretch.uses:
         for v in uses:
             readers[v] = readers.get(v, 0) + 1
-    touching = _touching(stretch)
-    heap: list[tuple[Key, int]] = []
-    stamp: list[Key | None] = [None] * count
     began: dict[int, int] = {}
 
-    def push(k: int) -> None:
+    def key(k: int) -> Key:
         ends = sum(readers[v] == 1 and v not in stretch.behind for v in stretch.uses[k])
         begins = sum(v not in stretch.uses[k] for v in stretch.defs[k])
         newest = max((began.get(v, 0) for v in stretch.uses[k]), default=0)
-        key = (begins - ends, -newest, k)
-        if stamp[k] != key:
-            stamp[k] = key
-            heappush(heap, (key, k))
+        return begins - ends, -newest, k
 
-    ready = [not n for n in left]
-    for k in range(count):
-        if ready[k]:
-            push(k)
-    order: list[int] = []
-    done = [False] * count
-    while heap:
-        key, k = heappop(heap)
-        if done[k] or stamp[k] != key:
-            continue
-        done[k] = True
-        order.append(k)
+    def take(k: int, number: int) -> list[int]:
         for v in stretch.defs[k]:
-            began[v] = len(order)
+            began[v] = number
         changed = []
         for v in stretch.uses[k]:
             readers[v] -= 1
             if readers[v] == 1:
                 changed.append(v)
-        for s in dag.after[k]:
-            left[s] -= 1
-            if not left[s]:
-                ready[s] = True
-                push(s)
+        return changed
+
+    return _listed(stretch, stretch.dag.before, stretch.dag.after, key, take)
+
+
+def _listed(
+    stretch: Stretch,
+    waits: Sequence[Sequence[int]],
+    frees: Sequence[Sequence[int]],
+    key: Callable[[int], Key],
+    take: Callable[[int, int], list[int]],
+) -> list[int]:
+    """List scheduling: each time the item of the least key among those that wait for none. waits, frees: by item, those
+    that it waits for, and that wait for it. take: told of an item and which it is in the order, from 1; gives the
+    values that change the keys of what touches them."""
+    count = len(stretch)
+    left = [len(found) for found in waits]
+    touching = _touching(stretch)
+    heap: list[tuple[Key, int]] = []
+    stamp: list[Key | None] = [None] * count
+
+    def push(k: int) -> None:
+        now = key(k)
+        if stamp[k] != now:
+            stamp[k] = now
+            heappush(heap, (now, k))
+
+    for k in range(count):
+        if not left[k]:
+            push(k)
+    order: list[int] = []
+    done = [False] * count
+    while heap:
+        now, k = heappop(heap)
+        if done[k] or stamp[k] != now:
+            continue
+        done[k] = True
+        order.append(k)
+        changed = take(k, len(order))
+        for other in frees[k]:
+            left[other] -= 1
+            if not left[other]:
+                push(other)
         for v in changed:
             for other in touching[v]:
-                if ready[other] and not done[other]:
+                if not left[other] and not done[other]:
                     push(other)
     return order
 
