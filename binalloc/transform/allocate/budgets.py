@@ -62,7 +62,7 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
             except Infeasible:
                 break
             if trial.cost < cost:
-                best, cost = trial, trial.cost
+                best, cost = replace(trial, below=start.below), trial.cost
     return best
 
 

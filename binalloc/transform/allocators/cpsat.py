@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING
 
 from binalloc.transform.allocators.allocator import Plan, Problem
@@ -66,7 +65,7 @@ def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
     available = problem.program.isa.limits.allocatable(left)
     pointed = left if pointer else -1
     attempt = replace(
-        like, available=available, pointer=pointed, slots=slots, contracts={}, allocations={}, scratch={}, below=inf
+        like, available=available, pointer=pointed, slots=slots, contracts={}, allocations={}, scratch={}
     )
     colour_functions(attempt, improve=place)
     return replace(BEST.plan(attempt, problem), solver=reports)
