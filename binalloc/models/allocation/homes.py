@@ -9,14 +9,14 @@ values' comebacks read memory, where the value is in no register. So nothing is 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.models.allocation.regions import Choice, Crossing, Regions, choose
+from binalloc.models.allocation.regions import Choice, Crossing, Regions, choose, chosen
 from binalloc.models.allocation.terms import Interval
 
 
@@ -150,30 +150,30 @@ def one_price(regions: Regions) -> Homes:
     return Homes(regions, lambda: regions, 0)
 
 
-_PASSES = 3
-"""Over which values have slots. What the second gains, the third hardly adds to."""
+_PASSES = 4
+"""Over which values have slots. Two do nearly always."""
 
 
 def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
     """Regions to send to memory, as `regions.choose`, and which values then find no slot: chosen as if there were slots
-    for all, then, where there are not, again with all but those that had one at the price of local memory; the
-    cheapest of a few passes."""
-    choice = choose(homes.slot, pressure, capacity)
-    if not homes.slots or homes.enough(choice.away):
-        return choice
+    for all; then, where there are not, those values come back and what relieves most is sought again, with all at the
+    price of local memory but those that had slots; as long as that gets cheaper."""
+    if not homes.slots:
+        return choose(homes.slot, pressure, capacity)
+    away, left = chosen(homes.slot, pressure, capacity)
     best: Choice | None = None
-    known: set[frozenset[int]] = set()
     for _ in range(_PASSES):
-        local = homes.without_slot(choice.away)
-        cost = homes.cost(choice.away, local)
-        if best is None or cost < best.cost:
-            best = replace(choice, cost=cost, local=local)
-        stored = {homes.slot.value[r] for r in choice.away if homes.slot.stored[r]}
-        holders = frozenset(stored - local)
-        if not local or holders in known:
+        local = frozenset() if homes.enough(away) else homes.without_slot(away)
+        cost = homes.cost(away, local)
+        if best is not None and cost >= best.cost:
             break
-        known.add(holders)
-        choice = choose(homes.holding(holders), pressure, capacity)
+        best = Choice(away, left, cost, local)
+        stored = {homes.slot.value[r] for r in away if homes.slot.stored[r]}
+        if not local:
+            break
+        holders = stored - local
+        still = [r for r in away if homes.slot.value[r] in holders or not homes.slot.stored[r]]
+        away, left = chosen(homes.holding(holders), pressure, capacity, still)
     assert best is not None
     return best
 

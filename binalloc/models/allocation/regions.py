@@ -126,11 +126,20 @@ class Choice:
 def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
     """Regions to send to memory. Where even all together do not do, some points of `Choice.pressure` stay above
     capacity: more registers are needed there than all accesses leave."""
+    away, left = chosen(regions, pressure, capacity)
+    return Choice(away, left, regions.cost(away))
+
+
+def chosen(
+    regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32], begin: Iterable[int] = ()
+) -> tuple[list[int], NDArray[np.int32]]:
+    """As `choose`: the regions, ascending, and the pressure that is left. begin: regions away to start from."""
     work = _Greedy(regions, pressure, capacity)
+    for r in begin:
+        work.go((r,))
     work.relieve()
     work.improve()
-    away = [r for r, gone in enumerate(work.away) if gone]
-    return Choice(away, (capacity - work.room).astype(np.int32), regions.cost(away))
+    return [r for r, gone in enumerate(work.away) if gone], (capacity - work.room).astype(np.int32)
 
 
 _PASSES = 4
@@ -180,12 +189,12 @@ class _Greedy:
     def relieve(self) -> None:
         families = self.regions.families
         gain = self._gains()
-        queue = [
-            (cost / total, cost, f)
-            for f, family in enumerate(families)
-            if (total := sum(gain[r] for r in family))
-            for cost in (self._cost(f),)
-        ]
+        queue = []
+        for f, family in enumerate(families):
+            total = gain[family[0]] if len(family) == 1 else sum([gain[r] for r in family])
+            if total:
+                cost = self._cost(f)
+                queue.append((cost / total, cost, f))
         heapq.heapify(queue)
         while queue and self.left:
             score, cost, f = heapq.heappop(queue)
@@ -196,7 +205,7 @@ class _Greedy:
                 heapq.heappush(queue, now)
                 continue
             before = self.leave.get(self.regions.value[families[f][0]], 0.0)
-            self._leave(families[f])
+            self.go(families[f])
             for other in self._cheaper(families[f], before):
                 found = self._score(other)
                 if found is not None:
@@ -298,7 +307,7 @@ class _Greedy:
     def _stores(self, value: int, more: float) -> float:
         return min(self.define.get(value, 0.0), self.leave.get(value, 0.0) + more)
 
-    def _leave(self, family: Sequence[int]) -> None:
+    def go(self, family: Sequence[int]) -> None:
         regions, room, over = self.regions, self.room, self.over_view
         for r in family:
             if self.away[r]:
@@ -344,7 +353,7 @@ class _Greedy:
         queue = [r for r in range(len(away)) if not away[r] and self._beside_away(r)]
         for r in queue:
             if not away[r] and self._whole_cost((r,), self._beside_stores((r,))) < 0:
-                self._leave((r,))
+                self.go((r,))
                 queue += [b.region for b in regions.borders[r] if not away[b.region]]
 
     def _beside_away(self, r: int) -> bool:

@@ -26,25 +26,65 @@ def valid_regions(
 ) -> tuple[set[int], float]:
     """(regions in which memory holds the value, cost of its stores). ways: by region, into it. away: regions in which
     the value is in no register, so that nothing can store it on a way out of them."""
-    flow: dict[int, dict[int, float]] = {}
+    edges: dict[tuple[int, int], float] = {}
     for region, into in ways.items():
         for source, cost in into:
-            if source == region:
-                continue
-            limit = _UNLIMITED if source in away else cost
-            _add(flow, source, region, limit)
+            if source != region:
+                limit = _UNLIMITED if source in away else cost
+                edges[source, region] = edges.get((source, region), 0.0) + limit
+    came, total = _through_forest(edges, needed) or _through_graph(edges, needed)
+    assert total < _UNLIMITED, "a value that is away everywhere needs no definition"
+    return ways.keys() - came, total
+
+
+def _through_forest(
+    edges: Mapping[tuple[int, int], float], needed: Collection[int]
+) -> tuple[Collection[int], float] | None:
+    """As `_through_graph`, in one pass, where no region has two ways into it; None elsewhere."""
+    below: dict[int, list[int]] = {}
+    limit: dict[int, float] = {}
+    for (source, region), cost in edges.items():
+        if region in limit:
+            return None
+        limit[region] = cost
+        below.setdefault(source, []).append(region)
+    order = list(below.get(DEFINED, ()))
+    for r in order:
+        order += below.get(r, ())
+    behind = dict.fromkeys(order, 0.0)  # what it costs to cut off all that needs memory behind a region
+    behind[DEFINED] = 0.0
+    sources = {region: source for source, region in edges}
+    for r in reversed(order):
+        if r in needed:
+            behind[r] = _UNLIMITED
+        behind[sources[r]] += min(limit[r], behind[r])
+    came = {DEFINED}
+    for r in order:
+        if sources[r] in came and limit[r] > behind[r]:
+            came.add(r)
+    return came, behind[DEFINED]
+
+
+def _through_graph(
+    edges: Mapping[tuple[int, int], float], needed: Collection[int]
+) -> tuple[Collection[int], float]:
+    """(what the definitions still reach once the cheapest edges are cut, what those cost)."""
+    flow: dict[int, dict[int, float]] = {}
+    for (source, region), limit in edges.items():
+        _add(flow, source, region, limit)
     for region in sorted(needed):
         _add(flow, region, _NEEDED, _UNLIMITED)
     total = 0.0
     while _NEEDED in (came := _reached(flow)):
         path = _path(came, _NEEDED)
         least = min(flow[a][b] for a, b in path)
-        assert least < _UNLIMITED, "a value that is away everywhere needs no definition"
         total += least
+        if least == _UNLIMITED:
+            break
         for a, b in path:
             flow[a][b] -= least
             flow[b][a] += least
-    return set(ways) - came.keys(), total
+    return came.keys(), total
 
 
 def _add(flow: dict[int, dict[int, float]], a: int, b: int, limit: float) -> None:

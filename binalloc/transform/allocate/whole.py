@@ -11,11 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from binalloc.models.allocation.regions import Regions
 from binalloc.models.allocation.whole_values import whole_values
 from binalloc.transform.allocate.registers import SLACKS, RegisterAllocation, allocate_registers
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import FoundRegions, find_regions
 from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import NeedsMemory, Round
 from binalloc.transform.virtual.analysed import Analysed, analysed
@@ -56,13 +58,13 @@ def _spilled_to_room(
         if not np.any(there.pressure > tight):
             break
         kept = {item.memory for item in now.flat.items}
-        found = _found(now, contracts, [v for v in range(own) if v not in kept])
-        away = whole_values(found.regions, there.pressure, tight)
+        _, regions, _ = _found(now, contracts, [v for v in range(own) if v not in kept])
+        away = whole_values(regions, there.pressure, tight)
         if not away:
             break
         before = now
         now, chosen, comebacks = _in_memory(before, contracts, away)
-        rounds.append(Round(before, there, chosen.regions, list(range(len(chosen.regions.value))), comebacks))
+        rounds.append(Round(before, there, chosen, list(range(len(chosen.value))), comebacks))
     return now, rounds
 
 
@@ -71,7 +73,7 @@ def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract
     there = room(given.flat, given.live, call_sites(given.flat, given.live, contracts), available)
     if not np.any(there.pressure > there.capacity):
         return 0.0
-    regions = _found(given, contracts, range(len(given.code.names))).regions
+    _, regions, _ = _found(given, contracts, range(len(given.code.names)))
     away = set(whole_values(regions, there.pressure, there.capacity))
     return regions.cost(r for r, v in enumerate(regions.value) if v in away)
 
@@ -83,21 +85,21 @@ def in_memory(given: Analysed, contracts: Mapping[str, Contract], values: Collec
 
 def _in_memory(
     given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]
-) -> tuple[Analysed, FoundRegions, Comebacks]:
-    code = given.copied()
-    code.constants = {}
-    found = _found(given, contracts, values)
-    comebacks = Comebacks(code, given.flat, given.live, Prices(), recompute=False)
-    insert_spills(code, given.flat, found, range(len(found.regions.value)), comebacks)
-    return analysed(code), found, comebacks
+) -> tuple[Analysed, Regions, Comebacks]:
+    found, regions, comebacks = _found(given, contracts, values)
+    code = comebacks.code
+    insert_spills(code, given.flat, found, regions, range(len(found.value)), comebacks)
+    return analysed(code), regions, comebacks
 
 
-def _found(given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]) -> FoundRegions:
-    """The regions of those values."""
+def _found(
+    given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]
+) -> tuple[FoundRegions, Regions, Comebacks]:
+    """The regions of those values, and how they come back to a copy of the code."""
     chosen = set(values)
     may = [v in chosen for v in range(len(given.code.names))]
-    plain = given.copied()
-    plain.constants = {}
-    comebacks = Comebacks(plain, given.flat, given.live, Prices(), recompute=False)
-    sites = call_sites(given.flat, given.live, contracts)
-    return find_regions(given.flat, given.live, sites, may, Prices().of, comebacks.price)
+    code = given.copied()
+    code.constants = {}
+    comebacks = Comebacks(code, given.flat, given.live, Prices(), recompute=False)
+    found = find_regions(given.flat, given.live, call_sites(given.flat, given.live, contracts), may)
+    return found, PriceList(given.flat, found).at(comebacks), comebacks

@@ -8,6 +8,7 @@ recomputation may read what is away itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 from binalloc.bitset import bits, mask_from
@@ -64,9 +65,16 @@ class Comebacks:
         self.expressions = Expressions(code, flat, live) if recompute else None
         self._found: dict[tuple[int, int], Expression | None] = {}
         self._kept: set[int] = set()
+        self._reloads: dict[float, Price] = {}
+
+    def at(self, prices: Prices) -> Comebacks:
+        """The same at other prices, nothing settled; what was found of expressions is shared."""
+        other = copy(self)
+        other.prices, other._kept = prices, set()
+        return other
 
     def _expression(self, v: int, item: int) -> Expression | None:
-        if v in self._kept or self.expressions is None or item < 0:
+        if self.expressions is None or item < 0 or v in self._kept or not self.expressions.pure(v):
             return None
         key = v, item
         if key not in self._found:
@@ -81,7 +89,10 @@ class Comebacks:
         memory = self.prices.of(v)
         if found is not None and RECOMPUTED * found.length <= memory:
             return Price(RECOMPUTED * found.length, False, found.leaves)
-        return Price(memory, True)
+        reload = self._reloads.get(memory)
+        if reload is None:
+            reload = self._reloads[memory] = Price(memory, True)
+        return reload
 
     def settle(self, returns: Sequence[Return], stores: dict[int, float], where: Where) -> None:
         """Decide which values are recomputed. stores: by value, the weighted cost of its stores. where: where values

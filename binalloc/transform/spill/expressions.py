@@ -57,7 +57,7 @@ class Expressions:
         self.block_of = [b for b in flat.blocks() for _ in range(flat.starts[b], flat.starts[b + 1])]
         self._tree: DominatorTree | None = None
         self._live_predicates: list[int] | None = None
-        self._pure: dict[int, bool] = {}
+        self._sources: dict[int, int] = {}
 
     def find(self, v: int, at: int) -> Expression | None:
         """How to have v again just before item `at`; None where that cannot be, or takes too many instructions."""
@@ -79,16 +79,15 @@ class Expressions:
 
     def _source(self, v: int) -> int:
         """The one item that defines v by a pure instruction, or -1."""
-        where = self.definition[v]
-        if len(where) != 1:
-            return -1
-        k = where[0]
-        pure = self._pure.get(k)
-        if pure is None:
-            item = self.flat.items[k]
-            pure = item.guard is None and (item.kind == COPY or self._repeatable(k))
-            self._pure[k] = pure
-        return k if pure else -1
+        known = self._sources.get(v)
+        if known is None:
+            where = self.definition[v]
+            known = self._sources[v] = where[0] if len(where) == 1 and self._pure(where[0]) else -1
+        return known
+
+    def _pure(self, k: int) -> bool:
+        item = self.flat.items[k]
+        return item.guard is None and (item.kind == COPY or self._repeatable(k))
 
     def _repeatable(self, k: int) -> bool:
         """Whether item k is a pure instruction whose predicates, if any, can be renamed."""

@@ -1,7 +1,8 @@
-"""The regions of live ranges in virtual code: what `models.allocation.regions` chooses from.
+"""The regions of live ranges in virtual code.
 
-Needs flat code, its live ranges, and for each value whether it may leave the registers. Leaves, beside the regions in
-numbers, where each access stands between them, so that spill code can be put there (`insert`).
+Needs flat code, its live ranges, and for each value whether it may leave the registers. Leaves where each region lies
+and where each access stands between them, for prices (`price_regions`) and so that spill code can be put there
+(`insert`).
 
 An edge between blocks divides a region where the innermost loop changes and code can stand on the edge: at the end of
 a block with one successor, at the start of one with one predecessor, or between two that follow one another. Where it
@@ -10,23 +11,18 @@ cannot, regions are divided behind the edge, at the start of the block that all 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from binalloc.analysis.webs import UnionFind
-from binalloc.models.allocation.regions import Border, Crossing, Regions
-from binalloc.models.allocation.stores import DEFINED
 from binalloc.models.allocation.terms import Interval
-from binalloc.transform.spill.comeback import Price
 from binalloc.transform.virtual.code import KEEP, Item
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite
 
 NOWHERE = -1
-_LAST = 1 << 60
 
 
 class Access(NamedTuple):
@@ -51,18 +47,30 @@ class Edge(NamedTuple):
     target: int
 
 
+class Joint(NamedTuple):
+    """A way over a border from one region to another of the same value, its weight, and the item behind it, NOWHERE
+    where the block there is empty."""
+
+    source: int
+    target: int
+    weight: float
+    item: int
+
+
 @dataclass
 class FoundRegions:
-    """regions: in numbers. accesses: by item, of the values that may leave. entry, exit: by block, value -> region that
-    is live into it, out of it. start: likewise behind the start of blocks where that divides regions. edges: their
-    weights."""
+    """value, points: by region, the points as half-open intervals. joints: where regions meet on borders. accesses: by
+    item, of the values that may leave. entry, exit: by block, value -> region that is live into it, out of it. start:
+    likewise behind the start of blocks where that divides regions. edges: their weights."""
 
-    regions: Regions
+    value: list[int]
+    points: list[list[Interval]]
+    joints: list[Joint]
     accesses: dict[int, list[Access]]
     entry: list[dict[int, int]]
     exit: list[dict[int, int]]
-    edges: dict[Edge, float] = field(default_factory=dict)
-    start: dict[int, dict[int, int]] = field(default_factory=dict)
+    edges: dict[Edge, float]
+    start: dict[int, dict[int, int]]
 
     def sides(self, edge: Edge) -> tuple[dict[int, int], dict[int, int]]:
         """Value -> region before the edge, and behind it."""
@@ -71,22 +79,16 @@ class FoundRegions:
         return self.exit[edge.source], self.entry[edge.target]
 
 
-Comeback = Callable[[int, int], Price]
-"""(value, item that it has to be back before) -> its unweighted price."""
-
-
 def find_regions(
     flat: Flat,
     live: LiveRanges,
     sites: Sequence[CallSite],
     may_leave: Sequence[bool],
-    store: Callable[[int], float],
-    comeback: Comeback,
     *,
     at_starts: bool = True,
 ) -> FoundRegions:
-    """may_leave: by value. store: cost of one, by value. at_starts: whether the starts of blocks may divide regions."""
-    return _Finder(flat, live, sites, may_leave, store, comeback, at_starts).run()
+    """may_leave: by value. at_starts: whether the starts of blocks may divide regions."""
+    return _Finder(flat, live, sites, may_leave, at_starts).run()
 
 
 class _Finder:
@@ -96,12 +98,10 @@ class _Finder:
         live: LiveRanges,
         sites: Sequence[CallSite],
         may_leave: Sequence[bool],
-        store: Callable[[int], float],
-        comeback: Comeback,
         at_starts: bool,
     ) -> None:
         self.at_starts = at_starts
-        self.flat, self.live, self.may_leave, self.store, self.comeback = flat, live, may_leave, store, comeback
+        self.flat, self.live, self.may_leave = flat, live, may_leave
         self.sites = {site.item: site for site in sites}
         self.wishing = {k for k, item in enumerate(flat.items) for o in item.uses if o.field == KEEP}
         self.sets = UnionFind()
@@ -110,7 +110,7 @@ class _Finder:
         self.accesses: dict[int, list[Access]] = {}
         self.entry: list[dict[int, int]] = []
         self.exit: list[dict[int, int]] = []
-        self.borders: list[tuple[int, int, float, int]] = []  # regions, weight, item it is back before
+        self.joints: list[Joint] = []  # of regions as opened
         self.start: dict[int, dict[int, int]] = {}
         self.edges: dict[Edge, float] = {}
 
@@ -128,7 +128,9 @@ class _Finder:
         entry = [{v: number[r] for v, r in here.items()} for here in self.entry]
         exits = [{v: number[r] for v, r in here.items()} for here in self.exit]
         start = {b: {v: number[r] for v, r in here.items()} for b, here in self.start.items()}
-        return FoundRegions(self._regions(number, accesses), accesses, entry, exits, self.edges, start)
+        joints = [Joint(number[j.source], number[j.target], j.weight, j.item) for j in self.joints]
+        joints = [j for j in joints if j.source != j.target]
+        return FoundRegions(*self._joined(number), joints, accesses, entry, exits, self.edges, start)
 
     # -- regions within blocks
 
@@ -184,7 +186,7 @@ class _Finder:
         self.edges[Edge(NOWHERE, block)] = weight
         for v, (entry, point) in since.items():
             since[v] = self._open(v), point
-            self.borders.append((entry, since[v][0], weight, first_item(self.flat, block)))
+            self.joints.append(Joint(entry, since[v][0], weight, first_item(self.flat, block)))
         self.start[block] = {v: region for v, (region, _) in since.items()}
 
     def _last_points(self, block: int, leaving: set[int]) -> dict[int, list[int]]:
@@ -245,7 +247,7 @@ class _Finder:
                 self.sets.union(out, into)
             else:
                 self.edges[Edge(source, target)] = divides
-                self.borders.append((out, into, divides, first_item(flat, target)))
+                self.joints.append(Joint(out, into, divides, first_item(flat, target)))
 
     def _divides(self, source: int, target: int) -> float | None:
         """The weight of code on the edge, where the loop changes and there is room for it."""
@@ -268,93 +270,17 @@ class _Finder:
         number = [dense.setdefault(self.sets.find(r), len(dense)) for r in range(len(self.value))]
         return [*number, NOWHERE]
 
-    # -- in numbers
-
-    def _regions(self, number: list[int], accesses: dict[int, list[Access]]) -> Regions:
+    def _joined(self, number: list[int]) -> tuple[list[int], list[list[Interval]]]:
+        """Value and points of each region, in numbers."""
         count = max(number) + 1 if number else 0
-        out = Regions(
-            [0] * count,
-            [[] for _ in range(count)],
-            [0.0] * count,
-            [False] * count,
-            [[] for _ in range(count)],
-            [[] for _ in range(count)],
-            [[] for _ in range(count)],
-            free=[False] * count,
-        )
+        value = [0] * count
+        points: list[list[Interval]] = [[] for _ in range(count)]
         for r, region in enumerate(number[:-1]):
-            out.value[region] = self.value[r]
-            out.points[region] += self.points[r]
-        for pieces in out.points:
+            value[region] = self.value[r]
+            points[region] += self.points[r]
+        for pieces in points:
             _merge(pieces)
-        self._index(out)
-        highest = [0.0] * count
-        for k, found in accesses.items():
-            weight = self.flat.items[k].weight
-            for access in found:
-                self._account(out, access, k, weight, highest)
-        joined: dict[tuple[int, int], float] = {}
-        for a, b, weight, item in self.borders:
-            a, b = number[a], number[b]
-            if a != b:
-                out.ways[b].append((a, weight * self.store(out.value[a])))
-                price = self.comeback(out.value[a], item)
-                joined[a, b] = joined.get((a, b), 0.0) + weight * price.cost
-                out.stored[a] = out.stored[a] or price.reads
-                out.free[a] = out.free[a] or not price.reads
-                out.crossings += [Crossing(a, b, leaf, cost) for leaf, cost in self._leaves(a, item, weight, price)]
-                highest[a] = max(highest[a], weight)
-        for (a, b), cost in joined.items():
-            out.borders[a].append(Border(b, cost, joined.get((b, a), 0.0)))
-            if (b, a) not in joined:
-                out.borders[b].append(Border(a, 0.0, cost))
-        out.families = _families(out.value, highest)
-        return out
-
-    def _index(self, out: Regions) -> None:
-        """Where the regions of each value lie."""
-        self.spans: dict[int, list[tuple[int, int, int]]] = {}
-        for r, pieces in enumerate(out.points):
-            known = self.spans.setdefault(out.value[r], [])
-            known += [(start, end, r) for start, end in pieces]
-        for known in self.spans.values():
-            known.sort()
-
-    def _leaves(self, region: int, k: int, weight: float, price: Price) -> Iterator[tuple[int, float]]:
-        """What a recomputation before item k reads: the other values' regions, and what it costs to have each back."""
-        for leaf in price.leaves:
-            known = self.spans.get(leaf, [])
-            # an access just before the item ends the region; the point before that lies in it
-            at = bisect_right(known, (2 * k, _LAST)) - 1
-            if at >= 0 and known[at][1] >= 2 * k and known[at][2] != region:
-                yield known[at][2], weight * self.comeback(leaf, k).cost
-
-    def _account(self, out: Regions, access: Access, k: int, weight: float, highest: list[float]) -> None:
-        """What an access costs if the regions beside it are away."""
-        before, v = access.before, access.value
-        if access.wish:
-            return
-        if access.after != NOWHERE:
-            source = DEFINED if access.define else before
-            if source != access.after:
-                out.ways[access.after].append((source, weight * self.store(v)))
-        if before == NOWHERE:
-            return
-        if access.use:
-            price = self.comeback(v, k)
-            out.exits[before] += weight * price.cost
-            out.stored[before] = out.stored[before] or price.reads
-            out.free[before] = out.free[before] or not price.reads
-            for leaf, cost in self._leaves(before, k, weight, price):
-                out.together[before].append((leaf, cost))
-                out.together[leaf].append((before, cost))
-            highest[before] = max(highest[before], weight)
-        elif access.merges and access.after != NOWHERE:
-            out.stored[before] = True  # what is written in part joins what memory holds
-            if access.after != before:
-                cost = weight * self.comeback(v, k).cost
-                out.borders[before].append(Border(access.after, cost, 0.0))
-                out.borders[access.after].append(Border(before, 0.0, cost))
+        return value, points
 
 
 def first_item(flat: Flat, block: int) -> int:
@@ -396,18 +322,3 @@ def _merge(pieces: list[Interval]) -> None:
         else:
             out.append((start, end))
     pieces[:] = out
-
-
-def _families(value: list[int], highest: list[float]) -> list[Sequence[int]]:
-    """Each region alone, and of each value the regions that cost at most so much a comeback, for every such limit."""
-    by_value: dict[int, list[int]] = {}
-    for r, v in enumerate(value):
-        by_value.setdefault(v, []).append(r)
-    out: list[Sequence[int]] = []
-    for regions in by_value.values():
-        out += [(r,) for r in regions]
-        for limit in sorted({highest[r] for r in regions}):
-            family = tuple(r for r in regions if highest[r] <= limit)
-            if len(family) > 1:
-                out.append(family)
-    return out

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from binalloc.analysis.webs import UnionFind
 from binalloc.isa.sets.table import view
+from binalloc.models.allocation.regions import Regions
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.spill.comeback import UNKNOWN, Comebacks, Return
 from binalloc.transform.spill.find_regions import NOWHERE, Access, Edge, FoundRegions, first_item
@@ -39,9 +40,11 @@ class _Additions:
     after: list[Item] = field(default_factory=list)
 
 
-def insert_spills(code: VCode, flat: Flat, found: FoundRegions, away: Sequence[int], comebacks: Comebacks) -> None:
-    """Put the regions `away` into memory."""
-    _Inserter(code, flat, found, set(away), comebacks).run()
+def insert_spills(
+    code: VCode, flat: Flat, found: FoundRegions, regions: Regions, away: Sequence[int], comebacks: Comebacks
+) -> None:
+    """Put the regions `away` into memory. regions: those found, at the prices of `comebacks`."""
+    _Inserter(code, flat, found, regions, set(away), comebacks).run()
 
 
 class _Inserter:
@@ -49,11 +52,18 @@ class _Inserter:
     its definition. nodes: by item, (access, node of the use, of the definition)."""
 
     def __init__(
-        self, code: VCode, flat: Flat, found: FoundRegions, away: set[int], comebacks: Comebacks
+        self,
+        code: VCode,
+        flat: Flat,
+        found: FoundRegions,
+        regions: Regions,
+        away: set[int],
+        comebacks: Comebacks,
     ) -> None:
-        self.code, self.flat, self.found, self.away, self.comebacks = code, flat, found, away, comebacks
-        self.spilled = {found.regions.value[r] for r in away}
-        self.sets = UnionFind(len(found.regions.value))
+        self.code, self.flat, self.found, self.regions = code, flat, found, regions
+        self.away, self.comebacks = away, comebacks
+        self.spilled = {found.value[r] for r in away}
+        self.sets = UnionFind(len(found.value))
         self.nodes: dict[int, list[tuple[Access, int, int]]] = {}
         self.stretches: dict[int, _Stretch] = {}
         self._regions_of: dict[int, list[tuple[int, int, int]]] = {}
@@ -75,7 +85,7 @@ class _Inserter:
 
     def _settle(self) -> None:
         """What is recomputed and what is kept in memory, and in which regions memory holds that."""
-        regions = self.found.regions
+        regions = self.regions
         of_values = regions.of_values()
         away = {v: [r for r in of_values[v] if r in self.away] for v in sorted(self.spilled)}
         # nothing comes back from a region that ends at a wish, unless an expression reads it
@@ -127,8 +137,8 @@ class _Inserter:
 
     def _region_at(self, v: int, point: int) -> int:
         if not self._regions_of:
-            for r, value in enumerate(self.found.regions.value):
-                for start, end in self.found.regions.points[r]:
+            for r, value in enumerate(self.found.value):
+                for start, end in self.found.points[r]:
                     self._regions_of.setdefault(value, []).append((start, end, r))
             for known in self._regions_of.values():
                 known.sort()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,12 @@ from binalloc.errors import Refused
 from binalloc.models.allocation.homes import Homes, choose_homes, one_price
 from binalloc.models.allocation.regions import Choice, Regions
 from binalloc.transform.spill.comeback import Comebacks
-from binalloc.transform.spill.find_regions import FoundRegions, find_regions
+from binalloc.transform.spill.find_regions import find_regions
 from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import LOCAL_COST, Prices
 from binalloc.transform.virtual.analysed import Analysed, analysed
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
+from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite, Room, call_sites, room
@@ -125,30 +125,24 @@ def _leave(
     # at the start of a block code would stand before that of an earlier round, which it is to make room for
     first = not any(item.kind in (RELOAD, STORE, AGAIN) for item in now.flat.items)
 
-    at = partial(_at_prices, code, now, sites, may_leave, first)
-    found, comebacks = at(how.prices)
-    homes = one_price(found.regions)
+    found = find_regions(now.flat, now.live, sites, may_leave, at_starts=first)
+    listed = PriceList(now.flat, found)
+    comebacks = Comebacks(code, now.flat, now.live, how.prices)
+    regions = listed.at(comebacks)
+    homes = one_price(regions)
     if how.slots:
-        homes = Homes(found.regions, lambda: at(Prices(LOCAL_COST))[0].regions, how.slots)
+        homes = Homes(regions, lambda: listed.at(comebacks.at(Prices(LOCAL_COST))), how.slots)
     choice = how.choose(homes, there.pressure, tight)
     if choice.local:
-        found, comebacks = at(replace(how.prices, local=how.prices.local | choice.local))
+        comebacks = comebacks.at(replace(how.prices, local=how.prices.local | choice.local))
+        regions = listed.at(comebacks)
     if np.any(choice.pressure > there.capacity):
         _refuse(now, Room(choice.pressure, there.capacity))
     if not choice.away:
         return None
-    insert_spills(code, now.flat, found, choice.away, comebacks)
-    how.rounds.append(Round(now, Room(there.pressure, tight), found.regions, choice.away, comebacks))
+    insert_spills(code, now.flat, found, regions, choice.away, comebacks)
+    how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks))
     return analysed(code)
-
-
-def _at_prices(
-    code: VCode, now: Analysed, sites: Sequence[CallSite], may_leave: Sequence[bool], at_starts: bool, prices: Prices
-) -> tuple[FoundRegions, Comebacks]:
-    """The regions, and how values come back to the code, which begins as a copy of what is now."""
-    comebacks = Comebacks(code, now.flat, now.live, prices)
-    price = comebacks.price
-    return find_regions(now.flat, now.live, sites, may_leave, prices.of, price, at_starts=at_starts), comebacks
 
 
 def _may_leave(live: LiveRanges, over: NDArray[np.bool_], items: int) -> list[bool]:

@@ -1,0 +1,150 @@
+"""What it costs to have regions of live ranges in memory: what `models.allocation.regions` chooses from.
+
+Needs regions (`find_regions`) and what a store of each value and each comeback costs. The same regions are priced
+several times: for values in slots, for values in local memory.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+from binalloc.models.allocation.regions import Border, Crossing, Regions
+from binalloc.models.allocation.stores import DEFINED
+from binalloc.transform.spill.comeback import Comebacks, Price
+from binalloc.transform.spill.find_regions import NOWHERE, Access, FoundRegions
+from binalloc.transform.virtual.flat import Flat
+
+Comeback = Callable[[int, int], Price]
+"""(value, item that it has to be back before) -> its unweighted price."""
+
+_LAST = 1 << 60
+
+
+class PriceList:
+    """Regions without their prices, in the form that pricing walks over."""
+
+    def __init__(self, flat: Flat, found: FoundRegions) -> None:
+        self.flat, self.found = flat, found
+        self.accesses: list[tuple[Access, int, float]] = [
+            (access, k, flat.items[k].weight)
+            for k, here in found.accesses.items()
+            for access in here
+            if not access.wish
+        ]
+
+    @cached_property
+    def families(self) -> list[Sequence[int]]:
+        """Sets of regions of one value that may be worth leaving together: by the dearest comeback."""
+        highest = [0.0] * len(self.found.value)
+        for access, _, weight in self.accesses:
+            if access.use and access.before != NOWHERE and weight > highest[access.before]:
+                highest[access.before] = weight
+        for joint in self.found.joints:
+            highest[joint.source] = max(highest[joint.source], joint.weight)
+        return _families(self.found.value, highest)
+
+    @cached_property
+    def spans(self) -> dict[int, list[tuple[int, int, int]]]:
+        """Where the regions of each value lie: (start, end, region), ascending."""
+        out: dict[int, list[tuple[int, int, int]]] = {}
+        for r, pieces in enumerate(self.found.points):
+            known = out.setdefault(self.found.value[r], [])
+            known += [(start, end, r) for start, end in pieces]
+        for known in out.values():
+            known.sort()
+        return out
+
+    def at(self, comebacks: Comebacks) -> Regions:
+        """The regions at the prices of these comebacks, a store costing what a reload does."""
+        found, store, comeback = self.found, comebacks.prices.of, comebacks.price
+        count = len(found.value)
+        out = Regions(
+            found.value,
+            found.points,
+            [0.0] * count,
+            [False] * count,
+            [[] for _ in range(count)],
+            [[] for _ in range(count)],
+            [[] for _ in range(count)],
+            self.families,
+            free=[False] * count,
+        )
+        for access, k, weight in self.accesses:
+            if access.after != NOWHERE:
+                source = DEFINED if access.define else access.before
+                if source != access.after:
+                    out.ways[access.after].append((source, weight * store(access.value)))
+            if access.before == NOWHERE:
+                continue
+            if access.use:
+                self._use(out, access, k, weight, comeback)
+            elif access.merges and access.after != NOWHERE:
+                _merge_in(out, access, weight * comeback(access.value, k).cost)
+        self._borders(out, store, comeback)
+        return out
+
+    def _use(self, out: Regions, access: Access, k: int, weight: float, comeback: Comeback) -> None:
+        """A use that the value has to come back for, if it is away before it."""
+        before = access.before
+        price = comeback(access.value, k)
+        out.exits[before] += weight * price.cost
+        if price.reads:
+            out.stored[before] = True
+        else:
+            out.free[before] = True
+        if price.leaves:
+            for leaf, cost in self._leaves(before, k, weight, price, comeback):
+                out.together[before].append((leaf, cost))
+                out.together[leaf].append((before, cost))
+
+    def _borders(self, out: Regions, store: Callable[[int], float], comeback: Comeback) -> None:
+        joined: dict[tuple[int, int], float] = {}
+        for a, b, weight, item in self.found.joints:
+            out.ways[b].append((a, weight * store(out.value[a])))
+            price = comeback(out.value[a], item)
+            joined[a, b] = joined.get((a, b), 0.0) + weight * price.cost
+            out.stored[a] = out.stored[a] or price.reads
+            out.free[a] = out.free[a] or not price.reads
+            leaves = self._leaves(a, item, weight, price, comeback)
+            out.crossings += [Crossing(a, b, leaf, cost) for leaf, cost in leaves]
+        for (a, b), cost in joined.items():
+            out.borders[a].append(Border(b, cost, joined.get((b, a), 0.0)))
+            if (b, a) not in joined:
+                out.borders[b].append(Border(a, 0.0, cost))
+
+    def _leaves(
+        self, region: int, k: int, weight: float, price: Price, comeback: Comeback
+    ) -> Iterator[tuple[int, float]]:
+        """What a recomputation before item k reads: the other values' regions, and what it costs to have each back."""
+        for leaf in price.leaves:
+            known = self.spans.get(leaf, [])
+            # an access just before the item ends the region; the point before that lies in it
+            at = bisect_right(known, (2 * k, _LAST)) - 1
+            if at >= 0 and known[at][1] >= 2 * k and known[at][2] != region:
+                yield known[at][2], weight * comeback(leaf, k).cost
+
+
+def _merge_in(out: Regions, access: Access, cost: float) -> None:
+    """A definition that leaves the old value standing where its guard fails."""
+    before, after = access.before, access.after
+    out.stored[before] = True  # what is written in part joins what memory holds
+    if after != before:
+        out.borders[before].append(Border(after, cost, 0.0))
+        out.borders[after].append(Border(before, 0.0, cost))
+
+
+def _families(value: list[int], highest: list[float]) -> list[Sequence[int]]:
+    """Each region alone, and of each value the regions that cost at most so much a comeback, for every such limit."""
+    by_value: dict[int, list[int]] = {}
+    for r, v in enumerate(value):
+        by_value.setdefault(v, []).append(r)
+    out: list[Sequence[int]] = []
+    for regions in by_value.values():
+        out += [(r,) for r in regions]
+        for limit in sorted({highest[r] for r in regions}):
+            family = tuple(r for r in regions if highest[r] <= limit)
+            if len(family) > 1:
+                out.append(family)
+    return out
