@@ -1,5 +1,5 @@
 """Registers for one function in the order that suits it: what fits is ordered so that results are there in time, what
-does not so that it needs fewer registers.
+does not so that it needs fewer registers, across blocks first, then inside of them.
 
 Needs virtual code before any spilling. The allocation that costs least is kept, that of the order as it stands among
 them, but for large code, where the order that needs fewer registers is taken as the better one. A block is reordered
@@ -19,6 +19,7 @@ from binalloc.transform.allocate.registers import (
     allocate_cheapest,
     allocate_registers,
 )
+from binalloc.transform.order.across import across_blocks
 from binalloc.transform.order.arrange import for_latency, for_pressure, never_fits
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.virtual.analysed import Analysed
@@ -47,9 +48,10 @@ def allocate_function(
             return allocate_registers(code, available, contracts, how, may_spill=False)
         except NeedsMemory:
             pass
-    if not may_spill and never_fits(given, registers):
+    moved = across_blocks(given, registers)
+    if not may_spill and never_fits(moved, registers):
         raise NeedsMemory
-    ordered = for_pressure(given, registers)
+    ordered = for_pressure(moved, registers)
     if ordered is given:
         return allocate_cheapest((given,), available, contracts, how, may_spill=may_spill, below=below)
     try:

@@ -105,6 +105,8 @@ class _Scan:
 
     def _name(self, v: int, register: int) -> Value:
         """The name of v in a register: its own in the first one it gets, its home's where it has one."""
+        if self.register[v] == register:
+            return Value(v)
         known = self.named.get((v, register))
         if known is not None:
             return known

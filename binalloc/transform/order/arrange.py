@@ -13,7 +13,7 @@ from binalloc.analysis.backward import ALWAYS
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import dependences, stretches
-from binalloc.transform.order.latency import by_latency
+from binalloc.transform.order.latency import by_latency, ends_at
 from binalloc.transform.order.local_words import keeps_its_order
 from binalloc.transform.order.pressure import Stretch, measure, orders
 from binalloc.transform.virtual.analysed import Analysed, analysed
@@ -115,14 +115,22 @@ def for_latency(given: Analysed, registers: int, clock: Clock) -> Analysed:
                 continue
             if keeps_its_order(given, b, first, end):
                 continue
-            stretch = stretch_of(given, b, first, end)
-            for patient in (False, True):
-                order = by_latency(stretch, takes, clock.every, registers, patient=patient)
-                if not measure(stretch, order, registers).missing:
-                    found[first, end] = order
-                    break
+            order = _soonest(stretch_of(given, b, first, end), takes, clock.every, registers)
+            if order is not None:
+                found[first, end] = order
     if not found:
         return given
     now = _reordered(given, found).live.pressure(flat.points).tolist()
     fits = {at: order for at, order in found.items() if not _need(now, at, registers)[1]}
     return _reordered(given, fits)
+
+
+def _soonest(stretch: Stretch, takes: Sequence[int], every: int, registers: int) -> list[int] | None:
+    """The order that ends first of those that fit, if that is sooner than as it stands."""
+    least, found = ends_at(stretch, range(len(stretch)), takes, every), None
+    for patient in (False, True):
+        order = by_latency(stretch, takes, every, registers, patient=patient)
+        end = ends_at(stretch, order, takes, every)
+        if end < least and not measure(stretch, order, registers).missing:
+            least, found = end, order
+    return found

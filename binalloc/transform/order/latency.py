@@ -8,7 +8,7 @@ have, the one whose operands come first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
 from binalloc.transform.order.pressure import Stretch
@@ -19,6 +19,20 @@ def by_latency(stretch: Stretch, takes: Sequence[int], every: int, registers: in
     issues of one warp. registers: with that many values live, what adds to them has to wait: where anything else is
     ready or, `patient`, until something else is."""
     return _Issuing(stretch, takes, every, registers, patient).run()
+
+
+def ends_at(stretch: Stretch, order: Iterable[int], takes: Sequence[int], every: int) -> int:
+    """When a warp that issues in that order, each item as soon as its operands have come, has issued all."""
+    dag = stretch.dag
+    comes = [0] * len(stretch)
+    now = 0
+    for k in order:
+        now = max(now, comes[k])
+        for s in dag.after[k]:
+            if k in dag.feeds[s]:
+                comes[s] = max(comes[s], now + takes[k])
+        now += every
+    return now
 
 
 class _Issuing:

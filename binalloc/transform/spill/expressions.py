@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 from binalloc.bitset import bits
 from binalloc.dominance import DominatorTree, dominator_tree
-from binalloc.isa.interface.places import ALL_PREDICATES, PRED
-from binalloc.isa.sets.table import set_of, view
-from binalloc.transform.virtual.code import COPY, INSTR, VCode
+from binalloc.isa.interface.places import ALL_PREDICATES
+from binalloc.transform.virtual.code import COPY, VCode
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
+from binalloc.transform.virtual.pure import repeatable
 
 MOST = 5
 """Instructions of one expression, at most."""
@@ -87,19 +87,7 @@ class Expressions:
 
     def _pure(self, k: int) -> bool:
         item = self.flat.items[k]
-        return item.guard is None and (item.kind == COPY or self._repeatable(k))
-
-    def _repeatable(self, k: int) -> bool:
-        """Whether item k is a pure instruction whose predicates, if any, can be renamed."""
-        item = self.flat.items[k]
-        if item.kind != INSTR or item.instr is None or item.callee or item.origin < 0:
-            return False
-        seen, isa = view(item.instr), set_of(item.instr)
-        if seen.memory is not None and seen.uses:
-            return False  # whether constants may be read there hangs on the address, whose values the checker forgets
-        if isa.predicate_pack(item.instr) is not None or isa.predicate_unpack(item.instr) is not None:
-            return False  # the checker follows the bits of such words, it has no name for the whole
-        return seen.pure and all(ref.field or ref.file != PRED for ref in (*seen.defs, *seen.uses))
+        return item.guard is None and (item.kind == COPY or repeatable(item))
 
     def _collect(self, v: int, source: int, at: int, out: Expression) -> bool:
         """Add what it takes to repeat `source`, which defines v, at item `at`."""
@@ -142,7 +130,7 @@ class Expressions:
         for j in range(k - 1, max(first, k - 24) - 1, -1):
             item = self.flat.items[j]
             if item.predicate_defs & bit:
-                return j if item.guard is None and self._repeatable(j) else -1
+                return j if item.guard is None and repeatable(item) else -1
         return -1
 
     def _live(self, v: int, at: int) -> bool:

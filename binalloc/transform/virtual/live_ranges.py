@@ -146,11 +146,14 @@ class _Crossing:
         there = [k for k in lines if flat.changes[k] or not crossing.isdisjoint((*flat.defs[k], *flat.uses[k]))]
         lit = branch_literal(flat, b)
         gone = self._mask(crossing)
-        through = []
-        for under in (ALWAYS, lit, lit ^ 1):
-            part = dict.fromkeys(crossing, under) if under >= 0 else {}
-            through.append(rest | self._mask(_through(flat, there, set(crossing), part)) & gone)
-        return through[0], through[1], through[2]
+
+        def through(part: dict[int, int]) -> int:
+            return rest | self._mask(_through(flat, there, set(crossing), part)) & gone
+
+        always = through({})
+        if lit < 0:
+            return always, always, always
+        return always, through(dict.fromkeys(crossing, lit)), through(dict.fromkeys(crossing, lit ^ 1))
 
     def _reaching(self) -> list[int]:
         """Values some definition of which reaches the start of each block."""

@@ -1,0 +1,205 @@
+"""Pure instructions in other blocks, where fewer values are live for that: sinking and hoisting.
+
+Sinking: what is only used in blocks behind is computed there, if what it reads is live there anyhow, or is itself used
+for nothing else and comes along. Hoisting: what ends the lives of more values than it begins is computed where the
+last of those is. Nothing goes to where it is executed more often.
+
+The result, and all that is read, has one definition each, under no guard; the definition of what is read dominates the
+instruction, its new place is dominated by that or dominates it in turn. So between the two places nothing that is read
+changes: a way from a new definition to the lower place would pass the upper one again, or not be dominated by it.
+
+Needs analysed virtual code before any spilling. Leaves a copy, or the code itself where nothing is gained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from binalloc.dominance import dominator_tree
+from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.virtual.code import Item
+from binalloc.transform.virtual.pure import repeatable
+
+MOST = 8
+"""Instructions that sink together, at most."""
+_NONE = -1
+
+
+def across_blocks(given: Analysed, registers: int) -> Analysed:
+    """The code with pure instructions moved between blocks where more than `registers` values are live."""
+    moves = _Moves(given, registers)
+    moves.sink()
+    moves.hoist()
+    return moves.moved() if moves.before or moves.behind else given
+
+
+class _Moves:
+    """before: by block, items that go to its start. behind: by item, those that go just behind it. place: block of
+    each item, moves included. defs, uses: of each value, the items. over: by point, whether too many values are live;
+    crowded: by block, whether anywhere in it."""
+
+    def __init__(self, given: Analysed, registers: int) -> None:
+        self.given, self.flat = given, given.flat
+        flat = self.flat
+        self.over = given.live.pressure(flat.points) > registers
+        self.crowded = [bool(self.over[2 * flat.starts[b] : 2 * flat.starts[b + 1]].any()) for b in flat.blocks()]
+        self.tree = dominator_tree(len(flat.succs), 0, flat.succs, flat.preds)
+        self.place = [b for b in flat.blocks() for _ in range(flat.starts[b], flat.starts[b + 1])]
+        count = len(given.code.names)
+        self.defs: list[list[int]] = [[] for _ in range(count)]
+        self.uses: list[list[int]] = [[] for _ in range(count)]
+        for k in range(len(flat.items)):
+            for v in flat.defs[k]:
+                self.defs[v].append(k)
+            for v in dict.fromkeys(flat.uses[k]):
+                self.uses[v].append(k)
+        self.entering = [set(values) for values in given.live.live_in]
+        self.before: dict[int, list[int]] = {}
+        self.behind: dict[int, list[int]] = {}
+        self.gone: set[int] = set()
+
+    # -- down
+
+    def sink(self) -> None:
+        if not any(self.crowded):
+            return
+        for k in range(len(self.flat.items) - 1, -1, -1):
+            if k in self.gone or not self._can_move(k):
+                continue
+            block = self._below(self.flat.defs[k])
+            if block == _NONE or block == self.place[k] or not self._crowded_above(k, block):
+                continue
+            together = self._together(k, block)
+            if together:
+                self.before[block] = [*sorted(together), *self.before.get(block, ())]
+                self.gone |= together
+                for j in together:
+                    self.place[j] = block
+
+    def _below(self, values: Iterable[int]) -> int:
+        """The block furthest down that dominates all uses and is executed no more often than the definition; _NONE
+        where there are no uses."""
+        tree, weights = self.tree, self.flat.weights
+        blocks = [self.place[j] for v in values for j in self.uses[v]]
+        if not blocks:
+            return _NONE
+        home = self.place[self.defs[next(iter(values))][0]]
+        lowest = blocks[0]
+        for b in blocks:
+            while lowest != _NONE and not tree.dominates(lowest, b):
+                lowest = tree.idom[lowest]
+        while lowest not in (_NONE, home) and weights[lowest] > weights[home]:
+            lowest = tree.idom[lowest]
+        return lowest if lowest != _NONE and tree.dominates(home, lowest) else _NONE
+
+    def _crowded_above(self, k: int, block: int) -> bool:
+        """Whether a result of item k lives where too many values do, outside of what `block` dominates."""
+        starts, tree, live = self.flat.starts, self.tree, self.given.live
+        for v in self.flat.defs[k]:
+            for start, end in live.intervals[v]:
+                b = self._block_at(start)
+                while b < len(starts) - 1 and 2 * starts[b] < end:
+                    if self.crowded[b] and not tree.dominates(block, b):
+                        low, high = max(start, 2 * starts[b]), min(end, 2 * starts[b + 1])
+                        if self.over[low:high].any():
+                            return True
+                    b += 1
+        return False
+
+    def _block_at(self, point: int) -> int:
+        return int(np.searchsorted(self.flat.starts, point // 2, side="right")) - 1
+
+    def _together(self, k: int, block: int) -> set[int]:
+        """Item k and what has to come along to the start of `block`; empty where that would make others live longer."""
+        found = {k}
+        queue = [k]
+        for j in queue:
+            for v in dict.fromkeys(self.flat.uses[j]):
+                definition = self.defs[v][0]
+                if definition in found or (definition not in self.gone and v in self.entering[block]):
+                    continue
+                if definition in self.gone or not self._can_move(definition) or len(found) == MOST:
+                    return set()
+                if self.place[definition] != self.place[k] or not self._only_for(definition, found):
+                    return set()
+                found.add(definition)
+                queue.append(definition)
+        return found
+
+    def _only_for(self, k: int, items: set[int]) -> bool:
+        return all(j in items for v in self.flat.defs[k] for j in self.uses[v])
+
+    # -- up
+
+    def hoist(self) -> None:
+        if not any(self.crowded):
+            return
+        for k in range(len(self.flat.items)):
+            if k in self.gone or not self._can_move(k) or not self.flat.uses[k]:
+                continue
+            read = list(dict.fromkeys(self.flat.uses[k]))
+            ends = [v for v in read if self.uses[v] == [k]]
+            if len(ends) <= len(self.flat.defs[k]):
+                continue
+            above = self._last([self.defs[v][0] for v in read])
+            if above == _NONE or above in self.gone or self.place[above] == self.place[k]:
+                continue
+            if self.flat.weights[self.place[above]] <= self.flat.weights[self.place[k]] and self._crowded(ends):
+                self.behind.setdefault(above, []).append(k)
+                self.gone.add(k)
+
+    def _last(self, items: list[int]) -> int:
+        """That of some items, all of which dominate one, which the others dominate; _NONE where moves hide that."""
+        if not self.gone.isdisjoint(items):
+            return _NONE
+        return max(items, key=lambda k: (self.tree.depth[self.place[k]], k))
+
+    def _crowded(self, values: Iterable[int]) -> bool:
+        """Whether one of the values lives where too many do."""
+        return any(self.over[start:end].any() for v in values for start, end in self.given.live.intervals[v])
+
+    # -- both
+
+    def _can_move(self, k: int) -> bool:
+        """Whether item k is pure, and it and what it reads are defined once, always."""
+        item, flat = self.flat.items[k], self.flat
+        if item.guard is not None or item.predicate_defs or item.predicate_uses or not repeatable(item):
+            return False
+        unwritten = self.given.code.unwritten
+        return (
+            bool(flat.defs[k])
+            and all(len(self.defs[v]) == 1 for v in flat.defs[k])
+            and all(v not in unwritten and self._plain(v, k) for v in flat.uses[k])
+        )
+
+    def _plain(self, v: int, k: int) -> bool:
+        """Is v defined once, and before item k on every way? (Under a guard it would have another definition, at the
+        entry, or else be read under that guard alone.)"""
+        where = self.defs[v]
+        if len(where) != 1:
+            return False
+        one, other = self._origin(where[0]), self._origin(k)
+        return where[0] < k if one == other else self.tree.dominates(one, other)
+
+    def _origin(self, k: int) -> int:
+        """The block that item k came from."""
+        return self._block_at(2 * k)
+
+    def moved(self) -> Analysed:
+        flat = self.flat
+        code = self.given.copied()
+        for b, block in enumerate(code.blocks):
+            weight = flat.weights[b]
+            items = [self._at(weight, k) for k in self.before.get(b, ())]
+            for k in range(flat.starts[b], flat.starts[b + 1]):
+                if k not in self.gone:
+                    items.append(flat.items[k])
+                items += [self._at(weight, j) for j in self.behind.get(k, ())]
+            block.items = items
+        return analysed(code)
+
+    def _at(self, weight: float, k: int) -> Item:
+        return replace(self.flat.items[k], weight=weight)
