@@ -59,9 +59,7 @@ FAMILIES = {"order": order_mutants, "split": split_mutants, "remade": remade_mut
 
 ALWAYS_WRONG = frozenset((
     "effect across a barrier or fence", "access across an atomic", "exchanges between lanes exchanged",
-    "load and store of one word exchanged", "stores of one word exchanged", "word of an exchange dropped",
-    "recomputed by another operation", "recomputed with another constant", "carry dropped",
-    "effect behind the branch that followed it",
+    "load and store of one word exchanged", "stores of one word exchanged", "effect behind the branch that followed it",
 ))  # fmt: skip
 """Kinds that are never accepted. A mutant of another kind may be equivalent: where it reads another place, or reads too
 late, that place holds the same value; where a word was lost or moved, its place held the value already, or is not read
