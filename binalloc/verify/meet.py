@@ -110,10 +110,15 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
             continue
         apart = free | both
         if live is not None:
-            apart = apart.union(v for v in _all(x, left) | _all(y, right) if is_token(v) or not live(v))
+            told = (_all(x, left) | _all(y, right)) - apart
+            dead = [v for v in told if is_token(v) or not live(v)]
+            if len(dead) == len(told):
+                continue
+            apart = apart.union(dead)
         conds = _meet_conds(_Side(a.K, left, x, free_a), _Side(b.K, right, y, free_b), apart)
         if conds:
             out.C[k] = conds
+    out.find_named()
 
 
 def _all(always: Set, facts: Facts) -> Set:

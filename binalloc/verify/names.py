@@ -147,7 +147,7 @@ class Names:
 
     def place(self, value: int) -> int:
         """The original place of a value that is no token."""
-        return self._places[value - _FIRST_WEB] if value >= _FIRST_WEB else value
+        return value if is_place(value) else self._places[value - _FIRST_WEB]
 
     def token(self, key: tuple[object, ...]) -> int:
         """Number of a token; `("ptr", bytes)` and `("optr", bytes)` are slot pointers of rewritten and original."""
@@ -233,3 +233,8 @@ class Names:
 
 def is_token(value: int) -> bool:
     return value >= _FIRST_TOKEN
+
+
+def is_place(value: int) -> bool:
+    """Whether a place has this one value throughout: a word of local memory, the true predicate."""
+    return value < _FIRST_WEB

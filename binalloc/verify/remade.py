@@ -38,8 +38,9 @@ def made_by_rows(state: State, signature: Signature, rows: list[int], units: int
     told = names.told_ways(signature, [[*values, *tokens] for values, tokens in known])
     out = []
     for unit in range(units):
-        found = [t for way in told if (t := names.computed(signature, unit, way)) is not None and state.equals(t)]
-        out.append(found or _oldest(state, signature, unit, known))
+        found = [t for way in told if (t := names.computed(signature, unit, way)) is not None]
+        equal = [t for t in found if state.equals(t)]
+        out.append(equal or sorted(found)[:MOST_NAMES] + _oldest(state, signature, unit, known))
     return out
 
 
