@@ -195,11 +195,12 @@ class _Run:
             raise TooMuch("the rewrite takes too many steps to check")
         for step, node in enumerate(block.nodes[:-1], 1):
             after = self._node(node, state)
-            if after is None or not node.edges[0].open(after.K):
+            edge = node.edges[0]
+            if after is None or not edge.open(after.K):
                 return []
-            state = self._pass(after, node.edges[0])
+            state = self._pass(after, edge) if edge.passed or edge.condition is not None else after
             if step % TIDY == 0:
-                prune(state, needed(state, self.pair.old.live(node.edges[0].target[1])))
+                prune(state, needed(state, self.pair.old.live(edge.target[1])))
         node = block.nodes[-1]
         after = self._node(node, state)
         if after is None:

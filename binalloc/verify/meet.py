@@ -145,8 +145,9 @@ def _meet_conds(a: _Side, b: _Side, apart: Set) -> Facts:
     candidates.update(cs | {(p, not v)} for cs in mine for p, v in b.known)
     candidates.update(cs | {(p, not v)} for cs in theirs for p, v in a.known)
     out: Facts = {}
-    for cs in sorted(candidates, key=lambda c: (len(c), sorted(c))):
-        if not 0 < len(cs) <= MAX_LITERALS or any((p, not v) in cs for p, v in cs):
+    possible = [cs for cs in candidates if 0 < len(cs) <= MAX_LITERALS]
+    for cs in sorted(possible, key=lambda c: (len(c), sorted(c))):
+        if any((p, not v) in cs for p, v in cs):
             continue
         left, right = _under(a.known, mine, cs), _under(b.known, theirs, cs)
         # An undefined value under a condition helps nobody, and would put conditions on every row.

@@ -50,6 +50,11 @@ def reg_key(index: int) -> int:
     return index << _PLACE
 
 
+def reg_keys(index: int, units: int) -> list[int]:
+    """Rows of so many registers from one on."""
+    return list(range(index << _PLACE, index + units << _PLACE, 1 << _PLACE))
+
+
 def pred_key(index: int) -> int:
     return (PRED_BASE + index) << _PLACE
 
