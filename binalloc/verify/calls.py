@@ -34,10 +34,13 @@ from binalloc.verify.names import WHOLE, Names, const_of, pred_key, reg_key, shi
 from binalloc.verify.original import Original
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
+from binalloc.verify.tidy import needed, prune
 from binalloc.verify.transfer import Effects, Steps
 from binalloc.verify.webs import TRUE_VALUE
 
 MAX_VISITS = 400
+TIDY = 64
+"""Steps of a block after which the facts that nobody can ask for any more are forgotten."""
 
 
 class TooMuch(Exception):
@@ -176,7 +179,7 @@ class _Run:
             for at, state in leaving:
                 succ = pair.index[at]
                 live = pair.old.live(at[1])
-                state.prune(live)
+                prune(state, live)
                 before = states.get(succ)
                 after = state if before is None else meet(before, state, live)
                 if before is None or not after.same(before):
@@ -190,11 +193,14 @@ class _Run:
         self.contexts.steps += len(block.nodes)
         if self.contexts.steps > self.setting.budget:
             raise TooMuch("the rewrite takes too many steps to check")
-        for node in block.nodes[:-1]:
+        for step, node in enumerate(block.nodes[:-1], 1):
             after = self._node(node, state)
-            if after is None or not node.edges[0].open(after.K):
+            edge = node.edges[0]
+            if after is None or not edge.open(after.K):
                 return []
-            state = self._pass(after, node.edges[0])
+            state = self._pass(after, edge) if edge.passed or edge.condition is not None else after
+            if step % TIDY == 0:
+                prune(state, needed(state, self.pair.old.live(edge.target[1])))
         node = block.nodes[-1]
         after = self._node(node, state)
         if after is None:

@@ -15,7 +15,7 @@ from binalloc.isa.interface.places import PRED, PRED_BASE, REG, WORD
 from binalloc.isa.interface.view import NEVER, ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of
-from binalloc.verify.names import local_key, pred_key, reg_key
+from binalloc.verify.names import local_key, pred_key, reg_keys
 
 
 def ref_bits(ref: Ref) -> list[int]:
@@ -29,7 +29,7 @@ def ref_keys(ref: Ref) -> list[int]:
     """Rewritten places of an operand, unit by unit."""
     if ref.file == PRED:
         return [pred_key(ref.index)]
-    return [reg_key(r) for r in ref.registers()]
+    return reg_keys(ref.index, ref.units)
 
 
 def text(fn: Function, i: int) -> str:
@@ -91,7 +91,9 @@ class Code:
         self.special = [isa.special_register(instr) for isa, instr in known]
         self.zeros = [isa.register_zero(instr) for isa, instr in known]
         self.nops = [isa.is_nop(instr) for isa, instr in known]
-        self.locals = [None if self.opaque(i) else _local_access(v, stack) for i, v in enumerate(self.views)]
+        self.locals = [
+            None if v.memory is None or self.opaque(i) else _local_access(v, stack) for i, v in enumerate(self.views)
+        ]
 
     def __len__(self) -> int:
         return len(self.instrs)

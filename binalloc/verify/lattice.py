@@ -9,7 +9,7 @@ A `State` is a set of facts, each true in every thread that gets to this point:
     C[row][{(p, v), ...}]        the same, but only where each original predicate p is v now
     free has x                   x was never written: its value is undefined, every row may stand for it
     doubt has x, S[DEFINED] not  x was not written on every way here; where it is not free either, it was on some
-    of[x] = token                original value x is that token
+    of[x] = token                original value x is that token, and the token's row holds x
     K has (p, v)                 original predicate p is v (known from the branch taken)
 
 How facts of two ways meet, `meet.py` says.
@@ -18,7 +18,7 @@ A token computed from values stands for what the operation makes of them *now*: 
 said of the token is forgotten.
 
 Sets of names are small and shared, so that a state is a few dictionaries; `where` leads from a name to the rows of S
-that hold it, so that a step costs what it changes and not what is known.
+that hold it, `named` to the rows of C whose facts name it, so that a step costs what it changes and not what is known.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ class State:
     so that copies share them. touched: where somebody wants to know, the rows that were changed.
     """
 
-    __slots__ = ("C", "K", "S", "bits", "doubt", "free", "names", "of", "touched", "where")
+    __slots__ = ("C", "K", "S", "bits", "doubt", "free", "named", "names", "of", "touched", "where")
 
     def __init__(self, names: Names, free: Set = NONE) -> None:
         self.names = names
         self.S: dict[int, Set] = {}
         self.C: dict[int, Facts] = {}
         self.where: dict[int, Set] = {}
+        self.named: dict[int, Set] = {}
         self.free = free
         self.doubt = free
         self.of: dict[int, int] = {}
@@ -63,6 +64,7 @@ class State:
         other.S = self.S.copy()
         other.C = self.C.copy()
         other.where = self.where.copy()
+        other.named = self.named.copy()
         other.free, other.doubt = self.free, self.doubt
         other.of = self.of.copy()
         other.K = self.K
@@ -86,13 +88,22 @@ class State:
         )
 
     def find_bits(self) -> None:
-        """Set `bits` and `where` after rows were put in one by one."""
+        """Set `bits`, `where` and `named` after rows were put in one by one."""
         self.bits = frozenset(k & WHOLE for k in (*self.S, *self.C) if k & PART)
         where: dict[int, set[int]] = {}
         for key, values in self.S.items():
             for x in values:
                 where.setdefault(x, set()).add(key)
         self.where = {x: frozenset(keys) for x, keys in where.items()}
+        self.find_named()
+
+    def find_named(self) -> None:
+        """Set `named` after facts were put in one by one."""
+        named: dict[int, set[int]] = {}
+        for key, facts in self.C.items():
+            for x in _mentioned(facts):
+                named.setdefault(x, set()).add(key)
+        self.named = {x: frozenset(keys) for x, keys in named.items()}
 
     # -- questions
 
@@ -103,6 +114,12 @@ class State:
     def defined(self, x: int) -> bool:
         """Whether the original has written value x on every way."""
         return x not in self.doubt or x in self.S.get(DEFINED, NONE)
+
+    def naming(self, names: Iterable[int]) -> Set:
+        """Rows of C whose facts say something of one of these, or depend on it."""
+        named = self.named
+        found = [named[x] for x in names if x in named]
+        return found[0].union(*found[1:]) if found else NONE
 
     def sure(self, x: int) -> bool:
         """Whether x is one value wherever it is read: a token, or written."""
@@ -233,41 +250,53 @@ class State:
             self.of.pop(x, None)
         self._forget_made(gone)
         if self.C:
-            for k, d in list(self.C.items()):
-                if any(not gone.isdisjoint(xs) for xs in d.values()):
-                    self.put_facts(k, {cs: xs - gone for cs, xs in d.items() if xs - gone})
+            self._forget(gone)
         if self.free:
             self.free -= gone
         self.drop_conds(gone)
         if self.doubt:
             self.add(DEFINED, self.doubt & gone)
 
+    def _forget(self, gone: Set) -> None:
+        """No row is said to hold these under a condition."""
+        for k in self.naming(gone):
+            self.put_facts(k, {cs: left for cs, xs in self.C[k].items() if (left := xs - gone)})
+
     def _forget_made(self, written: Set) -> None:
         """Forget the tokens computed from what was written."""
         mentions = self.names.mentions
         if not mentions:
             return
-        tokens = {t for x in written for t in mentions.get(x, ())}
+        tokens = {t for x in written if x in mentions for t in self._made_of(x)}
+        of = self.of
         for t in tokens:
             for k in self.where.get(t, NONE):
                 self.put(k, self.S[k] - {t})
             key = const_key(t)
+            for x in self.S.get(key, NONE):  # all that are said to be the token
+                if of.get(x) == t:
+                    del of[x]
             self.put(key, NONE)
             self.put_facts(key, NO_FACTS)
-        if tokens and self.of:
-            for x in [x for x, t in self.of.items() if t in tokens]:
-                del self.of[x]
         if tokens and self.C:
-            for k, d in list(self.C.items()):
-                if any(not tokens.isdisjoint(xs) for xs in d.values()):
-                    self.put_facts(k, {cs: xs - tokens for cs, xs in d.items() if xs - tokens})
+            self._forget(frozenset(tokens))
+
+    def _made_of(self, x: int) -> Iterable[int]:
+        """The tokens computed from x, at least those of which something is said here: of a local word that is written
+        again and again there are many more."""
+        made, leaves = self.names.mentions[x], self.names.leaves
+        if len(made) <= len(self.where) + len(self.S):
+            return made
+        rows = [t for k in (*self.S, *self.C) if (t := const_of(k)) is not None]
+        return [t for t in (*self.where, *self.named, *rows) if t in leaves and x in leaves[t]]
 
     def drop_conds(self, values: Set) -> None:
         """Predicates among `values` changed: what was known under their old value is lost."""
         if self.K and any(p in values for p, _ in self.K):
             self.K = frozenset(c for c in self.K if c[0] not in values)
         if self.C:
-            for k, d in list(self.C.items()):
+            for k in self.naming(values):
+                d = self.C[k]
                 if _depends(d, values):
                     self.put_facts(k, {cs: xs for cs, xs in d.items() if not any(p in values for p, _ in cs)})
 
@@ -301,7 +330,7 @@ class State:
         for k, s in changed.items():
             self.put(k, s)
         if self.C:
-            self._move_conds(moved)
+            self._move_conds(moved, (*todo, *readers))
         if self.free:
             self.free = moved(self.free)
         for x, value in values:
@@ -313,17 +342,19 @@ class State:
         self.drop_conds(clear)
 
     def _written(self, todo: dict[int, int], changed: dict[int, Set]) -> None:
-        """A copy of what is in doubt is in doubt; one of anything else is defined."""
-        if not self.doubt:
-            return
+        """A copy of what was not written on every way may be undefined; one of anything else is defined."""
         before = self.doubt
-        sure = frozenset(x for x, y in todo.items() if y not in before)
-        self.doubt = before.union(x for x, y in todo.items() if y in before)
-        if sure & before:
-            changed[DEFINED] = changed.get(DEFINED, self.S.get(DEFINED, NONE)) | sure & before
+        if not before:
+            return
+        known = self.S.get(DEFINED, NONE)
+        unsure = frozenset([x for x, y in todo.items() if y in before and y not in known])
+        if not unsure <= before:
+            self.doubt = before | unsure
+        changed[DEFINED] = known.difference(todo).union([x for x in todo if x in before and x not in unsure])
 
-    def _move_conds(self, moved: Callable[[Set], Set]) -> None:
-        for k, d in list(self.C.items()):
+    def _move_conds(self, moved: Callable[[Set], Set], names: Iterable[int]) -> None:
+        for k in self.naming(names):
+            d = self.C[k]
             new = {cs: moved(xs) for cs, xs in d.items()}
             if new != d:
                 self.put_facts(k, {cs: xs for cs, xs in new.items() if xs})
@@ -338,7 +369,8 @@ class State:
                 self.put(k, self.S[k] | {token})
         for k in (*others, const_key(token)):
             self.put(k, self.S.get(k, NONE) | {x})
-        for k, d in list(self.C.items()):
+        for k in self.named.get(token, NONE):
+            d = self.C[k]
             if any(token in xs for xs in d.values()):
                 self.put_facts(k, {cs: xs | {x} if token in xs else xs for cs, xs in d.items()})
         self.of[x] = token
@@ -351,40 +383,45 @@ class State:
         if not conds:
             return
         self.K = self.K | frozenset(conds)
-        for k, d in list(self.C.items()):
+        for k in self.naming(p for p, _ in self.K) if self.C else ():
+            d = self.C[k]
             if any(not cs.isdisjoint(self.K) for cs in d):
                 always, rest = refined(d, self.K)
                 self.add(k, always)
                 self.put_facts(k, rest)
 
     def put_facts(self, key: int, d: Facts) -> None:
-        if d:
-            self.C[key] = d
-        elif key in self.C:
-            del self.C[key]
-        else:
+        """The row holds exactly these under conditions; C and `named` are changed nowhere else."""
+        old = self.C.get(key, NO_FACTS)
+        if not d and not old:
             return
         if self.touched is not None:
             self.touched.add(key)
+        if d is old:
+            return
+        named, before, after = self.named, _mentioned(old), _mentioned(d)
+        for x in before - after:
+            rest = named[x] - {key}
+            if rest:
+                named[x] = rest
+            else:
+                del named[x]
+        for x in after - before:
+            rows = named.get(x)
+            named[x] = frozenset((key,)) if rows is None else rows | {key}
+        if d:
+            self.C[key] = d
+        else:
+            del self.C[key]
 
-    def prune(self, live: Callable[[int], bool]) -> None:
-        """Forget what nobody can ask for: of values that are dead in the original, that they are equal to tokens, and
-        what depends on them as predicates that the rewritten program holds nowhere either."""
-        for x in [x for x in self.of if not live(x)]:
-            del self.of[x]
-        for k in [k for k in self.S if const_of(k) is not None]:
-            values = self.S[k]
-            if not all(map(live, values)):
-                self.put(k, frozenset(filter(live, values)))
-        for k in [k for k in self.C if const_of(k) is not None]:
-            left = {cs: frozenset(filter(live, xs)) for cs, xs in self.C[k].items()}
-            self.put_facts(k, {cs: xs for cs, xs in left.items() if xs})
-        lost = {c[0] for c in self.K}
-        for d in self.C.values():
-            lost.update(p for cs in d for p, _ in cs)
-        lost = {p for p in lost if not live(p) and p not in self.where and self.names.place(p) != p}
-        if lost:
-            self.drop_conds(frozenset(lost))
+
+def _mentioned(facts: Facts) -> set[int]:
+    """The values and predicates that conditional facts of one row name."""
+    found: set[int] = set()
+    for conds, values in facts.items():
+        found |= values
+        found.update([p for p, _ in conds])
+    return found
 
 
 def _depends(facts: Facts, values: Set) -> bool:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from binalloc.verify.code import Code
 from binalloc.verify.lattice import Cond
@@ -14,8 +15,7 @@ from binalloc.verify.original import Original
 Position = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(NamedTuple):
     """To a node. passed: original positions executed alone on the way; condition: holds in the threads that go here."""
 
     target: Position
@@ -27,7 +27,7 @@ class Edge:
         return self.condition is None or (self.condition[0], not self.condition[1]) not in known
 
 
-@dataclass
+@dataclass(slots=True)
 class Node:
     """A step of the lockstep.
 
@@ -43,7 +43,7 @@ class Node:
     edges: list[Edge] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class NodeBlock:
     """Nodes executed one after the other; the last one's edges leave the block."""
 

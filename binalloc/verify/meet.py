@@ -110,10 +110,15 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
             continue
         apart = free | both
         if live is not None:
-            apart = apart.union(v for v in _all(x, left) | _all(y, right) if is_token(v) or not live(v))
+            told = (_all(x, left) | _all(y, right)) - apart
+            dead = [v for v in told if is_token(v) or not live(v)]
+            if len(dead) == len(told):
+                continue
+            apart = apart.union(dead)
         conds = _meet_conds(_Side(a.K, left, x, free_a), _Side(b.K, right, y, free_b), apart)
         if conds:
             out.C[k] = conds
+    out.find_named()
 
 
 def _all(always: Set, facts: Facts) -> Set:
@@ -140,8 +145,9 @@ def _meet_conds(a: _Side, b: _Side, apart: Set) -> Facts:
     candidates.update(cs | {(p, not v)} for cs in mine for p, v in b.known)
     candidates.update(cs | {(p, not v)} for cs in theirs for p, v in a.known)
     out: Facts = {}
-    for cs in sorted(candidates, key=lambda c: (len(c), sorted(c))):
-        if not 0 < len(cs) <= MAX_LITERALS or any((p, not v) in cs for p, v in cs):
+    possible = [cs for cs in candidates if 0 < len(cs) <= MAX_LITERALS]
+    for cs in sorted(possible, key=lambda c: (len(c), sorted(c))):
+        if any((p, not v) in cs for p, v in cs):
             continue
         left, right = _under(a.known, mine, cs), _under(b.known, theirs, cs)
         # An undefined value under a condition helps nobody, and would put conditions on every row.

@@ -50,6 +50,11 @@ def reg_key(index: int) -> int:
     return index << _PLACE
 
 
+def reg_keys(index: int, units: int) -> list[int]:
+    """Rows of so many registers from one on."""
+    return list(range(index << _PLACE, index + units << _PLACE, 1 << _PLACE))
+
+
 def pred_key(index: int) -> int:
     return (PRED_BASE + index) << _PLACE
 
@@ -104,6 +109,15 @@ def row_name(key: int) -> str:
     return f"{name} bit {sub - 1}" if 0 < sub < TRUTH else f"{name} as a truth" if sub else name
 
 
+class _Told:
+    """The names with which an operand was told, and what came after each."""
+
+    __slots__ = ("after",)
+
+    def __init__(self) -> None:
+        self.after: dict[int, _Told] = {}
+
+
 class Names:
     """Numbers of original values and tokens.
 
@@ -121,6 +135,7 @@ class Names:
         self.pointers: dict[int, int] = {}
         self.leaves: dict[int, frozenset[int]] = {}
         self.mentions: dict[int, list[int]] = {}
+        self._told: dict[tuple[object, ...], _Told] = {}
 
     def word(self, index: int) -> int:
         """The value of the 4-byte word of original local memory at byte address WORD * index."""
@@ -137,7 +152,7 @@ class Names:
 
     def place(self, value: int) -> int:
         """The original place of a value that is no token."""
-        return self._places[value - _FIRST_WEB] if value >= _FIRST_WEB else value
+        return value if is_place(value) else self._places[value - _FIRST_WEB]
 
     def token(self, key: tuple[object, ...]) -> int:
         """Number of a token; `("ptr", bytes)` and `("optr", bytes)` are slot pointers of rewritten and original."""
@@ -166,6 +181,20 @@ class Names:
             for x in leaves:
                 self.mentions.setdefault(x, []).append(found)
         return found
+
+    def tell(self, signature: tuple[object, ...], operands: tuple[int, ...]) -> None:
+        """The original executes the operation on operands of these names."""
+        node = self._told.setdefault(signature, _Told())
+        for x in operands:
+            node = node.after.setdefault(x, _Told())
+
+    def told_ways(self, signature: tuple[object, ...], operands: list[list[int]]) -> list[tuple[int, ...]]:
+        """The ways of taking one name of each operand in which the original has told the operation somewhere."""
+        root = self._told.get(signature)
+        ways: list[tuple[tuple[int, ...], _Told]] = [] if root is None else [((), root)]
+        for names in operands:
+            ways = [((*way, x), node.after[x]) for way, node in ways for x in names if x in node.after]
+        return [way for way, _ in ways]
 
     def token_key(self, token: int) -> tuple[object, ...]:
         return self._token_list[token - _FIRST_TOKEN]
@@ -209,3 +238,8 @@ class Names:
 
 def is_token(value: int) -> bool:
     return value >= _FIRST_TOKEN
+
+
+def is_place(value: int) -> bool:
+    """Whether a place has this one value throughout: a word of local memory, the true predicate."""
+    return value < _FIRST_WEB

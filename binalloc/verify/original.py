@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from binalloc.isa.interface.view import Ref
+from binalloc.isa.kinds import Flow
 from binalloc.verify.blocks import Blocks
 from binalloc.verify.code import Code, LocalAccess, text
 from binalloc.verify.lattice import Cond
-from binalloc.verify.names import Names
+from binalloc.verify.names import Names, is_place
 from binalloc.verify.webs import Webs
 
 _BY_WORD = (
@@ -32,6 +33,7 @@ class Original(Code):
         vars(self).update(vars(code))
         self.blocks, self.webs, self.names = blocks, webs, names
         self.uses, self.defs, self.guards = webs.uses, webs.defs, webs.guards
+        self._read_in: dict[int, tuple[frozenset[int], dict[int, int]]] = {}
         self.numbers: Sequence[int] = range(len(code)) if order is None else order
         if order is not None:
             for name in _BY_WORD:
@@ -67,14 +69,29 @@ class Original(Code):
         return _units(refs, names, access.data)
 
     def live(self, m: int) -> Callable[[int], bool]:
-        """Whether a value may still be read by the original once it stands at position m; true of some that are not."""
+        """Whether a value may still be read by the original once it stands at position m. Local words always may."""
         if not 0 <= m < len(self):
             return lambda x: True
         block = self.blocks.of(m)
-        names = set(self.webs.live[block])
-        for i in range(self.blocks.starts[block], m):
-            names.update(self.defs[i])
-        return lambda x: x in names or self.names.place(x) == x
+        beyond, last = self._reads(block)
+        return lambda x: x in beyond or last.get(x, -1) >= m or is_place(x)
+
+    def _reads(self, block: int) -> tuple[frozenset[int], dict[int, int]]:
+        """The values live behind a block, and of those that are read in it the last position that does."""
+        found = self._read_in.get(block)
+        if found is None:
+            webs, last = self.webs, dict[int, int]()
+            start, end = self.blocks.starts[block], self.blocks.starts[block + 1]
+            for i in range(start, end):
+                last.update(dict.fromkeys(self.uses[i], i))
+                last[self.guards[i]] = i
+                if i in webs.before:
+                    last.update(dict.fromkeys(webs.before[i].values(), i))
+            beyond = frozenset().union(*(webs.live[b] for b in self.blocks.after[block]))
+            if self.views[end - 1].control == Flow.RETURN:
+                beyond |= frozenset(webs.exit.values())
+            found = self._read_in[block] = beyond, last
+        return found
 
 
 def _units(refs: tuple[Ref, ...], names: tuple[int, ...], wanted: Ref | None) -> list[int]:

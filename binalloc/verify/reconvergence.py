@@ -62,7 +62,8 @@ def _ways(product: Lockstep, source: Position | None, edge: Edge, new: set[int],
         node = product.nodes[e.target]
         matched = node.kind in _MATCHED
         passed = (*e.passed, *node.passed, node.m) if matched else (*e.passed, *node.passed)
-        seen_old += tuple(p for p in passed if p in old)
+        if not old.isdisjoint(passed):
+            seen_old += tuple(p for p in passed if p in old)
         if node.n in new:
             seen_new += (node.n,)
         if matched:

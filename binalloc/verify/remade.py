@@ -11,7 +11,8 @@ another block, or a second time), the row that it writes holds that token, and s
 - An operand must be one value wherever it is read. What nobody wrote may read as something else each time: nothing is
   concluded from it.
 - A value has several names (a copy's; a constant's or another token's). The original's result is told by the names of
-  the values themselves and by the tokens that they are; the rewritten program's by whatever its rows hold.
+  the values themselves and by the tokens that they are; the rewritten program's by whatever its rows hold, as far as
+  the original ever told one so (`Names.told_ways`), however many values a row holds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from itertools import islice, product
 from binalloc.verify.lattice import State
 from binalloc.verify.names import const_of, is_token
 
-MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried
+MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried where the original told none
 MOST_TOLD = 8  # ways of naming the operands of an operation of the original, beside by values and by constants
 MOST_WAYS = 100  # of naming all operands of one operation
 
@@ -29,27 +30,35 @@ Signature = tuple[object, ...]
 
 
 def made_by_rows(state: State, signature: Signature, rows: list[int], units: int) -> list[list[int]]:
-    """The tokens of each unit of what the operation makes of the rows' contents."""
+    """The tokens of each unit of what the operation makes of the rows' contents: those that the original has worked
+    out, too. Where none is known to be any value's now, the oldest: values that the original has since written again
+    left theirs."""
     names = state.names
-    ways = list(islice(product(*(_operand(state, key) for key in rows)), MOST_WAYS))
-    found = [[names.computed(signature, unit, way) for way in ways] for unit in range(units)]
-    return [_telling(state, [t for t in tokens if t is not None]) for tokens in found]
+    known = [_contents(state, key) for key in rows]
+    told = names.told_ways(signature, [[*values, *tokens] for values, tokens in known])
+    out = []
+    for unit in range(units):
+        found = [t for way in told if (t := names.computed(signature, unit, way)) is not None]
+        equal = [t for t in found if state.equals(t)]
+        out.append(equal or sorted(found)[:MOST_NAMES] + _oldest(state, signature, unit, known))
+    return out
 
 
-def _telling(state: State, tokens: list[int]) -> list[int]:
-    """Those among a result's names that the original has worked out, too; where none is known to be any value's now,
-    the oldest: values that the original has since written again left theirs."""
-    return [t for t in tokens if state.equals(t)] or sorted(tokens)[:MOST_NAMES]
+def _oldest(state: State, signature: Signature, unit: int, known: list[tuple[list[int], list[int]]]) -> list[int]:
+    operands = (values[:MOST_NAMES] + tokens[:MOST_NAMES] for values, tokens in known)
+    ways = islice(product(*operands), MOST_WAYS)
+    found = [t for way in ways if (t := state.names.computed(signature, unit, way)) is not None]
+    return sorted(found)[:MOST_NAMES]
 
 
-def _operand(state: State, key: int) -> list[int]:
-    """By what names the content of a row may enter an operation: original values, then tokens, those included that the
+def _contents(state: State, key: int) -> tuple[list[int], list[int]]:
+    """By what names the content of a row may enter an operation: original values, and tokens, those included that the
     values are; the oldest first, since those are what the original made."""
     pointers = state.names.pointers
     row = state.row(key)
     values = sorted(x for x in row if not is_token(x) and state.sure(x))
     tokens = {x for x in row if is_token(x)} | {state.of[x] for x in values if x in state.of}
-    return values[:MOST_NAMES] + sorted(tokens - set(pointers))[:MOST_NAMES]
+    return values, sorted(t for t in tokens if t not in pointers)
 
 
 def _names(state: State, x: int) -> list[int]:
@@ -72,6 +81,7 @@ def made_of_values(
     stands = {x: unit for unit, x in enumerate(defs)}
     out = []
     for way in ways:
+        state.names.tell(signature, way)
         for x, unit in stands.items():
             token = state.names.computed(signature, unit, way)
             if token is not None and state.names.leaves[token].isdisjoint(defs):

@@ -156,7 +156,12 @@ def _rounded(registers: int) -> int:
 
 def _registers(view: View) -> int:
     """One more than the highest register an instruction names, 0 without any."""
-    return max((r.index + r.units for r in (*view.defs, *view.uses) if r.file == REG), default=0)
+    top = 0
+    for refs in (view.defs, view.uses):
+        for r in refs:
+            if r.file == REG and r.index + r.units > top:
+                top = r.index + r.units
+    return top
 
 
 def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:

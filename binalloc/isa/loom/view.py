@@ -191,19 +191,35 @@ def signature(instr: Instr) -> tuple[object, ...]:
     """The operation apart from where its operands live: opcode, modifiers, immediates, memory offset, and which
     operands are RZ or PT (those are constants, not places)."""
     f = instr.f
-    parts: list[object] = [instr.op.name]
-    for name, constant, alike, place in _signed(tuple(f)):
-        value = f[name]
-        parts.append((name, value) if constant < 0 else alike if value == constant else place)
-    return tuple(parts)
+    return (instr.op.name, *[parts[f[name]] for name, parts in _signed(tuple(f))])
+
+
+class _Parts(dict[int, object]):
+    """What a field says in a signature, by its value; kept, so that equal parts of many signatures are one."""
+
+    MOST = 1 << 14
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.constant = _FILES[name][1] if name in _FILES else -1
+
+    def __missing__(self, value: int) -> object:
+        place = self.constant >= 0
+        part = (self.name, ("zero" if value == self.constant else "place") if place else value)
+        if len(self) < self.MOST:
+            self[value] = part
+        return part
 
 
 @cache
-def _signed(names: tuple[str, ...]) -> tuple[tuple[str, int, object, object], ...]:
-    """What enters a signature of these fields, in its order: a field, and where it names a register or a predicate (-1:
-    it does not) the number that is a constant there, the part for that one and for any other."""
-    kept = [name for name in sorted(names) if name not in _LINK_FIELDS]
-    return tuple((n, _FILES[n][1] if n in _FILES else -1, (n, "zero"), (n, "place")) for n in kept)
+def _parts(name: str) -> _Parts:
+    return _Parts(name)
+
+
+@cache
+def _signed(names: tuple[str, ...]) -> tuple[tuple[str, _Parts], ...]:
+    """What enters a signature of these fields, in its order: a field, and what it says there."""
+    return tuple((name, _parts(name)) for name in sorted(names) if name not in _LINK_FIELDS)
 
 
 def rename(instr: Instr, mapping: dict[str, int]) -> Instr:

@@ -54,6 +54,8 @@ class Thread:
     memory: dict[tuple[str, int], int] = field(default_factory=dict)
     trace: list[object] = field(default_factory=list)
     stored: dict[tuple[str, int], int] = field(default_factory=dict)
+    exchanges: list[object] = field(default_factory=list)
+    walls: int = 0
 
     def run(self) -> list[object]:
         """The trace; ends with ("fault", ...) where the machine would stop the program, "..." at the step limit."""
@@ -154,7 +156,11 @@ class Thread:
 
     def opaque(self, v: View, inputs: list[int]) -> None:
         key: object = 0
-        if not v.pure:
+        if self.real and v.convergent and not v.control:
+            key = "exchange", len(self.exchanges)
+            self.exchanges.append((v.signature, tuple(inputs), self.walls))
+        elif not v.pure:
+            self.walls += v.memory is None
             key = len(self.trace)
             self.trace.append((v.signature, tuple(inputs), tuple(sorted(self.stored.items()))))
         units = sum(r.units for r in v.defs)
@@ -220,12 +226,12 @@ def same_traces(original: Module, rewritten: Module, kernel: str, seeds: range) 
     return True
 
 
-def same_memory(original: Module, rewritten: Module, kernel: str, seeds: range) -> bool:
+def same_memory(original: Module, rewritten: Module, kernel: str, seeds: range, limit: int = 400) -> bool:
     """Do both leave the same in memory, and all other effects in the same order? Runs to the step limit do not tell."""
     for seed in seeds:
-        a = Thread(original, kernel, seed, "a", limit=400, real=True)
-        b = Thread(rewritten, kernel, seed, "b", limit=4000, real=True)
+        a = Thread(original, kernel, seed, "a", limit=limit, real=True)
+        b = Thread(rewritten, kernel, seed, "b", limit=10 * limit, real=True)
         ends = a.run()[-1], b.run()[-1]
-        if "..." not in ends and (a.trace, a.stored) != (b.trace, b.stored):
+        if "..." not in ends and (a.trace, a.exchanges, a.stored) != (b.trace, b.exchanges, b.stored):
             return False
     return True

@@ -13,14 +13,13 @@ import random
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Instr, Module, Origin, make
-from binalloc.isa.interface.places import PRED, REG
-from binalloc.isa.interface.view import Ref
+from binalloc.isa.interface.places import REG
 from binalloc.isa.loom.view import links, relink, rename, view
 from binalloc.isa.validate import highest_register
+from tests.support.pairs.dependent_words import ENDS, block_starts, places, reads, writes
 from tests.support.programs.calls import Calls, calls_of, link
 
 Word = tuple[Instr, int]
-ENDS = ("branch", "call", "return", "exit")
 
 
 @dataclass
@@ -55,20 +54,6 @@ def scramble(original: Module, seed: int) -> Module:
     return out
 
 
-def places(refs: tuple[Ref, ...]) -> set[tuple[str, int]]:
-    return {(str(r.file), n) for r in refs for n in ((r.index,) if r.file == PRED else r.registers())}
-
-
-def reads(instr: Instr) -> set[tuple[str, int]]:
-    v = view(instr)
-    guard = {(str(PRED), v.guard[0])} if v.guard is not None else set()
-    return places(v.uses) | guard
-
-
-def writes(instr: Instr) -> set[tuple[str, int]]:
-    return places(view(instr).defs)
-
-
 def independent(a: Instr, b: Instr) -> bool:
     """May two neighbours change places?"""
     if writes(a) & (reads(b) | writes(b)) or reads(a) & writes(b):
@@ -93,15 +78,8 @@ class _Scrambler:
     def __init__(self, rng: random.Random, fn: Function, fresh: _Fresh, limit: int) -> None:
         self.rng, self.fn, self.fresh, self.limit = rng, fn, fresh, min(limit, 250)
         instrs = fn.instrs
-        starts = {0, len(instrs)}
         self.before: dict[int, int] = {}
-        for i, instr in enumerate(instrs):
-            control = view(instr).control
-            if control in ENDS:
-                starts.add(i + 1)
-            if control == "branch":
-                starts.update((fn.target(i), fn.reconvergence(i) or 0))
-        self.starts = sorted(starts)
+        self.starts = block_starts(fn)
         self.blocks: list[list[Word]] = [
             [(instrs[i], i) for i in range(a, b)] for a, b in zip(self.starts, self.starts[1:], strict=False)
         ]

@@ -178,3 +178,30 @@ def test_constants_are_read_again_only_where_that_cannot_fault(early: str, late:
     assert report.ok is right, str(report)
     if not right:
         assert {e.kind for e in report.errors} == {"inserted"}
+
+
+COPIES = 9
+
+
+def _of_one_of_many_copies(which: int, made: str) -> tuple[str, str]:
+    """A loaded pair with many copies, of which one is multiplied; the rewrite has them all in one pair and does it
+    again there. made: what it does."""
+    start = ["MOV R2, c[0][0x0]", "MOV R3, c[0][0x4]", "LDG.64 R4, [R2]"]
+    copies = [f"MOV R{8 + 2 * n + half}, R{4 + half}" for n in range(COPIES) for half in (0, 1)]
+    at = 8 + 2 * which
+    old = [*start, *copies, f"IMAD.WIDE R6, R{at + 1}, 0x18, R{at}", "STG.32 [R2], R6", "STG.32 [R2+0x4], R7"]
+    stores = [f"STG.32 [R2+{hex(8 + 8 * n)}], R{{}}" for n in range(COPIES)]
+    old += [line.format(8 + 2 * n) for n, line in enumerate(stores)] + ["EXIT"]
+    count = len(start) + len(copies)
+    new = [f"{n}| {line}" for n, line in enumerate(start)]
+    new += [f"{count}| IMAD.WIDE R6, R5, 0x18, R4", f"{count + 1}| STG.32 [R2], R6", f"-| {made}"]
+    new += [f"{count + 2}| STG.32 [R2+0x4], R7", *(f"{count + 3 + n}| {x.format(4)}" for n, x in enumerate(stores))]
+    new += [f"{count + 3 + COPIES}| EXIT"]
+    return tuple("\n".join([".kernel k registers=40", *lines]) for lines in (old, new))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("which", range(COPIES))
+def test_a_value_is_made_again_of_a_place_that_holds_many_values(which: int) -> None:
+    """At 100,000 instructions one place held so many copies that the one which the original had used was not tried."""
+    assert verdict(*_of_one_of_many_copies(which, "IMAD.WIDE R6, R5, 0x18, R4")) == set()
+    assert verdict(*_of_one_of_many_copies(which, "IMAD.WIDE R6, R4, 0x18, R4")) != set()
