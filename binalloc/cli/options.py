@@ -70,6 +70,12 @@ own_machine_option = click.option(
 )
 launch_option = click.option("--launch", type=click.Path(dir_okay=False), help="Launch file (TOML).")
 size_option = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
+profile_option = click.option(
+    "--profile",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Weigh code by how often it ran, as run --profile wrote it of this binary, instead of by its loops.",
+)
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 engine_option = click.option("--engine", type=click.Choice(["numba", "python"]), default="numba", show_default=True)
 max_cycles_option = click.option(

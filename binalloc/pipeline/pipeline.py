@@ -15,8 +15,8 @@ from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.policies.table import POLICIES, find_policy
+from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import (
-    Request,
     Tried,
     Version,
     baseline,
@@ -97,6 +97,7 @@ class Outcome:
             "allocator": self.request.allocator,
             "policy": None if _explicit(self.request) else self.request.policy,
             "scheduler": self.request.scheduler if self.original.cycles is not None else None,
+            "profile": None if self.request.profile is None else self.request.profile.to_dict(),
             "verified": self.verified,
             "checked": self.checked,
             "same_results": self.same_results,
@@ -139,6 +140,8 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     kernel = find_kernel(module, named).name
     require_rewritable(module, request.prepared.graph(module, kernel))
     request = replace(request, kernel=kernel)
+    if request.profile is not None:
+        request.profile.executions(module, kernel)
     try:
         original = baseline(module, request)
     except Infeasible as e:

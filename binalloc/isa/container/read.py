@@ -14,7 +14,6 @@ from construct import Array, Container
 
 from binalloc.isa.container import elf
 from binalloc.isa.container.checked import Checked
-from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.encoding.bulk import decode_words
 from binalloc.isa.instruction import (
     GLOBAL_VARIABLES,
@@ -28,6 +27,7 @@ from binalloc.isa.instruction import (
     SharedVar,
 )
 from binalloc.isa.validate import CODE_LIMIT, GLOBAL_LIMIT, SHARED_LIMIT, validate_module
+from binalloc.records import parse_record
 
 
 @dataclass

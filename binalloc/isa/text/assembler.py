@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from binalloc.files import text_of
-from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.instruction import (
     NO_REGISTER,
     ConstantVar,
@@ -33,6 +32,7 @@ from binalloc.isa.text.line import REGISTERS, Line
 from binalloc.isa.text.operands import UNIFORM
 from binalloc.isa.text.statement import parse_instruction
 from binalloc.isa.validate import GLOBAL_LIMIT, fill_resources, validate_module
+from binalloc.records import parse_record
 
 
 def assemble(text: str, path: str = "") -> Module:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
+from binalloc.analysis.executions import Executions
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.collection import rare_collection
@@ -104,12 +105,18 @@ def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: 
 
 
 @rare_collection()
-def prepare(module: Module, kernel: str, graph: CallGraph | None = None) -> Prepared:
-    """What `rewrite_to_budget` needs of the kernel. graph: its call graph, if at hand. Raises Refused where no budget
-    can be rewritten for."""
+def prepare(
+    module: Module, kernel: str, graph: CallGraph | None = None, executions: Executions | None = None
+) -> Prepared:
+    """What `rewrite_to_budget` needs of the kernel. graph: its call graph, if at hand. executions: of the instructions
+    of all functions that it reaches, in place of estimates from loops. Raises Refused where no budget can be rewritten
+    for."""
     require_rewritable(module, graph or build_callgraph(module, kernel))
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
-    return Prepared(module, kernel, normalised, analyse(_module_of(module, normalised), kernel, lift=True))
+    if executions is not None:
+        executions = {name: normalised[name].executed(counts) for name, counts in executions.items()}
+    program = analyse(_module_of(module, normalised), kernel, lift=True, executions=executions)
+    return Prepared(module, kernel, normalised, program)
 
 
 @rare_collection()
