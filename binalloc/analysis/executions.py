@@ -14,7 +14,7 @@ from binalloc.analysis.callgraph import CallGraph
 from binalloc.analysis.cfg import FIRST_BLOCK
 from binalloc.analysis.loops import LoopNest
 
-GRAIN = 1 / 256
+GRAIN = 2.0**-8
 """Weights are multiples of it, so that costs are exact multiples of what an exact solver counts in."""
 UNSEEN = GRAIN
 """Weight of a block that was never executed: less than that of any that was."""

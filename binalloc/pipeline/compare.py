@@ -102,7 +102,7 @@ def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence
 
 def _rewritten(module: Module, request: Request, budget: Budget, allocator: str) -> Rewrite:
     return rewrite_to_budget(
-        request.prepared.of(module, request.kernel, request.profile),
+        request.prepared_for(module),
         budget.registers,
         budget.slots,
         allocator,

@@ -24,7 +24,7 @@ def too_few_registers(module: Module, request: Request, budget: Budget, reason: 
     """The budget's registers do not do, for that reason."""
     from binalloc.transform.rewrite.rewrite import fewest_registers
 
-    prepared = request.prepared.of(module, request.kernel, request.profile)
+    prepared = request.prepared_for(module)
     fewest = fewest_registers(prepared, budget.slots, request.allocator)
     use = kernel_use(module.function(request.kernel), request.launch)
     limit = registers_for_blocks(request.machine, use.given(0), 1) or 0

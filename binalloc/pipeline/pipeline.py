@@ -29,6 +29,7 @@ from binalloc.pipeline.steps import (
     same_results,
 )
 from binalloc.printable import count
+from binalloc.transform.rewrite.ways import NONE
 from binalloc.version import VERSION
 
 SCHEMA_VERSION = 1
@@ -97,6 +98,8 @@ class Outcome:
             "allocator": self.request.allocator,
             "policy": None if _explicit(self.request) else self.request.policy,
             "scheduler": self.request.scheduler if self.original.cycles is not None else None,
+            "inline": self.request.inline,
+            "inlined_calls": sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None),
             "profile": None if self.request.profile is None else self.request.profile.to_dict(),
             "verified": self.verified,
             "checked": self.checked,
@@ -345,6 +348,8 @@ def add_provenance(outcome: Outcome, source: bytes) -> Module:
     }
     if request.layout != DEFAULT_LAYOUT:
         record["layout"] = request.layout
+    if request.inline != NONE:
+        record["inline"] = request.inline
     module = outcome.rewritten.module
     module.provenance = [*module.provenance, record]
     return module

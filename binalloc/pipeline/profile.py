@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.files import read_bytes, text_of
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.sets.table import set_of
 from binalloc.printable import count
 from binalloc.records import parse_record
 
@@ -87,8 +88,7 @@ def code_hash(module: Module, kernel: Function) -> str:
     for fn in sorted(module.reached(kernel), key=lambda fn: fn.name):
         digest.update(f"{fn.name} {len(fn.instrs)}\n".encode())
         for instr in fn.instrs:
-            fields = (instr.name, instr.guard, instr.guard_neg, sorted(instr.f.items()))
-            digest.update(repr(fields).encode())
+            digest.update(f"{set_of(instr).text(instr)}\n".encode())
     return digest.hexdigest()
 
 

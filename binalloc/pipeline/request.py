@@ -17,6 +17,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.profile import Profile, load_profile
 from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
+from binalloc.transform.rewrite.ways import NONE
 
 if TYPE_CHECKING:
     from binalloc.analysis.callgraph import CallGraph
@@ -76,7 +77,8 @@ class Preparations:
         self._module: Module | None = None
         self._graph: CallGraph | None = None
         self._last: Prepared | None = None
-        self._profile: Profile | None = None
+        self._asked: tuple[int, str, int, str] | None = None
+        self._held: tuple[Module, Profile | None] | None = None  # so that what `_asked` names goes on being theirs
 
     def graph(self, module: Module, kernel: str) -> CallGraph:
         """The kernel's call graph in the binary as it came; see `build_callgraph`."""
@@ -86,15 +88,15 @@ class Preparations:
             self._module, self._graph = module, build_callgraph(module, kernel)
         return self._graph
 
-    def of(self, module: Module, kernel: str, profile: Profile | None = None) -> Prepared:
+    def of(self, module: Module, kernel: str, profile: Profile | None = None, inline: str = NONE) -> Prepared:
         """See `rewrite.prepare`. UsageError where the profile is not the kernel's."""
         from binalloc.transform.rewrite.rewrite import prepare
 
-        last = self._last
-        if last is None or last.module is not module or last.kernel != kernel or self._profile is not profile:
+        last, asked = self._last, (id(module), kernel, id(profile), inline)
+        if last is None or asked != self._asked:
             executions = None if profile is None else profile.executions(module, kernel)
-            self._last = last = prepare(module, kernel, self.graph(module, kernel), executions)
-            self._profile = profile
+            self._last = last = prepare(module, kernel, self.graph(module, kernel), executions, inline)
+            self._asked, self._held = asked, (module, profile)
         return last
 
 
@@ -111,8 +113,8 @@ class Request:
     seeds. solver_limit: deterministic solver time per function, about seconds, for allocators that have a solver.
     layout: of the slots of callers and callees (`models.allocation.layouts`). explain: whether versions say why values
     left the registers (`Version.explained`). profile: how often code runs, or the path of its file; without, that is
-    estimated from loops. prepared: the call graph and what all versions of the kernel are built
-    from, kept from the first one on.
+    estimated from loops. inline: which calls are inlined first (`rewrite.ways.WAYS`). prepared: the call graph and what
+    all versions of the kernel are built from, kept from the first one on.
     """
 
     kernel: str = ""
@@ -133,4 +135,9 @@ class Request:
     layout: str = DEFAULT_LAYOUT
     explain: bool = False
     profile: _ProfileField = _ProfileField()
+    inline: str = NONE
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
+
+    def prepared_for(self, module: Module) -> Prepared:
+        """What versions of the kernel are built from. UsageError where the profile is not the kernel's."""
+        return self.prepared.of(module, self.kernel, self.profile, self.inline)

@@ -195,7 +195,7 @@ def build_version(
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.schedule import schedule
 
-    prepared = request.prepared.of(module, request.kernel, request.profile)
+    prepared = request.prepared_for(module)
     name = allocator or request.allocator
     result = rewrite_to_budget(
         prepared,

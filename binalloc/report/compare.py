@@ -15,6 +15,7 @@ from binalloc.printable import count
 from binalloc.report.profile import profile_line
 from binalloc.report.table import table
 from binalloc.transform.allocate.spill_cost import PRICES
+from binalloc.transform.rewrite.ways import NONE
 
 _HEADER = (
     "registers", "slots", "allocator", "used", "used", "local", "slot", "again", "moves", "copies",
@@ -49,7 +50,8 @@ def compare_to_dict(
         own = ptxas_slots(request.machine, info, dynamic)
         found.append({"kernel": name, "ptxas_slots": own, "reason": reason, "rows": [_row(row) for row in rows]})
     profile = None if request.profile is None else request.profile.to_dict()
-    return {"machine": request.machine.name, "profile": profile, "prices": PRICES, "kernels": found}
+    taken = {"machine": request.machine.name, "inline": request.inline, "profile": profile}
+    return {**taken, "prices": PRICES, "kernels": found}
 
 
 def _row(row: Compared) -> dict[str, object]:
@@ -91,7 +93,8 @@ def render_compare(found: dict[str, Any]) -> str:
                 parts.append(f"{row['allocator']} at {where}: {row['reason']}\n")
         own = count(kernel["ptxas_slots"], "slot")
         parts.append(f"The vendor's compiler would take {own} (allocator ptxas-smem).\n\n")
-    return "".join(parts) + _legend(found["prices"], found["profile"])
+    inlined = "" if found["inline"] == NONE else f"Calls inlined first: {found['inline']}.\n"
+    return "".join(parts) + _legend(found["prices"], found["profile"]) + inlined
 
 
 def _legend(prices: dict[str, float], profile: dict[str, Any] | None) -> str:

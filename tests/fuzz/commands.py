@@ -12,6 +12,7 @@ from pathlib import Path
 from binalloc.cli.options import CYCLES_LIMIT
 from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
 from binalloc.pipeline.policies.table import POLICIES
+from binalloc.transform.rewrite.ways import WAYS
 from tests.fuzz.material import STRINGS, Material, damaged
 from tests.support.kits.rewrite_judge import HEURISTICS
 
@@ -138,7 +139,7 @@ def _rewrite(m: Making) -> list[str]:
     out += m.maybe(0.5, "--slots", m.rng.choice(("0", "2", "4", m.integer()))) + m.maybe(0.1, "--blocks", m.integer())
     if m.rng.random() < 0.05:
         out += ["--policy", m.rng.choice(list(POLICIES))]
-    out += m.profile(0.2)
+    out += m.profile(0.2) + m.maybe(0.2, "--inline", m.rng.choice((*WAYS, m.rng.choice(STRINGS))))
     out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate") + m.maybe(0.3, "--explain")
     return out + m.maybe(0.3, "--allocator", m.rng.choice((*HEURISTICS, m.rng.choice(STRINGS))))
 

@@ -10,6 +10,7 @@ from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optio
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     file_argument,
+    inline_option,
     json_option,
     kernel_option,
     launch_option,
@@ -71,6 +72,7 @@ class Allocators(click.types.StringParamType):
 )
 @layout_option
 @profile_option
+@inline_option
 @click.option("--allocators", type=Allocators(), metavar="LIST", help="By name.  [default: all]")
 def compare(
     file: str,
@@ -83,6 +85,7 @@ def compare(
     slots: tuple[int, ...] | None,
     layout: str,
     profile: str | None,
+    inline: str,
     allocators: tuple[str, ...] | None,
 ) -> None:
     """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
@@ -105,7 +108,9 @@ def compare(
 
         check_against(loaded, module.function(names[0]).info, module.path)
     with progress(as_json) as show:
-        request = Request(machine=machine_model(machine), launch=loaded, layout=layout, profile=counted, progress=show)
+        request = Request(
+            machine=machine_model(machine), launch=loaded, layout=layout, profile=counted, inline=inline, progress=show
+        )
         found = compare_to_dict(module, request, names, registers, slots or (), allocators or tuple(ALLOCATORS))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})

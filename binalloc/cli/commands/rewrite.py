@@ -10,6 +10,7 @@ from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     engine_option,
     file_argument,
+    inline_option,
     integer,
     json_option,
     kernel_option,
@@ -57,6 +58,7 @@ from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 )
 @layout_option
 @profile_option
+@inline_option
 @scheduler_option
 @skews_option
 @click.option("--explain", is_flag=True, help="Say for each value that left the registers why, and where it went.")
@@ -80,6 +82,7 @@ def rewrite(
     solver_limit: float,
     layout: str,
     profile: str | None,
+    inline: str,
     scheduler: str,
     skews: int,
     explain: bool,
@@ -128,13 +131,14 @@ def rewrite(
             layout=layout,
             explain=explain,
             profile=counted,
+            inline=inline,
             max_cycles=max_cycles,
             progress=show,
         )
         outcome = rewrite_kernel(module, request)
     if output is not None and outcome.verified:
         write_output(output, write_module(add_provenance(outcome, data)))
-    told = explanation(module, outcome.rewritten.explained) if explain else None
+    told = explanation(request.prepared_for(module).module, outcome.rewritten.explained) if explain else None
     if as_json:
         print_json(outcome.to_dict() | ({} if told is None else {"explanation": told}))
     elif output != "-":
