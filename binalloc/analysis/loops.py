@@ -41,12 +41,13 @@ class Loop:
 @dataclass
 class LoopNest:
     """loops: outer before inner, then by first block. depth: per block, 0 outside loops. loop_of: innermost loop of
-    each block or -1. weight: expected executions per block, 10 ** min(depth, 6)."""
+    each block or -1. weight: expected executions per block, 10 ** min(depth, 6), or those of a profile (`executions`).
+    """
 
     loops: list[Loop]
     depth: list[int]
     loop_of: list[int]
-    weight: list[int]
+    weight: list[float]
 
 
 def find_loops(cfg: Cfg) -> LoopNest:

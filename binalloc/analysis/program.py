@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.dominators import dominators, post_dominators
+from binalloc.analysis.executions import Executions, weigh_by_executions
 from binalloc.analysis.interference import InterferenceGraph, build_interference
 from binalloc.analysis.lift import Lifting, lift_local_words
 from binalloc.analysis.liveness import Liveness, Summary, build_liveness
@@ -76,9 +77,11 @@ class ProgramAnalysis:
         return self.functions[name]
 
 
-def analyse(module: Module, kernel: str, *, lift: bool = False) -> ProgramAnalysis:
+def analyse(
+    module: Module, kernel: str, *, lift: bool = False, executions: Executions | None = None
+) -> ProgramAnalysis:
     """Call graph, control flow, loops, liveness and webs of everything `kernel` reaches. With `lift`, words of local
-    memory that only fixed offsets reach are values of file "L".
+    memory that only fixed offsets reach are values of file "L". executions: what blocks weigh; without, loops say it.
 
     Raises UsageError (no such kernel), MalformedInput (broken control flow or operands), Refused (recursion, indirect
     calls). 10,000 instructions take well under two seconds.
@@ -87,9 +90,11 @@ def analyse(module: Module, kernel: str, *, lift: bool = False) -> ProgramAnalys
     require_static(graph)
     lifting = lift_local_words(graph) if lift else Lifting()
     found = build_liveness(graph, lifting)
+    nests = {name: find_loops(graph.cfgs[name]) for name in graph.functions}
+    if executions is not None:
+        weigh_by_executions(graph, nests, executions)
     functions: dict[str, FunctionAnalysis] = {}
-    for name in graph.functions:
-        nest = find_loops(graph.cfgs[name])
+    for name, nest in nests.items():
         functions[name] = FunctionAnalysis(
             name, graph.cfgs[name], nest, found[name], build_webs(graph, found, name, nest)
         )

@@ -66,7 +66,7 @@ class Web:
     undefined: bool = False
     pinned: bool = False
     remat: int = -1
-    cost: int = 0
+    cost: float = 0
     first: int = 0
     last: int = 0
     group: int = -1

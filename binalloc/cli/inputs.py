@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
+    from binalloc.pipeline.profile import Profile
 
 
 def machine_model(name: str) -> Machine:
@@ -48,6 +49,21 @@ def optional_launch(launch: str | None, size: str | None) -> Launch | None:
     if size is not None:
         raise UsageError("--size chooses among a launch file's sizes", remedy="Give --launch FILE, too.")
     return None
+
+
+def kernel_of(named: str | None, launch: Launch | None, profile: Profile | None) -> str | None:
+    """The kernel that a command is about: as named, else the launch's, else the profile's; None where nothing says."""
+    if named is not None:
+        return named
+    return launch.kernel if launch is not None else None if profile is None else profile.kernel
+
+
+def optional_profile(profile: str | None) -> Profile | None:
+    if profile is None:
+        return None
+    from binalloc.pipeline.profile import load_profile
+
+    return load_profile(profile)
 
 
 def required_launch(launch: str | None, size: str | None) -> Launch:

@@ -11,6 +11,7 @@ import click
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.transform.rewrite.ways import NONE, WAYS
 
 F = TypeVar("F", bound=Callable[..., Any])
 INTEGER_LIMIT = 1 << 31
@@ -70,6 +71,21 @@ own_machine_option = click.option(
 )
 launch_option = click.option("--launch", type=click.Path(dir_okay=False), help="Launch file (TOML).")
 size_option = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
+profile_option = click.option(
+    "--profile",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Weigh code by how often it ran, as run --profile wrote it of this binary, instead of by its loops.",
+)
+inline_option = click.option(
+    "--inline",
+    type=click.Choice(list(WAYS)),
+    default=NONE,
+    show_default=True,
+    help="Calls that become their callees' code first: "
+    + "; ".join(f"{name}, {what}" for name, what in WAYS.items())
+    + ".",
+)
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 engine_option = click.option("--engine", type=click.Choice(["numba", "python"]), default="numba", show_default=True)
 max_cycles_option = click.option(

@@ -240,11 +240,14 @@ class Origin:
     """The instruction map of a rewritten function: which instruction of which original function each word stands for.
 
     function: name of the original function. index: per new word the original's word index, or -1 where the word was
-    inserted. A hint for checker, `diff` and profiles, never trusted.
+    inserted. inlined: words whose calls were replaced by their callees' code before that, one after the other, each in
+    the numbering that those before it left; `index` counts as the last of them left it. A hint for checker, `diff` and
+    profiles, never trusted.
     """
 
     function: str
     index: list[int]
+    inlined: list[int] = field(default_factory=list)
 
 
 @dataclass

@@ -231,6 +231,8 @@ def _names(fn: Function, check: _Check) -> None:
             check.fail("instruction map", "not a function name", repr(fn.origin.function[:40]))
         if len(fn.origin.index) != n or not all(-1 <= v < 1 << 24 for v in fn.origin.index):
             check.fail("instruction map", "does not fit the code", f"{len(fn.origin.index)} entries", f"{n}")
+        if not all(0 <= v < 1 << 24 for v in fn.origin.inlined):
+            check.fail("instruction map", "an inlined call at no word", "a number out of range", "0 or more")
 
 
 def _globals(module: Module, check: _Check) -> None:

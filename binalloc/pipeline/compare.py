@@ -13,7 +13,8 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.pipeline import explicit_budget
-from binalloc.pipeline.steps import Request, knows_threads, require_proof
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import knows_threads, require_proof
 from binalloc.transform.allocate.spill_cost import SpillCost
 from binalloc.transform.rewrite.rewrite import Rewrite, require_rewritable, rewrite_to_budget
 
@@ -101,7 +102,7 @@ def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence
 
 def _rewritten(module: Module, request: Request, budget: Budget, allocator: str) -> Rewrite:
     return rewrite_to_budget(
-        request.prepared.of(module, request.kernel),
+        request.prepared_for(module),
         budget.registers,
         budget.slots,
         allocator,

@@ -12,7 +12,8 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget, levels
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.occupancy import registers_for_blocks
-from binalloc.pipeline.steps import Request, kernel_use
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import kernel_use
 from binalloc.printable import count
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def too_few_registers(module: Module, request: Request, budget: Budget, reason: 
     """The budget's registers do not do, for that reason."""
     from binalloc.transform.rewrite.rewrite import fewest_registers
 
-    fewest = fewest_registers(request.prepared.of(module, request.kernel), budget.slots, request.allocator)
+    prepared = request.prepared_for(module)
+    fewest = fewest_registers(prepared, budget.slots, request.allocator)
     use = kernel_use(module.function(request.kernel), request.launch)
     limit = registers_for_blocks(request.machine, use.given(0), 1) or 0
     found = count(budget.registers, "register") + " per thread"

@@ -15,8 +15,8 @@ from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.policies.table import POLICIES, find_policy
+from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import (
-    Request,
     Tried,
     Version,
     baseline,
@@ -29,6 +29,7 @@ from binalloc.pipeline.steps import (
     same_results,
 )
 from binalloc.printable import count
+from binalloc.transform.rewrite.ways import NONE
 from binalloc.version import VERSION
 
 SCHEMA_VERSION = 1
@@ -97,6 +98,9 @@ class Outcome:
             "allocator": self.request.allocator,
             "policy": None if _explicit(self.request) else self.request.policy,
             "scheduler": self.request.scheduler if self.original.cycles is not None else None,
+            "inline": self.request.inline,
+            "inlined_calls": sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None),
+            "profile": None if self.request.profile is None else self.request.profile.to_dict(),
             "verified": self.verified,
             "checked": self.checked,
             "same_results": self.same_results,
@@ -139,6 +143,8 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     kernel = find_kernel(module, named).name
     require_rewritable(module, request.prepared.graph(module, kernel))
     request = replace(request, kernel=kernel)
+    if request.profile is not None:
+        request.profile.executions(module, kernel)
     try:
         original = baseline(module, request)
     except Infeasible as e:
@@ -342,6 +348,8 @@ def add_provenance(outcome: Outcome, source: bytes) -> Module:
     }
     if request.layout != DEFAULT_LAYOUT:
         record["layout"] = request.layout
+    if request.inline != NONE:
+        record["inline"] = request.inline
     module = outcome.rewritten.module
     module.provenance = [*module.provenance, record]
     return module

@@ -1,139 +1,36 @@
 """The single steps of the pipeline: rewrite for a budget, schedule, prove, measure; and what they pass on.
 
-`Request` says what is wanted, `Version` is one scheduled form of a kernel with its resources, `Tried` a level a search
-looked at. `binalloc.pipeline.pipeline` puts the steps together.
+`Request` (in `request`) says what is wanted, `Version` is one scheduled form of a kernel with its resources, `Tried` a
+level a search looked at. `binalloc.pipeline.pipeline` puts the steps together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.resources import no_room
 from binalloc.emulator.host.skew import cycles_range, skewed_cycles
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError, running
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
-from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget
-from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
-from binalloc.models.machines.reader import load_machine
 from binalloc.names.kernels import choose_kernel
+from binalloc.pipeline.request import Progress, Request
 from binalloc.printable import count
-from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 from binalloc.transform.allocators.table import BASELINE
-from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
 if TYPE_CHECKING:
-    from binalloc.analysis.callgraph import CallGraph
     from binalloc.launch.file import Launch
     from binalloc.transform.allocate.explain import Spilled
-    from binalloc.transform.rewrite.rewrite import Prepared
     from binalloc.verify.report import Finding
 
 OFF_CHIP = frozenset((Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE))
-Progress = Callable[[str], None]
-
-
-def _silent(_: str) -> None:
-    """Progress nobody asked for."""
-
-
-class _MachineField:
-    """A machine, given as one, by name or by the path of its file."""
-
-    def __get__(self, request: object, owner: type | None = None) -> Machine:
-        if request is None:
-            return DEFAULT_MACHINE  # type: ignore[return-value]  # the field's default, which __set__ is handed
-        found: Machine = vars(request)["_machine"]
-        return found
-
-    def __set__(self, request: object, given: Machine | str | Path) -> None:
-        vars(request)["_machine"] = given if isinstance(given, Machine) else load_machine(given)
-
-
-class _LaunchField:
-    """A launch, given as one, by the path of its file, or not at all."""
-
-    def __get__(self, request: object, owner: type | None = None) -> Launch | None:
-        found: Launch | None = None if request is None else vars(request)["_launch"]
-        return found
-
-    def __set__(self, request: object, given: Launch | str | Path | None) -> None:
-        if isinstance(given, str | Path):
-            from binalloc.launch.file import load_launch
-
-            given = load_launch(given)
-        vars(request)["_launch"] = given
-
-
-class Preparations:
-    """What is known of the kernel last asked for, found once: a policy builds many versions of one."""
-
-    def __init__(self) -> None:
-        self._module: Module | None = None
-        self._graph: CallGraph | None = None
-        self._last: Prepared | None = None
-
-    def graph(self, module: Module, kernel: str) -> CallGraph:
-        """The kernel's call graph in the binary as it came; see `build_callgraph`."""
-        from binalloc.analysis.callgraph import build_callgraph
-
-        if self._graph is None or self._module is not module or self._graph.kernel != kernel:
-            self._module, self._graph = module, build_callgraph(module, kernel)
-        return self._graph
-
-    def of(self, module: Module, kernel: str) -> Prepared:
-        """See `rewrite.prepare`."""
-        from binalloc.transform.rewrite.rewrite import prepare
-
-        if self._last is None or self._last.module is not module or self._last.kernel != kernel:
-            self._last = prepare(module, kernel, self.graph(module, kernel))
-        return self._last
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to do with a kernel.
-
-    kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path of
-    its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
-    explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by
-    `policy` (exhaustive, unified). allocator: by name. emulate: run original and rewritten and compare results.
-    engine: numba or python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp
-    scheduler, by name. skews: how many further runs measure each version, with blocks that start a little later, by
-    seeds. solver_limit: deterministic solver time per function, about seconds, for allocators that have a solver.
-    layout: of the slots of callers and callees (`models.allocation.layouts`). explain: whether versions say why values
-    left the registers (`Version.explained`). prepared: the call graph and what all versions of the kernel are built
-    from, kept from the first one on.
-    """
-
-    kernel: str = ""
-    machine: _MachineField = _MachineField()
-    launch: _LaunchField = _LaunchField()
-    registers: int | None = None
-    slots: int | None = None
-    blocks: int | None = None
-    policy: str = "exhaustive"
-    allocator: str = DEFAULT_ALLOCATOR
-    emulate: bool = True
-    engine: str = "numba"
-    max_cycles: int | None = DEFAULT_MAX_CYCLES
-    progress: Progress = _silent
-    scheduler: str = DEFAULT_SCHEDULER
-    skews: int = 0
-    solver_limit: float = SOLVER_LIMIT
-    layout: str = DEFAULT_LAYOUT
-    explain: bool = False
-    prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -298,7 +195,7 @@ def build_version(
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.schedule import schedule
 
-    prepared = request.prepared.of(module, request.kernel)
+    prepared = request.prepared_for(module)
     name = allocator or request.allocator
     result = rewrite_to_budget(
         prepared,

@@ -10,10 +10,12 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.ptxas_slots import ptxas_slots
 from binalloc.pipeline.compare import Compared, compare_allocators
-from binalloc.pipeline.steps import Request
+from binalloc.pipeline.request import Request
 from binalloc.printable import count
+from binalloc.report.profile import profile_line
 from binalloc.report.table import table
 from binalloc.transform.allocate.spill_cost import PRICES
+from binalloc.transform.rewrite.ways import NONE
 
 _HEADER = (
     "registers", "slots", "allocator", "used", "used", "local", "slot", "again", "moves", "copies",
@@ -47,7 +49,9 @@ def compare_to_dict(
         dynamic = request.launch.dynamic_shared if request.launch is not None else 0
         own = ptxas_slots(request.machine, info, dynamic)
         found.append({"kernel": name, "ptxas_slots": own, "reason": reason, "rows": [_row(row) for row in rows]})
-    return {"machine": request.machine.name, "prices": PRICES, "kernels": found}
+    profile = None if request.profile is None else request.profile.to_dict()
+    taken = {"machine": request.machine.name, "inline": request.inline, "profile": profile}
+    return {**taken, "prices": PRICES, "kernels": found}
 
 
 def _row(row: Compared) -> dict[str, object]:
@@ -89,17 +93,19 @@ def render_compare(found: dict[str, Any]) -> str:
                 parts.append(f"{row['allocator']} at {where}: {row['reason']}\n")
         own = count(kernel["ptxas_slots"], "slot")
         parts.append(f"The vendor's compiler would take {own} (allocator ptxas-smem).\n\n")
-    return "".join(parts) + _legend(found["prices"])
+    inlined = "" if found["inline"] == NONE else f"Calls inlined first: {found['inline']}.\n"
+    return "".join(parts) + _legend(found["prices"], found["profile"]) + inlined
 
 
-def _legend(prices: dict[str, float]) -> str:
+def _legend(prices: dict[str, float], profile: dict[str, Any] | None) -> str:
+    by = "by loops and calls" if profile is None else "by executions"
     return (
         "Static: local and slot, accesses to each; again, instructions that recompute; moves, accesses to slots that\n"
-        "bring values elsewhere around calls; copies, new ones between registers. cost: by loops and calls, an access\n"
+        f"bring values elsewhere around calls; copies, new ones between registers. cost: {by}, an access\n"
         f"to a slot {prices['slot']:g}, to local memory {prices['local']:g}, an instruction that recomputes "
         f"{prices['recomputed']:g}, a copy nothing.\n"
         "bound: no allocation of the code in the order that cpsat took costs less (- where that is not proven).\n"
-    )
+    ) + ("" if profile is None else profile_line(profile))
 
 
 def _cells(row: dict[str, Any]) -> list[object]:

@@ -20,6 +20,9 @@ def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str,
         names = {fn.name for fn in reachable(new, find_kernel(new, kernel).name)}
     else:
         names = {fn.name for fn in new}
+    words = {fn.origin.function: fn.origin.inlined for fn in new if fn.origin is not None and fn.name in names}
+    if any(words.values()):
+        old = _inlined(old, words)
     known = {fn.name: fn for fn in old}
     out = []
     for fn in new:
@@ -30,6 +33,19 @@ def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str,
             raise UsageError("the original has no such function", file=old.path or None, found=source)
         out.append({"function": fn.name, "original": source, "rows": _rows(known[source], fn)})
     return out
+
+
+def _inlined(old: Module, words: dict[str, list[int]]) -> Module:
+    """The original with the calls inlined that the rewrite says were."""
+    from binalloc.verify.inlined import NotInlined, with_inlined
+
+    try:
+        return with_inlined(old, words)
+    except NotInlined as error:
+        raise UsageError(
+            f"the rewrite is of another original: word {error.word} cannot be inlined", file=old.path or None,
+            found=str(error),
+        ) from error  # fmt: skip
 
 
 def _rows(old: Function, new: Function) -> list[dict[str, Any]]:

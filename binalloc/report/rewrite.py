@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.skew import LIMIT, change, cycles_range, cycles_text
+from binalloc.printable import count
+from binalloc.report.profile import profile_line
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -45,6 +47,11 @@ def render_outcome(outcome: Outcome) -> str:
         if outcome.parts:
             lines.append(" = " + " x ".join(f"{name} {value:.3f}" for name, value in outcome.parts.items()))
         lines.append("\n")
+    inlined = sum(len(fn.origin.inlined) for fn in outcome.rewritten.functions if fn.origin is not None)
+    if inlined:
+        lines.append(f"Inlined: {count(inlined, 'call')} ({request.inline}).\n")
+    if request.profile is not None:
+        lines.append(profile_line(request.profile.to_dict()))
     lines.append(_solver(outcome.rewritten.solver))
     if len(outcome.tried) > 1:
         header = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]

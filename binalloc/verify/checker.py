@@ -29,7 +29,9 @@ alone gives what it makes of its operands (`remade.py`). Guards split and meet.
 for which original one. The lockstep graph follows both programs from their entries and accepts the proposal only if
 operations, control flow and reconvergence agree on every path.
 
-**Calls** (`calls.py`). Pairs of functions are analysed per entry state; callers keep what neither callee touches.
+**Calls** (`calls.py`). Pairs of functions are analysed per entry state; callers keep what neither callee touches. Where
+a function says that calls were inlined before it was rewritten, the original is taken with those calls inlined, by the
+checker itself and where that changes nothing (`inlined.py`).
 
 **Resources** (`resources.py`). Register count, slot and spill bytes cover every access, and no more than that is asked
 for; everything else about the kernel (parameters, shared and local layout, launch bounds, constants) is unchanged. The
@@ -64,6 +66,7 @@ from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuc
 from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.footprint import footprint, live_after_calls, summarise
+from binalloc.verify.inlined import NotInlined, with_inlined
 from binalloc.verify.lattice import State
 from binalloc.verify.names import Names, reg_key
 from binalloc.verify.order import find_order
@@ -142,14 +145,17 @@ class _Checker:
             return
         for finding in check_module(self.original, self.rewritten, old, new):
             self.errors[finding] = None
+        for finding in check_surroundings(self.original, self.rewritten, self.kernel, self.also):
+            self.errors[finding] = None
+        if not self._inline(old, new):
+            return
+        old = self.original.function(self.kernel)
         self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
         self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
         views = [v for fn in self.original.reached(old) for v in _views(fn)]
         self.follow = not _spills(views)
         self.stack = _never_written(old.info.local_stack, views)
         root = self._pair(old, new, ())
-        for finding in check_surroundings(self.original, self.rewritten, self.kernel, self.also):
-            self.errors[finding] = None
         self.stats = {"functions": len(self.order), "words": sum(len(p.new) for p in self.order)}
         if root is None or any(p.product.findings for p in self.order):
             return
@@ -157,6 +163,26 @@ class _Checker:
             self.errors[finding] = None
         self._depth()
         self._values(root, old, new)
+
+    def _inline(self, old: Function, new: Function) -> bool:
+        """Take the original with those calls inlined of which the rewritten functions say so."""
+        words: dict[str, list[int]] = {}
+        for fn in self.rewritten.reached(new, indirect=False):
+            origin = self.maps.get(fn.name, fn.origin)
+            if origin is not None and words.setdefault(origin.function, origin.inlined) != origin.inlined:
+                self.fail("inlined", "two functions stand for one with other calls inlined", fn.name)
+                return False
+        if not any(words.values()):
+            return True
+        if any(fn.calls_by_address for fn in self.original.reached(old)):
+            self.fail("inlined", "where code calls by address it cannot be moved")
+            return False
+        try:
+            self.original = with_inlined(self.original, words)
+        except NotInlined as e:
+            self.fail("inlined", f"word {e.word} cannot be taken as inlined: {e}")
+            return False
+        return True
 
     # -- structure
 

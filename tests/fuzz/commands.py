@@ -12,6 +12,7 @@ from pathlib import Path
 from binalloc.cli.options import CYCLES_LIMIT
 from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
 from binalloc.pipeline.policies.table import POLICIES
+from binalloc.transform.rewrite.ways import WAYS
 from tests.fuzz.material import STRINGS, Material, damaged
 from tests.support.kits.rewrite_judge import HEURISTICS
 
@@ -72,6 +73,12 @@ class Making:
         named = self.rng.choice((*MACHINES, self.rng.choice(STRINGS)))
         return ["--machine", named if odd < 0.3 else self.file("machine", "machine.toml")]
 
+    def profile(self, share: float) -> list[str]:
+        """Mostly of callchain, which binaries are most often, and mostly damaged."""
+        if self.rng.random() > share:
+            return []
+        return ["--profile", self.put(damaged(self.rng, self.material.pick(self.rng, "profile")), "profile.json")]
+
     def kernel_name(self, share: float) -> list[str]:
         return self.maybe(share, "--kernel", self.rng.choice((self.kernel, "B", *STRINGS)))
 
@@ -122,6 +129,7 @@ def _run(m: Making) -> list[str]:
     # The checking build of the compiled engine is another to compile; the code is the same.
     out += m.maybe(0.02, "--check", "--race", "--engine", "python") + m.maybe(0.2, "--reference")
     out += m.maybe(0.2, "--save", m.rng.choice(("saved", "out\x1b", "reference.py", "x.loom", "a/b/c")))
+    out += m.maybe(0.1, "--profile", m.rng.choice(("p.json", *OUTPUTS)))
     return out + m.maybe(0.05, "--sms", m.integer())
 
 
@@ -131,6 +139,7 @@ def _rewrite(m: Making) -> list[str]:
     out += m.maybe(0.5, "--slots", m.rng.choice(("0", "2", "4", m.integer()))) + m.maybe(0.1, "--blocks", m.integer())
     if m.rng.random() < 0.05:
         out += ["--policy", m.rng.choice(list(POLICIES))]
+    out += m.profile(0.2) + m.maybe(0.2, "--inline", m.rng.choice((*WAYS, m.rng.choice(STRINGS))))
     out += m.maybe(0.05, "--auto") + m.maybe(0.7, "--no-emulate") + m.maybe(0.3, "--explain")
     return out + m.maybe(0.3, "--allocator", m.rng.choice((*HEURISTICS, m.rng.choice(STRINGS))))
 
@@ -187,7 +196,7 @@ def _smem_cost(m: Making) -> list[str]:
 def _compare(m: Making) -> list[str]:
     out = ["compare-allocators", m.file("loom", "x.loom"), *m.kernel_name(0.2), *m.machine(0.2)]
     out += ["--allocators", m.rng.choice(("local", "local,best", "unified", *STRINGS[:3]))]
-    out += ["--registers", m.rng.choice(("8", "6,9", m.integer()))]
+    out += ["--registers", m.rng.choice(("8", "6,9", m.integer())), *m.profile(0.3)]
     return [*out, "--slots", m.rng.choice(("0", "1,4", m.integer()))]
 
 

@@ -24,6 +24,7 @@ from binalloc.isa.table.fields import FIELDS
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, build_version
+from binalloc.pipeline.profile import Profile, code_hash, profile_bytes
 from tests.support.paths import ROOT, sample_file, sample_files
 from tests.support.programs.words import corrupt, random_control, random_instr, shapes, smash_words
 
@@ -86,7 +87,8 @@ REFERENCE = "def reference(inputs, launch):\n    return {}\n"
 
 @dataclass(frozen=True)
 class File:
-    """A good file. kind: loom, lasm, ptx, launch, machine, npy. kernel: of a binary or launch file, "" elsewhere."""
+    """A good file. kind: loom, lasm, ptx, launch, machine, npy, profile. kernel: of a binary, launch file or profile,
+    "" elsewhere."""
 
     kind: str
     name: str
@@ -103,7 +105,8 @@ class Material:
         self.pool = pool
         self._reworked: dict[int, File] = {}
         machine = load_machine("gtx680")
-        self.files: dict[str, list[File]] = {kind: [] for kind in ("loom", "lasm", "ptx", "launch", "machine", "npy")}
+        kinds = ("loom", "lasm", "ptx", "launch", "machine", "npy", "profile")
+        self.files: dict[str, list[File]] = {kind: [] for kind in kinds}
         self.launches: dict[str, bytes] = {}
         for path in sorted(sample_files(".loom"), key=lambda p: p.stat().st_size):
             self._add("loom", path, read_module(path.read_bytes()).kernels()[0].name)
@@ -140,6 +143,7 @@ class Material:
         init = ('{ file = "x.npy" }', '"zeros"', '{ kind = "random", seed = 3 }')
         arguments = "".join(BUFFER.format(name=n, init=init[i % 3]) for i, n in enumerate(names))
         text = LITTLE_LAUNCH.format(kernel=first.kernel, arguments=arguments)
+        self.files["profile"] = [File("profile", "profile.json", _profile(first.data), first.kernel)]
         self.files["launch"] = [File("launch", "little.toml", text.encode(), first.kernel)] * 12 + self.files["launch"]
 
     def pick(self, rng: random.Random, kind: str) -> File:
@@ -155,6 +159,14 @@ class Material:
             base = self.pick(own, "loom")
             self._reworked[number] = File("loom", base.name, reworked(own, base), base.kernel)
         return self._reworked[number].data, self._reworked[number].kernel
+
+
+def _profile(data: bytes) -> bytes:
+    """A profile of the binary's kernel, with counts that come from nowhere."""
+    module = read_module(data)
+    kernel = module.kernels()[0]
+    stretches = {fn.name: [(0, 24), (4, 240), (9, 0)] for fn in module}
+    return profile_bytes(Profile(kernel.name, "gtx680", False, code_hash(module, kernel), stretches))
 
 
 def damaged(rng: random.Random, file: File) -> bytes:

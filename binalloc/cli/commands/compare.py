@@ -6,16 +6,18 @@ from typing import Any
 
 import click
 
-from binalloc.cli.inputs import machine_model, optional_launch
+from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     file_argument,
+    inline_option,
     json_option,
     kernel_option,
     launch_option,
     layout_option,
     machine_option,
     options,
+    profile_option,
     size_option,
 )
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
@@ -69,6 +71,8 @@ class Allocators(click.types.StringParamType):
     help="Slots per thread.  [default: as many as fit beside the blocks that the registers allow]",
 )
 @layout_option
+@profile_option
+@inline_option
 @click.option("--allocators", type=Allocators(), metavar="LIST", help="By name.  [default: all]")
 def compare(
     file: str,
@@ -80,20 +84,23 @@ def compare(
     registers: tuple[int, ...],
     slots: tuple[int, ...] | None,
     layout: str,
+    profile: str | None,
+    inline: str,
     allocators: tuple[str, ...] | None,
 ) -> None:
     """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
     least possible.
 
-    A LIST is numbers or names with commas between, as 24,32,40. Every rewrite is proven; none is run or written. PTX is
-    imported in memory first.
+    Of several kernels --kernel, --launch or --profile chooses one. A LIST is numbers or names with commas between, as
+    24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory first.
     """
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.compare import compare_to_dict, render_compare
     from binalloc.transform.allocators.table import ALLOCATORS
 
     loaded = optional_launch(launch, size)
-    named = loaded.kernel if kernel is None and loaded else kernel
+    counted = optional_profile(profile)
+    named = kernel_of(kernel, loaded, counted)
     module, _ = load_or_import(file, machine, named)
     names = [found.name for found in module.kernels()] if named is None else [find_kernel(module, named).name]
     if loaded is not None:
@@ -101,7 +108,9 @@ def compare(
 
         check_against(loaded, module.function(names[0]).info, module.path)
     with progress(as_json) as show:
-        request = Request(machine=machine_model(machine), launch=loaded, layout=layout, progress=show)
+        request = Request(
+            machine=machine_model(machine), launch=loaded, layout=layout, profile=counted, inline=inline, progress=show
+        )
         found = compare_to_dict(module, request, names, registers, slots or (), allocators or tuple(ALLOCATORS))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import machine_model, optional_launch
+from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     engine_option,
     file_argument,
+    inline_option,
     integer,
     json_option,
     kernel_option,
@@ -19,6 +20,7 @@ from binalloc.cli.options import (
     max_cycles_option,
     options,
     output_option,
+    profile_option,
     size_option,
     skews_option,
 )
@@ -55,6 +57,8 @@ from binalloc.transform.allocators.allocator import SOLVER_LIMIT
     help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.",
 )
 @layout_option
+@profile_option
+@inline_option
 @scheduler_option
 @skews_option
 @click.option("--explain", is_flag=True, help="Say for each value that left the registers why, and where it went.")
@@ -77,6 +81,8 @@ def rewrite(
     allocator: str,
     solver_limit: float,
     layout: str,
+    profile: str | None,
+    inline: str,
     scheduler: str,
     skews: int,
     explain: bool,
@@ -93,13 +99,14 @@ def rewrite(
     from binalloc.report.rewrite import render_outcome
 
     check_output(output, as_json)
-    not_over(output, file, launch, machine)
+    not_over(output, file, launch, machine, profile)
     if automatic or policy:
         _alone("--auto" if automatic else "--policy", (registers, slots, blocks))
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = optional_launch(launch, size)
-    named = loaded.kernel if kernel is None and loaded else kernel
+    counted = optional_profile(profile)
+    named = kernel_of(kernel, loaded, counted)
     module, data = load_or_import(file, machine, named)
     name = find_kernel(module, named).name
     if loaded is not None:
@@ -123,13 +130,15 @@ def rewrite(
             solver_limit=solver_limit,
             layout=layout,
             explain=explain,
+            profile=counted,
+            inline=inline,
             max_cycles=max_cycles,
             progress=show,
         )
         outcome = rewrite_kernel(module, request)
     if output is not None and outcome.verified:
         write_output(output, write_module(add_provenance(outcome, data)))
-    told = explanation(module, outcome.rewritten.explained) if explain else None
+    told = explanation(request.prepared_for(module).module, outcome.rewritten.explained) if explain else None
     if as_json:
         print_json(outcome.to_dict() | ({} if told is None else {"explanation": told}))
     elif output != "-":

@@ -97,6 +97,12 @@ def _tell_rest(found: dict[str, Any]) -> None:
     metavar="FILE.csv|FILE.json",
     help="Write all counters of every interval of --every cycles; what is left after 10,000 of them is one more.",
 )
+@click.option(
+    "--profile",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write how often code was executed, for rewrite --profile and compare-allocators --profile.",
+)
 @click.option("--every", type=integer(1), metavar="N", help=f"Cycles of an interval of --series.  [default: {EVERY:,}]")
 @click.option(
     "--accelsim-trace",
@@ -133,6 +139,7 @@ def run(
     annotate: str | None,
     source: str | None,
     series: str | None,
+    profile: str | None,
     every: int | None,
     accelsim_trace: str | None,
     accelsim_limit: int,
@@ -148,14 +155,16 @@ def run(
 ) -> None:
     """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first.
 
-    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial, and writes trace and series
-    up to there; it saves no buffers.
+    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial, and writes trace, series and
+    profile up to there; it saves no buffers.
     """
     from binalloc.report.runs.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
     refuse_alone(click.get_current_context())
     _check_series(series)
-    outputs = {"--series": series, "--trace": trace}
+    if profile is not None:
+        check_output(profile, as_json=False, option="--profile")
+    outputs = {"--series": series, "--profile": profile, "--trace": trace}
     for option, output in outputs.items():
         not_over(output, file, launch, machine, option=option)
     check_folder(save)
@@ -176,7 +185,7 @@ def run(
             found = run_to_dict(
                 module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save,
                 accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
-                progress=show, wanted=wanted, series=series,
+                progress=show, wanted=wanted, series=series, profile=profile,
                 annotate=None if annotate is None else Annotate(None if annotate == "all" else int(annotate), source),
             )  # fmt: skip
     except (LimitHit, Interrupted) as stopped:

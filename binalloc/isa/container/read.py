@@ -14,7 +14,6 @@ from construct import Array, Container
 
 from binalloc.isa.container import elf
 from binalloc.isa.container.checked import Checked
-from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.encoding.bulk import decode_words
 from binalloc.isa.instruction import (
     GLOBAL_VARIABLES,
@@ -28,6 +27,7 @@ from binalloc.isa.instruction import (
     SharedVar,
 )
 from binalloc.isa.validate import CODE_LIMIT, GLOBAL_LIMIT, SHARED_LIMIT, validate_module
+from binalloc.records import parse_record
 
 
 @dataclass
@@ -54,6 +54,7 @@ _PER_FUNCTION = {
     ".loom.info.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
     ".loom.lines.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
     ".loom.map.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
+    ".loom.inlined.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
     ".shared.": (elf.SHT_NOBITS, elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_INFO_LINK, 0),
 }
 _SINGLE = {
@@ -257,6 +258,8 @@ class Reader(Checked):
             self.lines(fn, parts.by_prefix[".loom.lines."])
         if ".loom.map." in parts.by_prefix:
             self.map(fn, parts.by_prefix[".loom.map."])
+        if ".loom.inlined." in parts.by_prefix:
+            self.inlined(fn, parts.by_prefix[".loom.inlined."])
         return fn
 
     def info(self, section: _Section) -> Any:
@@ -296,6 +299,12 @@ class Reader(Checked):
                 section.name, "does not fit the code", f"{len(section.data) - start} bytes", f"{4 * len(fn.instrs)}"
             )
         fn.origin = Origin(raw.function, np.frombuffer(section.data, dtype=elf.MAP_ENTRY, offset=start).tolist())
+
+    def inlined(self, fn: Function, section: _Section) -> None:
+        if fn.origin is None or not section.data or len(section.data) % elf.MAP_ENTRY.itemsize:
+            found = "no instruction map" if fn.origin is None else f"{len(section.data)} bytes"
+            self.fail(section.name, "does not fit the instruction map", found, "numbers of words, and a map")
+        fn.origin.inlined = np.frombuffer(section.data, dtype=elf.MAP_ENTRY).tolist()
 
     def globals(self, single: dict[str, _Section]) -> int:
         """The global variables but for what their symbols say; returns the index of `.global`."""

@@ -137,6 +137,10 @@ def _function_sections(fn: Function, text: int) -> list[_Section]:
         data = elf.MAP_HEADER.build({"function": fn.origin.function})
         data += np.array(fn.origin.index, dtype=elf.MAP_ENTRY).tobytes()
         out.append(_Section(f".loom.map.{fn.name}", elf.SHT_PROGBITS, elf.SHF_INFO_LINK, data, align=4, info=text))
+        if fn.origin.inlined:
+            data = np.array(fn.origin.inlined, dtype=elf.MAP_ENTRY).tobytes()
+            name = f".loom.inlined.{fn.name}"
+            out.append(_Section(name, elf.SHT_PROGBITS, elf.SHF_INFO_LINK, data, align=4, info=text))
     return out
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from binalloc.files import text_of
-from binalloc.isa.container.provenance import parse_record
 from binalloc.isa.instruction import (
     NO_REGISTER,
     ConstantVar,
@@ -33,6 +32,7 @@ from binalloc.isa.text.line import REGISTERS, Line
 from binalloc.isa.text.operands import UNIFORM
 from binalloc.isa.text.statement import parse_instruction
 from binalloc.isa.validate import GLOBAL_LIMIT, fill_resources, validate_module
+from binalloc.records import parse_record
 
 
 def assemble(text: str, path: str = "") -> Module:
@@ -63,8 +63,9 @@ def assemble_file(path: str | Path) -> Module:
         Place(str(path), line).fail(1, "not UTF-8 text", found=f"byte {data[error.start]:#04x}")
 
 
-_RAW = re.compile(r"\s*\.(provenance|origin)\b\s*(.*)")
+_RAW = re.compile(r"\s*\.(provenance|origin|inlined)\b\s*(.*)")
 _RUN = re.compile(r"-(?:\*(\d{1,9}))?$|(\d{1,9})(?:\.\.(\d{1,9}))?$", re.ASCII)
+_WORD = re.compile(r"\d{1,9}", re.ASCII)
 _NEWLINE = re.compile(r"\r\n|\r|\n")  # not str.splitlines: a form feed or U+2028 in a comment does not end it
 
 
@@ -90,7 +91,7 @@ class _Assembler:
         raw = _RAW.match(text)
         if raw:
             column = raw.start(2) + 1
-            (self._provenance if raw[1] == "provenance" else self._origin)(raw[2], column)
+            {"provenance": self._provenance, "origin": self._origin, "inlined": self._inlined}[raw[1]](raw[2], column)
             return
         toks = tokens(text, place)
         first = toks[0]
@@ -154,7 +155,7 @@ class _Assembler:
             known = sorted(n[4:] for n in dir(self) if n.startswith("_do_"))
             self.place.fail(
                 tok.column, "unknown directive", found=repr(tok.text),
-                expected=", ".join("." + n for n in [*known, "origin", "provenance"]),
+                expected=", ".join("." + n for n in [*known, "inlined", "origin", "provenance"]),
             )  # fmt: skip
         line.at += 1
         handler(line)
@@ -402,6 +403,16 @@ class _Assembler:
             if count + len(origin.index) > 1 << 24:
                 self.place.fail(column, "instruction map too long", found=run)
             origin.index += [-1] * count if m[2] is None else range(first, last + 1)
+
+    def _inlined(self, text: str, column: int) -> None:
+        origin = self._need_body().fn.origin
+        if origin is None:
+            self.place.fail(column, "no instruction map", expected=".origin before")
+        words = text.split()
+        wrong = next((word for word in words if not _WORD.fullmatch(word)), None if words else "")
+        if wrong is not None:
+            self.place.fail(column, "syntax error", found=repr(wrong), expected="numbers of words")
+        origin.inlined += map(int, words)
 
     def finish(self) -> Module:
         if self.body is not None:

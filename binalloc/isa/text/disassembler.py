@@ -144,7 +144,9 @@ def _origin(origin: Origin) -> list[str]:
         else:
             runs.append(f"-*{j - i}" if j - i > 1 else "-")
         i = j
-    return [f"    .origin {origin.function} {' '.join(runs[k : k + 12])}" for k in range(0, max(len(runs), 1), 12)]
+    out = [f"    .origin {origin.function} {' '.join(runs[k : k + 12])}" for k in range(0, max(len(runs), 1), 12)]
+    inlined = origin.inlined
+    return out + [f"    .inlined {' '.join(map(str, inlined[k : k + 12]))}" for k in range(0, len(inlined), 12)]
 
 
 def label_names(fn: Function) -> dict[int, str]:

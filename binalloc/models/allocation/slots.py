@@ -10,16 +10,18 @@ Where this differs from the paper:
 - A call at which no register is free for moving values, and none set aside, keeps them where they are; the callee then
   starts above the highest of them.
 - Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
-  value at a call only where the slots are needed.
+  value at a call only where the slots are needed: the callee starts as high as they allow, and values have the slots
+  for which that leaves the fewest moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from binalloc.bitset import bits, mask_from
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
+from binalloc.models.allocation.matching import cheapest_matching
 from binalloc.models.allocation.procedures import (
     Procedure,
     ProcedureCall,
@@ -44,6 +46,7 @@ __all__ = [
     "plan_slots",
     "prune",
 ]
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -196,7 +199,7 @@ def _assign(
         if priority == "cost":
             plan.slot_of = _renumber(procedure, plan.slot_of, caps)
         for site in procedure.calls:
-            planned = _site(site, plan.slot_of, compact=site.movable)
+            planned = _site(site, plan.slot_of)
             if whole_frames:
                 planned = SitePlan(site.callee, max(plan.slot_of.values(), default=-1) + 1)
             plan.sites.append(planned)
@@ -224,19 +227,22 @@ def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, 
     return renumbered
 
 
-def _site(site: ProcedureCall, slot_of: Mapping[int, int], *, compact: bool) -> SitePlan:
-    """Shift and moves at a call. compact: the k live values are brought to slots 0..k-1; else all stay in place."""
+def _site(site: ProcedureCall, slot_of: Mapping[int, int], start: int | None = None) -> SitePlan:
+    """Shift and moves at a call. start: where the callee's slots begin, with room for what is live across below it, to
+    which what lies higher is brought; without one the k live values take slots 0..k-1, or, if nothing can move, all
+    stay in place."""
     across = [v for v in bits(site.live_across) if slot_of.get(v, -1) >= 0]
     occupied = {slot_of[v]: v for v in across}
     if len(occupied) < len(across):
         raise ValueError(f"variables live together across a call of {site.callee} do not interfere: {across}")
-    if not compact:
-        return SitePlan(site.callee, max(occupied, default=-1) + 1)
-    k = len(occupied)
-    free = [slot for slot in range(k) if slot not in occupied]
-    high = [slot for slot in sorted(occupied) if slot >= k]
-    moves = tuple(Move(occupied[s], s, t) for s, t in zip(high, free, strict=True))
-    return SitePlan(site.callee, k, moves)
+    if start is None:
+        start = len(occupied) if site.movable else max(occupied, default=-1) + 1
+    free = [slot for slot in range(start) if slot not in occupied]
+    high = [slot for slot in sorted(occupied) if slot >= start]
+    assert site.movable or not high, "what cannot move lies above the callee's start"
+    moves = tuple(Move(occupied[s], s, t) for s, t in zip(high, free, strict=False))
+    assert len(moves) == len(high), "no room below the callee's start"
+    return SitePlan(site.callee, start, moves)
 
 
 def _measure(plans: Mapping[str, ProcedurePlan]) -> None:
@@ -256,22 +262,81 @@ def _measure(plans: Mapping[str, ProcedurePlan]) -> None:
 def _avoid_moves(
     procedures: Mapping[str, Procedure], plans: dict[str, ProcedurePlan], kernel: str, slots: int
 ) -> None:
-    """Leave values in place at calls, the most frequent first, wherever the kernel still fits its slots."""
-    moving = [
-        (-procedures[name].frequency * procedures[name].calls[number].weight * len(site.moves), rank, number)
+    """Leave values in place at calls, wherever the kernel still fits its slots: callees start higher. Either at calls
+    with moves alone, the most frequent first; or at all, and then values have the slots that suit these starts. What
+    leaves fewer moves is taken."""
+    if not any(site.moves for plan in plans.values() for site in plan.sites):
+        return
+    first, other = plans, {name: replace(plan, sites=list(plan.sites)) for name, plan in plans.items()}
+    _start_higher(procedures, first, kernel, slots, lambda site: bool(site.moves))
+    _start_higher(procedures, other, kernel, slots, lambda site: True)
+    for plan in other.values():
+        _place_below_starts(procedures[plan.name], plan)
+    for plan in (*first.values(), *other.values()):
+        sites = zip(procedures[plan.name].calls, plan.sites, strict=True)
+        plan.sites = [_lowest(site, plan.slot_of, planned.shift) for site, planned in sites]
+    _measure(first)
+    _measure(other)
+    if _moves_cost(procedures, other) < _moves_cost(procedures, first):
+        plans.update(other)
+
+
+def _moves_cost(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan]) -> float:
+    """Moves per run of the kernel."""
+    return sum(
+        procedures[name].frequency * site.weight * len(planned.moves)
+        for name, plan in plans.items()
+        for site, planned in zip(procedures[name].calls, plan.sites, strict=True)
+    )
+
+
+def _start_higher(
+    procedures: Mapping[str, Procedure],
+    plans: dict[str, ProcedurePlan],
+    kernel: str,
+    slots: int,
+    wanted: Callable[[SitePlan], bool],
+) -> None:
+    """At each call that is wanted the highest start that the kernel's slots allow, at frequent ones first."""
+    sites = [
+        (-procedures[name].frequency * site.weight * max(len(planned.moves), 1), rank, number)
         for rank, name in enumerate(plans)
-        for number, site in enumerate(plans[name].sites)
-        if site.moves
+        for number, (site, planned) in enumerate(zip(procedures[name].calls, plans[name].sites, strict=True))
+        if site.movable and site.live_across and wanted(planned)
     ]
     names = list(plans)
-    for _, rank, number in sorted(moving):
+    for _, rank, number in sorted(sites):
         plan = plans[names[rank]]
-        before = plan.sites[number]
-        plan.sites[number] = _site(procedures[plan.name].calls[number], plan.slot_of, compact=False)
-        _measure(plans)
-        if plans[kernel].need > slots:
-            plan.sites[number] = before
+        site, least = procedures[plan.name].calls[number], plan.sites[number].shift
+        for start in range(max(plan.slot_of.values(), default=-1) + 1, least - 1, -1):
+            plan.sites[number] = _site(site, plan.slot_of, start)
             _measure(plans)
+            if plans[kernel].need <= slots:
+                break
+
+
+def _place_below_starts(procedure: Procedure, plan: ProcedurePlan) -> None:
+    """Whole slots changed for others, so that the fewest moves are left with callees starting where they do, at most:
+    a slot costs the calls across which something in it is live and that start at or below it, an assignment problem.
+    What cannot move keeps below the start."""
+    count = max(plan.slot_of.values(), default=-1) + 1
+    never = 1.0 + count * sum(site.weight for site in procedure.calls)
+    cost = [[0.0] * count for _ in range(count)]
+    for site, planned in zip(procedure.calls, plan.sites, strict=True):
+        across = {plan.slot_of[v] for v in bits(site.live_across) if v in plan.slot_of}
+        for slot in across:
+            for place in range(planned.shift, count):
+                cost[slot][place] += site.weight if site.movable else never
+    chosen = cheapest_matching(cost)
+    if sum(cost[slot][chosen[slot]] for slot in range(count)) < sum(cost[slot][slot] for slot in range(count)):
+        plan.slot_of = {v: chosen[slot] for v, slot in plan.slot_of.items()}
+
+
+def _lowest(site: ProcedureCall, slot_of: Mapping[int, int], start: int) -> SitePlan:
+    """The call with the lowest start that has no more moves than `start`."""
+    across = [slot_of[v] for v in bits(site.live_across) if v in slot_of]
+    below = max((slot + 1 for slot in across if slot < start), default=0)
+    return _site(site, slot_of, min(start, max(below, len(across))))
 
 
 def _local_frames(

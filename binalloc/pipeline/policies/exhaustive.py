@@ -11,7 +11,8 @@ from binalloc.printable import count
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.budget import Budget
-    from binalloc.pipeline.steps import Request, Tried, Version
+    from binalloc.pipeline.request import Request
+    from binalloc.pipeline.steps import Tried, Version
 
 
 class Exhaustive:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
-    from binalloc.pipeline.steps import Request, Tried, Version
+    from binalloc.pipeline.request import Request
+    from binalloc.pipeline.steps import Tried, Version
 
 
 @dataclass(frozen=True)

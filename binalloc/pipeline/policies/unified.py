@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.budget import Budget
     from binalloc.models.search.unified import Level
-    from binalloc.pipeline.steps import Request, Tried, Version
+    from binalloc.pipeline.request import Request
+    from binalloc.pipeline.steps import Tried, Version
 
 
 class Unified:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from binalloc.emulator.host.skew import cycles_range, cycles_text, skewed_cycles
 from binalloc.errors import Interrupted, LimitHit, UsageError
 from binalloc.files import write_atomically
+from binalloc.pipeline.profile import Profile, profile_bytes, profile_of
 from binalloc.printable import count, one_line, quoted
 from binalloc.report.runs.annotate import annotation, render_annotation
 from binalloc.report.runs.observed import Wanted, observed
@@ -49,6 +50,7 @@ def run_to_dict(
     wanted: Wanted | None = None,
     annotate: Annotate | None = None,
     series: str | None = None,
+    profile: str | None = None,
 ) -> dict[str, Any]:
     """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Interrupted, Refused,
     UsageError; the second and third with `report`, all that is to be told of the run.
@@ -56,14 +58,13 @@ def run_to_dict(
     options: of `emulator.runs.run.run`. skews: how many times more with blocks that start a little later. save: folder
     for buffers. wanted: what else is to be seen. accelsim: the folder that the run is written to as a trace for that
     simulator, and the most bytes of it. annotate: describe single instructions, too. series: file for the intervals of
-    `every` cycles. Of a run that was stopped, at a break too, buffers are not told of, and there is no folder for
-    Accel-Sim.
+    `every` cycles. profile: file for how often code was executed. Of a run that was stopped, at a break too, buffers
+    are not told of, and there is no folder for Accel-Sim.
     """
     from binalloc.emulator.accelsim.trace import AccelsimTrace
     from binalloc.emulator.runs.run import run
     from binalloc.launch.file import check_against
-    from binalloc.pipeline.pipeline import find_kernel
-    from binalloc.pipeline.steps import run_progress
+    from binalloc.pipeline.steps import find_kernel, run_progress
 
     fn = find_kernel(module, launch.kernel if kernel is None else kernel)
     check_against(launch, fn.info, module.path)
@@ -83,6 +84,8 @@ def run_to_dict(
         found["annotation"] = annotation(module, fn, result, annotate.most, annotate.source)
     if series is not None:
         found["series"] = _write_series(series, found, result, options["every"])
+    if profile is not None:
+        found["profile"] = _write_profile(profile, profile_of(module, fn, result))
     if error is not None:
         error.report = found
         raise error
@@ -119,6 +122,12 @@ def _write_series(path: str, found: dict[str, Any], result: Result, every: int) 
     about = {"every": every, "full_at_cycle": result.series_full_at}
     write_atomically(path, series_bytes(path, found, result.series, about))
     return {"file": path, "intervals": len(result.series), **about}
+
+
+def _write_profile(path: str, profile: Profile) -> dict[str, Any]:
+    """What the report says of the file."""
+    write_atomically(path, profile_bytes(profile))
+    return {"file": path, "warps": profile.entered}
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:
@@ -289,6 +298,10 @@ def _asked_for(found: dict[str, Any]) -> list[str]:
         rest = series["full_at_cycle"]
         more = "" if rest is None else f"; the last one has all the rest, from cycle {rest:,} on"
         lines.append(f"Series: {one_line(series['file'])}, {intervals} of {every}{more}.\n")
+    if "profile" in found:
+        profile = found["profile"]
+        begun = count(profile["warps"], "warp")
+        lines.append(f"Profile: {one_line(profile['file'])}, executions by {begun}, for `rewrite --profile`.\n")
     return lines
 
 

@@ -9,6 +9,7 @@ untouched.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Instr
@@ -23,6 +24,16 @@ class Normalised:
 
     function: Function
     origin: list[int]
+
+    def executed(self, counts: Sequence[int]) -> list[int]:
+        """How often each word is executed, by how often the original's are: a branch that was inserted as often as the
+        guarded call behind it was issued."""
+        out: list[int] = []
+        behind = 0
+        for old in reversed(self.origin):
+            behind = counts[old] if old >= 0 else behind
+            out.append(behind)
+        return out[::-1]
 
 
 def expand_guarded_calls(fn: Function) -> Normalised:

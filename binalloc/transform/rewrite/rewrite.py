@@ -1,7 +1,8 @@
 """Rewrites a kernel's whole call graph for a budget of registers and slots per thread.
 
 Numbered steps, callees before callers where it matters:
- 1. guarded calls are made plain (`normalise`), the call graph is analysed (webs, liveness);
+ 1. calls are inlined where that is asked for (`inline`), guarded ones made plain (`normalise`), the call graph is
+    analysed (webs, liveness);
  2. the allocator gives each function's values registers (`allocate.attempt`); what does not fit gets spill code;
  3. memory values of the whole call graph are divided between slots and local memory (`allocate.memory_values`,
     the unified paper's section 3.2.2), with the moving stack's shifts and moves at calls;
@@ -14,9 +15,10 @@ left unset: scheduling follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
+from binalloc.analysis.executions import Executions
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.collection import rare_collection
@@ -38,20 +40,24 @@ from binalloc.transform.allocators.allocator import SOLVER_LIMIT, Plan, Problem
 from binalloc.transform.allocators.table import DEFAULT, find_allocator
 from binalloc.transform.rewrite.code_space import by_address, place
 from binalloc.transform.rewrite.emit import CallPlan, Emitted, MemoryPlan, emit
+from binalloc.transform.rewrite.inline import inline_calls
 from binalloc.transform.rewrite.normalise import Normalised, expand_guarded_calls
+from binalloc.transform.rewrite.ways import NONE
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A kernel that can be rewritten, analysed once for every budget.
 
-    module: the input. normalised: its functions with plain calls, by name. program: the analysis of those.
+    module: the input, with calls inlined. normalised: its functions with plain calls, by name. program: the analysis of
+    those. inlined: by function, the words of the calls (`inline`).
     """
 
     module: Module
     kernel: str
     normalised: dict[str, Normalised]
     program: ProgramAnalysis
+    inlined: dict[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -91,25 +97,40 @@ class Rewrite:
         ]
 
 
-def rewrite(module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT) -> Module:
+def rewrite(
+    module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT, inline: str = NONE
+) -> Module:
     """`module` with `kernel` and what it calls allocated to `registers` registers and at most `slots` slots per thread.
 
-    The input is left untouched. Every rewritten function carries its instruction map (`Function.origin`). Raises
-    Refused for recursion, indirect calls, a kernel that already has slots, and budgets that cannot hold one
-    instruction's operands (Infeasible).
+    inline: which calls become their callees' code first (`ways.WAYS`). The input is left untouched. Every rewritten
+    function carries its instruction map (`Function.origin`). Raises Refused for recursion, indirect calls, a kernel
+    that already has slots, and budgets that cannot hold one instruction's operands (Infeasible).
     """
     find_allocator(allocator)
     _check_budget(module, registers, slots)
-    return rewrite_to_budget(prepare(module, kernel), registers, slots, allocator).module
+    return rewrite_to_budget(prepare(module, kernel, inline=inline), registers, slots, allocator).module
 
 
 @rare_collection()
-def prepare(module: Module, kernel: str, graph: CallGraph | None = None) -> Prepared:
-    """What `rewrite_to_budget` needs of the kernel. graph: its call graph, if at hand. Raises Refused where no budget
-    can be rewritten for."""
-    require_rewritable(module, graph or build_callgraph(module, kernel))
+def prepare(
+    module: Module,
+    kernel: str,
+    graph: CallGraph | None = None,
+    executions: Executions | None = None,
+    inline: str = NONE,
+) -> Prepared:
+    """What `rewrite_to_budget` needs of the kernel. graph: its call graph, if at hand. executions: of the instructions
+    of all functions that it reaches, in place of estimates from loops. inline: which calls, by name (`inline.WAYS`).
+    Raises Refused where no budget can be rewritten for."""
+    graph = graph or build_callgraph(module, kernel)
+    require_rewritable(module, graph)
+    inlined = inline_calls(module, graph, inline, executions)
+    module, executions = inlined.module, inlined.executions
     normalised = {fn.name: expand_guarded_calls(fn) for fn in module}
-    return Prepared(module, kernel, normalised, analyse(_module_of(module, normalised), kernel, lift=True))
+    if executions is not None:
+        executions = {name: normalised[name].executed(counts) for name, counts in executions.items()}
+    program = analyse(_module_of(module, normalised), kernel, lift=True, executions=executions)
+    return Prepared(module, kernel, normalised, program, inlined.words)
 
 
 @rare_collection()
@@ -251,6 +272,8 @@ def _assemble(prepared: Prepared, plan: Plan, names: dict[str, str], shared: set
         if fn.name in emitted:
             new = emitted[fn.name]
             new.function.name = names[fn.name]
+            assert new.function.origin is not None
+            new.function.origin.inlined = prepared.inlined.get(fn.name, [])
             functions.append(new.function)
             calls[names[fn.name]] = {index: names[callee] for index, callee in new.calls.items()}
     out = replace(

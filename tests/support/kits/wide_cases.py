@@ -17,6 +17,7 @@ from binalloc.errors import BinallocError, Refused
 from binalloc.isa.instruction import Module
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.rewrite.ways import WAYS
 from tests.support.generator.programs import generate
 from tests.support.kits.rewrite_judge import Original, Verdict
 
@@ -47,6 +48,7 @@ class WideProgram(Original):
 
     def __init__(self, seed: int, options: Mapping[str, object]) -> None:
         super().__init__(*generate("wide", seed, **options))
+        self.inline = random.Random(f"wide inline {seed}").choice(list(WAYS))
 
     def feasible(self, rng: random.Random, slots: int, allocator: str) -> tuple[int, Module] | None:
         """A budget and its rewrite: the least one, or one between; None if nothing up to 255 will do."""
@@ -55,7 +57,7 @@ class WideProgram(Original):
         low = rng.randrange(3, max(4, self.demand + 3))
         for registers in sorted({min(255, low + k + k * k // 4) for k in range(MOST_TRIES)}):
             try:
-                return registers, rewrite(self.module, "kernel", registers, slots, allocator)
+                return registers, rewrite(self.module, "kernel", registers, slots, allocator, self.inline)
             except Infeasible:
                 continue
         return None
@@ -65,7 +67,7 @@ class WideProgram(Original):
         while high - low > 1 or best is None:
             middle = (low + high) // 2 if high - low > 1 else high
             try:
-                best = middle, rewrite(self.module, "kernel", middle, slots, allocator)
+                best = middle, rewrite(self.module, "kernel", middle, slots, allocator, self.inline)
                 high = middle
             except Infeasible:
                 if middle == high:
@@ -103,7 +105,9 @@ def _case(program: WideProgram, rng: random.Random, slots: int, allocator: str, 
         report.counts["infeasible"] += 1
         return
     registers, rewritten = found
-    where = f"{allocator}, {registers} registers, {slots} slots"
+    where = f"{allocator}, {registers} registers, {slots} slots, inline {program.inline}"
+    inlined = sum(len(fn.origin.inlined) for fn in rewritten if fn.origin is not None)
+    report.counts["with inlined calls"] += bool(inlined)
     report.counts["rewrites"] += 1
     verdict = program.judge(rewritten, registers, slots)
     report.add(verdict, where)
@@ -113,7 +117,8 @@ def _case(program: WideProgram, rng: random.Random, slots: int, allocator: str, 
     if others and rng.random() < 0.35:
         second = rng.choice(others)
         try:
-            both = rewrite(verdict.final, second, min(255, registers + rng.randrange(4)), slots, allocator)
+            more = min(255, registers + rng.randrange(4))
+            both = rewrite(verdict.final, second, more, slots, allocator, program.inline)
         except (Infeasible, Refused):
             report.counts["second kernel refused"] += 1
             return

@@ -40,7 +40,8 @@ from __future__ import annotations
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.policies.policy import Choice
-from binalloc.pipeline.steps import Request, Tried, Version, build_version
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import Tried, Version, build_version
 
 
 class SixLess:

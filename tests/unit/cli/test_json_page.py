@@ -76,6 +76,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     t = tmp_path_factory.mktemp("json")
     sample, rewritten = loom("callchain"), str(t / "rewritten.loom")
     run = launch("callchain")
+    counted = str(t / "profile.json")
+    assert call("run", sample, *run, "--profile", counted).code == 0
     (t / "g.lasm").write_text(GLOBALS)
     (t / "m.ptx").write_text(MIXED)
     (t / "u.loom").write_bytes(call("asm", "-", stdin=UNINITIALISED.encode()).raw)
@@ -92,6 +94,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                        ["import-ptx", str(t / "m.ptx"), "--skip-unsupported", "-o", str(t / "m.loom")]],
         "rewrite": [
             ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o", rewritten],
+            ["rewrite", sample, *run, "--registers", "7", "--no-emulate", "--profile", counted],
             ["rewrite", sample, *run, "--policy", "unified", "--skews", "1"],
             ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat", "--explain"],
         ],
@@ -103,7 +106,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["inspect", str(t / "rd.loom"), *views],
             ["inspect", loom("nbody"), *views],
         ],
-        "run": [["run", sample, *run, "--reference", "--save", str(t / "saved"), "--accelsim-trace", str(t / "trace")],
+        "run": [["run", sample, *run, "--profile", str(t / "again.json")],
+                ["run", sample, *run, "--reference", "--save", str(t / "saved"), "--accelsim-trace", str(t / "trace")],
                 ["run", sample, *run, "--trace", str(t / "t.json"), "--watch", "out"],
                 ["run", sample, *run, "--watch", "out", "--break", "watch"],
                 ["run", sample, *run, "--max-cycles", "300"],
@@ -119,6 +123,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                  ["demo", "nbody", "matmul", "--size", "test", "--samples", str(SAMPLES)]],
         "compare-allocators": [
             ["compare-allocators", loom("nbody"), "--registers", "1,40", "--slots", "2"],
+            ["compare-allocators", sample, "--registers", "6", "--slots", "2", "--allocators", "best",
+             "--profile", counted],
             ["compare-allocators", str(sample_file("scalarProducts.ptx")), "--registers", "24", "--slots", "2"],
         ],
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",

@@ -68,6 +68,7 @@ def _sample() -> Module:
           .param a 8
           .shared tile 64 16
           .origin old 0 -*3
+          .inlined 4 7
           .file "main.cu"
           .line 3
           MOV R0, c[3][k]
@@ -114,6 +115,8 @@ def _patch_section(data: bytes, name: bytes, field: str, value: int) -> bytes:
         (b".loom.info.main", "sh_size", 20, "cannot be read"),
         (b".loom.lines.main", "sh_size", 3, None),
         (b".loom.map.main", "sh_size", 12, None),
+        (b".loom.inlined.main", "sh_size", 6, "does not fit the instruction map"),
+        (b".loom.inlined.main", "sh_size", 0, None),
         (b".note.loom", "sh_size", 13, None),
         (b".symtab", "sh_size", 23, "not whole symbols"),
         (b".symtab", "sh_link", 0, "sh_link"),
@@ -159,6 +162,8 @@ def test_a_bad_section_header_is_refused_by_name(section: bytes, field: str, val
         (lambda m: m.functions[0].info.params.append(Param("b", 4, 4)), "overlaps a"),
         (lambda m: m.functions[0].labels.update({9: "x"}), "labels no instruction"),
         (lambda m: m.functions[0].origin.index.pop(), "does not fit the code"),
+        (lambda m: m.functions[0].origin.inlined.append(-1), "an inlined call at no word"),
+        (lambda m: m.functions[0].origin.inlined.append(1 << 24), "an inlined call at no word"),
         (lambda m: setattr(m.globals[1], "offset", 0), "overlaps counter"),
         (lambda m: setattr(m.globals[1], "offset", 12), "global variable table: misaligned"),
         (lambda m: setattr(m.globals[1], "align", 1 << 17), "global variable table: misaligned"),

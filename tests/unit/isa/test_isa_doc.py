@@ -36,7 +36,8 @@ def test_every_opcode_stands_in_the_table() -> None:
 
 def test_every_directive_is_documented() -> None:
     names = [n.removeprefix("_do_") for n in dir(_Assembler) if n.startswith("_do_")]
-    for name in [*names, "origin", "provenance", "byte", "half", "word", "quad", "float", "double", "space", "align"]:
+    data = ["byte", "half", "word", "quad", "float", "double", "space", "align"]
+    for name in [*names, "inlined", "origin", "provenance", *data]:
         assert re.search(rf"`\.{name}\b", TEXT), name
 
 

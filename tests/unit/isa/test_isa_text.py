@@ -294,6 +294,9 @@ def test_constant_banks_are_laid_out_by_alignment_and_joined() -> None:
         (".shared", 4, 8, ["the shared variable's name"]),
         ("RED.CAS [R2], R4", 4, None, ["reserved value of modifier aop"]),
         (".origin f 3..1", 4, None, ["syntax error", "'3..1'"]),
+        (".inlined 1", 4, None, ["no instruction map"]),
+        (".origin f -\n.inlined", 5, None, ["syntax error"]),
+        (".origin f -\n.inlined 1 -2", 5, None, ["syntax error", "'-2'"]),
     ],
 )
 def test_an_error_points_at_line_and_column_and_says_what_is_expected(

@@ -1,4 +1,4 @@
-"""Records of past rewrites, as JSON objects: what a binary's note and the assembly's `.provenance` line hold."""
+"""JSON objects of files, read strictly: the records of past rewrites in binaries and assembly, and profiles."""
 
 from __future__ import annotations
 

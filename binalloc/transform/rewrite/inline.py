@@ -1,0 +1,204 @@
+"""Calls replaced by their callees' code, before allocation.
+
+Needs a module and the call graph of one of its kernels. Leaves another module in which functions of that graph have the
+bodies of some callees in place of the calls, and says which, so that whoever proves the rewrite can do the same. What
+other kernels use is untouched.
+
+A body stands in place of an unguarded call, but for its return, which has to be its last word, the only one, and
+unguarded; lanes that part in it have to meet again before that. `once` takes callees with one call in the graph, whose
+code then is nowhere twice; `small` those that are hardly longer than what a call costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from binalloc.analysis.callgraph import CallGraph
+from binalloc.analysis.executions import Executions
+from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface.view import ALWAYS
+from binalloc.isa.kinds import Flow
+from binalloc.isa.sets.table import set_of
+from binalloc.transform.rewrite.code_space import by_address
+from binalloc.transform.rewrite.ways import NONE
+
+SMALL = 16
+"""Most instructions of a small callee, its return included: moving arguments, shifting the slot pointer, CALL and RET
+take about as many where a few values are handed over."""
+MOST_WORDS = 100_000
+"""Of a function with what it inlines."""
+
+
+@dataclass
+class Inlined:
+    """module: with the calls inlined. words: by function, those of the calls, each in the numbering that the ones
+    before left. executions: of the new words, as far as those of the old ones are known."""
+
+    module: Module
+    words: dict[str, list[int]] = field(default_factory=dict)
+    executions: dict[str, list[int]] | None = None
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A word on its way: where it stood, which function its call enters, how often it is executed."""
+
+    instr: Instr
+    callee: str
+    source: tuple[str, int] | None
+    executed: float
+
+
+def inline_calls(module: Module, graph: CallGraph, how: str, executions: Executions | None = None) -> Inlined:
+    """The module with calls of the graph inlined as `how` says, a name in `WAYS`. executions: of all its functions."""
+    chosen = _chosen(graph, how)
+    if not chosen or by_address(module):
+        return Inlined(module, {}, None if executions is None else {k: list(v) for k, v in executions.items()})
+    work = _Inlining(module, graph, chosen, executions)
+    others = {
+        fn.name for kernel in module.kernels() if kernel.name != graph.kernel
+        for fn in module.reached(kernel, indirect=False)
+    }  # fmt: skip
+    made = {name: work.function(name) for name in graph.functions if name not in others}
+    return work.assembled({name: lines for name, (lines, words) in made.items() if words},
+                          {name: words for name, (_, words) in made.items() if words})  # fmt: skip
+
+
+def _chosen(graph: CallGraph, how: str) -> set[str]:
+    """Callees to inline."""
+    callees = [name for name in graph.functions if name != graph.kernel and inlinable(graph.function(name))]
+    once = {name for name in callees if len(graph.sites_of(name)) == 1}
+    small = {name for name in callees if len(graph.function(name)) <= SMALL}
+    return {NONE: set(), "once": once, "small": small, "all": once | small}[how]
+
+
+def inlinable(fn: Function) -> bool:
+    """Whether its code may stand in place of a call."""
+    last = len(fn) - 1
+    returns = [k for k, instr in enumerate(fn.instrs) if instr.control == Flow.RETURN]
+    if fn.info.is_kernel or fn.shared or fn.info.shared_bytes or last < 1 or returns != [last]:
+        return False
+    if fn.instrs[last].guarded:
+        return False
+    branches = [k for k, instr in enumerate(fn.instrs) if instr.control == Flow.BRANCH and instr.guarded]
+    return all(_meets(fn, k, last) for k in branches)
+
+
+def _meets(fn: Function, branch: int, last: int) -> bool:
+    """Whether every way from the branch to the last word passes the point where its lanes meet."""
+    point = fn.reconvergence(branch)
+    if point is None:
+        return False
+    seen = {point}
+    work = [branch + 1, fn.target(branch)]
+    while work:
+        k = work.pop()
+        if k in seen or k > last:
+            continue
+        if k == last:
+            return False
+        seen.add(k)
+        work += _behind(fn, k)
+    return True
+
+
+def _behind(fn: Function, k: int) -> Iterator[int]:
+    flow, guarded = fn.instrs[k].control, fn.instrs[k].guarded
+    if flow == Flow.BRANCH:
+        yield fn.target(k)
+    if guarded or flow not in (Flow.BRANCH, Flow.EXIT, Flow.RETURN):
+        yield k + 1
+
+
+class _Inlining:
+    def __init__(self, module: Module, graph: CallGraph, chosen: set[str], executions: Executions | None) -> None:
+        self.module, self.graph, self.chosen, self.executions = module, graph, chosen, executions
+        self.lines = {name: self._read(graph.function(name)) for name in graph.functions}
+        self.calls = {
+            name: sum(self.lines[site.caller][site.index].executed for site in graph.sites_of(name)) for name in chosen
+        }
+
+    def _read(self, fn: Function) -> list[_Line]:
+        callees = self.module.callees(fn)
+        counts = [0] * len(fn) if self.executions is None else self.executions[fn.name]
+        return [
+            _Line(instr, callees[k].name if k in callees else "", source, counts[k])
+            for k, (instr, source) in enumerate(zip(fn.instrs, fn.source_lines(), strict=True))
+        ]
+
+    def function(self, name: str) -> tuple[list[_Line], list[int]]:
+        """Its lines with calls inlined, those of inlined bodies too, and the words of the calls."""
+        lines, words = list(self.lines[name]), []
+        k = 0
+        while k < len(lines):
+            line = lines[k]
+            guard = (line.instr.guard, line.instr.guard_neg)
+            if line.callee in self.chosen and guard == ALWAYS and len(lines) < MOST_WORDS:
+                lines = self._at(lines, k)
+                words.append(k)
+            else:
+                k += 1
+        return lines, words
+
+    def _at(self, lines: Sequence[_Line], word: int) -> list[_Line]:
+        callee = lines[word].callee
+        body = self.lines[callee][:-1]
+        share = lines[word].executed / self.calls[callee] if self.calls[callee] else 0.0
+        grown = len(body) - 1
+
+        def there(k: int) -> int:
+            return k + grown if k > word else k
+
+        out: list[_Line] = []
+        for k, line in enumerate(lines):
+            if k == word:
+                out += [replace(inner, executed=inner.executed * share) for inner in body]
+            else:
+                out.append(replace(line, instr=_relinked(line.instr, k, there)))
+        return out
+
+    def assembled(self, made: dict[str, list[_Line]], words: dict[str, list[int]]) -> Inlined:
+        """The module with these functions anew, without those that nobody calls any longer."""
+        functions = [self._function(fn, made[fn.name]) if fn.name in made else fn for fn in self.module]
+        called = {name: [line.callee for line in lines] for name, lines in made.items()}
+        for fn in self.module:
+            if fn.name not in called:
+                callees = self.module.callees(fn)
+                called[fn.name] = [callees[k].name if k in callees else "" for k in range(len(fn))]
+        gone = self._gone(called)
+        kept = [replace(fn, instrs=list(fn.instrs)) for fn in functions if fn.name not in gone]
+        out = replace(self.module, functions=kept)
+        out.layout()
+        start = {fn.name: fn.address for fn in out}
+        for fn in out:
+            for k, callee in enumerate(called[fn.name]):
+                if callee:
+                    fn.instrs[k] = set_of(fn.instrs[k]).recall(fn.instrs[k], start[callee] - fn.address - k - 1)
+        executions = None
+        if self.executions is not None:
+            counted = {name: [round(line.executed) for line in lines] for name, lines in made.items()}
+            executions = {fn.name: counted.get(fn.name) or list(self.executions[fn.name]) for fn in out
+                          if fn.name in self.executions}  # fmt: skip
+        return Inlined(out, words, executions)
+
+    def _gone(self, called: dict[str, list[str]]) -> set[str]:
+        """Chosen functions that no function calls any longer which is called itself, or is a kernel."""
+        callers = {name: {caller for caller, some in called.items() if name in some} for name in self.chosen}
+        gone: set[str] = set()
+        while more := {name for name, mine in callers.items() if name not in gone and mine <= gone}:
+            gone |= more
+        return gone
+
+    def _function(self, fn: Function, lines: Sequence[_Line]) -> Function:
+        sources = {k: line.source for k, line in enumerate(lines) if line.source is not None}
+        return replace(fn, instrs=[line.instr for line in lines], lines=sources, labels={})
+
+
+def _relinked(instr: Instr, k: int, there: Callable[[int], int]) -> Instr:
+    """The branch at word k with its targets where they have gone."""
+    isa = set_of(instr)
+    links = isa.links(instr)
+    if not links:
+        return instr
+    return isa.relink(instr, {name: there(k + 1 + distance) - there(k) - 1 for name, distance in links.items()})
