@@ -1,12 +1,12 @@
-"""The cheapest choice of regions to leave the registers, by OR-Tools CP-SAT, with a proven bound.
+"""The cheapest choice of what leaves the registers where, and how it comes back, by OR-Tools CP-SAT, with a bound.
 
-Needs what `regions.choose` needs, and its choice for a start. Leaves a choice never dearer than that one, and a lower
-bound of what any choice costs. One variable per region (away or not), one for whether memory holds its value there;
-comebacks on borders and stores on ways follow from those two; at each point so many regions are away that the rest
-fits. Points at which the same regions lie are one constraint. The objective is what the emitted code costs where
-everything comes back as its region's price has it: a recomputation that finds an operand away costs more, never less.
+Needs all that spill code may consist of (`spills`), pressure and capacity by point, and a choice for a start. Leaves a
+choice, and a lower bound of what the code costs that one round of spilling emits for any choice. One variable per
+region (away or not), one for whether memory holds its value there; one per value that may be kept in memory or
+recomputed, one per comeback and store that follows from those; at each point so many regions are away that the rest
+fits, unless its item is left out. Points at which the same regions lie are one constraint.
 
-With `Homes` it is joint over registers, slots and local memory: one more variable per value (in local memory or in a
+With slots it is joint over registers, slots and local memory: one more variable per value (in local memory or in a
 slot), and nowhere more values in slots than there are slots. What cannot be told to take a slot takes none, so that the
 bound stays one.
 
@@ -15,19 +15,20 @@ Deterministic: one worker, a fixed seed, a limit in deterministic time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.models.allocation.homes import Homes, crossings, pairs
 from binalloc.models.allocation.regions import Choice
+from binalloc.models.allocation.spills import NONE, Comeback, Spills
 from binalloc.models.allocation.stores import DEFINED
 
 SCALE = 1024
-"""Costs are exact multiples of 1/1024 at best: finer ones are rounded, in the bound as in the objective."""
+"""Costs are exact multiples of 1/1024 at best: finer ones are rounded down, in the bound as in the objective."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Solution:
     """away: regions, ascending; None where nothing was found. value, bound: its cost and a proven lower bound of any
     choice's. status: "optimal", "feasible" (a limit was hit), "infeasible" or "unknown" (a limit was hit and nothing
     found). work: deterministic time spent, in CP-SAT's units. local: values away for which there is no slot, where that
-    was asked."""
+    was asked. kept: values away that are kept in memory and not recomputed; None where nothing was found."""
 
     away: list[int] | None
     value: float
@@ -43,17 +44,11 @@ class Solution:
     status: str
     work: float
     local: frozenset[int] = frozenset()
-
-    @property
-    def gap(self) -> float:
-        """(value - bound) / value, 0 when proven optimal."""
-        if self.away is None or self.value <= 0:
-            return 0.0
-        return max(0.0, (self.value - self.bound) / self.value)
+    kept: frozenset[int] | None = None
 
 
 def solve(
-    homes: Homes,
+    spills: Spills,
     pressure: NDArray[np.int32],
     capacity: NDArray[np.int32],
     start: Choice | None = None,
@@ -62,10 +57,10 @@ def solve(
     seed: int = 1,
 ) -> Solution:
     """The cheapest choice found within `limit` units of deterministic time (about seconds). start: a choice that fits,
-    which is the answer where nothing cheaper is found."""
+    which is the answer where nothing is found."""
     from ortools.sat.python import cp_model
 
-    model = _Model(cp_model.CpModel(), homes)
+    model = _Model(cp_model.CpModel(), spills)
     model.fit(pressure, capacity)
     if start is not None:
         model.hint(set(start.away), start.local)
@@ -80,134 +75,202 @@ def solve(
     )
     work = float(solver.deterministic_time)
     if status == "infeasible":
-        return Solution(None, float("inf"), float("inf"), status, work)
-    bound = 0.0 if status == "unknown" else float(solver.best_objective_bound) / SCALE
-    found = (start.away, start.local) if start is not None else None
-    if status in ("optimal", "feasible"):
-        away = [r for r, variable in enumerate(model.away) if solver.boolean_value(variable)]
-        local = frozenset(v for v, variable in model.local.items() if solver.boolean_value(variable))
-        if found is None or homes.cost(away, local) < homes.cost(*found):
-            found = away, local
-    if found is None:
-        return Solution(None, float("inf"), bound, status, work)
-    value = homes.cost(*found)
-    return Solution(found[0], value, min(bound, value), status, work, found[1])
+        return Solution(None, inf, inf, status, work)
+    if status == "unknown":
+        if start is None:
+            return Solution(None, inf, 0.0, status, work)
+        return Solution(start.away, start.cost, 0.0, status, work, start.local)
+    away = [r for r, variable in enumerate(model.away) if solver.boolean_value(variable)]
+    local = frozenset(v for v, variable in model.local.items() if solver.boolean_value(variable))
+    kept = frozenset(v for v in dict.fromkeys(spills.value) if solver.boolean_value(model.is_kept(v)))
+    value, bound = float(solver.objective_value) / SCALE, float(solver.best_objective_bound) / SCALE
+    return Solution(away, value, max(0.0, min(bound, value)), status, work, local, kept)
 
 
 class _Model:
-    """away, held: per region, whether its value has left the registers, and whether memory holds it there. local: by
-    value, whether it lies in local memory and not in a slot, where that is a question."""
+    """away, held: per region, whether its value has left the registers, and whether memory holds it there. kept, local:
+    by value, whether memory holds it wherever it comes back from, and whether it lies in local memory and not in a
+    slot, where that is a question. needless: per item of `Spills.needless`, whether it is left out."""
 
-    def __init__(self, model: Any, homes: Homes) -> None:
-        self.model, self.regions, self.dear = model, homes.slot, homes.local
-        regions = self.regions
-        count = range(len(regions.value))
+    def __init__(self, model: Any, spills: Spills) -> None:
+        self.model, self.spills = model, spills
+        count = range(len(spills.value))
         self.away = [model.new_bool_var(f"a{r}") for r in count]
         self.held = [model.new_bool_var(f"m{r}") for r in count]
-        self.local: dict[int, Any] = {}
-        if homes.slots:
-            self._slots(homes)
+        self.kept = {v: model.new_bool_var(f"k{v}") for v in sorted(spills.asked)}
+        self.needless = [self._left_out(n) for n in range(len(spills.needless))]
+        crowds = spills.crowds() if spills.slots else []
+        asked = {spills.value[r] for crowd in crowds for r in crowd}
+        self.local = {v: model.new_bool_var(f"l{v}") for v in sorted(asked)}
         self.terms: list[Any] = []
-        self.comes: dict[tuple[int, int], Any] = {}
-        for r in count:
-            self._region(r)
-        self._recomputations(homes)
+        for before, behind in sorted(spills.written):
+            model.add_bool_or([self.held[before], self.away[before].negated(), self.held[behind].negated()])
+        self._comebacks()
+        self._stores()
+        self._take_slots(crowds)
         model.minimize(sum(self.terms))
 
-    def _slots(self, homes: Homes) -> None:
-        """Nowhere more values in slots than there are."""
-        crowds = homes.crowds()
-        value = self.regions.value
-        asked = {value[r] for crowd in crowds for r in crowd} | homes.rather_recomputed
-        self.local = {v: self.model.new_bool_var(f"l{v}") for v in sorted(asked)}
-        takes: dict[int, Any] = {}
-        for r in sorted({r for crowd in crowds for r in crowd}):
-            takes[r] = self.model.new_bool_var("")
-            self.model.add_bool_or([takes[r], self.away[r].negated(), self.local[value[r]]])
-        for crowd in crowds:
-            self.model.add(sum(takes[r] for r in crowd) <= homes.slots)
+    def _left_out(self, n: int) -> Any:
+        item = self.spills.needless[n]
+        out = self.model.new_bool_var(f"n{n}")
+        for r in item.behind:
+            self.model.add_implication(out, self.away[r])
+            self.model.add_implication(out, self.is_kept(self.spills.value[r]).negated())
+        for before, after in item.operands:
+            if after != NONE:
+                self.model.add_bool_or([out.negated(), self.away[before].negated(), self.away[after]])
+        return out
 
-    def _charge(self, variable: Any, prices: Sequence[float], values: Iterable[int]) -> None:
-        """What it costs where `variable` holds, as `Homes.cost` has it: with none of the values in local memory, and
-        with all of them there; between the two the less."""
-        slot, local = prices
-        always, more = min(slot, local), abs(local - slot)
-        asked = dict.fromkeys(values)
-        homes = [self.local[v] for v in asked if v in self.local]
-        if local > slot and len(homes) < len(asked):  # one of them is in no local memory
-            more = 0.0
-        if always:
-            self.terms.append(_scaled(always) * variable)
-        if more:
+    def is_kept(self, v: int) -> Any:
+        """Whether memory holds a value wherever it comes back from."""
+        if v in self.kept:
+            return self.kept[v]
+        return self.model.new_constant(int(v not in self.spills.recomputed))
+
+    def _must_hold(self, variable: Any, r: int) -> None:
+        """Memory has to hold the value of region r where `variable` holds."""
+        self.model.add_implication(variable, self.held[r])
+        self.model.add_implication(variable, self.is_kept(self.spills.value[r]))
+
+    # -- costs
+
+    def _charge(self, variable: Any, near: float, far: float, v: int) -> None:
+        """What it costs where `variable` holds, if value v is in a slot, and if it is in local memory."""
+        if near:
+            self.terms.append(int(near * SCALE) * variable)
+        if far > near and v in self.local:
             extra = self.model.new_bool_var("")
-            others = [home.negated() for home in homes] if local > slot else homes
-            self.model.add_bool_or([extra, variable.negated(), *others])
-            self.terms.append(_scaled(more) * extra)
+            self.model.add_bool_or([extra, variable.negated(), self.local[v].negated()])
+            self.terms.append(int((far - near) * SCALE) * extra)
 
-    def _region(self, r: int) -> None:
-        regions, dear, v = self.regions, self.dear, self.regions.value[r]
-        self._charge(self.away[r], (regions.exits[r], dear.exits[r]), [v])
-        if regions.stored[r] and dear.stored[r]:
-            self.model.add_implication(self.away[r], self.held[r])
-        elif regions.stored[r]:  # in local memory it would rather be recomputed
-            home = [self.local[v]] if v in self.local else []
-            self.model.add_bool_or([self.held[r], self.away[r].negated(), *home])
-        for border, there in zip(regions.borders[r], dear.borders[r], strict=True):
-            if border.out:
-                self._charge(self._comes_back(r, border.region), (border.out, there.out), [v])
-        for (source, cost), (_, local) in zip(regions.ways[r], dear.ways[r], strict=True):
-            self._charge(self._store(source, r), (cost, local), [v])
+    def _memory(self, variable: Any, weight: float, v: int, at_most: float = inf) -> None:
+        """An access to memory, or what costs `at_most`."""
+        near, far = min(self.spills.near, at_most), min(self.spills.far, at_most)
+        self._charge(variable, weight * near, weight * far, v)
 
-    def _recomputations(self, homes: Homes) -> None:
-        """What recomputations cost more that find an operand away."""
-        value = self.regions.value
-        for (r, other), prices in sorted(pairs(homes).items()):
+    def _comebacks(self) -> None:
+        """Those that are alike are one."""
+        alike: dict[Comeback, float] = {}
+        for back in self.spills.comebacks:
+            kind = back._replace(weight=0.0)
+            alike[kind] = alike.get(kind, 0.0) + back.weight
+        crossing: dict[tuple[int, int], Any] = {}
+        for back, weight in alike.items():
+            if back.item != NONE:
+                comes = self._comes(back, self.needless[back.item])
+            elif back.to == NONE:
+                comes = self.away[back.region]
+            else:
+                key = back.region, back.to
+                if key not in crossing:
+                    crossing[key] = self._comes(back, self.away[back.to])
+                comes = crossing[key]
+            self._back(comes, back, weight)
+
+    def _comes(self, back: Comeback, unless: Any) -> Any:
+        comes = self.model.new_bool_var("")
+        self.model.add_bool_or([comes, self.away[back.region].negated(), unless])
+        self.model.add_implication(comes, self.away[back.region])
+        self.model.add_implication(comes, unless.negated())
+        return comes
+
+    def _back(self, comes: Any, back: Comeback, weight: float) -> None:
+        """From memory, or recomputed."""
+        spills, r = self.spills, back.region
+        v = spills.value[r]
+        if back.again == inf:
+            self._must_hold(comes, r)
+            self._memory(comes, weight, v)
+            return
+        again = comes
+        if v in self.kept:
+            read, again = self.model.new_bool_var(""), self.model.new_bool_var("")
+            self.model.add_bool_or([read, comes.negated(), self.kept[v].negated()])
+            self.model.add_bool_or([again, comes.negated(), self.kept[v]])
+            self.model.add_implication(read, self.held[r])
+            self._memory(read, weight, v)
+        self.terms.append(int(weight * back.again * SCALE) * again)
+        for leaf in back.leaves:
             both = self.model.new_bool_var("")
-            self.model.add_bool_or([both, self.away[r].negated(), self.away[other].negated()])
-            self._charge(both, prices, [value[r], value[other]])
-        for (region, other, leaf), prices in sorted(crossings(homes).items()):
-            more = self.model.new_bool_var("")
-            comes = self._comes_back(region, other)
-            self.model.add_bool_or([more, comes.negated(), self.away[leaf].negated()])
-            self._charge(more, prices, [value[region], value[leaf]])
+            self.model.add_bool_or([both, again.negated(), *(self.away[x].negated() for x in leaf.regions)])
+            self._memory(both, weight, leaf.value, leaf.again)
 
-    def _comes_back(self, r: int, other: int) -> Any:
-        """Whether a value comes back on the border from region r to the other."""
-        if (r, other) not in self.comes:
-            comes = self.comes[r, other] = self.model.new_bool_var("")
-            self.model.add_bool_or([comes, self.away[r].negated(), self.away[other]])
-        return self.comes[r, other]
+    def _stores(self) -> None:
+        alike: dict[tuple[int, int, bool], float] = {}
+        for way in self.spills.ways:
+            key = way.source, way.region, way.border
+            alike[key] = alike.get(key, 0.0) + way.weight
+        for (source, r, border), weight in alike.items():
+            v = self.spills.value[r]
+            if source == DEFINED:
+                self._memory(self.held[r], weight, v)
+                continue
+            store = self.model.new_bool_var("")
+            self.model.add_bool_or([store, self.held[r].negated(), self.held[source]])
+            if border:  # what is in no register cannot be stored
+                self.model.add_bool_or([store.negated(), self.away[source].negated(), self.away[r].negated()])
+            self._memory(store, weight, v)
 
-    def _store(self, source: int, r: int) -> Any:
-        """Whether a store stands on the way into region r."""
-        if source == DEFINED:
-            return self.held[r]
-        store = self.model.new_bool_var("")
-        self.model.add_bool_or([store, self.held[r].negated(), self.held[source]])
-        # what is in no register cannot be stored
-        self.model.add_bool_or([store.negated(), self.away[source].negated()])
-        return store
+    # -- room
+
+    def _take_slots(self, crowds: list[tuple[int, ...]]) -> None:
+        """Nowhere more values in slots than there are. A region takes one if no way out of it, or out of those that it
+        shares a ring with, goes without memory."""
+        spills = self.spills
+        if not crowds:
+            return
+        rings = spills.rings()
+        ring_of = {r: n for n, ring in enumerate(rings) for r in ring}
+        takes = {r: self.model.new_bool_var("") for r in ring_of}
+        without: list[list[Any]] = [[] for _ in rings]
+        for back in dict.fromkeys(spills.comebacks):
+            n = ring_of.get(back.region, NONE)
+            if n == NONE:
+                continue
+            behind = spills.behind(back)
+            unread = [self.needless[back.item]] if back.item != NONE else []
+            if behind != NONE and ring_of.get(behind, NONE) != n:
+                without[n].append(self._all([*unread, *self._takes_none(behind, takes)]))
+            elif behind == NONE:
+                without[n] += unread
+        for r, n in ring_of.items():
+            v = spills.value[r]
+            local = [self.local[v]] if v in self.local else []
+            escapes = [self.is_kept(v).negated(), *local, *without[n]]
+            self.model.add_bool_or([takes[r], self.away[r].negated(), *escapes])
+        for crowd in crowds:
+            self.model.add(sum(takes[r] for r in crowd) <= spills.slots)
+
+    def _takes_none(self, r: int, takes: dict[int, Any]) -> list[Any]:
+        """What holds where region r is away and takes no slot."""
+        return [self.away[r], *([takes[r].negated()] if r in takes else [])]
+
+    def _all(self, literals: list[Any]) -> Any:
+        """A variable that holds only where all do."""
+        every = self.model.new_bool_var("")
+        for literal in literals:
+            self.model.add_implication(every, literal)
+        return every
 
     def fit(self, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> None:
         over = np.flatnonzero(pressure > capacity)
         there: list[list[int]] = [[] for _ in range(len(over))]
-        for r, pieces in enumerate(self.regions.points):
+        for r, pieces in enumerate(self.spills.points):
             for start, end in pieces:
                 for at in range(int(np.searchsorted(over, start)), int(np.searchsorted(over, end))):
                     there[at].append(r)
-        needed: dict[tuple[int, ...], int] = {}
+        gone = {point: n for n, item in enumerate(self.spills.needless) for point in item.points}
+        needed: dict[tuple[int, tuple[int, ...]], int] = {}
         for point, regions in zip(over.tolist(), there, strict=True):
-            key = tuple(regions)
+            key = gone.get(point, NONE), tuple(regions)
             needed[key] = max(needed.get(key, 0), int(pressure[point] - capacity[point]))
-        for key, count in sorted(needed.items()):
-            self.model.add(sum(self.away[r] for r in key) >= count)
+        for (n, lying), count in sorted(needed.items()):
+            away = sum(self.away[r] for r in lying)
+            self.model.add(away + (count * self.needless[n] if n != NONE else 0) >= count)
 
-    def hint(self, away: set[int], local: frozenset[int]) -> None:
+    def hint(self, away: Iterable[int], local: frozenset[int]) -> None:
+        away = set(away)
         for r, variable in enumerate(self.away):
             self.model.add_hint(variable, r in away)
         for v, variable in self.local.items():
             self.model.add_hint(variable, v in local)
-
-
-def _scaled(cost: float) -> int:
-    return round(cost * SCALE)

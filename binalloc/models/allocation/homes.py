@@ -1,14 +1,12 @@
 """Regions whose values lie in slots as far as there are slots, else in local memory.
 
 Needs the same regions twice, priced for values in slots and for values in local memory, and the number of slots. Leaves
-which regions cannot all be away with their values in slots (`crowds`), for a choice of regions the values that get none
-(`without_slot`), and a choice of both (`choose_homes`). Only what surely takes a slot is counted: a region all of whose
-values' comebacks read memory, where the value is in no register. So nothing is excluded that finished code could be.
+for a choice of regions the values that get no slot (`without_slot`), and a choice of both (`choose_homes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,71 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.models.allocation.regions import Choice, Crossing, Regions, choose, chosen
+from binalloc.models.allocation.spills import Spills
 from binalloc.models.allocation.terms import Interval
 
 
 @dataclass
 class Homes:
     """slot: the regions, at the prices of slots. dear: gives the same at those of local memory. slots: how many there
-    are; 0 where one price holds for all."""
+    are; 0 where one price holds for all. spills: gives all that spill code may consist of, for an exact model."""
 
     slot: Regions
     dear: Callable[[], Regions]
     slots: int
+    spills: Callable[[], Spills] | None = None
 
     @cached_property
     def local(self) -> Regions:
         """The regions at the prices of local memory."""
         return self.dear()
-
-    @cached_property
-    def takers(self) -> list[int]:
-        """Regions that take a slot at every point if they are away: whatever way leads out of them reads memory."""
-        regions = self.slot
-        taking = [kept and not free for kept, free in zip(regions.stored, regions.free, strict=True)]
-        queue = [r for r, takes in enumerate(taking) if not takes]
-        before: dict[int, list[int]] = {}
-        for r, borders in enumerate(regions.borders):
-            for border in borders:
-                if border.out:
-                    before.setdefault(border.region, []).append(r)
-        for r in queue:
-            for other in before.get(r, ()):
-                if taking[other]:
-                    taking[other] = False
-                    queue.append(other)
-        return [r for r, takes in enumerate(taking) if takes]
-
-    @cached_property
-    def rather_recomputed(self) -> set[int]:
-        """Values that would be recomputed somewhere if they had no slot: which may be cheaper than to have one."""
-        pairs = zip(self.slot.value, self.slot.stored, self.local.stored, strict=True)
-        return {v for v, stored, still in pairs if stored and not still}
-
-    def crowds(self) -> list[tuple[int, ...]]:
-        """Sets of regions that lie at one point, take a slot each if they are away, and are more than there are slots.
-        None is part of another that begins or ends beside it."""
-        found: dict[tuple[int, ...], None] = {}
-        now: set[int] = set()
-        grown = False
-        for _, ends, r in self._events():
-            if ends:
-                if grown and len(now) > self.slots:
-                    found[tuple(sorted(now))] = None
-                grown = False
-                now.discard(r)
-            else:
-                now.add(r)
-                grown = True
-        return list(found)
-
-    def _events(self) -> Iterator[tuple[int, bool, int]]:
-        """(point, whether it ends there, region): ends first."""
-        events = []
-        for r in self.takers:
-            for start, end in self.slot.points[r]:
-                events += [(start, False, r), (end, True, r)]
-        yield from sorted(events, key=lambda event: (event[0], not event[1], event[2]))
 
     def enough(self, away: Collection[int]) -> bool:
         """Are there slots for all that these regions keep in memory?"""
@@ -143,11 +94,6 @@ class Homes:
         mixed = self._mixed(frozenset(self.slot.value).difference(holders))
         mixed.families = self.slot.families
         return mixed
-
-
-def one_price(regions: Regions) -> Homes:
-    """Regions of which nothing is to be decided but which are away."""
-    return Homes(regions, lambda: regions, 0)
 
 
 _PASSES = 4

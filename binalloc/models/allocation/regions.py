@@ -115,12 +115,14 @@ class Regions:
 @dataclass
 class Choice:
     """away: regions that go to memory, ascending. pressure: what is left at each point. cost: see `Regions.cost`, and
-    `homes.Homes.cost`. local: values for local memory where others have slots."""
+    `homes.Homes.cost`. local: values for local memory where others have slots. kept: those to be kept in memory, others
+    being recomputed; None where that is still to be decided."""
 
     away: list[int]
     pressure: NDArray[np.int32]
     cost: float
     local: frozenset[int] = frozenset()
+    kept: frozenset[int] | None = None
 
 
 def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:

@@ -70,11 +70,12 @@ def improve(
         choice = choose_homes(homes, pressure, capacity)
         if solutions or np.any(choice.pressure > capacity):
             return choice
-        solution = solve(homes, pressure, capacity, choice, limit=limit)
+        assert homes.spills is not None
+        solution = solve(homes.spills(), pressure, capacity, choice, limit=limit)
         solutions.append(solution)
         assert solution.away is not None
         left = homes.slot.pressure_without(solution.away, pressure)
-        return Choice(solution.away, left, solution.value, solution.local)
+        return Choice(solution.away, left, solution.value, solution.local, solution.kept)
 
     name = heuristic.code.function.name
     before = cost_alone(heuristic, slots, prices)

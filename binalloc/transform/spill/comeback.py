@@ -7,8 +7,9 @@ recomputation may read what is away itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
+from math import inf
 from typing import NamedTuple
 
 from binalloc.bitset import bits, mask_from
@@ -57,8 +58,9 @@ be either."""
 
 
 class Comebacks:
-    """Of the values of one function. prices: of reloads and stores. recompute: whether
-    expressions may be repeated (single constants always are)."""
+    """Of the values of one function. prices: of reloads and stores. recompute: whether expressions may be repeated
+    (single constants always are). chosen: values to be kept in memory, None where `settle` is to decide; some more are
+    kept, where they cannot be recomputed."""
 
     def __init__(self, code: VCode, flat: Flat, live: LiveRanges, prices: Prices, *, recompute: bool = True) -> None:
         self.code, self.flat, self.prices = code, flat, prices
@@ -66,6 +68,7 @@ class Comebacks:
         self._found: dict[tuple[int, int], Expression | None] = {}
         self._kept: set[int] = set()
         self._reloads: dict[float, Price] = {}
+        self.chosen: Collection[int] | None = None
 
     def at(self, prices: Prices) -> Comebacks:
         """The same at other prices, nothing settled; what was found of expressions is shared."""
@@ -94,6 +97,21 @@ class Comebacks:
             reload = self._reloads[memory] = Price(memory, True)
         return reload
 
+    def again(self, v: int, item: int) -> tuple[float, Sequence[int]]:
+        """(what the code that recomputes value v before `item` costs, unweighted, what has to be in registers for it);
+        infinite where that cannot be. Copies cost nothing."""
+        if v in self.code.constants:
+            return RECOMPUTED, ()
+        found = self._expression(v, item)
+        if found is None:
+            return inf, ()
+        copies = sum(self.flat.items[k].kind == COPY for k in found.items)
+        return RECOMPUTED * (found.length - copies), found.leaves
+
+    def pure(self, v: int) -> bool:
+        """Does one pure instruction alone give v?"""
+        return v in self.code.constants or (self.expressions is not None and self.expressions.pure(v))
+
     def settle(self, returns: Sequence[Return], stores: dict[int, float], where: Where) -> None:
         """Decide which values are recomputed. stores: by value, the weighted cost of its stores. where: where values
         are, for those that expressions read."""
@@ -109,7 +127,8 @@ class Comebacks:
                 total[0] = float("inf")
                 continue
             total[0] += back.weight * self._again_cost(found, back, where)
-        self._kept = {v for v, (again, kept) in cost.items() if again >= kept}
+        wanted = self.chosen
+        self._kept = {v for v, (again, kept) in cost.items() if (again >= kept if wanted is None else v in wanted)}
         changed = True
         while changed:  # what one value's expression reads may have gone to memory since
             changed = False

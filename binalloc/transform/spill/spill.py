@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.errors import Refused
-from binalloc.models.allocation.homes import Homes, choose_homes, one_price
+from binalloc.models.allocation.homes import Homes, choose_homes
 from binalloc.models.allocation.regions import Choice, Regions
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import find_regions
 from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.spill.list_spills import list_spills
 from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import LOCAL_COST, Prices
 from binalloc.transform.virtual.analysed import Analysed, analysed
@@ -129,9 +131,10 @@ def _leave(
     listed = PriceList(now.flat, found)
     comebacks = Comebacks(code, now.flat, now.live, how.prices)
     regions = listed.at(comebacks)
-    homes = one_price(regions)
-    if how.slots:
-        homes = Homes(regions, lambda: listed.at(comebacks.at(Prices(LOCAL_COST))), how.slots)
+    near, slots = how.prices.usual, how.slots
+    far = LOCAL_COST if slots else near
+    spills = partial(list_spills, now.flat, found, comebacks, near=near, far=far, slots=slots)
+    homes = Homes(regions, lambda: listed.at(comebacks.at(Prices(LOCAL_COST))), slots, spills)
     choice = how.choose(homes, there.pressure, tight)
     if choice.local:
         comebacks = comebacks.at(replace(how.prices, local=how.prices.local | choice.local))
@@ -140,6 +143,7 @@ def _leave(
         _refuse(now, Room(choice.pressure, there.capacity))
     if not choice.away:
         return None
+    comebacks.chosen = choice.kept
     insert_spills(code, now.flat, found, regions, choice.away, comebacks)
     how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks))
     return analysed(code)

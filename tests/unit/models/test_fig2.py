@@ -16,11 +16,9 @@ import pytest
 from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
 from binalloc.models.allocation.cpsat import solve
-from binalloc.models.allocation.homes import one_price
-from binalloc.models.allocation.regions import Border, Regions
 from binalloc.models.allocation.slot_colouring import colour_slots
 from binalloc.models.allocation.slots import Procedure, plan_slots
-from binalloc.models.allocation.stores import DEFINED, Way
+from binalloc.models.allocation.spills import NONE, Comeback, Spills
 
 V1, V2, V3, V4, V5 = range(5)
 POINTS = [0b01111, 0b11000]
@@ -40,12 +38,11 @@ def registers_then_slot(forbidden: list[int], cost: Sequence[float]) -> tuple[di
     return register, colour_slots(ADJACENCY, memory, 1, cost=cost)
 
 
-def regions(cost: Sequence[float]) -> Regions:
+def spills(cost: Sequence[float]) -> Spills:
     """Each variable one region over its points, whose comeback costs what is given."""
     points = [[(p, p + 1) for p, live in enumerate(POINTS) if live >> v & 1] for v in range(5)]
-    nothing: list[list[Border]] = [[] for _ in range(5)]
-    ways: list[list[Way]] = [[(DEFINED, 0.0)] for _ in range(5)]
-    return Regions(list(range(5)), points, list(cost), [True] * 5, nothing, ways, [[] for _ in range(5)])
+    comebacks = [Comeback(v, NONE, price) for v, price in enumerate(cost)]
+    return Spills(list(range(5)), points, comebacks=comebacks)
 
 
 def test_the_points_give_the_edges() -> None:
@@ -72,7 +69,7 @@ def test_fig_2_without_the_call_still_leaves_one_local(cost: Sequence[float]) ->
 def test_fig_2_by_cpsat_registers_then_slots() -> None:
     """The call leaves no register at the second point."""
     pressure = np.array([live.bit_count() for live in POINTS], np.int32)
-    solution = solve(one_price(regions(COST)), pressure, np.array([2, 0], np.int32))
+    solution = solve(spills(COST), pressure, np.array([2, 0], np.int32))
     assert solution.status == "optimal"
     assert solution.value == solution.bound == COST[V3] + COST[V4] + COST[V5]
     assert solution.away == [V3, V4, V5]

@@ -1,0 +1,110 @@
+"""All that spill code may consist of, as `models.allocation.spills` wants it: comebacks, stores, needless items.
+
+Needs flat code, its regions and how values come back, before it is settled what is recomputed. Leaves the lists; what
+`insert` makes of any choice of regions costs no less than the cheapest choice in them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from binalloc.isa.sets.table import view
+from binalloc.models.allocation.spills import NONE, Comeback, Leaf, Needless, Spills, Way
+from binalloc.models.allocation.stores import DEFINED
+from binalloc.transform.spill.comeback import Comebacks
+from binalloc.transform.spill.find_regions import NOWHERE, Access, FoundRegions, first_item
+from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, Item
+from binalloc.transform.virtual.flat import Flat
+
+_LAST = 1 << 60
+
+
+def list_spills(
+    flat: Flat, found: FoundRegions, comebacks: Comebacks, *, near: float, far: float, slots: int
+) -> Spills:
+    """near, far: what an access to a slot and to local memory costs; the same where there are no slots."""
+    spills = Spills(found.value, found.points, near, far, slots)
+    _Listing(flat, found, comebacks, spills).run()
+    return spills
+
+
+class _Listing:
+    def __init__(self, flat: Flat, found: FoundRegions, comebacks: Comebacks, spills: Spills) -> None:
+        self.flat, self.found, self.comebacks, self.spills = flat, found, comebacks, spills
+        self.spans: dict[int, list[tuple[int, int, int]]] = {}
+        for r, pieces in enumerate(spills.points):
+            self.spans.setdefault(spills.value[r], []).extend((start, end, r) for start, end in pieces)
+        for known in self.spans.values():
+            known.sort()
+
+    def run(self) -> None:
+        for k, accesses in self.found.accesses.items():
+            number = self._needless(k, accesses)
+            before = {a.value: (a.before,) for a in accesses if a.before != NOWHERE}
+            for access in accesses:
+                self._access(k, access, number, before)
+        for edge, weight in self.found.edges.items():
+            self._edge(*self.found.sides(edge), first_item(self.flat, edge.target), weight)
+
+    def _access(self, k: int, access: Access, needless: int, before: Mapping[int, tuple[int, ...]]) -> None:
+        spills, item = self.spills, self.flat.items[k]
+        if access.wish:
+            spills.open.add(access.before)
+            return
+        source = DEFINED if access.define else access.before
+        if access.after not in (NOWHERE, source):
+            spills.ways.append(Way(source, access.after, item.weight))
+        if access.before == NOWHERE:
+            return
+        if access.use:
+            self._comeback(access.before, NONE, k, item.weight, before, needless)
+        elif access.merges and access.after != NOWHERE:
+            spills.written.add((access.before, access.after))
+            if access.after != access.before:
+                to = NONE if _changes_own_guard(item) else access.after
+                self._comeback(access.before, to, k, item.weight, before)
+
+    def _edge(self, before: dict[int, int], behind: dict[int, int], k: int, weight: float) -> None:
+        both = {v: (before[v], into) for v, into in behind.items() if v in before}
+        for out, into in both.values():
+            if out != into:
+                self.spills.ways.append(Way(out, into, weight, border=True))
+                self._comeback(out, into, k, weight, both)
+
+    def _comeback(
+        self, r: int, to: int, k: int, weight: float, there: Mapping[int, tuple[int, ...]], needless: int = NONE
+    ) -> None:
+        """there: by value, its regions where this one comes back, but of values that merely live at item k."""
+        v = self.spills.value[r]
+        again, leaves = self.comebacks.again(v, k)
+        found = []
+        for leaf in leaves:
+            mine = there.get(leaf) or self._region_at(leaf, k)
+            if mine:
+                found.append(Leaf(leaf, mine, self.comebacks.again(leaf, k)[0]))
+        self.spills.comebacks.append(Comeback(r, to, weight, again, tuple(found), needless))
+
+    def _region_at(self, v: int, k: int) -> tuple[int, ...]:
+        """The region that a value, which may leave, is in just before item k."""
+        known = self.spans.get(v, [])
+        at = bisect_right(known, (2 * k, _LAST)) - 1
+        return (known[at][2],) if at >= 0 and known[at][1] > 2 * k else ()
+
+    def _needless(self, k: int, accesses: Sequence[Access]) -> int:
+        """Its number, if the item may be needless (see `insert`) and that may save something."""
+        item = self.flat.items[k]
+        if item.guard is not None or item.predicate_defs or item.kind not in (INSTR, COPY, AGAIN) or not item.defs:
+            return NONE
+        if item.instr is not None and not view(item.instr).pure:
+            return NONE
+        behind = {a.value: a.after for a in accesses if a.define and a.after != NOWHERE}
+        if not behind.keys() >= set(self.flat.defs[k]) or any(not self.comebacks.pure(v) for v in behind):
+            return NONE
+        operands = tuple((a.before, a.after) for a in accesses if a.use and not a.wish and a.before != NOWHERE)
+        self.spills.needless.append(Needless(tuple(behind.values()), operands, (2 * k, 2 * k + 1)))
+        return len(self.spills.needless) - 1
+
+
+def _changes_own_guard(item: Item) -> bool:
+    return item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
