@@ -2,8 +2,10 @@
 
 Needs: the heuristic's allocation of the function, with the code before any spilling, in the order that it took.
 Leaves: the cheaper of the two allocations, with the solver's bound, which holds for that order. The exact model
-(`models.allocation.cpsat`) sees all that the spiller does but the room that pairs and quads need side by side; where
-its choice does not find registers, or costs no less once it is emitted, the heuristic's stands.
+(`models.allocation.cpsat`) prices every comeback as it is emitted (`spill.list_spills`). It does not see the room that
+pairs and quads need side by side, nor that of recomputations' own temporaries, and what a recomputation reads it takes
+as back for the less of a reload and one recomputation more; where its choice does not find registers, or costs no less
+once it is emitted, the heuristic's stands.
 """
 
 from __future__ import annotations
