@@ -68,7 +68,7 @@ def _without_points(spills: Spills) -> list:  # type: ignore[type-arg]
 @pytest.mark.parametrize("price", [SLOT_COST, LOCAL_COST])
 def test_no_code_costs_less_than_the_model_says(price: float) -> None:
     rng, cheaper, same, cases = random.Random(7), [], 0, 0
-    for seed in range(12):
+    for seed in range(6):
         for number, one in enumerate(drawn_code(seed)):
             given = analysed(numbered(one.code))
             for share in (0.1, 0.5, 0.9):
@@ -93,9 +93,9 @@ def in_order(plan: Plan, kernel: str) -> list[int]:
 
 def test_no_allocator_emits_what_costs_less_than_the_bound() -> None:
     """None that takes the same order."""
-    compared, tight = zip(*(against_the_bound(seed) for seed in range(10)), strict=True)
-    assert sum(compared) > 100
-    assert sum(tight) > 10
+    compared, tight = zip(*(against_the_bound(seed) for seed in range(3)), strict=True)
+    assert sum(compared) > 10
+    assert sum(tight)
 
 
 def against_the_bound(seed: int) -> tuple[int, int]:
@@ -104,8 +104,8 @@ def against_the_bound(seed: int) -> tuple[int, int]:
     kernel = module.kernels()[0].name
     program = analyse(module, kernel, lift=True)
     compared = tight = 0
-    for registers in (8, 10, 12):
-        for slots in (0, 2, 6):
+    for registers in (10, 12):
+        for slots in (0, 4):
             problem = Problem(program, kernel, registers, slots, 4.0)
             plans = {}
             for name, allocator in ALLOCATORS.items():
