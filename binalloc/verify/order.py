@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from itertools import pairwise
+from typing import NamedTuple
 
 from binalloc.isa.interface.view import Memory, View
 from binalloc.isa.kinds import Access, Flow, Space
@@ -52,12 +53,12 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequence[int]) -> list[int] | None:
     """See the module. origin: the instruction map, by original word."""
-    homes = _homes(old, blocks, new, origin)
+    homes = find_homes(old, blocks, Blocks(new), origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
     order = list(range(len(old)))
     changed = False
-    for b, ranks in sorted(homes.items()):
+    for b, (_, ranks) in sorted(homes.items()):
         words = sorted(ranks)
         if all(ranks[i] < ranks[j] for i, j in pairwise(words)):
             continue
@@ -69,10 +70,16 @@ def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequenc
     return order if changed else None
 
 
-def _homes(old: Code, blocks: Blocks, new: Code, origin: Sequence[int]) -> dict[int, dict[int, int]]:
-    """By block of the original the block of the rewritten program that has most of it, as original word -> place of its
-    first counterpart there."""
-    theirs = Blocks(new)
+class Home(NamedTuple):
+    """A block of the rewritten program, and the first counterparts there of the words of one of the original: original
+    word -> place."""
+
+    block: int
+    ranks: dict[int, int]
+
+
+def find_homes(old: Code, blocks: Blocks, theirs: Blocks, origin: Sequence[int]) -> dict[int, Home]:
+    """By block of the original the block of the rewritten program (`theirs`) that has most of it."""
     found: dict[int, dict[int, dict[int, int]]] = {}
     number = [0] * len(old)
     for b in range(len(blocks)):
@@ -85,7 +92,8 @@ def _homes(old: Code, blocks: Blocks, new: Code, origin: Sequence[int]) -> dict[
     out = {}
     for b, choices in found.items():
         weight = {t: (sum(not old.views[k].pure for k in ranks), len(ranks), -t) for t, ranks in choices.items()}
-        out[b] = choices[max(choices, key=weight.__getitem__)]
+        best = max(choices, key=weight.__getitem__)
+        out[b] = Home(best, choices[best])
     return out
 
 

@@ -18,11 +18,15 @@ What cannot be shown becomes a `Finding`; a product with findings is incomplete 
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from binalloc.isa.kinds import ENDS, LEAVES, Flow
+from binalloc.verify.blocks import Blocks
 from binalloc.verify.code import Code, text
 from binalloc.verify.exchanges import find_exchanges
 from binalloc.verify.lattice import Cond
 from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
+from binalloc.verify.order import Home, find_homes
 from binalloc.verify.original import Original
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
 from binalloc.verify.report import Finding
@@ -110,10 +114,25 @@ class Product(Lockstep):
         if not 0 <= k < len(self.old):
             return self._fail("map", f"the instruction map names original word {k}, which does not exist", n, m)
         way = self._alone(m, k)
+        # A pure word may be elsewhere than its counterpart, or be there more than once: it stands for itself then.
+        pure = self.new.views[n].pure
         if way is None:
-            # A pure word may be elsewhere than its counterpart, or be there more than once: it stands for itself then.
-            return self._insert(n, m) if self.new.views[n].pure else self._lost(n, m, k)
-        return self._match(n, k, way[1])
+            return self._insert(n, m) if pure else self._lost(n, m, k)
+        return self._insert(n, m) if pure and self._ahead(n, m, k) else self._match(n, k, way[1])
+
+    def _ahead(self, n: int, m: int, k: int) -> bool:
+        """Whether word k is in a block behind m's that the rewritten program comes to later: n stands in another one.
+        To match them would leave out the first round of what may be a loop."""
+        block = self.old.blocks.of(k)
+        return block != self.old.blocks.of(m) and self._places.of(n) != self._homes[block].block
+
+    @cached_property
+    def _places(self) -> Blocks:
+        return Blocks(self.new)
+
+    @cached_property
+    def _homes(self) -> dict[int, Home]:
+        return find_homes(self.old, self.old.blocks, self._places, self.origin)
 
     def _lost(self, n: int, m: int, k: int) -> Node | None:
         """The next counterpart cannot be reached: name the original instruction that was left out or overtaken."""

@@ -117,6 +117,16 @@ def test_what_ends_more_lives_than_it_begins_is_hoisted() -> None:
     assert new < old
 
 
+def test_what_is_hoisted_from_the_head_of_a_loop_is_proven() -> None:
+    """The words before it fall through into the loop, and are all pure: the checker must not take the one in front of
+    the loop for the first round's."""
+    loop = LOOP.replace("STG [R20+16], R2", "IADD3 R3, R1, R2, RZ\nSTG [R20+16], R3").replace("R1, PT", "R21, PT")
+    body = ONE + loop + "STG [R20+20], R3"
+    assert list(moved(body, 5).values()) == [(2, 1)]
+    text = f".kernel k registers=60\n        MOV R20, c[0][p]\n        MOV R21, c[0][p+4]\n{body}\n        EXIT\n"
+    assert check(program(text), rewrite(program(text), "k", 5, 0), "k").ok
+
+
 def test_what_is_hoisted_stands_behind_all_that_it_reads() -> None:
     loop = LOOP.replace("R2", "R20").replace("R1,", "R21,")
     branch = "ISETP.EQ P0, PT, R21, 0, PT\n@P0 BRA there, there\nSTG [R20+16], R21\nthere:\n"
