@@ -13,10 +13,9 @@ Needs analysed virtual code before any spilling. Leaves a copy, or the code itse
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
-
-import numpy as np
 
 from binalloc.dominance import dominator_tree
 from binalloc.transform.virtual.analysed import Analysed, analysed
@@ -37,9 +36,9 @@ def across_blocks(given: Analysed, registers: int) -> Analysed:
 
 
 class _Moves:
-    """before: by block, items that go to its start. behind: by item, those that go just behind it. place: block of
-    each item, moves included. defs, uses: of each value, the items. over: by point, whether too many values are live;
-    crowded: by block, whether anywhere in it."""
+    """before: by block, items that go to its start. behind: by item, those that go just behind it. home, place: block
+    of each item as it stands, and moves included. defs, uses: of each value, the items. over: by point, whether too
+    many values are live; crowded: by block, whether anywhere in it."""
 
     def __init__(self, given: Analysed, registers: int) -> None:
         self.given, self.flat = given, given.flat
@@ -47,7 +46,8 @@ class _Moves:
         self.over = given.live.pressure(flat.points) > registers
         self.crowded = [bool(self.over[2 * flat.starts[b] : 2 * flat.starts[b + 1]].any()) for b in flat.blocks()]
         self.tree = dominator_tree(len(flat.succs), 0, flat.succs, flat.preds)
-        self.place = [b for b in flat.blocks() for _ in range(flat.starts[b], flat.starts[b + 1])]
+        self.home = [b for b in flat.blocks() for _ in range(flat.starts[b], flat.starts[b + 1])]
+        self.place = list(self.home)
         count = len(given.code.names)
         self.defs: list[list[int]] = [[] for _ in range(count)]
         self.uses: list[list[int]] = [[] for _ in range(count)]
@@ -100,7 +100,7 @@ class _Moves:
         starts, tree, live = self.flat.starts, self.tree, self.given.live
         for v in self.flat.defs[k]:
             for start, end in live.intervals[v]:
-                b = self._block_at(start)
+                b = bisect_right(starts, start // 2) - 1
                 while b < len(starts) - 1 and 2 * starts[b] < end:
                     if self.crowded[b] and not tree.dominates(block, b):
                         low, high = max(start, 2 * starts[b]), min(end, 2 * starts[b + 1])
@@ -108,9 +108,6 @@ class _Moves:
                             return True
                     b += 1
         return False
-
-    def _block_at(self, point: int) -> int:
-        return int(np.searchsorted(self.flat.starts, point // 2, side="right")) - 1
 
     def _together(self, k: int, block: int) -> set[int]:
         """Item k and what has to come along to the start of `block`; empty where that would make others live longer."""
@@ -181,12 +178,8 @@ class _Moves:
         where = self.defs[v]
         if len(where) != 1:
             return False
-        one, other = self._origin(where[0]), self._origin(k)
+        one, other = self.home[where[0]], self.home[k]
         return where[0] < k if one == other else self.tree.dominates(one, other)
-
-    def _origin(self, k: int) -> int:
-        """The block that item k came from."""
-        return self._block_at(2 * k)
 
     def moved(self) -> Analysed:
         flat = self.flat
