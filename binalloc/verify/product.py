@@ -42,7 +42,7 @@ class Product(Lockstep):
         super().__init__(old, new)
         self.origin = origin
         self.findings: list[Finding] = []
-        self.image = {k for n, k in enumerate(origin) if k >= 0 and not self._is_elsewhere(n, k)}
+        self.image = set(origin)
         self.silent_locals: set[int] = set()
         self.matched: set[int] = set()
         self.calls: list[Node] = []
@@ -115,20 +115,16 @@ class Product(Lockstep):
             return self._fail("map", f"the instruction map names original word {k}, which does not exist", n, m)
         way = self._alone(m, k)
         # A pure word may be elsewhere than its counterpart, or be there more than once: it stands for itself then.
+        pure = self.new.views[n].pure
         if way is None:
-            return self._insert(n, m) if self.new.views[n].pure else self._lost(n, m, k)
-        return self._insert(n, m) if self._ahead(n, m, k) else self._match(n, k, way[1])
+            return self._insert(n, m) if pure else self._lost(n, m, k)
+        return self._insert(n, m) if pure and self._ahead(n, m, k) else self._match(n, k, way[1])
 
     def _ahead(self, n: int, m: int, k: int) -> bool:
         """Whether word k is in a block behind m's that the rewritten program comes to later: n stands in another one.
         To match them would leave out the first round of what may be a loop."""
-        return self.old.blocks.of(k) != self.old.blocks.of(m) and self._is_elsewhere(n, k)
-
-    def _is_elsewhere(self, n: int, k: int) -> bool:
-        """Whether n is pure and in another block than most of what has counterparts in word k's block."""
-        if not self.new.views[n].pure or not 0 <= k < len(self.old):
-            return False
-        return self._places.of(n) != self._homes[self.old.blocks.of(k)].block
+        block = self.old.blocks.of(k)
+        return block != self.old.blocks.of(m) and self._places.of(n) != self._homes[block].block
 
     @cached_property
     def _places(self) -> Blocks:
