@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from binalloc.analysis.webs import UnionFind
@@ -71,6 +72,16 @@ class FoundRegions:
     exit: list[dict[int, int]]
     edges: dict[Edge, float]
     start: dict[int, dict[int, int]]
+
+    @cached_property
+    def spans(self) -> dict[int, list[tuple[int, int, int]]]:
+        """Where the regions of each value lie: (start, end, region), ascending."""
+        out: dict[int, list[tuple[int, int, int]]] = {}
+        for r, pieces in enumerate(self.points):
+            out.setdefault(self.value[r], []).extend((start, end, r) for start, end in pieces)
+        for known in out.values():
+            known.sort()
+        return out
 
     def sides(self, edge: Edge) -> tuple[dict[int, int], dict[int, int]]:
         """Value -> region before the edge, and behind it."""

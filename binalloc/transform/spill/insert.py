@@ -66,7 +66,6 @@ class _Inserter:
         self.sets = UnionFind(len(found.value))
         self.nodes: dict[int, list[tuple[Access, int, int]]] = {}
         self.stretches: dict[int, _Stretch] = {}
-        self._regions_of: dict[int, list[tuple[int, int, int]]] = {}
         self.valid: set[int] = set()
 
     def run(self) -> None:
@@ -136,13 +135,7 @@ class _Inserter:
         return None
 
     def _region_at(self, v: int, point: int) -> int:
-        if not self._regions_of:
-            for r, value in enumerate(self.found.value):
-                for start, end in self.found.points[r]:
-                    self._regions_of.setdefault(value, []).append((start, end, r))
-            for known in self._regions_of.values():
-                known.sort()
-        known = self._regions_of[v]
+        known = self.found.spans[v]
         start, end, region = known[bisect_right(known, (point, _LAST)) - 1]
         assert start <= point < end, "a leaf is live where it is read"
         return region

@@ -32,11 +32,6 @@ def list_spills(
 class _Listing:
     def __init__(self, flat: Flat, found: FoundRegions, comebacks: Comebacks, spills: Spills) -> None:
         self.flat, self.found, self.comebacks, self.spills = flat, found, comebacks, spills
-        self.spans: dict[int, list[tuple[int, int, int]]] = {}
-        for r, pieces in enumerate(spills.points):
-            self.spans.setdefault(spills.value[r], []).extend((start, end, r) for start, end in pieces)
-        for known in self.spans.values():
-            known.sort()
 
     def run(self) -> None:
         for k, accesses in self.found.accesses.items():
@@ -87,7 +82,7 @@ class _Listing:
 
     def _region_at(self, v: int, k: int) -> tuple[int, ...]:
         """The region that a value, which may leave, is in just before item k."""
-        known = self.spans.get(v, [])
+        known = self.found.spans.get(v, [])
         at = bisect_right(known, (2 * k, _LAST)) - 1
         return (known[at][2],) if at >= 0 and known[at][1] > 2 * k else ()
 

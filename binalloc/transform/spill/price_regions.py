@@ -45,17 +45,6 @@ class PriceList:
             highest[joint.source] = max(highest[joint.source], joint.weight)
         return _families(self.found.value, highest)
 
-    @cached_property
-    def spans(self) -> dict[int, list[tuple[int, int, int]]]:
-        """Where the regions of each value lie: (start, end, region), ascending."""
-        out: dict[int, list[tuple[int, int, int]]] = {}
-        for r, pieces in enumerate(self.found.points):
-            known = out.setdefault(self.found.value[r], [])
-            known += [(start, end, r) for start, end in pieces]
-        for known in out.values():
-            known.sort()
-        return out
-
     def at(self, comebacks: Comebacks) -> Regions:
         """The regions at the prices of these comebacks, a store costing what a reload does."""
         found, store, comeback = self.found, comebacks.prices.of, comebacks.price
@@ -119,7 +108,7 @@ class PriceList:
     ) -> Iterator[tuple[int, float]]:
         """What a recomputation before item k reads: the other values' regions, and what it costs to have each back."""
         for leaf in price.leaves:
-            known = self.spans.get(leaf, [])
+            known = self.found.spans.get(leaf, [])
             # an access just before the item ends the region; the point before that lies in it
             at = bisect_right(known, (2 * k, _LAST)) - 1
             if at >= 0 and known[at][1] >= 2 * k and known[at][2] != region:
