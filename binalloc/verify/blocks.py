@@ -7,6 +7,7 @@ before every word that something names: a branch's target, a reconvergence point
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Set
 
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import CALLS, ENDS, Flow
@@ -15,22 +16,39 @@ from binalloc.verify.code import Code
 CLOSES = frozenset((*ENDS, *CALLS))
 
 
-class Blocks:
-    """starts: first words, ascending, with the code's length behind them. after, before: successors and predecessors by
-    number of the block."""
+class Places:
+    """Which block a word stands in. starts: first words, ascending, with the code's length behind them.
 
-    def __init__(self, code: Code) -> None:
+    detours: branches that are looked through; they divide nothing.
+    """
+
+    def __init__(self, code: Code, detours: Set[int] = frozenset()) -> None:
         count = len(code)
         leaders = {0, count}
         branch, closes, fn = Flow.BRANCH, CLOSES, code.fn
         for i, v in enumerate(code.views):
             control = v.control
-            if control and control in closes:
+            if control and control in closes and i not in detours:
                 leaders.add(i + 1)
                 if control == branch:
                     leaders.add(fn.target(i))
                     leaders.add(fn.reconvergence(i) or 0)
         self.starts = sorted(at for at in leaders if 0 <= at <= count)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def of(self, i: int) -> int:
+        """The block of word i."""
+        return bisect_right(self.starts, i) - 1
+
+
+class Blocks(Places):
+    """after, before: successors and predecessors by number of the block."""
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        count, branch, fn = len(code), Flow.BRANCH, code.fn
         number = {at: b for b, at in enumerate(self.starts)}
         self.after: list[list[int]] = []
         self.before: list[list[int]] = [[] for _ in self.starts]
@@ -42,13 +60,6 @@ class Blocks:
             self.after.append([number[t] for t in to if 0 <= t < count])
             for t in self.after[-1]:
                 self.before[t].append(b)
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def of(self, i: int) -> int:
-        """The block of word i."""
-        return bisect_right(self.starts, i) - 1
 
     def reached(self) -> set[int]:
         """Numbers of the blocks that execution may come to."""

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from binalloc.isa.interface.view import Memory, View
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.verify.blocks import CLOSES, Blocks
+from binalloc.verify.blocks import CLOSES, Blocks, Places
 from binalloc.verify.code import Code
 from binalloc.verify.webs import Webs
 
@@ -53,7 +53,7 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequence[int]) -> list[int] | None:
     """See the module. origin: the instruction map, by original word."""
-    homes = find_homes(old, blocks, Blocks(new), origin)
+    homes = find_homes(old, blocks, find_places(new, origin), origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
     order = list(range(len(old)))
@@ -78,7 +78,13 @@ class Home(NamedTuple):
     ranks: dict[int, int]
 
 
-def find_homes(old: Code, blocks: Blocks, theirs: Blocks, origin: Sequence[int]) -> dict[int, Home]:
+def find_places(new: Code, origin: Sequence[int]) -> Places:
+    """The rewritten program's blocks as the original has them: branches added around guarded calls divide nothing."""
+    added = (i for i, v in enumerate(new.views) if origin[i] == -1 and v.control == Flow.BRANCH and v.guard is not None)
+    return Places(new, frozenset(added))
+
+
+def find_homes(old: Code, blocks: Blocks, theirs: Places, origin: Sequence[int]) -> dict[int, Home]:
     """By block of the original the block of the rewritten program (`theirs`) that has most of it."""
     found: dict[int, dict[int, dict[int, int]]] = {}
     number = [0] * len(old)

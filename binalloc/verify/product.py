@@ -21,12 +21,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from binalloc.isa.kinds import ENDS, LEAVES, Flow
-from binalloc.verify.blocks import Blocks
+from binalloc.verify.blocks import Places
 from binalloc.verify.code import Code, text
 from binalloc.verify.exchanges import find_exchanges
 from binalloc.verify.lattice import Cond
 from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
-from binalloc.verify.order import Home, find_homes
+from binalloc.verify.order import Home, find_homes, find_places
 from binalloc.verify.original import Original
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
 from binalloc.verify.report import Finding
@@ -118,17 +118,16 @@ class Product(Lockstep):
         pure = self.new.views[n].pure
         if way is None:
             return self._insert(n, m) if pure else self._lost(n, m, k)
-        return self._insert(n, m) if pure and self._ahead(n, m, k) else self._match(n, k, way[1])
+        return self._insert(n, m) if pure and self._is_elsewhere(n, k) else self._match(n, k, way[1])
 
-    def _ahead(self, n: int, m: int, k: int) -> bool:
-        """Whether word k is in a block behind m's that the rewritten program comes to later: n stands in another one.
-        To match them would leave out the first round of what may be a loop."""
-        block = self.old.blocks.of(k)
-        return block != self.old.blocks.of(m) and self._places.of(n) != self._homes[block].block
+    def _is_elsewhere(self, n: int, k: int) -> bool:
+        """Whether n has left the block that has most of what has counterparts in word k's. Matched, it would pull the
+        original over the first round of a loop, or hold it back in front of a meeting point."""
+        return self._places.of(n) != self._homes[self.old.blocks.of(k)].block
 
     @cached_property
-    def _places(self) -> Blocks:
-        return Blocks(self.new)
+    def _places(self) -> Places:
+        return find_places(self.new, self.origin)
 
     @cached_property
     def _homes(self) -> dict[int, Home]:

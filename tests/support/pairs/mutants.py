@@ -217,7 +217,8 @@ def _added_kind(instr: Instr, v: View) -> str:
         return "store" if v.memory.access == "store" else "reload"
     if register_copy(instr) is not None:
         return "copy"
-    if add_immediate(instr) is not None:
+    add = add_immediate(instr)
+    if add is not None and add[0] == add[1]:
         return "pointer shift"
     if special_register(instr) == "SR_SLOTBASE":
         return "pointer setup"
