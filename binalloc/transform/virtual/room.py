@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.flat import Flat
+from binalloc.transform.virtual.holes import holes_before, holes_behind
 from binalloc.transform.virtual.live_ranges import LiveRanges
 
 
@@ -80,7 +81,9 @@ def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) ->
     pressure = np.zeros(points, np.int32)
     pressure[: flat.points] = live.pressure(flat.points)
     capacity = np.full(points, available.bit_count(), np.int32)
-    for k, extra in _holes(flat, live):
+    for k, extra in holes_before(flat, live):
+        pressure[2 * k] += extra
+    for k, extra in holes_behind(flat, live):
         pressure[2 * k + 1] += extra
     for site in sites:
         pressure[2 * site.item] += site.extra
@@ -99,29 +102,3 @@ def registers_needed(flat: Flat, live: LiveRanges, sites: list[CallSite]) -> int
         while (((1 << least) - 1) & ~site.blocked).bit_count() < survivors:
             least += 1
     return max(least, 1)
-
-
-def _holes(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
-    """(item, registers) that stay empty behind items with wide results: where a wide operand ends in part, what is free
-    beside the rest cannot hold part of a wide result, and nothing could be moved there before."""
-    out: list[tuple[int, int]] = []
-    for k in flat.wide:
-        item = flat.items[k]
-        holes = 0
-        for operand in item.uses:
-            if len(operand.values) > 1:
-                ending = sum(_ends(live, v, 2 * k + 1) for v in operand.values)
-                holes += ending if ending < len(operand.values) else 0
-        single = sum(len(o.values) == 1 for o in item.defs)
-        if holes > single:
-            out.append((k, holes - single))
-    return out
-
-
-def _ends(live: LiveRanges, v: int, point: int) -> bool:
-    """Whether v ends just before `point`, or begins anew there."""
-    intervals = live.intervals[v]
-    at = bisect_left(intervals, (point,))
-    if at < len(intervals) and intervals[at][0] == point:
-        return True
-    return bool(at) and intervals[at - 1][1] == point

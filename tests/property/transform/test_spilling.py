@@ -174,7 +174,8 @@ def refusal_mistakes(given: Analysed, error: Infeasible) -> list[str]:
     kept = dense_liveness(given.code).kept.get(k, set())
     extra = room(given.flat, given.live, [], 1).pressure - given.live.pressure(given.flat.points)
     needed = int(found[2])
-    figures = {len(uses), len(uses | kept), len(defs), len(defs) + int(extra[2 * k + 1])}
+    before, behind = (int(extra[point]) for point in (2 * k, 2 * k + 1))
+    figures = {len(uses), len(uses | kept) + before, len(defs), len(defs) + behind}
     return [] if int(found[1]) < needed and needed in figures else [f"{error}: {figures}"]
 
 

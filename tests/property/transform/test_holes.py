@@ -1,0 +1,109 @@
+"""Registers that have to stay empty beside wide results: never more than every placement needs, found by trying all."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+
+from binalloc.transform.virtual.code import Item, VOperand
+from binalloc.transform.virtual.holes import beside_results
+
+Wide = tuple[int, ...]
+DRAWS = 3000
+
+
+def item(operands: list[Wide], results: list[Wide]) -> Item:
+    return Item(
+        "", defs=tuple(VOperand(f"d{i}", r) for i, r in enumerate(results)),
+        uses=tuple(VOperand(f"u{i}", o) for i, o in enumerate(operands)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operands", "results", "standing", "ending", "holes"),
+    [
+        ([(1, 2)], [(3, 4)], {3}, {1, 2}, 1),  # the pair that ends cannot stand beside 3 in part
+        ([(1, 2)], [(3, 4, 5, 6)], {3, 4, 5}, {1, 2}, 1),
+        ([(1, 2)], [(3, 4, 5, 6)], {3, 4}, {1, 2}, 0),  # it can where two are missing
+        ([(1, 2), (7, 8)], [(3, 4)], {4}, {1, 2}, 1),
+        ([(1,)], [(3, 4)], {3}, {1}, 0),
+        ([(3, 2)], [(3, 4)], {3}, {2}, 0),  # 2 stands where 4 will
+        ([(1, 2)], [(3, 4)], set(), {1, 2}, 0),
+        ([], [(3, 4, 5, 6)], {4}, set(), 3),
+        ([(1, 2)], [(3, 4), (5, 6)], {3, 5}, {1, 2}, 2),
+    ],
+)
+def test_what_has_to_stay_empty(
+    operands: list[Wide], results: list[Wide], standing: set[int], ending: set[int], holes: int
+) -> None:
+    assert beside_results(item(operands, results), standing, ending) == holes
+
+
+def draw(rng: random.Random) -> tuple[list[Wide], list[Wide], set[int], set[int], set[int]]:
+    """Operands, results, standing and ending values, and all that live before."""
+    values = list(range(20))
+    rng.shuffle(values)
+    results = []
+    for _ in range(rng.choice((1, 1, 2))):
+        width = rng.choice((2, 2, 4))
+        results.append(tuple(values.pop() for _ in range(width)))
+    standing = {v for r in results for v in r if rng.random() < 0.5}
+    operands: list[Wide] = []
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        width = rng.choice((1, 2, 2, 4))
+        whole = rng.choice(results)
+        if len(whole) == width and rng.random() < 0.3:  # in the result's own place, as far as that stands
+            operands.append(tuple(v if v in standing else values.pop() for v in whole))
+        else:
+            operands.append(tuple(values.pop() for _ in range(width)))
+    used = {v for o in operands for v in o}
+    ending = {v for v in used - standing if rng.random() < 0.7}
+    live = used | standing | {values.pop() for _ in range(rng.randrange(3)) if values}
+    return operands, results, standing, ending, live
+
+
+def places(count: int, wide: list[Wide]) -> list[tuple[int, ...]]:
+    return list(product(*(range(0, count - len(w) + 1, len(w)) for w in wide)))
+
+
+def fits(
+    count: int, operands: list[Wide], results: list[Wide], standing: set[int], ending: set[int], live: set[int]
+) -> bool:
+    """Whether some placement in `count` registers lets the item be named and its results find room."""
+    wide = [o for o in operands if len(o) > 1]
+    for bases in places(count, results):
+        zone = [b + i for b, r in zip(bases, results, strict=True) for i in range(len(r))]
+        if len(set(zone)) < len(zone):
+            continue
+        stand = {v: b + i for b, r in zip(bases, results, strict=True) for i, v in enumerate(r) if v in standing}
+        for spots in places(count, wide):
+            at = dict(stand)
+            wanted = [(v, b + i) for b, o in zip(spots, wide, strict=True) for i, v in enumerate(o)]
+            if any(at.setdefault(v, r) != r for v, r in wanted) or len(set(at.values())) < len(at):
+                continue
+            if any(r in zone for v, r in at.items() if v not in standing and v not in ending):
+                continue
+            rest = live - set(at)
+            outside = count - len(set(zone) | set(at.values()))
+            inside = count - len(at) - outside
+            staying = len(rest - ending)
+            if staying <= outside and len(rest) - staying <= outside - staying + inside:
+                return True
+    return False
+
+
+def test_no_placement_needs_fewer_registers() -> None:
+    rng = random.Random("holes")
+    some = exact = 0
+    for _ in range(DRAWS):
+        operands, results, standing, ending, live = draw(rng)
+        holes = beside_results(item(operands, results), standing, ending)
+        if holes:
+            some += 1
+            least = len(live) + holes
+            assert not fits(least - 1, operands, results, standing, ending, live), (operands, results, standing, ending)
+            exact += fits(least + least % 2, operands, results, standing, ending, live)
+    assert some > 300
+    assert exact > 0.5 * some
