@@ -26,6 +26,7 @@ early as what it needs allows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
@@ -53,7 +54,7 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequence[int]) -> list[int] | None:
     """See the module. origin: the instruction map, by original word."""
-    homes = find_homes(old, blocks, find_places(new, origin), origin)
+    homes = find_homes(old, blocks, new, find_places(new, origin), origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
     order = list(range(len(old)))
@@ -84,9 +85,13 @@ def find_places(new: Code, origin: Sequence[int]) -> Places:
     return Places(new, frozenset(added))
 
 
-def find_homes(old: Code, blocks: Blocks, theirs: Places, origin: Sequence[int]) -> dict[int, Home]:
-    """By block of the original the block of the rewritten program (`theirs`) that has most of it."""
-    found: dict[int, dict[int, dict[int, int]]] = {}
+def find_homes(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, Home]:
+    """By block of the original the block of the rewritten program (`theirs`) that stands for it: one that starts at a
+    meeting point for the one that does there, else that which has most of it. What went behind a meeting point is not
+    what stands there."""
+    met = _met(old, blocks, new, theirs, origin)
+    taken = {there: b for b, there in met.items()}
+    found: dict[int, dict[int, dict[int, int]]] = {b: {there: {}} for b, there in met.items()}
     number = [0] * len(old)
     for b in range(len(blocks)):
         number[blocks.starts[b] : blocks.starts[b + 1]] = [b] * (blocks.starts[b + 1] - blocks.starts[b])
@@ -94,13 +99,29 @@ def find_homes(old: Code, blocks: Blocks, theirs: Places, origin: Sequence[int])
         for n in range(theirs.starts[there], theirs.starts[there + 1]):
             k = origin[n]
             if 0 <= k < len(old):
-                found.setdefault(number[k], {}).setdefault(there, {}).setdefault(k, n)
+                b = number[k]
+                if met.get(b, there) == there and taken.get(there, b) <= b:
+                    found.setdefault(b, {}).setdefault(there, {}).setdefault(k, n)
     out = {}
     for b, choices in found.items():
         weight = {t: (sum(not old.views[k].pure for k in ranks), len(ranks), -t) for t, ranks in choices.items()}
         best = max(choices, key=weight.__getitem__)
         out[b] = Home(best, choices[best])
     return out
+
+
+def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, int]:
+    """By block of the original that starts where lanes meet, the block that starts where they do in the rewritten
+    program; without those of which the map says several."""
+    pairs: set[tuple[int, int]] = set()
+    for n, view in enumerate(new.views):
+        k = origin[n]
+        if view.control == Flow.BRANCH and 0 <= k < len(old) and old.views[k].control == Flow.BRANCH:
+            here, there = old.fn.reconvergence(k), new.fn.reconvergence(n)
+            if here is not None and there is not None and 0 <= here < len(old) and 0 <= there < len(new):
+                pairs.add((blocks.of(here), theirs.of(there)))
+    olds, news = Counter(b for b, _ in pairs), Counter(t for _, t in pairs)
+    return {b: t for b, t in sorted(pairs) if olds[b] == 1 and news[t] == 1}
 
 
 class _Block:

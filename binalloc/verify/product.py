@@ -123,7 +123,8 @@ class Product(Lockstep):
     def _is_elsewhere(self, n: int, k: int) -> bool:
         """Whether n has left the block that has most of what has counterparts in word k's. Matched, it would pull the
         original over the first round of a loop, or hold it back in front of a meeting point."""
-        return self._places.of(n) != self._homes[self.old.blocks.of(k)].block
+        home = self._homes.get(self.old.blocks.of(k))
+        return home is None or self._places.of(n) != home.block
 
     @cached_property
     def _places(self) -> Places:
@@ -131,7 +132,7 @@ class Product(Lockstep):
 
     @cached_property
     def _homes(self) -> dict[int, Home]:
-        return find_homes(self.old, self.old.blocks, self._places, self.origin)
+        return find_homes(self.old, self.old.blocks, self.new, self._places, self.origin)
 
     def _lost(self, n: int, m: int, k: int) -> Node | None:
         """The next counterpart cannot be reached: name the original instruction that was left out or overtaken."""

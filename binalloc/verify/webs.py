@@ -3,8 +3,8 @@
 Needs a `Code`, and of every function called what it may read and write (`Summary`). Leaves for each operand unit the
 name of the value there (`Webs`). So two unrelated values that shared a register have two names, and nothing in the
 rewritten program has to keep the order of the one's last use and the other's definition. A guarded definition joins
-what was there before, since that stays in the threads where the guard fails; so does what a callee writes on some ways
-only. A call reads what the callee needs and writes what it may write; a return reads what the function may write and
+what was there before, since that stays in the threads where the guard fails (but where the one before it, in the same
+block, was executed by just those threads, and nobody read between); so does what a callee writes on some ways only. A call reads what the callee needs and writes what it may write; a return reads what the function may write and
 somebody reads behind it: so each place has one name at each of these, and facts can go from one function's names to
 another's.
 
@@ -28,6 +28,8 @@ TRUE_VALUE = PRED_BASE + TRUE
 _TRUE = -2
 _NAMED = (1 << LOCAL_BASE) - 1  # words of local memory have one name throughout, their number
 Values = tuple[int, ...]
+Guard = tuple[int, bool]
+"""(value of the predicate, whether it is negated)."""
 
 
 @dataclass
@@ -87,6 +89,8 @@ class _Builder:
         self.defs: list[Values] = [()] * count
         self.guards = [-1] * count
         self.prior: dict[int, int] = {}  # of a definition that does not kill: what was there, -1 - block: from before
+        self.under: dict[int, Guard] = {}  # of a guarded definition: what it is executed under
+        self.ended: set[int] = set()  # guarded definitions behind which the other threads' came: what was there is gone
         self.out: list[dict[int, int]] = []
         self.into: list[dict[int, int]] = [{} for _ in range(len(blocks))]
         self.work: list[tuple[int, int]] = []
@@ -130,6 +134,8 @@ class _Builder:
             if before < 0:
                 before = self.live_in(-1 - before, self.place[at])
             self.union(at, before)
+            if at in self.ended:
+                break
             at = before
         return x
 
@@ -152,7 +158,8 @@ class _Builder:
                     written = {x: self.new(x) for x in places}
                     current.update(written)
                 else:
-                    written = {x: self._beside(b, current, x) for x in places}
+                    under = self.guards[i], guard[1]
+                    written = {x: self._beside(b, current, x, under) for x in places}
                 self.defs[i] = tuple([written[x] for x in places])
             if i in calls:
                 self._call(b, current, i)
@@ -164,10 +171,14 @@ class _Builder:
             return self.live_in(b, place)
         return self.wanted(found) if self.prior else found
 
-    def _beside(self, b: int, current: dict[int, int], place: int) -> int:
-        """A definition that need not happen."""
+    def _beside(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
+        """A definition that need not happen. under: its guard, if it is that of a word."""
         name = self.new(place)
-        self.prior[name] = current.get(place, -1 - b)
+        before = self.prior[name] = current.get(place, -1 - b)
+        if under is not None:
+            self.under[name] = under
+            if before in self.prior and self.under.get(before) == (under[0], not under[1]):
+                self.ended.add(name)
         current[place] = name
         return name
 
