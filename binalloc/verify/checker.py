@@ -23,7 +23,8 @@ values are further values. The meet (`meet.py`) is intersection of what the fact
 
 **Transfer** (`transfer.py`). An original definition empties the column of its value, a rewritten one the row; copies
 copy rows or columns; a matched operation checks its operands and relates its results; a pure operation that stands
-alone gives what it makes of its operands (`remade.py`). Guards split and meet.
+alone gives what it makes of its operands (`remade.py`). Guards split and meet; one that nothing wrote is whatever the
+rewritten program first goes by (`unwritten.py`).
 
 **Lockstep** (`product.py`). The instruction map (`Function.origin`) is a hint: it proposes which new instruction stands
 for which original one. The lockstep graph follows both programs from their entries and accepts the proposal only if

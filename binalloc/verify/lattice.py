@@ -9,6 +9,7 @@ A `State` is a set of facts, each true in every thread that gets to this point:
     C[row][{(p, v), ...}]        the same, but only where each original predicate p is v now
     free has x                   x was never written: its value is undefined, every row may stand for it
     doubt has x, S[DEFINED] not  x was not written on every way here; where it is not free either, it was on some
+    C[UNWRITTEN][{...}] has x    x is free in the threads where that is so
     of[x] = token                original value x is that token, and the token's row holds x
     K has (p, v)                 original predicate p is v (known from the branch taken)
 
@@ -248,21 +249,21 @@ class State:
                 for k in rows:
                     self.put(k, self.S[k] - {x})
             self.of.pop(x, None)
-        self._forget_made(gone)
+        self.forget_made(gone)
         if self.C:
-            self._forget(gone)
+            self.forget(gone)
         if self.free:
             self.free -= gone
         self.drop_conds(gone)
         if self.doubt:
             self.add(DEFINED, self.doubt & gone)
 
-    def _forget(self, gone: Set) -> None:
+    def forget(self, gone: Set) -> None:
         """No row is said to hold these under a condition."""
         for k in self.naming(gone):
             self.put_facts(k, {cs: left for cs, xs in self.C[k].items() if (left := xs - gone)})
 
-    def _forget_made(self, written: Set) -> None:
+    def forget_made(self, written: Set) -> None:
         """Forget the tokens computed from what was written."""
         mentions = self.names.mentions
         if not mentions:
@@ -279,7 +280,7 @@ class State:
             self.put(key, NONE)
             self.put_facts(key, NO_FACTS)
         if tokens and self.C:
-            self._forget(frozenset(tokens))
+            self.forget(frozenset(tokens))
 
     def _made_of(self, x: int) -> Iterable[int]:
         """The tokens computed from x, at least those of which something is said here: of a local word that is written
@@ -338,7 +339,7 @@ class State:
                 self.of.pop(x, None)
             else:
                 self.of[x] = value
-        self._forget_made(clear)
+        self.forget_made(clear)
         self.drop_conds(clear)
 
     def _written(self, todo: dict[int, int], changed: dict[int, Set]) -> None:
@@ -431,7 +432,6 @@ def _depends(facts: Facts, values: Set) -> bool:
             if p in values:
                 return True
     return False
-
 
 
 def refined(facts: Facts, known: Conds) -> tuple[Set, Facts]:

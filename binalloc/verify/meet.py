@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from binalloc.verify.lattice import NO_FACTS, NONE, Cond, Conds, Facts, Set, State, refined
-from binalloc.verify.names import DEFINED, const_of, is_token
+from binalloc.verify.names import DEFINED, UNWRITTEN, const_of, is_token
 
 MAX_LITERALS = 2  # predicates that one conditional fact may depend on
 MAX_FACTS = 16  # conditional facts kept for one row
@@ -89,11 +89,13 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
     keys = rows.keys() | other.keys()
     if a.C or b.C:
         keys = keys | a.C.keys() | b.C.keys()
+    if free_a != free_b and not plain:
+        keys = keys | {UNWRITTEN}
     out.C = {}
     for k in keys:
         x, y = rows.get(k, NONE), other.get(k, NONE)
         left, right = a.C.get(k, NO_FACTS), b.C.get(k, NO_FACTS)
-        if x == y and left == right:
+        if x == y and left == right and not (k == UNWRITTEN and free_a != free_b):
             if left:
                 out.C[k] = left
             if free and k != DEFINED:
@@ -115,7 +117,9 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
             if len(dead) == len(told):
                 continue
             apart = apart.union(dead)
-        conds = _meet_conds(_Side(a.K, left, x, free_a), _Side(b.K, right, y, free_b), apart)
+        # An undefined value under a condition helps nobody, and would put conditions on every row: one row has them.
+        trifles = (NONE, NONE) if k == UNWRITTEN else (free_a, free_b)
+        conds = _meet_conds(_Side(a.K, left, x, trifles[0]), _Side(b.K, right, y, trifles[1]), apart)
         if conds:
             out.C[k] = conds
     out.find_named()
@@ -127,7 +131,7 @@ def _all(always: Set, facts: Facts) -> Set:
 
 class _Side(NamedTuple):
     """One row on one way: what is known of predicates there, what the row holds under conditions and anyway, and what
-    is free there."""
+    of that says nothing where the other way is ruled out."""
 
     known: Conds
     facts: Facts
@@ -150,7 +154,6 @@ def _meet_conds(a: _Side, b: _Side, apart: Set) -> Facts:
         if any((p, not v) in cs for p, v in cs):
             continue
         left, right = _under(a.known, mine, cs), _under(b.known, theirs, cs)
-        # An undefined value under a condition helps nobody, and would put conditions on every row.
         if left is None:
             if right is None:
                 continue

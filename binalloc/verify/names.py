@@ -33,6 +33,8 @@ _PLACE = PART.bit_length()
 DEFINED = 512 << _PLACE
 """An imaginary row that holds, of the original values in doubt, those which something has written on every way (under a
 condition, those written on every way where it is true). It is the one row that does not hold what is free."""
+UNWRITTEN = 513 << _PLACE
+"""An imaginary row that holds, under a condition, the original values that nobody wrote where it is true."""
 
 LOCAL0 = 1 << 10
 CONST0 = 1 << 30

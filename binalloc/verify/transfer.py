@@ -25,16 +25,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from binalloc.isa.instruction import NO_REGISTER
-from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, PREDICATES, SLOT_ROW, WORD
+from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.verify.code import Code, ref_keys, text, word_keys
 from binalloc.verify.lattice import Cond, State
 from binalloc.verify.meet import meet_sides
-from binalloc.verify.names import TRUTH, ZERO, Names, is_token, pred_key, reg_key, row_name, slot_key, slot_of
+from binalloc.verify.names import TRUTH, ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.original import Original
 from binalloc.verify.remade import made_by_rows, made_of_values
 from binalloc.verify.report import Finding
+from binalloc.verify.unwritten import predicates, settle, stands, undecided
 
 
 class Effects:
@@ -100,14 +101,18 @@ class Steps:
         return meet_sides(done, other, conds)
 
     def new_conditions(self, state: State, n: int) -> tuple[Cond, ...] | None:
-        """The rewritten guard in terms of original predicates: () if it is none of them, None without a guard."""
+        """The rewritten guard in terms of original predicates: () if it is none of them, None without a guard. One that
+        something did not write on every way is settled by that."""
         guard = self.new.views[n].guard
         if guard is None:
             return None
-        return tuple((x, not guard[1]) for x in sorted(state.row(pred_key(guard[0]))) if self._is_predicate(x))
-
-    def _is_predicate(self, x: int) -> bool:
-        return not is_token(x) and PRED_BASE <= self.names.place(x) < LOCAL_BASE
+        names = predicates(state, pred_key(guard[0]))
+        known = [x for x in names if state.sure(x)]
+        if not known:
+            known = names or undecided(state, PRED_BASE + guard[0])
+            for x in known:
+                self._decide(state, pred_key(guard[0]), x)
+        return tuple((x, not guard[1]) for x in known)
 
     # -- steps
 
@@ -143,7 +148,11 @@ class Steps:
 
     def move(self, state: State, n: int, m: int) -> State:
         """Both programs execute an instruction that only moves values."""
-        condition = self.old.condition(m)
+        condition, guard = self.old.condition(m), self.new.views[n].guard
+        if condition is not None and guard is not None and guard[1] != condition[1]:
+            key, x = pred_key(guard[0]), condition[0]
+            if not state.sure(x) and stands(state, key, x):
+                self._decide(state, key, x)
         conds = self.new_conditions(state, n)
         if condition is not None and conds is not None and condition in conds:
             done = self.split(state, (condition,), lambda s: self._insert(self._alone(s, m), n))
@@ -170,14 +179,15 @@ class Steps:
         return None
 
     def _settle(self, state: State, key: int, x: int, n: int, m: int) -> None:
-        """The row must hold predicate x. Where something did not write x on every way, any row may stand for it; but a
-        guard decides what is executed, and what is known of x from then on: it is what this row holds, and no other
-        row's content unless that was copied from here."""
+        """The row must hold predicate x, and if it only may stand for it, x is what it holds from now on: a guard
+        decides what is executed (`unwritten.py`)."""
         self._need(state, key, x, n, m, "guard")
-        if not state.defined(x):
-            state.kill((x,))
-            state.add(key, frozenset((x,)))
-            self.effects.settled.add(x)
+        if not state.sure(x):
+            self._decide(state, key, x)
+
+    def _decide(self, state: State, key: int, x: int) -> None:
+        settle(state, x, key)
+        self.effects.settled.add(x)
 
     def match(self, state: State, n: int, m: int) -> State:
         """Both programs execute the same operation."""
@@ -369,8 +379,6 @@ class Steps:
 
     def _match(self, state: State, n: int, m: int) -> State:
         old, new = self.old.views[m], self.new.views[n]
-        if self._pointer_step(state, n, m):
-            return self._insert(self._alone(state, m), n)
         if self.old.special[m] in self.volatile:
             self._fail("special", f"{self.old.special[m]} does not read the same in both programs", n, m)
         keys = [k for r in new.uses for k in ref_keys(r)]
@@ -398,18 +406,14 @@ class Steps:
             state.equate(x, token)
         return state
 
-    def _pointer_step(self, state: State, n: int, m: int) -> bool:
-        """Does the original move its own slot pointer here?"""
-        return False
-
     def _need(self, state: State, key: int, x: int, n: int, m: int, operand: str) -> None:
-        free, held = x in state.free, x in state.row(key)
-        if free or (held and not state.defined(x)):
-            what = "before anything wrote it" if free else "where it was not written on every way"
+        held = stands(state, key, x)
+        if held and not state.sure(x):
+            what = "before anything wrote it" if x in state.free else "where it was not written on every way"
             self.effects.notes.append(
                 self._finding("undefined", f"the original reads {self.names.name(x)} {what}", n, m)
             )
-        if free or held:
+        if held:
             return
         self._fail(
             "guard" if operand == "guard" else "operand",

@@ -3,10 +3,10 @@
 Needs a `Code`, and of every function called what it may read and write (`Summary`). Leaves for each operand unit the
 name of the value there (`Webs`). So two unrelated values that shared a register have two names, and nothing in the
 rewritten program has to keep the order of the one's last use and the other's definition. A guarded definition joins
-what was there before, since that stays in the threads where the guard fails (but where the one before it, in the same
-block, was executed by just those threads, and nobody read between); so does what a callee writes on some ways only. A call reads what the callee needs and writes what it may write; a return reads what the function may write and
-somebody reads behind it: so each place has one name at each of these, and facts can go from one function's names to
-another's.
+what was there before, since that stays in the threads where the guard fails (but where just those threads executed the
+definition before it, in the same block, and nobody read between); so does what a callee writes on some ways only. A
+call reads what the callee needs and writes what it may write; a return reads what the function may write and somebody
+reads behind it: so each place has one name at each of these, and facts can go from one function's names to another's.
 
 The work is done per block, and between blocks for those values alone that are live there: unions of definitions along
 edges (the lists of values live into blocks are left, too).

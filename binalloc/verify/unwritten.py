@@ -1,0 +1,68 @@
+"""What the original reads before anything wrote it: which places may stand for it, and when it becomes one value.
+
+Needs a state of `lattice.py`. A value that nobody wrote reads as anything, each time anew; any row may stand for it,
+and so it is in threads where a predicate kept it from being written (`UNWRITTEN`). A predicate is another matter where
+it guards something: what is executed shows what it held. So each thread has for each predicate one value that
+conditions speak of, in doubt as long as nothing in the rewritten program depended on it, and free to be chosen until
+then: whatever the row holds by which the rewritten program first goes (`settle`). What is known under a condition on it
+was known for either choice. From then on that row holds it, and of the others those that copy it.
+"""
+
+from __future__ import annotations
+
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE
+from binalloc.verify.lattice import NO_FACTS, NONE, Cond, Conds, State
+from binalloc.verify.names import DEFINED, UNWRITTEN, is_token
+
+MOST_SPLIT = 4
+"""Predicates on which it may depend whether a row holds a value or need not."""
+
+
+def settle(state: State, x: int, key: int) -> None:
+    """Predicate x, not written on every way and held by the row if it is not free, is what the row holds: no other
+    row's content. What is known under a condition on it stays so."""
+    for k in state.where.get(x, NONE):
+        state.put(k, state.S[k] - {x})
+    state.of.pop(x, None)
+    gone = frozenset((x,))
+    state.forget_made(gone)
+    state.forget(gone)
+    state.free -= gone
+    state.add(DEFINED, gone)
+    state.add(key, gone)
+
+
+def stands(state: State, key: int, x: int) -> bool:
+    """Whether the row may stand for x: in every thread it holds it, or nobody wrote it."""
+    if x in state.free or x in state.row(key) or x in state.row(UNWRITTEN):
+        return True
+    unwritten = [cs for cs, xs in state.C.get(UNWRITTEN, NO_FACTS).items() if x in xs]
+    held = [cs for cs, xs in state.C.get(key, NO_FACTS).items() if x in xs]
+    return bool(unwritten) and bool(held) and _always(unwritten + held, state.K)
+
+
+def _always(ways: list[Conds], known: Conds) -> bool:
+    """Whether one of these conditions holds wherever those known do."""
+    open_ways = [cs for cs in ways if not any((p, not v) in known for p, v in cs)]
+    names = sorted({p for cs in open_ways for p, v in cs if (p, v) not in known})
+    if len(names) > MOST_SPLIT:
+        return False
+    if not names:
+        return bool(open_ways)
+    return all(_always(open_ways, known | {(names[0], v)}) for v in (True, False))
+
+
+def predicates(state: State, key: int) -> list[int]:
+    """The original predicates that a row is known to hold."""
+    place = state.names.place
+    return [x for x in sorted(state.row(key)) if not is_token(x) and PRED_BASE <= place(x) < LOCAL_BASE]
+
+
+def undecided(state: State, place: int) -> list[int]:
+    """A free predicate that conditions speak of, so that any row may still be said to be it; of this place, if there
+    is one."""
+    if not state.free or not state.C:
+        return []
+    speaking: set[Cond] = {c for facts in state.C.values() for cs in facts for c in cs}
+    found = sorted({p for p, _ in speaking} & state.free)
+    return sorted(found, key=lambda x: state.names.place(x) != place)[:1]

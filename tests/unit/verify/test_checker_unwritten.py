@@ -1,0 +1,146 @@
+"""Guards that nobody wrote, and what is partly written by them: right rewrites pass, wrong ones do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.transform.allocators.table import ALLOCATORS
+from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
+from binalloc.verify.checker import check
+from tests.support.pairs.verdict import mapped, verdict
+from tests.support.programs.builder import program
+
+HEAD = """
+.kernel k registers=24 local_bytes=16
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+S2R R0, SR_TID.X
+IMAD.WIDE R2, R0, 0x40, R2
+"""
+CROWD = "".join(
+    [f"LDG.32 R{k}, [R2+{4 * k}]\n" for k in range(10, 18)] + [f"STG.32 [R2+{4 * k}], R{k}\n" for k in range(10, 18)]
+)
+CALLEE = ".func f\n@P0 MOV R9, 0x2\n@P1 MOV R8, R9\nSTG.32 [R2], R8\nRET\n"
+PREDICATES = "".join(f"ISETP.LT.AND P{p}, PT, R0, {p}, PT\n" for p in range(1, 7))
+USED = "".join(f"@P{p} STG.32 [R2+{4 * p}], R0\n" for p in range(1, 7))
+BODIES = {
+    "constant": "@P0 MOV R9, 0x1\nCROWD",
+    "copy": "@P0 MOV R9, R0\nCROWD",
+    "operation": "@P0 IADD3 R9, R0, 0x1, RZ\nCROWD",
+    "load": "@P0 LDG.32 R9, [R2]\nCROWD",
+    "late": "CROWD@P0 MOV R9, 0x1\nCROWD",
+    "both ways": "@P0 MOV R9, R0\n@!P0 MOV R9, R3\nCROWD",
+    "written before": "MOV R9, R0\n@P0 MOV R9, R3\nCROWD",
+    "guard again": "@P0 MOV R9, 0x1\nCROWD@P0 STG.32 [R2], R9\n",
+    "select": "SEL R9, R0, R3, P0\nCROWD",
+    "carry": "IADD3 R9, P1, R0, R3, RZ\nCROWDIADD3.X R8, R0, R3, RZ, P0, P1\nSTG.32 [R2], R8\n",
+    "pair": "@P0 MOV R8, 0x1\nCROWDSTG.64 [R2], R8\n",
+    "loaded pair": "@P0 LDG.64 R8, [R2]\nCROWDSTG.64 [R2], R8\n",
+    "spilled": f"@P0 STG.32 [R2], R0\n{PREDICATES}CROWD{USED}@P0 MOV R9, 0x1\n",
+    "copied": "PLOP3 P1, PT, P0, PT, PT, 0xf0, 0x0\n@P1 MOV R9, 0x1\nCROWD@P0 STG.32 [R2], R9\n",
+    "packed": "P2R R9, RZ, 0x7f\nCROWDR2P R9, 0x7f\n@P0 STG.32 [R2], R0\n",
+    "branch": "@P0 BRA x, x\nMOV R9, R0\nx:\nCROWD@P0 STG.32 [R2], R9\n",
+    "loop": "MOV R4, 0x0\nl:\n@P0 MOV R9, R4\nIADD3 R4, R4, 0x1, RZ\nISETP.LT.AND P1, PT, R4, 0x5, PT\n"
+    "CROWD@P1 BRA l, e\ne:\n",
+    "local word": "@P0 STL.32 [0x0], R0\nCROWDLDL.32 R9, [0x0]\n",
+    "local word twice": "STL.32 [0x0], R0\n@P0 STL.32 [0x0], R3\nCROWDLDL.32 R9, [0x0]\n",
+    "callee": "@P0 MOV R9, 0x1\nCALL f\nCROWD",
+    "guarded call": "@P0 CALL f\nCROWD",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_what_every_allocator_makes_of_an_unwritten_guard_is_right(name: str) -> None:
+    body = BODIES[name].replace("CROWD", CROWD)
+    original = program(f"{HEAD}{body}STG.32 [R2], R9\nEXIT\n{CALLEE if 'CALL' in body else ''}")
+    least = minimum_registers(original, "k", 0)
+    for allocator in ALLOCATORS:
+        low = least if allocator != "regdem" else minimum_registers(original, "k", 0, allocator)
+        for registers, slots in ((low, 0), (low + 1, 1), (low + 2, 3), (24, 0)):
+            report = check(original, rewrite(original, "k", registers, slots, allocator), "k")
+            assert report.ok, f"{allocator}, {registers} registers, {slots} slots: {report}"
+
+
+OVER = HEAD + "MOV R9, R0\n@P0 MOV R9, R3\n@P0 STG.32 [R2], R0\nSTG.32 [R2+0x4], R9\nEXIT"
+
+
+def test_a_guard_that_nobody_wrote_is_one_value_in_both_programs() -> None:
+    same = mapped(OVER)
+    assert verdict(OVER, same) == set()
+    assert verdict(OVER, same.replace("@P0", "@P3")) == set()
+    for word in ("5| @P0 MOV", "6| @P0 STG"):
+        assert verdict(OVER, same.replace(word, word.replace("P0", "P3"))) != set(), word
+    assert verdict(OVER, same.replace("@P0 MOV R9, R3", "@P0 MOV R9, R2")) == {"operand"}
+    assert verdict(OVER, same.replace("4| MOV R9, R0", "4| MOV R8, R0")) == {"operand"}
+
+
+SPILLED = """
+.kernel k registers=24 local_bytes=16 spill_local=4
+-| STL.32.SPILL [0x10], R9
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| S2R R0, SR_TID.X
+3| IMAD.WIDE R2, R0, 0x40, R2
+4| @P0 LDG.32 R9, [R2]
+-| @P0 STL.32.SPILL [0x10], R9
+-| LDL.32.SPILL R7, [0x10]
+5| STG.32 [R2], R7
+6| EXIT
+"""
+
+
+def test_what_nobody_wrote_under_a_condition_may_be_anything_there_and_only_there() -> None:
+    original = HEAD + "@P0 LDG.32 R9, [R2]\nSTG.32 [R2], R9\nEXIT"
+    assert verdict(original, SPILLED) == set()
+    assert verdict(original, SPILLED.replace("@P0 STL", "@!P0 STL")) == {"operand"}
+    assert verdict(original, SPILLED.replace("@P0 STL", "@P1 STL")) == {"operand"}
+    written = original.replace("IMAD.WIDE R2, R0", "MOV R9, R0\nIMAD.WIDE R2, R0")
+    moved = SPILLED.replace("6|", "7|").replace("5|", "6|").replace("4|", "5|").replace("3|", "4|")
+    assert verdict(written, moved) != set()
+
+
+SOMETIMES = """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+S2R R0, SR_TID.X
+ISETP.LT.AND P1, PT, R0, 0x10, PT
+@P1 BRA other, join
+MOV R4, 0x5
+BRA join
+other:
+ISETP.LT.AND P0, PT, R0, 0x8, PT
+join:
+MOV R9, R0
+@P0 MOV R9, R3
+STG.32 [R2], R9
+SEL R5, R0, R3, P0
+STG.32 [R2+0x4], R5
+EXIT
+"""
+TOLD_TWICE = """
+.kernel k registers=12
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| S2R R0, SR_TID.X
+3| ISETP.LT.AND P1, PT, R0, 0x10, PT
+4| @P1 BRA other, join
+5| MOV R4, 0x5
+6| BRA join
+other:
+7| ISETP.LT.AND P0, PT, R0, 0x8, PT
+-| ISETP.LT.AND P2, PT, R0, 0x8, PT
+join:
+-| @P0 MOV R9, R3
+-| @!P2 MOV R9, R0
+10| STG.32 [R2], R9
+11| SEL R5, R0, R3, P0
+12| STG.32 [R2+0x4], R5
+13| EXIT
+"""
+
+
+def test_two_rows_are_not_one_predicate_where_it_was_not_written() -> None:
+    """Where P0 was not written, P0 and P2 need not be the same: neither of the two moves need execute."""
+    assert verdict(SOMETIMES, TOLD_TWICE) == {"operand"}
+    assert verdict(SOMETIMES, TOLD_TWICE.replace("@!P2", "@!P0")) == set()
