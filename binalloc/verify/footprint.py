@@ -49,6 +49,8 @@ def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
         out.reads |= reads
         out.writes |= writes
     out.needed = (_live(old, effects, out.writes) or [0])[0]
+    if not old.fn.info.is_kernel:  # nobody calls it
+        out.first = (_live(old, _all_effects(old, calls, names, through=False), 0) or [0])[0]
     return out
 
 
@@ -56,16 +58,19 @@ def live_after_calls(old: Code, calls: Mapping[int, Summary], names: Names, at_r
     """Places that may still be read behind each call, by word; at_return: those that may be behind the function."""
     if not calls:
         return {}
-    live = _live(old, _all_effects(old, calls, names), at_return)
+    live = _live(old, _all_effects(old, calls, names, through=False), at_return)
     return {i: live[i + 1] if i + 1 < len(live) else 0 for i in calls}
 
 
-def _all_effects(old: Code, calls: Mapping[int, Summary], names: Names) -> list[tuple[int, int, int]]:
-    return [_effects(old, i, calls, names) for i in range(len(old))]
+def _all_effects(
+    old: Code, calls: Mapping[int, Summary], names: Names, *, through: bool = True
+) -> list[tuple[int, int, int]]:
+    return [_effects(old, i, calls, names, through) for i in range(len(old))]
 
 
-def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names) -> tuple[int, int, int]:
-    """(may read before writing, may write, surely writes) of one original word, as bits."""
+def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names, through: bool) -> tuple[int, int, int]:
+    """(may read before writing, may write, surely writes) of one original word, as bits. through: what may go through a
+    call unwritten counts as read there."""
     view = old.views[i]
     reads = writes = 0
     for r in view.uses:
@@ -82,7 +87,7 @@ def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names) -> t
     surely = writes
     callee = calls.get(i)
     if callee is not None:
-        reads |= callee.needed
+        reads |= callee.needed if through else callee.first
         writes |= callee.writes
         surely |= callee.always
     if view.guard is not None:

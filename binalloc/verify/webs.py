@@ -34,11 +34,13 @@ Guard = tuple[int, bool]
 
 @dataclass
 class Summary:
-    """What an original function does to its caller's places, as bits; see `footprint.py`."""
+    """What an original function does to its caller's places, as bits; see `footprint.py`. needed: what it reads before
+    writing it, and what it may write but need not. first: the former alone."""
 
     reads: int = 0
     writes: int = 0
     needed: int = 0
+    first: int = 0
 
     @property
     def always(self) -> int:

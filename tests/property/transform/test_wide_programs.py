@@ -41,7 +41,7 @@ def test_wide_programs_survive_rewriting(part: int, record_property: Record) -> 
     assert counts["programs"] == PROGRAMS // PARTS
 
 
-@pytest.mark.parametrize("seed", [900219, 900504, 901206, 901252, 911326, 912586, 912809, 913408])
+@pytest.mark.parametrize("seed", [900219, 900504, 901206, 901252, 911326, 911789, 912586, 912809, 913408])
 def test_what_the_fuzzer_found_is_proven(seed: int) -> None:
     """The original waited in front of a meeting point for a word that had gone behind it; the same register written by
     some threads, then by all others, was one value with what it held before."""
