@@ -27,6 +27,9 @@ from numpy.typing import NDArray
 from binalloc.models.allocation.stores import DEFINED, Way, valid_regions
 from binalloc.models.allocation.terms import Interval
 
+NOBODY = -1
+"""No value."""
+
 
 @dataclass(frozen=True, slots=True)
 class Border:
@@ -133,10 +136,15 @@ def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.i
 
 
 def chosen(
-    regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32], begin: Iterable[int] = ()
+    regions: Regions,
+    pressure: NDArray[np.int32],
+    capacity: NDArray[np.int32],
+    begin: Iterable[int] = (),
+    stays: int = NOBODY,
 ) -> tuple[list[int], NDArray[np.int32]]:
-    """As `choose`: the regions, ascending, and the pressure that is left. begin: regions away to start from."""
-    work = _Greedy(regions, pressure, capacity)
+    """As `choose`: the regions, ascending, and the pressure that is left. begin: regions away to start from.
+    stays: a value that does not leave."""
+    work = _Greedy(regions, pressure, capacity, stays)
     for r in begin:
         work.go((r,))
     work.relieve()
@@ -156,8 +164,10 @@ class _Greedy:
     away and comes from memory; (the first, the second as it is now).
     """
 
-    def __init__(self, regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> None:
-        self.regions = regions
+    def __init__(
+        self, regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32], stays: int
+    ) -> None:
+        self.regions, self.stays = regions, stays
         self.room = (capacity - pressure).astype(np.int32)
         self.over = bytearray((self.room < 0).tobytes())
         self.over_view = np.frombuffer(self.over, np.bool_)
@@ -189,12 +199,12 @@ class _Greedy:
             known.sort(reverse=True)
 
     def relieve(self) -> None:
-        families = self.regions.families
+        families, value = self.regions.families, self.regions.value
         gain = self._gains()
         queue = []
         for f, family in enumerate(families):
             total = gain[family[0]] if len(family) == 1 else sum([gain[r] for r in family])
-            if total:
+            if total and value[family[0]] != self.stays:
                 cost = self._cost(f)
                 queue.append((cost / total, cost, f))
         heapq.heapify(queue)
@@ -206,9 +216,11 @@ class _Greedy:
             if now > (score, cost, f):
                 heapq.heappush(queue, now)
                 continue
-            before = self.leave.get(self.regions.value[families[f][0]], 0.0)
+            before = self.leave.get(value[families[f][0]], 0.0)
             self.go(families[f])
             for other in self._cheaper(families[f], before):
+                if value[families[other][0]] == self.stays:
+                    continue
                 found = self._score(other)
                 if found is not None:
                     heapq.heappush(queue, found)
@@ -351,8 +363,8 @@ class _Greedy:
 
     def send_along(self) -> None:
         """Send away what saves comebacks: where a value is away all around and nobody wants it in between."""
-        regions, away = self.regions, self.away
-        queue = [r for r in range(len(away)) if not away[r] and self._beside_away(r)]
+        regions, away, value = self.regions, self.away, self.regions.value
+        queue = [r for r in range(len(away)) if not away[r] and value[r] != self.stays and self._beside_away(r)]
         for r in queue:
             if not away[r] and self._whole_cost((r,), self._beside_stores((r,))) < 0:
                 self.go((r,))

@@ -10,6 +10,7 @@ from binalloc.transform.allocate.attempt import Attempt, by_regions
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.allocate.registers import RegisterAllocation, TooDear
+from binalloc.transform.allocate.search_further import search_further
 from binalloc.transform.allocate.whole import whole_allocation, whole_cost
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
@@ -30,6 +31,9 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     else:
         given, cost = found.given, emitted_cost(found.code, prices)
     available = attempt.registers_of(name)
+    if found is not None and cost and not is_large(given):
+        found = search_further(found, available, attempt.contracts, prices, attempt.slots)
+        cost = emitted_cost(found.code, prices)
     if not is_large(given) and cost > prices.usual * whole_cost(given, available, attempt.contracts):
         other = whole_allocation(given, available, attempt.contracts)
         if emitted_cost(other.code, prices) < cost:

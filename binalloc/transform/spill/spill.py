@@ -37,13 +37,15 @@ _ROUNDS = 8
 @dataclass(frozen=True)
 class Round:
     """One round of spilling, for people: the code that it found, what there was room for, its regions, which of them
-    leave, and how they come back."""
+    leave, and how they come back. homes, choice: what they were chosen from and how, where that is by regions."""
 
     given: Analysed
     room: Room
     regions: Regions
     away: list[int]
     comebacks: Comebacks
+    homes: Homes | None = None
+    choice: Choice | None = None
 
 
 class Infeasible(Refused):
@@ -145,7 +147,7 @@ def _leave(
         return None
     comebacks.chosen = choice.kept
     insert_spills(code, now.flat, found, regions, choice.away, comebacks)
-    how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks))
+    how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks, homes, choice))
     return analysed(code)
 
 
