@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from binalloc.transform.allocate.attempt import Attempt, by_regions
 from binalloc.transform.allocate.cost import emitted_cost
-from binalloc.transform.allocate.effort import is_large
+from binalloc.transform.allocate.effort import is_large, is_searched
 from binalloc.transform.allocate.registers import RegisterAllocation, TooDear
 from binalloc.transform.allocate.search_further import search_further
 from binalloc.transform.allocate.whole import whole_allocation, whole_cost
@@ -31,7 +31,7 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     else:
         given, cost = found.given, emitted_cost(found.code, prices)
     available = attempt.registers_of(name)
-    if found is not None and cost and not is_large(given):
+    if found is not None and cost and is_searched(given):
         found = search_further(found, available, attempt.contracts, prices, attempt.slots)
         cost = emitted_cost(found.code, prices)
     if not is_large(given) and cost > prices.usual * whole_cost(given, available, attempt.contracts):
