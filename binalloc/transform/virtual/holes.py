@@ -63,9 +63,14 @@ def beside_results(item: Item, standing: Set[int], ending: Set[int]) -> int:
         for operand in operands:
             if not standing.isdisjoint(operand):
                 covering += sum(v in ending for v in operand)
-            elif len(operand) <= len(places) and all(v in ending for v in operand):
+            elif _has_place(places, len(operand), len(values)) and all(v in ending for v in operand):
                 covering += len(operand)
     return max(0, empty - covering)
+
+
+def _has_place(places: list[int], width: int, whole: int) -> bool:
+    """Whether an operand can stand in these places of a result that has `whole`."""
+    return any(all(i + k in places for k in range(width)) for i in range(0, whole, width))
 
 
 def _lives(live: LiveRanges, v: int, point: int) -> bool:

@@ -27,6 +27,7 @@ def item(operands: list[Wide], results: list[Wide]) -> Item:
         ([(1, 2)], [(3, 4)], {3}, {1, 2}, 1),  # the pair that ends cannot stand beside 3 in part
         ([(1, 2)], [(3, 4, 5, 6)], {3, 4, 5}, {1, 2}, 1),
         ([(1, 2)], [(3, 4, 5, 6)], {3, 4}, {1, 2}, 0),  # it can where two are missing
+        ([(1, 2)], [(3, 4, 5, 6)], {4, 5}, {1, 2}, 2),  # not one at either end
         ([(1, 2), (7, 8)], [(3, 4)], {4}, {1, 2}, 1),
         ([(1,)], [(3, 4)], {3}, {1}, 0),
         ([(3, 2)], [(3, 4)], {3}, {2}, 0),  # 2 stands where 4 will
