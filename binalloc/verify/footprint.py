@@ -50,7 +50,8 @@ def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
         out.writes |= writes
     out.needed = (_live(old, effects, out.writes) or [0])[0]
     if not old.fn.info.is_kernel:  # nobody calls it
-        out.first = (_live(old, _all_effects(old, calls, names, through=False), 0) or [0])[0]
+        own = _all_effects(old, calls, names, through=False) if calls else effects
+        out.first = (_live(old, own, 0) or [0])[0]
     return out
 
 

@@ -52,9 +52,11 @@ _OWN = frozenset((Space.GLOBAL, Space.LOCAL))
 _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 
-def find_order(old: Code, blocks: Blocks, webs: Webs, new: Code, origin: Sequence[int]) -> list[int] | None:
-    """See the module. origin: the instruction map, by original word."""
-    homes = find_homes(old, blocks, new, find_places(new, origin), origin)
+def find_order(
+    old: Code, blocks: Blocks, webs: Webs, new: Code, places: Places, origin: Sequence[int]
+) -> list[int] | None:
+    """See the module. places: as `find_places` gives them. origin: the instruction map, by original word."""
+    homes = find_homes(old, blocks, new, places, origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
     order = list(range(len(old)))

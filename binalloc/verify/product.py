@@ -26,21 +26,21 @@ from binalloc.verify.code import Code, text
 from binalloc.verify.exchanges import find_exchanges
 from binalloc.verify.lattice import Cond
 from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
-from binalloc.verify.order import Home, find_homes, find_places
+from binalloc.verify.order import Home, find_homes
 from binalloc.verify.original import Original
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
 from binalloc.verify.report import Finding
 
 
 class Product(Lockstep):
-    """The lockstep graph of (old, new); `origin` is the hint, in old's positions. Read `findings` before using the
-    blocks."""
+    """The lockstep graph of (old, new); `origin` is the hint, in old's positions, `places` are new's blocks. Read
+    `findings` before using the blocks."""
 
     old: Original
 
-    def __init__(self, old: Original, new: Code, origin: list[int]) -> None:
+    def __init__(self, old: Original, new: Code, places: Places, origin: list[int]) -> None:
         super().__init__(old, new)
-        self.origin = origin
+        self.places, self.origin = places, origin
         self.findings: list[Finding] = []
         self.image = set(origin)
         self.silent_locals: set[int] = set()
@@ -121,18 +121,14 @@ class Product(Lockstep):
         return self._insert(n, m) if pure and self._is_elsewhere(n, k) else self._match(n, k, way[1])
 
     def _is_elsewhere(self, n: int, k: int) -> bool:
-        """Whether n has left the block that has most of what has counterparts in word k's. Matched, it would pull the
+        """Whether n has left the block that stands for word k's. Matched, it would pull the
         original over the first round of a loop, or hold it back in front of a meeting point."""
         home = self._homes.get(self.old.blocks.of(k))
-        return home is None or self._places.of(n) != home.block
-
-    @cached_property
-    def _places(self) -> Places:
-        return find_places(self.new, self.origin)
+        return home is None or self.places.of(n) != home.block
 
     @cached_property
     def _homes(self) -> dict[int, Home]:
-        return find_homes(self.old, self.old.blocks, self.new, self._places, self.origin)
+        return find_homes(self.old, self.old.blocks, self.new, self.places, self.origin)
 
     def _lost(self, n: int, m: int, k: int) -> Node | None:
         """The next counterpart cannot be reached: name the original instruction that was left out or overtaken."""

@@ -9,7 +9,6 @@ than six predicates.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,9 +20,8 @@ from binalloc.frontend.opt.facts import Facts
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PREDICATES, REG
 from binalloc.isa.table.opcodes import FORM_IMM, ICMPS
-from binalloc.models.allocation.terms import Interval
 from binalloc.transform.virtual.flat import Flat
-from binalloc.transform.virtual.live_ranges import LiveRanges, live_ranges
+from binalloc.transform.virtual.live_ranges import LiveRanges, live_ranges, lives_at
 
 _ALL_ONES = 0xFFFFFFFF
 _NE = ICMPS.index("NE")
@@ -119,7 +117,7 @@ class _Spiller:
             for p in _read(node):
                 definition = self.definition.get(p)
                 if definition is not None and not all(
-                    _live_at(live.intervals[unit - FIRST_REGISTER], 2 * line)
+                    lives_at(live.intervals[unit - FIRST_REGISTER], 2 * line)
                     for ref in definition.view.uses
                     for unit in ref.registers()
                 ):
@@ -167,11 +165,6 @@ class _Spiller:
         if p not in self.word:
             self.word[p] = self.routine.registers.new()
         return self.word[p]
-
-
-def _live_at(intervals: list[Interval], point: int) -> bool:
-    at = bisect_left(intervals, (point + 1,)) - 1
-    return at >= 0 and intervals[at][1] > point
 
 
 def _read(node: Node) -> list[int]:

@@ -12,7 +12,7 @@ from collections.abc import Set
 
 from binalloc.transform.virtual.code import KEEP, Item
 from binalloc.transform.virtual.flat import Flat
-from binalloc.transform.virtual.live_ranges import LiveRanges
+from binalloc.transform.virtual.live_ranges import LiveRanges, lives_at
 
 
 def holes_behind(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
@@ -39,7 +39,7 @@ def holes_before(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
         kept = live.kept.get(k, ())
         if not kept:
             continue
-        standing = {v for v in kept if _lives(live, v, 2 * k)}
+        standing = {v for v in kept if lives_at(live.intervals[v], 2 * k)}
         ending = {v for v in flat.uses[k] if v not in kept and _ends(live, v, 2 * k + 1)}
         holes = beside_results(flat.items[k], standing, ending)
         if holes:
@@ -71,12 +71,6 @@ def beside_results(item: Item, standing: Set[int], ending: Set[int]) -> int:
 def _has_place(places: list[int], width: int, whole: int) -> bool:
     """Whether an operand can stand in these places of a result that has `whole`."""
     return any(all(i + k in places for k in range(width)) for i in range(0, whole, width))
-
-
-def _lives(live: LiveRanges, v: int, point: int) -> bool:
-    intervals = live.intervals[v]
-    at = bisect_left(intervals, (point + 1,)) - 1
-    return at >= 0 and intervals[at][1] > point
 
 
 def _ends(live: LiveRanges, v: int, point: int) -> bool:

@@ -11,6 +11,7 @@ and in what is live across blocks.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -323,6 +324,12 @@ class _Block:
                 break
         for start, stop in reversed(alone):
             self._add(v, start, stop)
+
+
+def lives_at(intervals: Sequence[Interval], point: int) -> bool:
+    """Whether a value with these intervals, ascending, lives at the point."""
+    at = bisect_left(intervals, (point + 1,)) - 1
+    return at >= 0 and intervals[at][1] > point
 
 
 def deaths(flat: Flat, live: LiveRanges) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
