@@ -194,10 +194,14 @@ class HazardGraph:
 
     def _drains(self) -> None:
         """Behind an indirect call, a RET to callers nobody can name, or an EXIT that takes lanes away from a caller,
-        unseen code may run."""
+        unseen code may run. Indirect calls enter no function that was rewritten."""
         code = self.code
         indirect = any(v.control == Flow.CALL_INDIRECT for v in code.views)
-        self.roots = [f for f, fn in enumerate(code.functions) if fn.info.is_kernel or indirect or not self.sites[f]]
+        self.roots = [
+            f
+            for f, fn in enumerate(code.functions)
+            if fn.info.is_kernel or (indirect and fn.addressable) or not self.sites[f]
+        ]
         unseen = {f for f in self.roots if not code.functions[f].info.is_kernel}
         for block in self.blocks:
             control = code.views[block.end - 1].control if block.start < block.end else Flow.NONE

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import Refused
+from binalloc.isa.instruction import Origin
 from binalloc.isa.text.assembler import assemble
 from binalloc.isa.timing import LONGEST_STALL, UnitLatencies, by_scoreboard
 from binalloc.models.machines.reader import load_machine
@@ -219,6 +220,34 @@ def test_nothing_is_in_flight_where_unseen_code_goes_on(kernel: str, functions: 
     found = check(kernel, *functions)
     assert [(h.kind, f"{h.function}+{h.index}") for h in found] == [("drain", place)]
     assert "goes on to unseen code" in str(found[0])
+
+
+def test_what_was_rewritten_is_entered_by_its_direct_callers_alone() -> None:
+    """An indirect call faults there: nothing has to be done at its return, but what those callers read."""
+    module = schedule(assemble(BY_ADDRESS), MACHINE)
+    assert find_hazards(module, MACHINE.unit_latencies) == []
+    copy = module.functions[-1]
+    copy.origin = Origin("f", list(range(len(copy))))
+    again = schedule(module, MACHINE)
+    assert again.functions[-1].instrs[-1].ctrl != copy.instrs[-1].ctrl  # it does not wait any more
+    assert find_hazards(again, MACHINE.unit_latencies) == []
+    again.functions[-1].origin = None
+    assert [(h.kind, h.function) for h in find_hazards(again, MACHINE.unit_latencies)] == [("drain", "f")]
+
+
+BY_ADDRESS = """.kernel k
+CALL f
+EXIT
+.end
+.kernel other
+CALL.IND R4
+EXIT
+.end
+.func f
+LDG.32 R1, [R2]
+RET
+.end
+"""
 
 
 # -- what is checked
