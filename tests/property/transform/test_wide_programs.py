@@ -20,11 +20,13 @@ from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
 from tests.support.generator.programs import generate
 from tests.support.kits.rewrite_judge import HEURISTICS, MACHINE, MAX_CYCLES
-from tests.support.kits.wide_cases import report_on
+from tests.support.kits.wide_cases import HOLES, report_on
 
 PROGRAMS = 500
 PARTS = 20
 VALID = 40
+HOLED = 100
+HOLED_PARTS = 5
 Record = Callable[[str, object], None]
 
 
@@ -56,6 +58,35 @@ def test_wide_programs_use_nothing_undefined_and_have_no_races(seed: int) -> Non
     for launch in launches:
         result = run(scheduled, launch.kernel, launch, MACHINE, check=True, race=True, max_cycles=MAX_CYCLES)
         assert result.buffers["output"].any()
+
+
+@pytest.mark.parametrize("part", range(HOLED_PARTS))
+def test_wide_programs_with_holes_survive_rewriting(part: int, record_property: Record) -> None:
+    """Pure words are missing: values are read which nobody wrote, or which some threads alone wrote."""
+    counts: Counter[str] = Counter()
+    wrong = []
+    for seed in range(part, HOLED, HOLED_PARTS):
+        report = report_on(seed, (HEURISTICS[seed // HOLED_PARTS % len(HEURISTICS)],), {"holes": HOLES})
+        counts += report.counts
+        wrong += [f"seed {seed}: {kind}: {text}" for kind, text in report.failures]
+    record_property(WIDE, dict(counts))
+    assert not wrong, "\n".join(wrong)
+    assert counts["accepted with notes"] > HOLED // HOLED_PARTS // 3
+
+
+def test_holes_change_nothing_else() -> None:
+    for seed in range(10):
+        whole, launches = generate("wide", seed)
+        holed, others = generate("wide", seed, holes=HOLES)
+        assert launches == others
+        missing = [
+            (a.name, b.name)
+            for f, g in zip(whole, holed, strict=True)
+            for a, b in zip(f.instrs, g.instrs, strict=True)
+            if a != b
+        ]
+        assert missing
+        assert {name for _, name in missing} == {"NOP"}
 
 
 def test_equal_seeds_give_equal_wide_programs() -> None:

@@ -39,6 +39,7 @@ class Options:
     throughout. chain: entries of the reconvergence stack that a chain of functions takes, 0 = no chain. kernels: how
     many share the callees. addresses: the other kernels call functions by address.
     structured: branches make ifs and loops; else they lead anywhere (and the program may run for ever, or fault).
+    holes: share of the pure words that define something which a structured program is left without; it may do anything.
     """
 
     size: int = 60
@@ -70,6 +71,7 @@ class Options:
     kernels: int = 1
     addresses: bool = False
     structured: bool = True
+    holes: float = 0.0
 
     @property
     def extra(self) -> bool:

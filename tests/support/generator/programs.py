@@ -19,6 +19,7 @@ from binalloc.isa.instruction import Function, Module, Param, SharedVar
 from binalloc.launch.types import Launch
 from tests.support.generator.chain import chain
 from tests.support.generator.flow import Body, Summary
+from tests.support.generator.holes import leave_out
 from tests.support.generator.launches import structured_launch, unstructured_launch
 from tests.support.generator.memory import finish, prepare
 from tests.support.generator.ops import C_CONST, IMM, RZ, SR_TID, Ops
@@ -50,6 +51,8 @@ def generate(preset: str, seed: int, **options: object) -> tuple[Module, list[La
         return unstructured_program(rng, o), [unstructured_launch(seed, o)]
     module = _program(rng, o)
     launch = structured_launch(rng, o)
+    if o.holes:
+        leave_out(module, random.Random(f"holes {preset} {seed}"), o.holes)
     names = ["kernel", *(f"other{n}" for n in range(1, o.kernels))]
     return module, [replace(launch, kernel=name) for name in names]
 
