@@ -342,7 +342,7 @@ class _Run:
         names = self.setting.names
         shift = 0 if at is None else at // SLOT_ROW
         known = kept | changed
-        after.free |= _mapped(leaving.free, changed)
+        after.free |= _mapped(leaving.free, known)
         after.doubt |= _mapped(leaving.doubt, changed)
         for key, values in leaving.S.items():
             if not self._crosses(key, at):

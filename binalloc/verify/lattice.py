@@ -5,7 +5,7 @@ Needs only integers; knows no instructions. What original values ("columns") and
 
 A `State` is a set of facts, each true in every thread that gets to this point:
 
-    S[row] has x                 the row holds what original value x is now (or is token x)
+    S[row] has x                 the row holds what original value x is now (or is token x), where x was written at all
     C[row][{(p, v), ...}]        the same, but only where each original predicate p is v now
     free has x                   x was never written: its value is undefined, every row may stand for it
     doubt has x, S[DEFINED] not  x was not written on every way here; where it is not free either, it was on some
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from binalloc.verify.names import DEFINED, PART, TRUTH, WHOLE, Names, const_key, const_of, is_token
+from binalloc.verify.names import DEFINED, PART, TRUTH, UNWRITTEN, WHOLE, Names, const_key, const_of, is_token
 
 Cond = tuple[int, bool]
 Conds = frozenset[Cond]
@@ -379,7 +379,7 @@ class State:
     # -- branches and joins
 
     def refine(self, conds: Iterable[Cond]) -> None:
-        """These predicates are known here."""
+        """These predicates are known here; and so it is that nobody wrote what is unwritten where they hold."""
         conds = tuple(conds)
         if not conds:
             return
@@ -390,6 +390,10 @@ class State:
                 always, rest = refined(d, self.K)
                 self.add(k, always)
                 self.put_facts(k, rest)
+        unwritten = self.S.get(UNWRITTEN)
+        if unwritten:
+            self.free |= unwritten
+            self.put(UNWRITTEN, NONE)
 
     def put_facts(self, key: int, d: Facts) -> None:
         """The row holds exactly these under conditions; C and `named` are changed nowhere else."""

@@ -51,7 +51,8 @@ def meet_sides(done: State, before: State, conds: tuple[Cond, ...]) -> State:
     against = frozenset((p, not v) for p, v in conds)
     free = done.free
     settled = free == before.free and done.doubt == before.doubt and all(c in done.K for c in conds)
-    if touched is None or not settled:
+    freed = any(cs <= before.K | against for cs in before.C.get(UNWRITTEN, NO_FACTS))
+    if touched is None or freed or not settled:
         before.refine(against)
         return meet(done, before)
     here, there = done.K, before.K | against

@@ -6,6 +6,14 @@ it guards something: what is executed shows what it held. So each thread has for
 conditions speak of, in doubt as long as nothing in the rewritten program depended on it, and free to be chosen until
 then: whatever the row holds by which the rewritten program first goes (`settle`). What is known under a condition on it
 was known for either choice. From then on that row holds it, and of the others those that copy it.
+
+*Wherever somebody wrote it.* Of a value in doubt S[row] has x says for each thread: the row holds x, or nobody wrote x
+there. That needs no condition, so it outlives the predicate under which x was written. It is found where a guard or a
+branch splits the threads: on the side where what is known of predicates says that nobody wrote x, x is free, as if it
+never had been written (`State.refine`), and when the sides meet, a row keeps x that holds it on the other. That is
+sound: in all threads of a side the predicates known there hold, and the rule says nothing of other threads; that x was
+written is another fact (DEFINED), which the meet takes away. So a store under x's own guard puts x into its place for
+good. One under another guard does not: x was written in some threads where the place has other contents.
 """
 
 from __future__ import annotations

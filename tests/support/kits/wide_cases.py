@@ -49,7 +49,7 @@ class WideProgram(Original):
     """A wide program and budgets that will do for it."""
 
     def __init__(self, seed: int, options: Mapping[str, object]) -> None:
-        super().__init__(*generate("wide", seed, **options), holes="holes" in options)
+        super().__init__(*generate("wide", seed, **options), holes=bool(options.get("holes")))
         self.inline = random.Random(f"wide inline {seed}").choice(list(WAYS))
 
     def feasible(self, rng: random.Random, slots: int, allocator: str) -> tuple[int, Module] | None:

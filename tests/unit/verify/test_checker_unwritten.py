@@ -144,3 +144,102 @@ def test_two_rows_are_not_one_predicate_where_it_was_not_written() -> None:
     """Where P0 was not written, P0 and P2 need not be the same: neither of the two moves need execute."""
     assert verdict(SOMETIMES, TOLD_TWICE) == {"operand"}
     assert verdict(SOMETIMES, TOLD_TWICE.replace("@!P2", "@!P0")) == set()
+
+
+PASSING = HEAD + """
+ISETP.LT.AND P0, PT, R0, 0x10, PT
+@P0 LDG.32 R9, [R2]
+ISETP.LT.AND P0, PT, R0, 0x8, PT
+@P0 BRA join, join
+STG.32 [R2+0x8], R0
+join:
+STG.32 [R2], R9
+@P0 STG.32 [R2+0x4], R9
+EXIT
+"""
+PASSED = """
+.kernel k registers=24 local_bytes=16 spill_local=4
+-| STL.32.SPILL [0x10], R1
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| S2R R0, SR_TID.X
+3| IMAD.WIDE R2, R0, 0x40, R2
+4| ISETP.LT.AND P0, PT, R0, 0x10, PT
+5| @P0 LDG.32 R9, [R2]
+-| @P0 STL.32.SPILL [0x10], R9
+-| MOV R9, 0x0
+6| ISETP.LT.AND P0, PT, R0, 0x8, PT
+7| @P0 BRA join, join
+8| STG.32 [R2+0x8], R0
+join:
+-| LDL.32.SPILL R7, [0x10]
+9| STG.32 [R2], R7
+10| @P0 STG.32 [R2+0x4], R7
+11| EXIT
+"""
+
+
+def test_what_a_row_holds_wherever_somebody_wrote_it_outlives_the_guard() -> None:
+    """P0 is written anew: that R9 was written where it held is forgotten, but not where the value lies."""
+    assert verdict(PASSING, PASSED) == set()
+    late = PASSED.replace("-| @P0 STL.32.SPILL [0x10], R9\n-| MOV R9, 0x0\n", "")
+    late = late.replace("-| LDL", "-| @P0 STL.32.SPILL [0x10], R9\n-| LDL")
+    wrong = {
+        "the others": PASSED.replace("-| @P0 STL", "-| @!P0 STL"),
+        "another guard": PASSED.replace("-| @P0 STL", "-| @P1 STL"),
+        "the new guard": late,
+        "another value": PASSED.replace("[0x10], R9", "[0x10], R0"),
+        "overwritten": PASSED.replace("6| ISETP", "-| @P1 STL.32.SPILL [0x10], R0\n6| ISETP"),
+    }
+    assert {name: verdict(PASSING, text) for name, text in wrong.items()} == {name: {"operand"} for name in wrong}
+    written = PASSING.replace("IMAD.WIDE R2, R0", "MOV R9, R0\nIMAD.WIDE R2, R0")
+    moved = PASSED
+    for k in range(11, 2, -1):
+        moved = moved.replace(f"\n{k}|", f"\n{k + 1}|")
+    moved = moved.replace("4| IMAD", "3| MOV R9, R0\n4| IMAD")
+    assert verdict(written, moved) == {"operand"}
+    assert verdict(written, moved.replace("-| @P0 STL", "-| STL")) == set()
+
+
+ROUNDS = HEAD + """
+MOV R4, 0x0
+round:
+ISETP.LT.AND P0, PT, R4, R0, PT
+@P0 LDG.32 R9, [R2]
+IADD3 R4, R4, 0x1, RZ
+ISETP.LT.AND P0, PT, R4, 0x5, PT
+STG.32 [R2], R9
+@P0 BRA round, out
+out:
+EXIT
+"""
+ROUNDED = """
+.kernel k registers=24 local_bytes=16 spill_local=4
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| S2R R0, SR_TID.X
+3| IMAD.WIDE R2, R0, 0x40, R2
+4| MOV R4, 0x0
+round:
+5| ISETP.LT.AND P0, PT, R4, R0, PT
+6| @P0 LDG.32 R9, [R2]
+-| @P0 STL.32.SPILL [0x10], R9
+-| MOV R9, 0x0
+7| IADD3 R4, R4, 0x1, RZ
+8| ISETP.LT.AND P0, PT, R4, 0x5, PT
+-| LDL.32.SPILL R7, [0x10]
+9| STG.32 [R2], R7
+10| @P0 BRA round, out
+out:
+11| EXIT
+"""
+
+
+def test_what_the_round_before_wrote_is_written() -> None:
+    """In a thread that writes R9 in one round and not in the next, the next one reads what the one before wrote."""
+    assert verdict(ROUNDS, ROUNDED) == set()
+    assert verdict(ROUNDS, ROUNDED.replace("6| @P0", "-| STL.32.SPILL [0x10], R0\n6| @P0")) == {"operand"}
+    assert verdict(ROUNDS, ROUNDED.replace("-| LDL.32.SPILL R7, [0x10]\n9|", "9|").replace("R7", "R9")) == {"operand"}
+    everywhere = ROUNDED.replace("-| @P0 STL", "-| STL").replace("-| MOV R9, 0x0", "-| MOV R8, 0x0")
+    assert verdict(ROUNDS, everywhere) == set()
+    assert verdict(ROUNDS, ROUNDED.replace("-| @P0 STL", "-| STL")) == {"operand"}
