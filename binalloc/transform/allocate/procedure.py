@@ -32,16 +32,18 @@ def cost_alone(allocation: RegisterAllocation, slots: int, prices: Prices) -> fl
 def procedure_of(
     allocation: RegisterAllocation, scratch_registers: Sequence[tuple[int, int]], frequency: float
 ) -> Procedure:
-    """The memory values of one function; numbered as in `RegisterAllocation.memory`. scratch_registers: as in
-    `Attempt`. frequency: runs of the function per run of the kernel."""
+    """The memory values of one function; numbered as in `RegisterAllocation.memory`. Values interfere where one is
+    stored and the other lives on, and where both live across a call (that nobody stored may do so, too).
+    scratch_registers: as in `Attempt`. frequency: runs of the function per run of the kernel."""
     number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
     flat = flatten(allocation.code)
     exits = _live_after(flat, memory_ranges(flat, len(allocation.code.names)), allocation.memory)
     beside: list[set[int]] = [set() for _ in number]
+    across = [0] * len(number)
     cost = [0.0] * len(number)
     calls = []
     scratch = iter(scratch_registers)
-    known = 0
+    known = told = 0
     others: list[int] = []
     for item, after in zip(flat.items, exits, strict=True):
         if item.kind in (RELOAD, STORE):
@@ -55,8 +57,12 @@ def procedure_of(
                 beside[n].add(v)
         if item.callee:
             before, behind = next(scratch)
+            if after != told:
+                told = after
+                for v in bits(after):
+                    across[v] |= after
             calls.append(ProcedureCall(item.callee, after, before >= 0 and behind >= 0, item.weight))
-    adjacency = [long_mask(found - {v}) for v, found in enumerate(beside)]
+    adjacency = [(long_mask(found) | across[v]) & ~(1 << v) for v, found in enumerate(beside)]
     return Procedure(allocation.code.function.name, len(number), exits, adjacency, calls, cost, frequency)
 
 

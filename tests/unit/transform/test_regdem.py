@@ -314,3 +314,29 @@ def test_the_explanation_tells_whole_registers() -> None:
         ("R4", True, [4, 7], 0, 1, 2, 3.0),
         ("R5", True, [5, 8], 1, 1, 2, 3.0),
     ]
+
+
+UNWRITTEN = (
+    HEAD
+    + """
+LDG.32 R4, [R2]
+STG.32 [R2+0x4], R5
+STG.32 [R2+0x8], R6
+CALL f
+STG.32 [R2+0xc], R4
+STG.32 [R2+0x10], R5
+STG.32 [R2+0x14], R6
+EXIT
+.func f
+S2R R1, SR_TID.X
+STG.32 [R2], R1
+RET
+"""
+)
+
+
+@pytest.mark.parametrize("slots", [0, 1, 2, 3])
+def test_registers_that_nobody_wrote_leave_around_a_call(slots: int) -> None:
+    least = minimum_registers(program(UNWRITTEN), "k", 0, "regdem")
+    for registers in range(least, 8):
+        made(UNWRITTEN, registers, slots)
