@@ -42,8 +42,9 @@ SLOT0 = 1 << 60
 _SLOT_SPAN = 1 << 32
 _FIRST_WEB = 1 << 24
 _FIRST_TOKEN = 1 << 32
-MOST_LEAVES = 8
-"""Webs that a computed token may depend on."""
+MOST_LEAVES = 64
+"""Webs that a computed token may depend on: what is moved at once is eight operations on up to six words each, and
+may be moved again."""
 _NOTHING: frozenset[int] = frozenset()
 
 

@@ -205,3 +205,30 @@ def test_a_value_is_made_again_of_a_place_that_holds_many_values(which: int) -> 
     """At 100,000 instructions one place held so many copies that the one which the original had used was not tried."""
     assert verdict(*_of_one_of_many_copies(which, "IMAD.WIDE R6, R5, 0x18, R4")) == set()
     assert verdict(*_of_one_of_many_copies(which, "IMAD.WIDE R6, R4, 0x18, R4")) != set()
+
+
+LONGEST = 12
+"""Operations that are moved on end; what moves code takes up to eight at once, and may come again."""
+
+
+def _sunk_chain(length: int, last: str) -> tuple[str, str]:
+    """A chain of double multiply-adds over pairs of their own, moved past a branch; nothing but its end is live there.
+    last: the pair that the rewrite's last step adds up."""
+    start = ["MOV R2, c[0][0x0]", "MOV R3, c[0][0x4]", "ISETP.EQ.AND P0, PT, RZ, 0x1, PT"]
+    start += [f"LDG.64 R{10 + 2 * n}, [R2+{hex(8 * n)}]" for n in range(2 * length)]
+    factors = [f"R{10 + 4 * n}, R{12 + 4 * n}" for n in range(length)]
+    chain = [f"DMUL R4, {factors[0]}", *(f"DFMA R4, {pair}, R4" for pair in factors[1:])]
+    end = ["@P0 BRA done, done", "STG.64 [R2], R4", "done:", "EXIT"]
+    mapped = [(n, line) for n, line in enumerate([*start, *chain, *(x for x in end if x != "done:")])]
+    of = dict((line, n) for n, line in mapped)
+    new = [f"{of[x]}| {x}" for x in start] + [f"{of[end[0]]}| {end[0]}"]
+    new += [f"-| {x}" for x in [*chain[:-1], chain[-1].replace(factors[-1], last or factors[-1])]]
+    new += [f"{of[end[1]]}| {end[1]}", "done:", f"{of['EXIT']}| EXIT"]
+    return tuple("\n".join([".kernel k registers=64", *x]) for x in ([*start, *chain, *end], new))  # type: ignore
+
+
+@pytest.mark.parametrize("length", range(2, LONGEST + 1))
+def test_chains_of_pairs_are_moved_whole(length: int) -> None:
+    """Three doubles of a real kernel depended on twelve words, more than were followed."""
+    assert verdict(*_sunk_chain(length, "")) == set()
+    assert verdict(*_sunk_chain(length, "R10, R10")) != set()
