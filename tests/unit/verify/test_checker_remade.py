@@ -220,7 +220,7 @@ def _sunk_chain(length: int, last: str) -> tuple[str, str]:
     chain = [f"DMUL R4, {factors[0]}", *(f"DFMA R4, {pair}, R4" for pair in factors[1:])]
     end = ["@P0 BRA done, done", "STG.64 [R2], R4", "done:", "EXIT"]
     mapped = [(n, line) for n, line in enumerate([*start, *chain, *(x for x in end if x != "done:")])]
-    of = dict((line, n) for n, line in mapped)
+    of = {line: n for n, line in mapped}
     new = [f"{of[x]}| {x}" for x in start] + [f"{of[end[0]]}| {end[0]}"]
     new += [f"-| {x}" for x in [*chain[:-1], chain[-1].replace(factors[-1], last or factors[-1])]]
     new += [f"{of[end[1]]}| {end[1]}", "done:", f"{of['EXIT']}| EXIT"]
