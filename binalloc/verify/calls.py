@@ -291,16 +291,17 @@ class _Run:
         shift = 0 if at is None else -(at // SLOT_ROW)
         entry = State(names, _mapped(state.free, into))
         entry.doubt = _mapped(state.doubt, into)
+        lasting = names.lasting(frozenset(state.of.values()))
+        entry.of = {into[x]: t for x, t in state.of.items() if x in into and t in lasting}
         for key, values in state.S.items():
             known = _mapped(values, into)
             if known and self._crosses(key, at):
-                entry.S[shift_slots(key, shift)] = known
+                # The constants stay with the row where the values that are known to be them die.
+                entry.S[shift_slots(key, shift)] = known | values.intersection(map(entry.of.get, known))
         for key, conds in state.C.items():
             found = _mapped_facts(conds, into)
             if found and self._crosses(key, at):
                 entry.C[shift_slots(key, shift)] = found
-        lasting = names.lasting(frozenset(state.of.values()))
-        entry.of = {into[x]: t for x, t in state.of.items() if x in into and t in lasting}
         if at is not None:
             entry.S[pointer] = entry.S.get(pointer, NONE) | {names.token(("ptr", 0))}
         entry.find_bits()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from binalloc.isa.instruction import Param
@@ -232,3 +234,31 @@ def test_chains_of_pairs_are_moved_whole(length: int) -> None:
     """Three doubles of a real kernel depended on twelve words, more than were followed."""
     assert verdict(*_sunk_chain(length, "")) == set()
     assert verdict(*_sunk_chain(length, "R10, R10")) != set()
+
+
+ARGUMENT = """
+.kernel k registers=16
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| MOV R8, 0x7
+3| LDG.32 R0, [R2]
+4| CALL f
+5| STG.32 [R2], R4
+6| EXIT
+.func f
+"""
+
+
+@pytest.mark.parametrize(("again", "right"), [
+    ("-| LDC.32 R7, c[0][0x0]\n-| IADD3 R4, R8, R7, RZ", True),
+    ("-| LDC.32 R7, c[0][0x4]\n-| IADD3 R4, R8, R7, RZ", False),
+    ("-| LDC.32 R7, c[0][0x0]\n-| IADD3 R4, R8, RZ, RZ", False),
+    ("-| MOV R8, 0x5\n-| LDC.32 R7, c[0][0x0]\n-| IADD3 R4, R8, R7, RZ", False),
+])
+def test_an_argument_that_is_a_constant_stays_one_where_it_dies(again: str, right: bool) -> None:
+    """The original tells the sum by two values or two constants, the rewrite has a dead value and a constant."""
+    made = "0| LDC.32 R7, c[0][0x0]\n1| IADD3 R4, R8, R7, RZ\n"
+    test = "2| ISETP.EQ.AND P0, PT, R0, 0x1, PT\n3| @P0 BRA out, out\n4| MOV R7, 0x1\nout:\n"
+    original = ARGUMENT + made + test + "5| RET"
+    rewritten = ARGUMENT + test + again + "\n5| RET"
+    assert (verdict(re.sub(r"(?m)^\d+\| ", "", original), rewritten) == set()) is right
