@@ -23,7 +23,7 @@ from binalloc.verify.lattice import State
 from binalloc.verify.names import const_of, is_token
 
 MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried where the original told none
-MOST_TOLD = 8  # ways of naming the operands of an operation of the original, beside by values and by constants
+MOST_TOLD = 16  # ways of naming the operands of an operation of the original, beside by values alone
 MOST_WAYS = 100  # of naming all operands of one operation
 
 Signature = tuple[object, ...]
@@ -62,10 +62,22 @@ def _contents(state: State, key: int) -> tuple[list[int], list[int]]:
 
 
 def _names(state: State, x: int) -> list[int]:
-    """The tokens that an original value is known to be, oldest first; itself where there is none. A value that is dead
-    where ways meet is forgotten there, its tokens are not: what is made of it must be told by them, too."""
+    """What an original value is told by: the token it is, itself, and further tokens that it is known to be, oldest
+    first. A value that is dead where ways meet is forgotten there, its tokens are not; and a token that a value is on
+    one way only is forgotten there, the value is not: what is made of both kinds must be told by the one that lasts."""
     tokens = sorted(t for key in state.where.get(x, ()) if (t := const_of(key)) is not None)
-    return tokens[:MOST_NAMES] or [x]
+    return list(dict.fromkeys((state.of.get(x, x), x, *tokens[:MOST_NAMES])))
+
+
+def _by_rank(choices: list[list[int]], most: int) -> list[tuple[int, ...]]:
+    """The first ways of taking one of each, the sums of whose places in their lists are least."""
+    ranked = [((0,) * len(choices), 0)]
+    for at, last in ranked:  # grows meanwhile; only places from the last increased one on increase: each way once
+        if len(ranked) >= most:
+            break
+        more = [i for i in range(last, len(at)) if at[i] + 1 < len(choices[i])]
+        ranked += [((*at[:i], at[i] + 1, *at[i + 1 :]), i) for i in more]
+    return [tuple(c[i] for c, i in zip(choices, at, strict=True)) for at, _ in ranked[:most]]
 
 
 def made_of_values(
@@ -75,12 +87,12 @@ def made_of_values(
     stands."""
     if not all(map(state.sure, uses)):
         return []
-    plain = tuple(state.of.get(x, x) for x in uses)
-    told = [w for w in islice(product(*(_names(state, x) for x in uses)), MOST_TOLD) if w not in (uses, plain)]
-    ways = dict.fromkeys((uses, *told, plain))  # the last is what the result is said to be
+    plain, *told = _by_rank([_names(state, x) for x in uses], MOST_TOLD)
+    ways = dict.fromkeys((uses, *told))
+    ways.pop(plain, None)
     stands = {x: unit for unit, x in enumerate(defs)}
     out = []
-    for way in ways:
+    for way in (*ways, plain):  # the last is what the result is said to be
         state.names.tell(signature, way)
         for x, unit in stands.items():
             token = state.names.computed(signature, unit, way)

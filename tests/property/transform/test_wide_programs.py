@@ -43,10 +43,14 @@ def test_wide_programs_survive_rewriting(part: int, record_property: Record) -> 
     assert counts["programs"] == PROGRAMS // PARTS
 
 
-@pytest.mark.parametrize("seed", [900219, 900504, 901206, 901252, 911326, 911789, 912586, 912809, 913408])
+FOUND = (900219, 900504, 901206, 901252, 911326, 911789, 912586, 912809, 913408, 2000355, 2002660)
+
+
+@pytest.mark.parametrize("seed", FOUND)
 def test_what_the_fuzzer_found_is_proven(seed: int) -> None:
     """The original waited in front of a meeting point for a word that had gone behind it; the same register written by
-    some threads, then by all others, was one value with what it held before."""
+    some threads, then by all others, was one value with what it held before; one operand was known as a value alone
+    behind a meeting point, the other as a constant alone."""
     report = report_on(seed, HEURISTICS)
     assert not report.failures
 

@@ -262,3 +262,34 @@ def test_an_argument_that_is_a_constant_stays_one_where_it_dies(again: str, righ
     original = ARGUMENT + made + test + "5| RET"
     rewritten = ARGUMENT + test + again + "\n5| RET"
     assert (verdict(re.sub(r"(?m)^\d+\| ", "", original), rewritten) == set()) is right
+
+
+CONSTANT_ON_EACH_WAY = """
+.kernel k registers=16
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| S2R R4, SR_TID.X
+3| LOP3 R4, R4, 0xf0, RZ, 0xc0
+4| LDG.32 R0, [R2]
+5| MOV R5, 0x2f
+6| ISETP.EQ.AND P0, PT, R0, 0x1, PT
+7| @P0 BRA other, out
+other:
+8| MOV R5, 0x11
+out:
+"""
+
+
+@pytest.mark.parametrize(("again", "right"), [
+    ("-| S2R R6, SR_TID.X\n-| LOP3 R6, R6, 0xf0, RZ, 0xc0\n-| IADD3 R6, R5, R6, RZ", True),
+    ("-| S2R R6, SR_TID.Y\n-| LOP3 R6, R6, 0xf0, RZ, 0xc0\n-| IADD3 R6, R5, R6, RZ", False),
+    ("-| S2R R6, SR_TID.X\n-| LOP3 R6, R6, 0xf0, RZ, 0xc0\n-| MOV R5, 0x2f\n-| IADD3 R6, R5, R6, RZ", False),
+    ("-| S2R R6, SR_TID.X\n-| LOP3 R6, R6, 0xf0, RZ, 0xc0\n-| IADD3 R6, R0, R6, RZ", False),
+])
+def test_a_sum_is_told_by_a_value_and_a_constant(again: str, right: bool) -> None:
+    """One operand is another constant on each way and so known as a value alone; the other is dead where the sum is
+    made again, and so known as a constant alone."""
+    original = CONSTANT_ON_EACH_WAY + "9| IADD3 R6, R5, R4, RZ\n10| MOV R4, 0x1\n11| STG.32 [R2], R4\n"
+    rewritten = CONSTANT_ON_EACH_WAY + again + "\n10| MOV R4, 0x1\n11| STG.32 [R2], R4\n"
+    end = "12| STG.32 [R2+0x4], R6\n13| EXIT"
+    assert (verdict(re.sub(r"(?m)^\d+\| ", "", original + end), rewritten + end) == set()) is right
