@@ -10,6 +10,7 @@ or the groups for which none was left, in the order they failed. Deterministic; 
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,10 @@ from binalloc.models.allocation.terms import Register, Value
 
 MUST_STAY = float("inf")
 _NO_REGISTER = Register(-1)
+
+
+Lost = tuple[int, float]
+"""What failures cost: groups that must stay, and the cost of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +83,29 @@ def base_positions(available: int, units: int, align: int) -> int:
     return usable & aligned
 
 
-def colour(problem: ColouringProblem, *, whole: bool = False) -> Colouring:
-    """Colour `problem`; see the module docstring. Of the orders tried the one with the cheapest failures counts.
+def colour(problem: ColouringProblem, *, whole: bool = False, most: float = MUST_STAY) -> Colouring:
+    """Colour `problem`; see the module docstring. Of the orders tried the one with the cheapest failures counts; an
+    order is given up once it is no better than one before.
 
-    whole: only a colouring without failures is of use; an order is given up at its first one.
+    whole: only a colouring without failures is of use. most: only one whose failures cost so much or less.
     """
     graph = _GroupGraph(problem)
-    best: tuple[tuple[int, float], _Assignment] | None = None
+    useless: Lost = (len(problem.groups) + 1, 0.0)
+    if whole or most < MUST_STAY:
+        useless = 0, 0.0 if whole else math.nextafter(most, MUST_STAY)
+    best: _Assignment | None = None
     for order in (_as_before, _simplify, _cardinality, _wide_first):
         assignment = _Assignment(problem, graph, problem.hint if order is _as_before else {})
+        limit = useless if best is None else min(useless, best.lost)
         for g in order(problem, graph):
-            assignment.place(g)
-            if whole and assignment.failed:
+            if not assignment.place(g) and assignment.lost >= limit:
                 break
-        lost = [problem.groups[g].cost for g in assignment.failed]
-        key = (sum(c == MUST_STAY for c in lost), sum(c for c in lost if c != MUST_STAY))
-        if best is None or key < best[0]:
-            best = (key, assignment)
-        if not lost:
+        if best is None or assignment.lost < best.lost:
+            best = assignment
+        if not assignment.failed:
             break
     assert best is not None
-    return Colouring([Register(r) for r in best[1].colour.tolist()], best[1].failed, graph.neighbours)
+    return Colouring([Register(r) for r in best.colour.tolist()], best.failed, graph.neighbours)
 
 
 class _GroupGraph:
@@ -256,6 +263,7 @@ class _Assignment:
         for value, register in problem.fixed.items():
             self._give(value, register)
         self.failed: list[int] = []
+        self.lost: Lost = (0, 0.0)
 
     def _give(self, value: int, register: int) -> None:
         """Set the register of one value, -1 for none."""
@@ -267,12 +275,19 @@ class _Assignment:
             self.taken[adjacent, register] += 1
         self.colour[value] = register
 
-    def place(self, g: int) -> None:
+    def place(self, g: int) -> bool:
+        """Whether there is a place for the group."""
         free = self._free(g)
         if free:
             self._set(g, self._choose(g, free))
-        elif not self._evict(g):
-            self.failed.append(g)
+            return True
+        if self._evict(g):
+            return True
+        self.failed.append(g)
+        staying, others = self.lost
+        cost = self.problem.groups[g].cost
+        self.lost = (staying + 1, others) if cost == MUST_STAY else (staying, others + cost)
+        return False
 
     def _set(self, g: int, base: int) -> None:
         """Put a group at `base`, where nothing is in its way, or nowhere (-1)."""

@@ -14,9 +14,15 @@ from binalloc.models.allocation.terms import Interval, Register, Value
 from binalloc.transform.assign.bundles import Bundles
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 
+_ROUNDING = 1e-9
+"""Of sums in another order."""
 
-def colour_homes(bundles: Bundles, wishes: Wishes, points: list[list[Interval]], available: int) -> Homes:
-    """points: by value. available: registers as bits."""
+
+def colour_homes(
+    bundles: Bundles, wishes: Wishes, points: list[list[Interval]], available: int, most: float
+) -> Homes:
+    """points: by value. available: registers as bits. most: homes that lose more are of no use, and may lose more than
+    they had to."""
     used = [b for b, bundle in enumerate(bundles.all) if bundle.members]
     groups = [
         Group(
@@ -33,7 +39,8 @@ def colour_homes(bundles: Bundles, wishes: Wishes, points: list[list[Interval]],
         for v, liked in wishes.likes.items()
         if liked
     }
-    result = colour(ColouringProblem(_adjacency(points), groups, available, forbidden, hint=hint))
+    problem = ColouringProblem(_adjacency(points), groups, available, forbidden, hint=hint)
+    result = colour(problem, most=most * (1 + _ROUNDING))
     base = [NO_HOME] * len(bundles.all)
     lost = 0.0
     for g, b in enumerate(used):

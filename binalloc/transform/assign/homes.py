@@ -63,7 +63,7 @@ def find_homes(
             urgent[b] = urgent.get(b, 0) + 1
     assert best is not None
     if best.lost and len(first) <= _SMALL:
-        coloured = colour_homes(bundles, wishes, points, available)
+        coloured = colour_homes(bundles, wishes, points, available, best.lost)
         best = min(best, coloured, key=lambda homes: homes.lost)
     return best
 

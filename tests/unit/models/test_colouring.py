@@ -111,6 +111,24 @@ def test_random_problems_are_coloured_validly():
     assert 0 < failures < 300
 
 
+def test_what_costs_too_much_is_given_up_and_nothing_else():
+    rng = random.Random(11)
+    given_up = 0
+    for _ in range(200):
+        groups = [Group(((v, 0),), cost=rng.choice((1.0, 2.5, 9.0))) for v in range(rng.randint(8, 30))]
+        edges = [(a, b) for a in range(len(groups)) for b in range(a) if rng.random() < 0.6]
+        problem = problem_of(edges, groups, rng.randint(3, 8))
+        found = colour(problem)
+        lost = sum(groups[g].cost for g in found.failed)
+        for most in (lost, lost + 1):
+            assert colour(problem, most=most).colour == found.colour
+        if lost:
+            result = colour(problem, most=lost / 2)
+            assert sum(groups[g].cost for g in range(len(groups)) if result.colour[g] < 0) > lost / 2
+            given_up += result.colour.count(-1) > len(found.failed)
+    assert given_up > 20
+
+
 def test_a_known_assignment_is_kept():
     problem = problem_of([(0, 1), (1, 2)], singles(3), 8)
     problem.hint = {0: 5, 1: 2, 2: 7}
