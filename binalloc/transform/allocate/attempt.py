@@ -11,7 +11,8 @@ from binalloc.analysis.web import WebNumber
 from binalloc.bitset import bits, mask_from
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.frequencies import frequencies
-from binalloc.transform.allocate.function import allocate_function
+from binalloc.transform.allocate.function import OneFunction, allocate_function
+from binalloc.transform.allocate.known import Callees, Known, by_content
 from binalloc.transform.allocate.registers import (
     Infeasible,
     NeedsMemory,
@@ -39,7 +40,7 @@ Spill = Callable[["Attempt", str], RegisterAllocation]
 class Attempt:
     """Registers for all functions of `program`, as far as they are allocated.
 
-    known: virtual code of functions that call nobody, which is the same in every attempt.
+    known: of single functions, what other attempts at the same budget may ask as well.
     unwritten: webs that may be read without having been written.
     available: registers as bits. pointer: the slot pointer's register, -1 for none. clock: of the machine whose
     latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
@@ -49,7 +50,7 @@ class Attempt:
     """
 
     program: ProgramAnalysis
-    known: dict[str, Analysed]
+    known: Known
     unwritten: dict[str, set[WebNumber]]
     available: int
     pointer: int
@@ -64,12 +65,19 @@ class Attempt:
 
     def virtual(self, name: str) -> Analysed:
         """Virtual code of a function whose callees have contracts."""
-        found = self.known.get(name)
-        if found is None:
-            found = without_dead_copies(virtualise(self.program, name, self.contracts, self.unwritten[name]))
-            if not self.program.graph.sites[name]:
-                self.known[name] = found
-        return found
+
+        def make() -> Analysed:
+            return without_dead_copies(virtualise(self.program, name, self.contracts, self.unwritten[name]))
+
+        return self.known.code(name, self._callees(name), make)
+
+    def function(self, name: str) -> OneFunction:
+        """The function, whose callees have contracts, and the registers that it may use."""
+        given, available = self.virtual(name), self.registers_of(name)
+        return self.known.function(given, self._callees(name), available, self.contracts)
+
+    def _callees(self, name: str) -> Callees:
+        return by_content({site.callee for site in self.program.graph.sites[name]}, self.contracts)
 
     def registers_of(self, name: str) -> int:
         """Registers that a function may use, as bits: where there is a limit the lowest ones, and those that its
@@ -134,9 +142,8 @@ def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
 
 def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAllocation:
     how = Spilling(attempt.prices, slots=attempt.slots)
-    code, available = attempt.virtual(name), attempt.registers_of(name)
-    below = attempt.limit(name)
-    return allocate_function(code, available, attempt.contracts, how, attempt.clock, may_spill=may_spill, below=below)
+    function, below = attempt.function(name), attempt.limit(name)
+    return allocate_function(function, how, attempt.clock, may_spill=may_spill, below=below)
 
 
 def as_it_stands(attempt: Attempt, name: str) -> RegisterAllocation:
@@ -152,14 +159,13 @@ def colour_functions(attempt: Attempt, spill: Spill = by_regions, *, improve: Im
         allocation = spill(attempt, name)
         if improve is not None:
             allocation = improve(attempt, name, allocation)
-        attempt.allocations[name] = allocation
         free = 1 << attempt.shuffle if attempt.shuffle >= 0 else attempt.available
         attempt.scratch[name] = scratch_registers(allocation, free)
-        for pair in attempt.scratch[name]:
-            for register in pair:
-                if register >= 0:
-                    allocation.contract.clobbers |= 1 << register
-        attempt.contracts[name] = allocation.contract
+        taken = mask_from(register for pair in attempt.scratch[name] for register in pair if register >= 0)
+        # other attempts may have the same allocation, with other registers around calls
+        contract = replace(allocation.contract, clobbers=allocation.contract.clobbers | taken)
+        attempt.allocations[name] = replace(allocation, contract=contract)
+        attempt.contracts[name] = contract
 
 
 def allocate(
@@ -170,10 +176,12 @@ def allocate(
     *,
     fits: Spill = in_registers,
     clock: Clock | None = None,
+    known: Known | None = None,
 ) -> Attempt:
-    """Colour the call graph without memory values if that can be (by `fits`), else with the slot pointer set aside."""
+    """Colour the call graph without memory values if that can be (by `fits`), else with the slot pointer set aside.
+    known: of other attempts at the same budget."""
     isa = program.isa
-    known: dict[str, Analysed] = {}
+    known = known or Known()
     doubt = unwritten(program)
     demand = max(isa.highest_register(program[name].fn.instrs) + 1 for name in program.functions)
     # what it had is enough: more registers than that would only cost occupancy

@@ -13,6 +13,7 @@ from math import inf
 
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.transform.allocate.attempt import Attempt, Spill, allocate, by_regions, colour_functions
+from binalloc.transform.allocate.known import Known
 from binalloc.transform.allocate.registers import Infeasible, TooDear
 from binalloc.transform.order.clock import Clock
 
@@ -28,14 +29,16 @@ def allocate_with_budgets(
     clock: Clock | None,
     spill: Spill = by_regions,
     below: float = inf,
+    known: Known | None = None,
 ) -> Attempt:
     """As `allocate`, with budgets for callees. Where values leave the registers of a kernel with calls, also without
     hiding latencies: callees that do so take registers which their callers lack. below: what costs as much is not
     wanted, but where there is nothing else."""
-    found = with_budgets(allocate(program, registers, slots, spill, clock=clock), spill, below)
+    known = known or Known()
+    found = with_budgets(allocate(program, registers, slots, spill, clock=clock, known=known), spill, below)
     if clock is None or not found.spilled or len(program.functions) == 1:
         return found
-    calm = with_budgets(allocate(program, registers, slots, spill), spill, min(below, found.cost))
+    calm = with_budgets(allocate(program, registers, slots, spill, known=known), spill, min(below, found.cost))
     return calm if calm.cost < found.cost else found
 
 

@@ -6,6 +6,8 @@ that may pay.
 
 from __future__ import annotations
 
+from math import inf
+
 from binalloc.transform.allocate.attempt import Attempt, by_regions
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.effort import is_large, is_searched
@@ -30,12 +32,17 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
         given, cost = error.given, attempt.limit(name)
     else:
         given, cost = found.given, emitted_cost(found.code, prices)
-    available = attempt.registers_of(name)
-    if found is not None and cost and is_searched(given):
-        found = search_further(found, available, attempt.contracts, prices, attempt.slots)
+    function, slots = attempt.function(name), attempt.slots
+    one, first = (function.available, function.contracts), found
+    if first is not None and cost and is_searched(given):
+        found = function.once(("further", prices, slots), lambda: search_further(first, *one, prices, slots))
         cost = emitted_cost(found.code, prices)
-    if not is_large(given) and cost > prices.usual * whole_cost(given, available, attempt.contracts):
-        other = whole_allocation(given, available, attempt.contracts)
+    if cost <= 0 or is_large(given):
+        whole = inf
+    else:
+        whole = prices.usual * function.once(("whole cost", given), lambda: whole_cost(given, *one))
+    if cost > whole:
+        other = function.once(("whole", given), lambda: whole_allocation(given, *one))
         if emitted_cost(other.code, prices) < cost:
             return other
     if found is None:

@@ -12,6 +12,7 @@ from binalloc.bitset import mask_from
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.demotion import Demotion, fewest, find_demotion, find_units
 from binalloc.transform.allocate.frequencies import frequencies
+from binalloc.transform.allocate.known import Known
 from binalloc.transform.allocate.registers import Infeasible, finish
 from binalloc.transform.allocate.scratch import scratch_registers
 from binalloc.transform.assign.scan import Placed
@@ -37,7 +38,7 @@ class Demotions:
         demotion = find_demotion(self.units, available, order)
         if demotion is None:
             return None
-        attempt = Attempt(self.program, {}, self.unwritten, available, left if pointer else -1)
+        attempt = Attempt(self.program, Known(), self.unwritten, available, left if pointer else -1)
         for name, source in self.codes.items():
             placed = _placed(source, demotion, self.program.isa.limits.zero)
             allocation = finish(placed, attempt.contracts, source.given)

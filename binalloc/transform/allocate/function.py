@@ -8,15 +8,17 @@ for latency as far as the registers reach, and only for a machine that is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import cached_property
 from math import inf
+from typing import Any, TypeVar
 
 from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.allocate.registers import (
+    Cheapest,
     NeedsMemory,
     RegisterAllocation,
     Spilling,
-    allocate_cheapest,
     allocate_registers,
 )
 from binalloc.transform.order.across import across_blocks
@@ -25,39 +27,82 @@ from binalloc.transform.order.clock import Clock
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 
+T = TypeVar("T")
+
+
+class OneFunction:
+    """One function, the registers that it may use, and what has been found of both. given: its virtual code. available:
+    registers as bits. contracts: of its callees at least."""
+
+    def __init__(self, given: Analysed, available: int, contracts: Mapping[str, Contract]) -> None:
+        self.given, self.available, self.contracts = given, available, contracts
+        self.count = available.bit_count()
+        self._early: tuple[Clock, Analysed] | None = None
+        self._found: dict[Hashable, Any] = {}
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, which nothing but this function, its registers and `what` decides."""
+        if what not in self._found:
+            self._found[what] = make()
+        found: T = self._found[what]
+        return found
+
+    def fitting(self, clock: Clock | None) -> RegisterAllocation | None:
+        """With nothing in memory: in the order in which results come early, or as it stands. None where neither can
+        be."""
+        early = self.given if clock is None else self.early(clock)
+        return self.in_registers(early) or self.in_registers(self.given)
+
+    def early(self, clock: Clock) -> Analysed:
+        """In the order in which results come early."""
+        if self._early is None or self._early[0] != clock:
+            self._early = clock, for_latency(self.given, self.count, clock)
+        return self._early[1]
+
+    @cached_property
+    def moved(self) -> Analysed:
+        """In an order across blocks that needs fewer registers."""
+        return across_blocks(self.given, self.count)
+
+    @cached_property
+    def ordered(self) -> Analysed:
+        """And inside of blocks."""
+        return for_pressure(self.moved, self.count)
+
+    def in_registers(self, code: Analysed) -> RegisterAllocation | None:
+        """code: one of its orders."""
+
+        def make() -> RegisterAllocation | None:
+            try:
+                return allocate_registers(code, self.available, self.contracts, may_spill=False)
+            except NeedsMemory:
+                return None
+
+        return self.once(("in registers", code), make)
+
+    def cheapest(self, how: Spilling) -> Cheapest:
+        """The search for the order whose spill code costs least."""
+        if self.ordered is self.given:
+            orders = [self.given]
+        else:
+            orders = [self.ordered] if is_large(self.given) else [self.given, self.ordered]
+        return self.once((how.prices, how.slots), lambda: Cheapest(orders, self.available, self.contracts, how))
+
 
 def allocate_function(
-    given: Analysed,
-    available: int,
-    contracts: Mapping[str, Contract],
-    how: Spilling,
-    clock: Clock | None = None,
-    *,
-    may_spill: bool = True,
-    below: float = inf,
+    function: OneFunction, how: Spilling, clock: Clock | None = None, *, may_spill: bool = True, below: float = inf
 ) -> RegisterAllocation:
-    """Allocate the code to the registers in the bitset `available`. clock: of the machine whose latencies are to be
-    hidden. Raises as `allocate_registers` does, and TooDear where spill code costs not less than `below`."""
-    registers = available.bit_count()
-    orders = [given]
-    if clock is not None:
-        early = for_latency(given, registers, clock)
-        orders = [early, given] if early is not given else orders
-    for code in orders:
-        try:
-            return allocate_registers(code, available, contracts, how, may_spill=False)
-        except NeedsMemory:
-            pass
-    moved = across_blocks(given, registers)
-    if not may_spill and never_fits(moved, registers):
+    """Allocate the function to its registers. clock: of the machine whose latencies are to be hidden. Raises as
+    `allocate_registers` does, and TooDear where spill code costs not less than `below`."""
+    found = function.fitting(clock)
+    if found is not None:
+        return found
+    if not may_spill and never_fits(function.moved, function.count):
         raise NeedsMemory
-    ordered = for_pressure(moved, registers)
-    if ordered is given:
-        return allocate_cheapest((given,), available, contracts, how, may_spill=may_spill, below=below)
-    try:
-        return allocate_registers(ordered, available, contracts, how, may_spill=False)
-    except NeedsMemory:
-        if not may_spill:
-            raise
-    orders = [ordered] if is_large(given) else [given, ordered]
-    return allocate_cheapest(orders, available, contracts, how, below=below)
+    if function.ordered is not function.given:
+        found = function.in_registers(function.ordered)
+        if found is not None:
+            return found
+    if not may_spill:
+        raise NeedsMemory
+    return function.cheapest(how).found(below)

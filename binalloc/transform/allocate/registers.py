@@ -94,30 +94,72 @@ def allocate_cheapest(
     below: float = inf,
 ) -> RegisterAllocation:
     """As `allocate_registers`, of that of `orders` (the same code in other orders) whose spill code costs least, the
-    first of those that cost the same. Raises TooDear where none costs less than `below`.
+    first of those that cost the same. Raises TooDear where none costs less than `below`."""
+    return Cheapest(orders, available, contracts, how or Spilling(), may_spill=may_spill).found(below)
 
-    What finds no places is spilled further and only gets dearer: so what costs least is tried first, and the first that
-    finds places is the cheapest.
+
+class Cheapest:
+    """The search for the allocation of `allocate_cheapest`. What finds no places is spilled further and only gets
+    dearer: so what costs least is tried first, and the first that finds places is the cheapest.
+
+    It can be asked again, with another limit, and goes on where it was: costs do not depend on limits. tried: cost and
+    order of what was tried so far, or was too dear to be.
     """
-    open_: list[_Spilled] = []
-    for given in orders:
-        try:
-            open_.append(_Spilled(given, available, contracts, how or Spilling(), may_spill=may_spill))
-        except Infeasible as error:
-            refusal = error
-    while open_:
-        cheapest = min(open_, key=lambda one: one.cost)
-        if cheapest.cost >= below:
-            raise TooDear(cheapest.given)
-        found = cheapest.place()
-        if found is not None:
-            return found
-        try:
-            cheapest.spill_further()
-        except Infeasible as error:
-            refusal = error
-            open_.remove(cheapest)
-    raise refusal
+
+    def __init__(
+        self,
+        orders: Sequence[Analysed],
+        available: int,
+        contracts: Mapping[str, Contract],
+        how: Spilling,
+        *,
+        may_spill: bool = True,
+    ) -> None:
+        self.tried: list[tuple[float, Analysed]] = []
+        self.open: list[_Spilled] = []
+        self.end: RegisterAllocation | Infeasible | None = None
+        for given in orders:
+            try:
+                self.open.append(_Spilled(given, available, contracts, how, may_spill=may_spill))
+            except Infeasible as error:
+                refusal = error
+        if self.open:
+            self._look()
+        else:
+            self.end = refusal
+
+    def found(self, below: float) -> RegisterAllocation:
+        """Raises TooDear where it costs `below` or more, and Infeasible."""
+        for cost, given in self.tried:
+            if cost >= below:
+                raise TooDear(given)
+        while self.end is None:
+            self._try()
+            if self.end is None and self.tried[-1][0] >= below:
+                raise TooDear(self.tried[-1][1])
+        if isinstance(self.end, Infeasible):
+            raise self.end
+        return self.end
+
+    def _look(self) -> None:
+        """See what is cheapest now."""
+        self.cheapest = min(self.open, key=lambda one: one.cost)
+        self.tried.append((self.cheapest.cost, self.cheapest.given))
+
+    def _try(self) -> None:
+        """Places for what is cheapest, or more spill code."""
+        self.end = self.cheapest.place()
+        if self.end is None:
+            try:
+                self.cheapest.spill_further()
+            except Infeasible as error:
+                self.open.remove(self.cheapest)
+                if not self.open:
+                    self.end = error
+        if self.end is None:
+            self._look()
+        else:
+            self.open.clear()
 
 
 class _Spilled:

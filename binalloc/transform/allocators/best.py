@@ -15,28 +15,32 @@ from binalloc.transform.allocators.heuristic import Heuristic
 
 if TYPE_CHECKING:
     from binalloc.transform.allocate.attempt import Attempt
+    from binalloc.transform.allocate.known import Known
 
 
 class Best(Heuristic):
     """The cheapest of what it tries."""
 
-    def attempt(self, problem: Problem, below: float = inf) -> Attempt:
-        """As others do. below: what costs as much is of no use, but where there is nothing else."""
+    def attempt(self, problem: Problem, below: float = inf, known: Known | None = None) -> Attempt:
+        """As others do. below: what costs as much is of no use, but where there is nothing else. known: of other
+        attempts at the problem."""
         from binalloc.transform.allocate.budgets import allocate_with_budgets
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
 
         return allocate_with_budgets(
-            problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below
+            problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below, known
         )
 
     def allocate(self, problem: Problem) -> Plan:
         from binalloc.transform.allocate.cheaper import least_without_slots
+        from binalloc.transform.allocate.known import Known
 
-        found = super().allocate(problem)
+        known = Known()
+        found = self.plan(self.attempt(problem, known=known), problem)
         if found.attempt.pointer < 0 or found.cost.cost <= least_without_slots(found.attempt):
             return found
         without = replace(problem, slots=0)
-        other = self.plan(self.attempt(without, found.cost.cost), without)
+        other = self.plan(self.attempt(without, found.cost.cost, known), without)
         return other if other.cost.cost < found.cost.cost else found
 
 

@@ -10,9 +10,9 @@ from binalloc.transform.virtual.flat import Flat, flatten
 from binalloc.transform.virtual.live_ranges import LiveRanges, deaths, live_ranges
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Analysed:
-    """code: not to be changed any more. flat, live: of that code."""
+    """code: not to be changed any more. flat, live: of that code. Equal to itself alone."""
 
     code: VCode
     flat: Flat

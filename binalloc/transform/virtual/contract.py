@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from binalloc.analysis.locations import Location
@@ -21,3 +22,8 @@ class Contract:
     def registers(self) -> int:
         """All that it speaks of, as bits."""
         return self.clobbers | mask_from((*self.arguments.values(), *self.results.values()))
+
+    @property
+    def content(self) -> Hashable:
+        """Equal for contracts that say the same."""
+        return tuple(sorted(self.arguments.items())), tuple(sorted(self.results.items())), self.clobbers

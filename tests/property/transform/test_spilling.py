@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from binalloc.transform.allocate.cost import emitted_cost
-from binalloc.transform.allocate.registers import TooDear, allocate_cheapest, allocate_registers
+from binalloc.transform.allocate.registers import Cheapest, TooDear, allocate_cheapest, allocate_registers
 from binalloc.transform.order.arrange import for_pressure
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
@@ -237,3 +237,8 @@ def test_of_several_orders_the_cheapest_is_taken(seed: int) -> None:
             assert emitted_cost(found.code, Prices()) == least, (one.code.function.name, share)
             with pytest.raises(TooDear):
                 allocate_cheapest(orders, available, one.contracts, below=least)
+            again = Cheapest(orders, available, one.contracts, Spilling())
+            for below in (least, least / 2, least + 0.25, least):  # goes on where it was, and back
+                with suppress(TooDear):
+                    assert again.found(below).code.dump() == found.code.dump()
+                    assert below > least

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from binalloc.analysis.program import analyse
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
+from binalloc.models.allocation.terms import Register
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocate.attempt import allocate
-from binalloc.transform.allocate.budgets import with_budgets
+from binalloc.transform.allocate.budgets import allocate_with_budgets, with_budgets
+from binalloc.transform.allocate.cheaper import by_regions_or_whole
+from binalloc.transform.allocate.function import OneFunction
+from binalloc.transform.allocate.known import Callees, Known
+from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.order.clock import Clock
 from binalloc.transform.rewrite.rewrite import prepare, rewrite, rewrite_to_budget
+from binalloc.transform.virtual.analysed import Analysed
+from binalloc.transform.virtual.contract import Contract
 from binalloc.verify.checker import check
+from tests.support.generator.programs import random_program
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 
@@ -117,3 +130,37 @@ RET
 def test_nothing_changes_where_nobody_spills() -> None:
     first = allocate(analyse(called(2, 4, 1), "k", lift=True), 60, 0)
     assert with_budgets(first) is first
+
+
+class Forgetful(Known):
+    """Finds everything anew."""
+
+    def code(self, name: str, callees: Callees, make: Callable[[], Analysed]) -> Analysed:
+        return make()
+
+    def function(
+        self, given: Analysed, callees: Callees, available: int, contracts: Mapping[str, Contract]
+    ) -> OneFunction:
+        return OneFunction(given, available, dict(contracts))
+
+
+@pytest.mark.parametrize("slots", [0, 3])
+def test_what_attempts_share_changes_nothing(slots: int) -> None:
+    modules = [called(8, 8, 1), called(4, 8, 5), *(random_program(seed, size=60, callees=3)[0] for seed in range(2))]
+    for module in modules:
+        program = analyse(module, module.kernels()[0].name, lift=True)
+        clock = Clock(load_machine("gtx680"))
+        for registers in (10, 14):
+            found = [allocated(program, registers, slots, clock, known) for known in (Known(), Forgetful())]
+            assert found[0] == found[1], registers
+
+
+def allocated(
+    program: ProgramAnalysis, registers: int, slots: int, clock: Clock, known: Known
+) -> dict[str, tuple[str, list[Register], Contract]] | str:
+    """Code, registers and contract of each function, or why there are none."""
+    try:
+        attempt = allocate_with_budgets(program, registers, slots, clock, by_regions_or_whole, known=known)
+    except Infeasible as error:
+        return str(error)
+    return {name: (a.code.dump(), a.colour, a.contract) for name, a in attempt.allocations.items()}
