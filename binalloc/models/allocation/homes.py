@@ -34,6 +34,27 @@ class Homes:
         """The regions at the prices of local memory."""
         return self.dear()
 
+    @cached_property
+    def pairs(self) -> list[tuple[tuple[int, int], list[float]]]:
+        """Two regions of different values (the lower first) and what more both cost away: at slots' prices, at those
+        of local memory. Ascending."""
+        found: dict[tuple[int, int], list[float]] = {}
+        for k, regions in enumerate((self.slot, self.local)):
+            for r, beside in enumerate(regions.together):
+                for other, cost in beside:
+                    if r < other:
+                        found.setdefault((r, other), [0.0, 0.0])[k] += cost
+        return sorted(found.items())
+
+    @cached_property
+    def crossings(self) -> list[tuple[tuple[int, int, int], list[float]]]:
+        """A crossing's regions and what it costs at either price. Ascending."""
+        found: dict[tuple[int, int, int], list[float]] = {}
+        for k, regions in enumerate((self.slot, self.local)):
+            for region, other, leaf, cost in regions.crossings:
+                found.setdefault((region, other, leaf), [0.0, 0.0])[k] += cost
+        return sorted(found.items())
+
     def enough(self, away: Collection[int]) -> bool:
         """Are there slots for all that these regions keep in memory?"""
         regions = self.slot
@@ -77,17 +98,18 @@ class Homes:
             return [there if v in local else here for v, (here, there) in zip(value, pairs, strict=True)]
 
         together: list[list[tuple[int, float]]] = [[] for _ in value]
-        for (r, other), prices in sorted(pairs(self).items()):
+        for (r, other), prices in self.pairs:
             cost = _between(prices, [value[r] in local, value[other] in local])
             together[r].append((other, cost))
             together[other].append((r, cost))
         crossed = [
             Crossing(*key, _between(prices, [value[key[0]] in local, value[key[2]] in local]))
-            for key, prices in sorted(crossings(self).items())
+            for key, prices in self.crossings
         ]
         return Regions(
-            value, slot.points, of("exits"), of("stored"), of("borders"), of("ways"), together, [], crossed, of("free")
-        )
+            value, slot.points, of("exits"), of("stored"), of("borders"), of("ways"), together, [], crossed, of("free"),
+            lambda v: dear if v in local else slot,
+        )  # fmt: skip
 
     def holding(self, holders: Collection[int]) -> Regions:
         """The regions, with values in local memory but for the `holders` of slots."""
@@ -122,27 +144,6 @@ def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np
         away, left = chosen(homes.holding(holders), pressure, capacity, still)
     assert best is not None
     return best
-
-
-def pairs(homes: Homes) -> dict[tuple[int, int], list[float]]:
-    """By two regions of different values (the lower first), what more both cost away: at slots' prices, at those of
-    local memory."""
-    found: dict[tuple[int, int], list[float]] = {}
-    for k, regions in enumerate((homes.slot, homes.local)):
-        for r, beside in enumerate(regions.together):
-            for other, cost in beside:
-                if r < other:
-                    found.setdefault((r, other), [0.0, 0.0])[k] += cost
-    return found
-
-
-def crossings(homes: Homes) -> dict[tuple[int, int, int], list[float]]:
-    """By a crossing's regions, what it costs at either price."""
-    found: dict[tuple[int, int, int], list[float]] = {}
-    for k, regions in enumerate((homes.slot, homes.local)):
-        for region, other, leaf, cost in regions.crossings:
-            found.setdefault((region, other, leaf), [0.0, 0.0])[k] += cost
-    return found
 
 
 def _between(prices: list[float], in_local: list[bool]) -> float:

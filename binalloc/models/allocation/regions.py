@@ -17,8 +17,9 @@ that each spans.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +60,8 @@ class Regions:
     whether something has to be in memory for that (else all is recomputed); free, whether something comes back without;
     borders; ways, by which control comes into it, each with the cost of a store there; together, other values' regions
     and what more it costs if both are away, where a recomputation reads what lies in the other; crossings, likewise
-    where it stands on a border. families: sets of regions of one value that may be worth leaving together.
+    where it stands on a border. families: sets of regions of one value that may be worth leaving together. of: by
+    value, the regions whose prices it has here; None where these are their own.
     """
 
     value: list[int] = field(default_factory=list)
@@ -72,6 +74,13 @@ class Regions:
     families: list[Sequence[int]] = field(default_factory=list)
     crossings: list[Crossing] = field(default_factory=list)
     free: list[bool] = field(default_factory=list)
+    of: Callable[[int], Regions] | None = None
+    _stores: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def terms(self) -> _Terms:
+        """Sums over them. Made when they are first searched, from when on they stay as they are."""
+        return _Terms(self)
 
     def of_values(self) -> dict[int, list[int]]:
         """The regions of each value."""
@@ -85,6 +94,18 @@ class Regions:
         and what its stores cost."""
         return valid_regions({r: self.ways[r] for r in mine}, needed, away)
 
+    def _stored(self, mine: Sequence[int], gone: Sequence[int]) -> float:
+        """What the stores of a value cost whose regions `gone` are away, of all its regions `mine`. (Asked again and
+        again, for choices that differ in a few values.)"""
+        if self.of is not None:
+            return self.of(self.value[gone[0]])._stored(mine, gone)
+        key = tuple(gone)
+        cost = self._stores.get(key)
+        if cost is None:
+            needed = [r for r in gone if self.stored[r]]
+            cost = self._stores[key] = self.stores(mine, gone, needed)[1] if needed else 0.0
+        return cost
+
     def pressure_without(self, away: Iterable[int], pressure: NDArray[np.int32]) -> NDArray[np.int32]:
         """The pressure that is left with the regions `away` in memory."""
         left = pressure.copy()
@@ -96,8 +117,7 @@ class Regions:
     def alone(self, mine: Sequence[int], gone: Sequence[int]) -> float:
         """What it costs to have the regions `gone` of a value in memory, and nothing else; mine: all of its regions."""
         total = sum(self.exits[r] + sum(b.out for b in self.borders[r] if b.region not in gone) for r in gone)
-        needed = [r for r in gone if self.stored[r]]
-        return total + (self.stores(mine, gone, needed)[1] if needed else 0.0)
+        return total + self._stored(mine, gone)
 
     def cost(self, away: Iterable[int]) -> float:
         """What it costs to have exactly the regions `away` in memory."""
@@ -110,9 +130,41 @@ class Regions:
         of_values = self.of_values()
         for v in sorted({self.value[r] for r in gone if self.stored[r]}):
             mine = of_values[v]
-            out = [r for r in mine if r in gone]
-            total += self.stores(mine, out, [r for r in out if self.stored[r]])[1]
+            total += self._stored(mine, [r for r in mine if r in gone])
         return total
+
+
+class _Terms:
+    """What every search in the same regions adds up.
+
+    at_ways: by region, stores at all ways into it, if memory has to hold something in it. define: by value, a store for
+    each definition. of_region: families by region. dear: families by value, with the stores at all ways into them,
+    dearest first. crossings: by region that takes part.
+    """
+
+    def __init__(self, regions: Regions) -> None:
+        self.at_ways = [
+            sum(cost for _, cost in ways) if kept else 0.0
+            for ways, kept in zip(regions.ways, regions.stored, strict=True)
+        ]
+        self.define: dict[int, float] = {}
+        for r, ways in enumerate(regions.ways):
+            for source, cost in ways:
+                if source == DEFINED:
+                    self.define[regions.value[r]] = self.define.get(regions.value[r], 0.0) + cost
+        self.of_region: list[list[int]] = [[] for _ in regions.value]
+        self.dear: dict[int, list[tuple[float, int]]] = {}
+        self.crossings: dict[int, list[Crossing]] = {}
+        for crossing in regions.crossings:
+            for r in {crossing.region, crossing.other, crossing.leaf}:
+                self.crossings.setdefault(r, []).append(crossing)
+        for f, family in enumerate(regions.families):
+            for r in family:
+                self.of_region[r].append(f)
+            total = sum([self.at_ways[r] for r in family])
+            self.dear.setdefault(regions.value[family[0]], []).append((total, f))
+        for known in self.dear.values():
+            known.sort(reverse=True)
 
 
 @dataclass
@@ -157,12 +209,9 @@ _PASSES = 4
 
 
 class _Greedy:
-    """room: registers free at each point, negative where too many values are live. of_value: families: by region, and
-    `dear` by value with what stores at all ways into them cost, dearest first.
-
-    stores: per value, an upper bound of what its stores cost: one for each definition, or one for each way into what is
-    away and comes from memory; (the first, the second as it is now).
-    """
+    """room: registers free at each point, negative where too many values are live. over: by point, whether it is. left:
+    how many are. leave: by value, what stores cost at all ways into what is away and comes from memory, which with
+    `define` bounds what they do cost. costs: by family, as far as they are known. The rest: see `_Terms`."""
 
     def __init__(
         self, regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32], stays: int
@@ -173,30 +222,11 @@ class _Greedy:
         self.over_view = np.frombuffer(self.over, np.bool_)
         self.left = self.over.count(1)
         self.away = bytearray(len(regions.value))
-        self.at_ways = [
-            sum(cost for _, cost in ways) if kept else 0.0
-            for ways, kept in zip(regions.ways, regions.stored, strict=True)
-        ]
-        self.define: dict[int, float] = {}
-        for r, ways in enumerate(regions.ways):
-            for source, cost in ways:
-                if source == DEFINED:
-                    self.define[regions.value[r]] = self.define.get(regions.value[r], 0.0) + cost
+        terms = regions.terms
+        self.at_ways, self.define, self.of_region = terms.at_ways, terms.define, terms.of_region
+        self.dear, self.crossings = terms.dear, terms.crossings
         self.leave: dict[int, float] = {}
         self.costs: list[tuple[float, float] | None] = [None] * len(regions.families)
-        self.of_region: list[list[int]] = [[] for _ in regions.value]
-        self.dear: dict[int, list[tuple[float, int]]] = {}
-        self.crossings: dict[int, list[Crossing]] = {}
-        for crossing in regions.crossings:
-            for r in {crossing.region, crossing.other, crossing.leaf}:
-                self.crossings.setdefault(r, []).append(crossing)
-        for f, family in enumerate(regions.families):
-            for r in family:
-                self.of_region[r].append(f)
-            total = sum(self.at_ways[r] for r in family)
-            self.dear.setdefault(regions.value[family[0]], []).append((total, f))
-        for known in self.dear.values():
-            known.sort(reverse=True)
 
     def relieve(self) -> None:
         families, value = self.regions.families, self.regions.value

@@ -16,7 +16,7 @@ from binalloc.transform.virtual.code import COPY
 from binalloc.transform.virtual.flat import Flat
 
 
-@dataclass
+@dataclass(slots=True)
 class Bundle:
     """align: the base is a multiple of it. members: (value, offset). points: by offset, those of its members."""
 
