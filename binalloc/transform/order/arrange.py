@@ -15,7 +15,7 @@ from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import dependences, stretches
 from binalloc.transform.order.latency import by_latency, ends_at
 from binalloc.transform.order.local_words import keeps_its_order
-from binalloc.transform.order.pressure import Stretch, measure, orders
+from binalloc.transform.order.pressure import Stretch, measure
 from binalloc.transform.virtual.analysed import Analysed, analysed
 
 
@@ -69,7 +69,7 @@ def _reordered(given: Analysed, orders: Mapping[tuple[int, int], Sequence[int]])
 def _least(stretch: Stretch, registers: int) -> list[int] | None:
     """The best order that is better than the one there is."""
     best, found = measure(stretch, range(len(stretch)), registers), None
-    for order in orders(stretch):
+    for order in stretch.orders:
         cost = measure(stretch, order, registers)
         if cost < best:
             best, found = cost, order
@@ -77,7 +77,11 @@ def _least(stretch: Stretch, registers: int) -> list[int] | None:
 
 
 def stretch_of(given: Analysed, block: int, first: int, end: int) -> Stretch:
-    """Items first .. end - 1 of the code as the rules for orders see them."""
+    """Items first .. end - 1 of the code as the rules for orders see them. (Asked again for other registers.)"""
+    return given.once(("stretch", first, end), lambda: _stretch(given, block, first, end))
+
+
+def _stretch(given: Analysed, block: int, first: int, end: int) -> Stretch:
     flat, live = given.flat, given.live
     defs, uses = [], []
     for k in range(first, end):
@@ -120,9 +124,10 @@ def for_latency(given: Analysed, registers: int, clock: Clock) -> Analysed:
                 found[first, end] = order
     if not found:
         return given
-    now = _reordered(given, found).live.pressure(flat.points).tolist()
+    after = _reordered(given, found)
+    now = after.live.pressure(flat.points).tolist()
     fits = {at: order for at, order in found.items() if not _need(now, at, registers)[1]}
-    return _reordered(given, fits)
+    return after if len(fits) == len(found) else _reordered(given, fits)
 
 
 def _soonest(stretch: Stretch, takes: Sequence[int], every: int, registers: int) -> list[int] | None:

@@ -7,8 +7,9 @@ several cheap ones are tried, backwards and forwards, and the order as it stands
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heappop, heappush
 
 from binalloc.transform.order.dependences import Dag
@@ -31,6 +32,11 @@ class Stretch:
 
     def __len__(self) -> int:
         return len(self.defs)
+
+    @cached_property
+    def orders(self) -> list[list[int]]:
+        """Orders that may need fewer registers than the present one, whatever there are."""
+        return orders(self)
 
     def ahead(self) -> set[int]:
         """Values live in front of the stretch."""
@@ -65,12 +71,9 @@ def measure(stretch: Stretch, order: Sequence[int], registers: int) -> Measure:
     return Measure(max(0, peak - registers), total, peak)
 
 
-def orders(stretch: Stretch) -> Iterable[list[int]]:
+def orders(stretch: Stretch) -> list[list[int]]:
     """Orders that may need fewer registers than the present one."""
-    yield _backwards(stretch, _latest)
-    yield _backwards(stretch, _newest)
-    yield _backwards(stretch, _fewest)
-    yield _forwards(stretch)
+    return [*(_backwards(stretch, rule) for rule in (_latest, _newest, _fewest)), _forwards(stretch)]
 
 
 def _latest(change: int, opened: int, k: int) -> Key:

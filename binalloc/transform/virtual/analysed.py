@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.virtual.code import COPY, Item, VCode
 from binalloc.transform.virtual.flat import Flat, flatten
 from binalloc.transform.virtual.live_ranges import LiveRanges, deaths, live_ranges
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +21,14 @@ class Analysed:
     code: VCode
     flat: Flat
     live: LiveRanges
+    _found: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, which nothing but this code and `what` decides."""
+        if what not in self._found:
+            self._found[what] = make()
+        found: T = self._found[what]
+        return found
 
     def copied(self) -> VCode:
         """The code once more, to be changed; its items, which nobody changes, are shared."""

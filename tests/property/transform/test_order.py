@@ -12,7 +12,7 @@ import pytest
 from binalloc.isa.sets.table import view
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.order.across import across_blocks
-from binalloc.transform.order.arrange import for_latency, for_pressure, stretch_of
+from binalloc.transform.order.arrange import for_latency, for_pressure, never_fits, stretch_of
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import Dag, is_wall, stretches
 from binalloc.transform.order.latency import by_latency, ends_at
@@ -108,6 +108,20 @@ def test_loads_of_drawn_code_come_early_and_read_what_they_read(shape: Shape) ->
         assert waited(given, after) <= waited(given, given), seed
         moved += after is not given
     assert moved > SEEDS // 4
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=range(len(SHAPES)))
+def test_no_order_fits_where_that_is_said(shape: Shape) -> None:
+    said = 0
+    for seed in range(SEEDS):
+        given = analysed(numbered(random_virtual(seed, shape).code))
+        top = max(given.live.pressure(given.flat.points))
+        for count in range(top // 2, top):
+            if never_fits(given, count):
+                said += 1
+                for after in (given, for_latency(given, count, CLOCK), for_pressure(given, count)):
+                    assert max(after.live.pressure(after.flat.points)) > count, (seed, count)
+    assert said > SEEDS // 4
 
 
 def waited(given: Analysed, after: Analysed) -> int:
