@@ -6,16 +6,16 @@ that may pay.
 
 from __future__ import annotations
 
-from math import inf
-
 from binalloc.transform.allocate.attempt import Attempt, by_regions
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.effort import is_large, is_searched
+from binalloc.transform.allocate.function import OneFunction
 from binalloc.transform.allocate.registers import RegisterAllocation, TooDear
 from binalloc.transform.allocate.search_further import search_further
-from binalloc.transform.allocate.whole import whole_allocation, whole_cost
+from binalloc.transform.allocate.whole import whole_allocation, whole_cost, whole_cost_at_least
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
+from binalloc.transform.virtual.analysed import Analysed
 
 ONE_MORE = 0.75
 """Spill code that is left with one register more, at least: an estimate, for large code alone."""
@@ -37,17 +37,23 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     if first is not None and cost and is_searched(given):
         found = function.once(("further", prices, slots), lambda: search_further(first, *one, prices, slots))
         cost = emitted_cost(found.code, prices)
-    if cost <= 0 or is_large(given):
-        whole = inf
-    else:
-        whole = prices.usual * function.once(("whole cost", given), lambda: whole_cost(given, *one))
-    if cost > whole:
+    if _whole_is_cheaper(function, given, cost / prices.usual):
         other = function.once(("whole", given), lambda: whole_allocation(given, *one))
         if emitted_cost(other.code, prices) < cost:
             return other
     if found is None:
         raise TooDear(given)
     return found
+
+
+def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bool:
+    """Whether whole values in memory may cost less, in accesses."""
+    if cost <= 0 or is_large(given):
+        return False
+    one = given, function.available, function.contracts
+    if cost <= function.once(("whole cost at least", given), lambda: whole_cost_at_least(*one)):
+        return False
+    return cost > function.once(("whole cost", given), lambda: whole_cost(*one))
 
 
 def least_without_slots(attempt: Attempt) -> float:

@@ -50,8 +50,15 @@ class OneFunction:
     def fitting(self, clock: Clock | None) -> RegisterAllocation | None:
         """With nothing in memory: in the order in which results come early, or as it stands. None where neither can
         be."""
+        if self.never_fits:
+            return None
         early = self.given if clock is None else self.early(clock)
         return self.in_registers(early) or self.in_registers(self.given)
+
+    @cached_property
+    def never_fits(self) -> bool:
+        """Whether no order inside of blocks fits."""
+        return never_fits(self.given, self.count)
 
     def early(self, clock: Clock) -> Analysed:
         """In the order in which results come early."""

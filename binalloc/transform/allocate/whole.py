@@ -15,16 +15,19 @@ from binalloc.models.allocation.regions import Regions
 from binalloc.models.allocation.whole_values import whole_values
 from binalloc.transform.allocate.registers import SLACKS, RegisterAllocation, allocate_registers
 from binalloc.transform.spill.comeback import Comebacks
-from binalloc.transform.spill.find_regions import FoundRegions, find_regions
+from binalloc.transform.spill.find_regions import FoundRegions, find_regions, only_wished
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import NeedsMemory, Round
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.contract import Contract
+from binalloc.transform.virtual.live_ranges import lives_at
 from binalloc.transform.virtual.room import call_sites, room
 
 _ROUNDS = 8
+_ROUNDING = 1e-9
+"""Of sums in another order."""
 
 
 def whole_allocation(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> RegisterAllocation:
@@ -76,6 +79,40 @@ def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract
     _, regions, _ = _found(given, contracts, range(len(given.code.names)))
     away = set(whole_values(regions, there.pressure, there.capacity))
     return regions.cost(r for r, v in enumerate(regions.value) if v in away)
+
+
+def whole_cost_at_least(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> float:
+    """Less than `whole_cost`, or as much, and sooner known: where registers are missing before an item or inside of a
+    call, so many of the values that live there and are none of its operands leave (or all of them), and come back at
+    each use."""
+    flat, live = given.flat, given.live
+    sites = call_sites(flat, live, contracts)
+    there = room(flat, live, sites, available)
+    missing = there.pressure - there.capacity
+    before = missing[: flat.points : 2]
+    found: list[tuple[int, list[int]]] = []
+    if before.size and before.max() > 0:
+        k = int(before.argmax())
+        operands = {*flat.uses[k], *flat.defs[k]}
+        through = [v for v, known in enumerate(live.intervals) if v not in operands and lives_at(known, 2 * k)]
+        found.append((int(before[k]), through))
+    for site in sites:
+        if missing[site.point] > 0:
+            found.append((int(missing[site.point]), [v for v in site.survivors if v not in site.kept]))
+    cost = _uses(given) if found else []
+    sums = [sum(sorted(cost[v] for v in values)[:count]) for count, values in found]
+    return (1 - _ROUNDING) * max(sums, default=0.0)
+
+
+def _uses(given: Analysed) -> list[float]:
+    """By value, the weights of the items that read it where it has lived before."""
+    live = given.live
+    cost = [0.0] * len(given.code.names)
+    for k, uses in enumerate(given.flat.uses):
+        for v in dict.fromkeys(uses):
+            if lives_at(live.intervals[v], 2 * k - 1) and not only_wished(given.flat.items[k], v):
+                cost[v] += given.flat.items[k].weight
+    return cost
 
 
 def in_memory(given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]) -> Analysed:

@@ -59,12 +59,21 @@ be either."""
 
 class Comebacks:
     """Of the values of one function. prices: of reloads and stores. recompute: whether expressions may be repeated
-    (single constants always are). chosen: values to be kept in memory, None where `settle` is to decide; some more are
-    kept, where they cannot be recomputed."""
+    (single constants always are). expressions: of the code, if at hand. chosen: values to be kept in memory, None where
+    `settle` is to decide; some more are kept, where they cannot be recomputed."""
 
-    def __init__(self, code: VCode, flat: Flat, live: LiveRanges, prices: Prices, *, recompute: bool = True) -> None:
+    def __init__(
+        self,
+        code: VCode,
+        flat: Flat,
+        live: LiveRanges,
+        prices: Prices,
+        *,
+        recompute: bool = True,
+        expressions: Expressions | None = None,
+    ) -> None:
         self.code, self.flat, self.prices = code, flat, prices
-        self.expressions = Expressions(code, flat, live) if recompute else None
+        self.expressions = (expressions or Expressions(code, flat, live)) if recompute else None
         self._found: dict[tuple[int, int], Expression | None] = {}
         self._kept: set[int] = set()
         self._reloads: dict[float, Price] = {}
@@ -88,8 +97,8 @@ class Comebacks:
         """What it costs to have value v back in a register just before `item`."""
         if v in self.code.constants:
             return _CONSTANT
-        found = self._expression(v, item)
         memory = self.prices.of(v)
+        found = self._expression(v, item) if self.expressions is not None and self.expressions.pure(v) else None
         if found is not None and RECOMPUTED * found.length <= memory:
             return Price(RECOMPUTED * found.length, False, found.leaves)
         reload = self._reloads.get(memory)

@@ -58,9 +58,16 @@ class Expressions:
         self._tree: DominatorTree | None = None
         self._live_predicates: list[int] | None = None
         self._sources: dict[int, int] = {}
+        self._known: dict[tuple[int, int], Expression | None] = {}
 
     def find(self, v: int, at: int) -> Expression | None:
         """How to have v again just before item `at`; None where that cannot be, or takes too many instructions."""
+        key = v, at
+        if key not in self._known:
+            self._known[key] = self._find(v, at)
+        return self._known[key]
+
+    def _find(self, v: int, at: int) -> Expression | None:
         source = self._source(v)
         if source < 0 or (source >= at and self.block_of[source] == self.block_of[at]):
             return None

@@ -216,7 +216,7 @@ class _Finder:
         self, v: int, k: int, define: bool, use: bool, since: dict[int, tuple[int, int]], ends: list[int]
     ) -> Access:
         merges = define and v in self.live.kept.get(k, ())
-        if use and not define and k in self.wishing and _only_wished(self.flat.items[k], v):
+        if use and not define and k in self.wishing and only_wished(self.flat.items[k], v):
             return self._wish(v, k, since, ends)
         before = NOWHERE
         if v in since:
@@ -299,7 +299,8 @@ def first_item(flat: Flat, block: int) -> int:
     return flat.starts[block] if flat.starts[block] < flat.starts[block + 1] else NOWHERE
 
 
-def _only_wished(item: Item, v: int) -> bool:
+def only_wished(item: Item, v: int) -> bool:
+    """Does the item only ask for the value to stay where it is?"""
     return all(o.field == KEEP for o in item.uses if v in o.values)
 
 

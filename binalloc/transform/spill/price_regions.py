@@ -60,33 +60,34 @@ class PriceList:
             self.families,
             free=[False] * count,
         )
+        exits, stored, free, ways = out.exits, out.stored, out.free, out.ways
         for access, k, weight in self.accesses:
-            if access.after != NOWHERE:
-                source = DEFINED if access.define else access.before
-                if source != access.after:
-                    out.ways[access.after].append((source, weight * store(access.value)))
-            if access.before == NOWHERE:
+            v, before, after, use, define, merges, _ = access
+            if after != NOWHERE:
+                source = DEFINED if define else before
+                if source != after:
+                    ways[after].append((source, weight * store(v)))
+            if before == NOWHERE:
                 continue
-            if access.use:
-                self._use(out, access, k, weight, comeback)
-            elif access.merges and access.after != NOWHERE:
-                _merge_in(out, access, weight * comeback(access.value, k).cost)
+            if use:  # that the value has to come back for, if it is away before it
+                price = comeback(v, k)
+                cost, reads, leaves = price
+                exits[before] += weight * cost
+                (stored if reads else free)[before] = True
+                if leaves:
+                    self._together(out, before, k, weight, price, comeback)
+            elif merges and after != NOWHERE:
+                _merge_in(out, access, weight * comeback(v, k).cost)
         self._borders(out, store, comeback)
         return out
 
-    def _use(self, out: Regions, access: Access, k: int, weight: float, comeback: Comeback) -> None:
-        """A use that the value has to come back for, if it is away before it."""
-        before = access.before
-        price = comeback(access.value, k)
-        out.exits[before] += weight * price.cost
-        if price.reads:
-            out.stored[before] = True
-        else:
-            out.free[before] = True
-        if price.leaves:
-            for leaf, cost in self._leaves(before, k, weight, price, comeback):
-                out.together[before].append((leaf, cost))
-                out.together[leaf].append((before, cost))
+    def _together(
+        self, out: Regions, before: int, k: int, weight: float, price: Price, comeback: Comeback
+    ) -> None:
+        """A recomputation of what is away in the region `before` reads other values."""
+        for leaf, cost in self._leaves(before, k, weight, price, comeback):
+            out.together[before].append((leaf, cost))
+            out.together[leaf].append((before, cost))
 
     def _borders(self, out: Regions, store: Callable[[int], float], comeback: Comeback) -> None:
         joined: dict[tuple[int, int], float] = {}

@@ -17,6 +17,7 @@ from binalloc.errors import Refused
 from binalloc.models.allocation.homes import Homes, choose_homes
 from binalloc.models.allocation.regions import Choice, Regions
 from binalloc.transform.spill.comeback import Comebacks
+from binalloc.transform.spill.expressions import Expressions
 from binalloc.transform.spill.find_regions import find_regions
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.spill.list_spills import list_spills
@@ -131,7 +132,8 @@ def _leave(
 
     found = find_regions(now.flat, now.live, sites, may_leave, at_starts=first)
     listed = PriceList(now.flat, found)
-    comebacks = Comebacks(code, now.flat, now.live, how.prices)
+    expressions = now.once("expressions", lambda: Expressions(now.code, now.flat, now.live))
+    comebacks = Comebacks(code, now.flat, now.live, how.prices, expressions=expressions)
     regions = listed.at(comebacks)
     near, slots = how.prices.usual, how.slots
     far = LOCAL_COST if slots else near

@@ -11,6 +11,7 @@ import pytest
 
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import Cheapest, TooDear, allocate_cheapest, allocate_registers
+from binalloc.transform.allocate.whole import whole_cost, whole_cost_at_least
 from binalloc.transform.order.arrange import for_pressure
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
@@ -242,3 +243,17 @@ def test_of_several_orders_the_cheapest_is_taken(seed: int) -> None:
                 with suppress(TooDear):
                     assert again.found(below).code.dump() == found.code.dump()
                     assert below > least
+
+
+def test_whole_values_cost_no_less_than_said_before() -> None:
+    close = 0
+    for seed in range(40):
+        for one in functions(seed):
+            given = analysed(numbered(one.code))
+            for share in (0.3, 0.5, 0.7, 0.9):
+                available = (1 << max(1, int(most(given, one.contracts) * share))) - 1
+                least = whole_cost_at_least(given, available, one.contracts)
+                cost = whole_cost(given, available, one.contracts)
+                assert least <= cost, (seed, one.code.function.name, share)
+                close += least > cost / 2
+    assert close > 20
