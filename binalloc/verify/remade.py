@@ -87,7 +87,9 @@ def made_of_values(
     stands."""
     if not all(map(state.sure, uses)):
         return []
-    plain, *told = _by_rank([_names(state, x) for x in uses], MOST_TOLD)
+    apart = {x: i for i, x in enumerate(dict.fromkeys(uses))}  # what is read twice goes by one name
+    ranked = _by_rank([_names(state, x) for x in apart], MOST_TOLD)
+    plain, *told = [tuple(way[apart[x]] for x in uses) for way in ranked]
     ways = dict.fromkeys((uses, *told))
     ways.pop(plain, None)
     stands = {x: unit for unit, x in enumerate(defs)}

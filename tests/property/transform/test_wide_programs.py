@@ -43,7 +43,7 @@ def test_wide_programs_survive_rewriting(part: int, record_property: Record) -> 
     assert counts["programs"] == PROGRAMS // PARTS
 
 
-FOUND = (900219, 900504, 901206, 901252, 911326, 911789, 912586, 912809, 913408, 2000355, 2002660)
+FOUND = (900219, 900504, 901206, 901252, 911326, 911789, 912586, 912809, 913408, 2000355, 2001107, 2002660)
 
 
 @pytest.mark.parametrize("seed", FOUND)
