@@ -24,6 +24,8 @@ from binalloc.verify.names import const_of, is_token
 
 MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried where the original told none
 MOST_TOLD = 16  # ways of naming the operands of an operation of the original, beside by values alone
+MOST_HELD = 32  # tokens of a result that no original value is now
+MOST_RANKED = 128  # of which those are taken
 MOST_WAYS = 100  # of naming all operands of one operation
 
 Signature = tuple[object, ...]
@@ -40,7 +42,7 @@ def made_by_rows(state: State, signature: Signature, rows: list[int], units: int
     for unit in range(units):
         found = [t for way in told if (t := names.computed(signature, unit, way)) is not None]
         equal = [t for t in found if state.equals(t)]
-        out.append(equal or sorted(found)[:MOST_NAMES] + _oldest(state, signature, unit, known))
+        out.append(equal or sorted(found)[:MOST_HELD] + _oldest(state, signature, unit, known))
     return out
 
 
@@ -62,11 +64,28 @@ def _contents(state: State, key: int) -> tuple[list[int], list[int]]:
 
 
 def _names(state: State, x: int) -> list[int]:
-    """What an original value is told by: the token it is, itself, and further tokens that it is known to be, oldest
-    first. A value that is dead where ways meet is forgotten there, its tokens are not; and a token that a value is on
-    one way only is forgotten there, the value is not: what is made of both kinds must be told by the one that lasts."""
-    tokens = sorted(t for key in state.where.get(x, ()) if (t := const_of(key)) is not None)
-    return list(dict.fromkeys((state.of.get(x, x), x, *tokens[:MOST_NAMES])))
+    """What an original value is told by: the token it is, itself, and further tokens that it is known to be, those that
+    depend on fewest values first. A value that is dead where ways meet is forgotten there, its tokens are not; and a
+    token that a value is on one way only is forgotten there, the value is not: what is made of both kinds must be told
+    by the one that lasts."""
+    tokens = [t for key in state.where.get(x, ()) if (t := const_of(key)) is not None]
+    tokens.sort(key=lambda t: (len(state.names.leaves.get(t, ())), t))
+    return list(dict.fromkeys((state.of.get(x, (*tokens, x)[0]), x, *tokens[:MOST_NAMES])))
+
+
+def _ways(state: State, uses: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The ways of naming what an operation of the original reads, the first by what the values are said to be. What is
+    read twice goes by one name. Of the rest those that depend on fewest values: they name one value in one way in all
+    the operands that are made of it."""
+    apart = {x: i for i, x in enumerate(dict.fromkeys(uses))}
+    plain, *others = _by_rank([_names(state, x) for x in apart], MOST_RANKED)
+    leaves = state.names.leaves
+
+    def values(way: tuple[int, ...]) -> int:
+        return len(set[int]().union(*(leaves.get(x, ()) if is_token(x) else (x,) for x in way)))
+
+    told = [plain, *sorted(others, key=values)[:MOST_TOLD], tuple(apart)]
+    return list(dict.fromkeys(tuple(way[apart[x]] for x in uses) for way in told))
 
 
 def _by_rank(choices: list[list[int]], most: int) -> list[tuple[int, ...]]:
@@ -87,11 +106,7 @@ def made_of_values(
     stands."""
     if not all(map(state.sure, uses)):
         return []
-    apart = {x: i for i, x in enumerate(dict.fromkeys(uses))}  # what is read twice goes by one name
-    ranked = _by_rank([_names(state, x) for x in apart], MOST_TOLD)
-    plain, *told = [tuple(way[apart[x]] for x in uses) for way in ranked]
-    ways = dict.fromkeys((uses, *told))
-    ways.pop(plain, None)
+    plain, *ways = _ways(state, uses)
     stands = {x: unit for unit, x in enumerate(defs)}
     out = []
     for way in (*ways, plain):  # the last is what the result is said to be
