@@ -24,8 +24,8 @@ from binalloc.verify.names import const_of, is_token
 
 MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried where the original told none
 MOST_TOLD = 16  # ways of naming the operands of an operation of the original, beside by values alone
-MOST_HELD = 32  # tokens of a result that no original value is now
-MOST_RANKED = 128  # of which those are taken
+MOST_HELD = 30  # tokens of a result that no original value is now
+MOST_RANKED = 100  # of which those are taken
 MOST_WAYS = 100  # of naming all operands of one operation
 
 Signature = tuple[object, ...]
