@@ -6,15 +6,18 @@ that may pay.
 
 from __future__ import annotations
 
-from binalloc.transform.allocate.attempt import Attempt, by_regions
+from dataclasses import replace
+from math import inf
+
+from binalloc.transform.allocate.attempt import Attempt, by_regions, colour_functions
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.effort import is_large, is_searched
 from binalloc.transform.allocate.function import OneFunction
-from binalloc.transform.allocate.registers import RegisterAllocation, TooDear
+from binalloc.transform.allocate.procedure import cost_alone
+from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, TooDear
 from binalloc.transform.allocate.search_further import search_further
 from binalloc.transform.allocate.whole import whole_allocation, whole_cost, whole_cost_at_least
-from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
-from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
+from binalloc.transform.spill.prices import LOCAL_COST, Prices
 from binalloc.transform.virtual.analysed import Analysed
 
 ONE_MORE = 0.75
@@ -25,25 +28,33 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     """Values leave the registers region by region, or for all their lives where that is cheaper. Raises TooDear, see
     `Attempt.below`."""
     found: RegisterAllocation | None = None
-    prices = attempt.prices
+    prices, slots = attempt.prices, attempt.slots
     try:
         found = by_regions(attempt, name)
     except TooDear as error:
         given, cost = error.given, attempt.limit(name)
     else:
-        given, cost = found.given, emitted_cost(found.code, prices)
-    function, slots = attempt.function(name), attempt.slots
+        given, cost = found.given, _cost(attempt, found)
+    function = attempt.function(name)
     one, first = (function.available, function.contracts), found
     if first is not None and cost and is_searched(given):
         found = function.once(("further", prices, slots), lambda: search_further(first, *one, prices, slots))
-        cost = emitted_cost(found.code, prices)
-    if _whole_is_cheaper(function, given, cost / prices.usual):
+        cost = _cost(attempt, found)
+    accesses = (cost if found is None else emitted_cost(found.code, prices)) / prices.usual
+    if _whole_is_cheaper(function, given, accesses):
         other = function.once(("whole", given), lambda: whole_allocation(given, *one))
-        if emitted_cost(other.code, prices) < cost:
+        if _cost(attempt, other) < cost:
             return other
     if found is None:
         raise TooDear(given)
     return found
+
+
+def _cost(attempt: Attempt, found: RegisterAllocation) -> float:
+    """Of the spill code of one function: with the slots that there are where it is the only one; where functions share
+    them, as if there were enough."""
+    alone = len(attempt.program.functions) == 1
+    return cost_alone(found, attempt.slots if alone else 0, attempt.prices)
 
 
 def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bool:
@@ -56,18 +67,17 @@ def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bo
     return cost > function.once(("whole cost", given), lambda: whole_cost(*one))
 
 
-def least_without_slots(attempt: Attempt) -> float:
-    """What an attempt with a slot pointer would cost at least without one, region by region; 0 where that is not known
-    before registers are found, for several functions."""
-    if len(attempt.program.functions) > 1:
-        return 0.0
-    isa, kernel = attempt.program.isa, attempt.program.graph.kernel
-    available = isa.limits.allocatable(attempt.pointer + 1)
+def without_slots(attempt: Attempt, below: float) -> Attempt | None:
+    """What an attempt with a slot pointer becomes without one, of a kernel that calls nobody; None where that does not
+    cost less than `below`."""
+    kernel = attempt.program.graph.kernel
     if is_large(attempt.allocations[kernel].given):
-        return ONE_MORE * LOCAL_COST / SLOT_COST * attempt.cost
-    prices = Prices(LOCAL_COST)
+        code = attempt.allocations[kernel].code
+        if below <= ONE_MORE * emitted_cost(code, Prices(LOCAL_COST)):
+            return None
+    other = attempt.without_slots(below)
     try:
-        code = spill_to_room(attempt.allocations[kernel].given, available, {}, Spilling(prices))
-    except Infeasible:
-        return 0.0
-    return emitted_cost(code.code, prices)
+        colour_functions(other, by_regions_or_whole)
+    except (Infeasible, TooDear):
+        return None
+    return replace(other, below=inf)

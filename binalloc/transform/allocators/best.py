@@ -32,16 +32,24 @@ class Best(Heuristic):
         )
 
     def allocate(self, problem: Problem) -> Plan:
-        from binalloc.transform.allocate.cheaper import least_without_slots
         from binalloc.transform.allocate.known import Known
 
         known = Known()
         found = self.plan(self.attempt(problem, known=known), problem)
-        if found.attempt.pointer < 0 or found.cost.cost <= least_without_slots(found.attempt):
+        if found.attempt.pointer < 0 or not found.cost.cost:
             return found
-        without = replace(problem, slots=0)
-        other = self.plan(self.attempt(without, found.cost.cost, known), without)
-        return other if other.cost.cost < found.cost.cost else found
+        other = self._without_slots(problem, found, known)
+        return other if other is not None and other.cost.cost < found.cost.cost else found
+
+    def _without_slots(self, problem: Problem, found: Plan, known: Known) -> Plan | None:
+        """found: a plan with them, which it has to cost less than."""
+        from binalloc.transform.allocate.cheaper import without_slots
+
+        without, below = replace(problem, slots=0), found.cost.cost
+        if len(problem.program.functions) > 1:
+            return self.plan(self.attempt(without, below, known), without)
+        attempt = without_slots(found.attempt, below)
+        return self.plan(attempt, without) if attempt is not None else None
 
 
 BEST = Best("best", "slots by loop-weighted cost, moves only where slots are short", True, "cost")

@@ -9,6 +9,7 @@ import pytest
 from binalloc.errors import Refused
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.sets.files import load
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.rewrite.rewrite import Prepared, Rewrite, prepare, rewrite_to_budget
@@ -27,18 +28,20 @@ def prepared(name: str) -> Prepared:
     return prepare(module, module.kernels()[0].name)
 
 
-def made(name: str, registers: int, slots: int, allocator: str) -> Rewrite | None:
+def made(
+    name: str, registers: int, slots: int, allocator: str, machine: Machine | None = MACHINE
+) -> Rewrite | None:
     """None where the budget is infeasible."""
     try:
-        return rewrite_to_budget(prepared(name), registers, slots, allocator, machine=MACHINE)
+        return rewrite_to_budget(prepared(name), registers, slots, allocator, machine=machine)
     except Refused:
         return None
 
 
-def require_least(name: str, registers: int, slots: int) -> None:
-    best = made(name, registers, slots, "best")
+def require_least(name: str, registers: int, slots: int, machine: Machine | None = MACHINE) -> None:
+    best = made(name, registers, slots, "best", machine)
     for allocator in BASELINES:
-        other = made(name, registers, slots, allocator)
+        other = made(name, registers, slots, allocator, machine)
         if other is not None:
             assert best is not None, f"{allocator} does with what best does not"
             assert best.cost.cost <= other.cost.cost, allocator
@@ -48,6 +51,15 @@ def require_least(name: str, registers: int, slots: int) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_best_costs_no_more_than_any_baseline(name: str, registers: int, slots: int) -> None:
     require_least(name, registers, slots)
+
+
+@pytest.mark.parametrize(
+    ("name", "registers", "slots"),
+    [("stencil3d", 20, 2), ("matrixVector", 24, 2), ("scalarProducts", 20, 4), ("fourierTransform", 40, 2)],
+)
+def test_best_costs_no_more_where_slots_run_out(name: str, registers: int, slots: int) -> None:
+    """Whole values would cost less there, if all had slots; or no slots at all do."""
+    require_least(name, registers, slots, machine=None)
 
 
 @pytest.mark.full
