@@ -169,10 +169,14 @@ class _Block:
         that stands in the way is tried as one that has no counterpart here."""
         ranks = {k: n for k, n in ranks.items() if k < self.end - 1 or not self._closed()}
         for _ in range(ATTEMPTS):
-            order = self._order(ranks)
+            keys = self._keys(ranks)
+            order = [*sorted(keys, key=keys.__getitem__), *range(self.end - self._closed(), self.end)]
             culprit = self._culprit(order)
             if culprit is None:
                 return order
+            if culprit not in ranks:
+                # it came no later than what it needs, and that too late
+                culprit = next((k for k, n in ranks.items() if n == keys[culprit][0]), culprit)
             if not self.old.views[culprit].pure or culprit not in ranks:
                 return None
             del ranks[culprit]
@@ -181,7 +185,9 @@ class _Block:
     def _closed(self) -> bool:
         return self.old.views[self.end - 1].control in CLOSES
 
-    def _order(self, ranks: dict[int, int]) -> list[int]:
+    def _keys(self, ranks: dict[int, int]) -> dict[int, tuple[int, int]]:
+        """What the words are sorted by, but one that closes the block: (place of the counterpart, or of the last one
+        that a word without any needs; word)."""
         keys: dict[int, tuple[int, int]] = {}
         defined: dict[int, tuple[int, int]] = {}
         touched: dict[int, tuple[int, int]] = {}
@@ -198,7 +204,7 @@ class _Block:
             for x in self.defs[i]:
                 defined[x] = max(defined.get(x, keys[i]), keys[i])
                 touched[x] = max(touched.get(x, keys[i]), keys[i])
-        return [*sorted(keys, key=keys.__getitem__), *range(last, self.end)]
+        return keys
 
     def _culprit(self, order: list[int]) -> int | None:
         """The first word that comes behind one that it must precede, or None."""

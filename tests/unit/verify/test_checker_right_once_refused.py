@@ -321,3 +321,42 @@ def test_a_load_of_a_local_word_does_not_pass_the_next_store_whatever_the_map_sa
 
 def test_a_load_of_a_local_word_that_is_written_again_may_be_a_copy() -> None:
     assert verdict(WRITTEN_TWICE, COPIED.format(line="-", value="R0")) == set()
+
+
+UNREAD = """
+.kernel k registers=12
+S2R R0, SR_TID.X
+ISETP.LT.AND P0, PT, R0, 0x10, PT
+MOV R4, 0x40
+MOV R2, 0x5
+MOV R3, 0x6
+STL.64 [0x0], R2
+@P0 IADD3 R2, R2, R0, RZ
+STG.32 [R4], R2
+STG.32 [R4+0x4], R3
+EXIT
+"""
+
+UNREAD_LEFT_OUT = """
+.kernel k registers=12
+0| S2R R0, SR_TID.X
+3| MOV R2, 0x5
+1| ISETP.LT.AND P0, PT, R0, 0x10, PT
+2| MOV R4, 0x40
+6| @P0 IADD3 R2, R2, R0, RZ
+4| MOV R3, 0x6
+8| STG.32 [R4+0x4], R3
+7| STG.32 [R4], R2
+9| EXIT
+"""
+
+
+def test_a_store_that_is_gone_waits_for_none_of_the_values_that_are_made_later_now() -> None:
+    """It stood in front of a word that takes its register, and needs one that is made behind that now."""
+    assert verdict(UNREAD, UNREAD_LEFT_OUT) == set()
+    assert verdict(UNREAD, UNREAD_LEFT_OUT.replace("3| MOV R2, 0x5\n", "3| MOV R2, 0x6\n")) != set()
+    assert verdict(UNREAD, UNREAD_LEFT_OUT.replace("@P0 IADD3", "IADD3")) != set()
+    read = UNREAD.replace("EXIT", "LDL.32 R5, [0x4]\nSTG.32 [R4+0x8], R5\nEXIT")
+    assert verdict(read, UNREAD_LEFT_OUT.replace("9|", "-| MOV R5, 0x5\n10| STG.32 [R4+0x8], R5\n11|")) != set()
+    sixth = UNREAD_LEFT_OUT.replace("9|", "-| MOV R5, 0x6\n10| STG.32 [R4+0x8], R5\n11|")
+    assert verdict(read, sixth) == set()
