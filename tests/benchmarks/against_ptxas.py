@@ -1,12 +1,13 @@
 """Spill code of our allocators beside that of ptxas, on the same PTX under the same register caps.
 
-    python -m tests.benchmarks.against_ptxas [--caps 24,32,40] [--allocator best] [--slots 0] [--smem] [FILE.ptx ...]
+    python -m tests.benchmarks.against_ptxas [--caps 24,32,40] [--allocator best] [--slots 0] [--smem] [--no-check] [FILE.ptx ...]
 
 Per kernel and cap: bytes that spill loads and stores move (static: each instruction once), and the same weighted by 10
 per loop depth and by the weight of call sites, from the control flow of either side's own code. On our side that is
 LDL and STL marked .SPILL, with --slots LDS and STS too. Words of local arrays that we keep in registers count when
 they are spilled again. Then sums, geometric means where both spill, and the kernels that fall behind. What cannot
-be imported, or rewritten within a cap, is listed with the reason. --smem asks ptxas to spill to shared memory as well
+be imported, or rewritten within a cap, is listed with the reason, as is what the checker does not prove (--no-check:
+nobody asks it). --smem asks ptxas to spill to shared memory as well
 (without .maxntid it sizes for 1024 threads). Asserts nothing; says so and stops where ptxas is missing.
 """
 
@@ -30,6 +31,7 @@ from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Access, Space
 from binalloc.transform.rewrite.rewrite import Prepared, prepare, rewrite_to_budget
+from binalloc.verify.checker import check
 from tests.benchmarks import ptxas
 from tests.benchmarks.sass import Spilled
 from tests.support.paths import sample_files
@@ -44,7 +46,7 @@ class OutOfTime(BaseException):
 @dataclass
 class Row:
     """One kernel at one cap. Bytes as in `Spilled`. seconds: CPU time of our rewriting; reason: why ours is missing.
-    smem: ptxas with spilling to shared memory."""
+    smem: ptxas with spilling to shared memory. unproven: what the checker says first of a rewrite that it refuses."""
 
     file: str
     kernel: str
@@ -56,6 +58,7 @@ class Row:
     smem: Spilled | None = None
     seconds: float = 0.0
     reason: str = ""
+    unproven: str = ""
 
     @property
     def label(self) -> str:
@@ -69,6 +72,7 @@ class Options:
     slots: int
     smem: bool
     limit: float
+    check: bool = True
 
 
 @dataclass
@@ -126,6 +130,10 @@ def measure(row: Row, prepared: Prepared, options: Options) -> None:
             row.seconds = time.process_time() - start
             kernel = next(n for n in sorted(result.functions) if result.module.function(n).info.is_kernel)
             row.ours = our_spills(result.module, kernel)
+        if options.check:
+            with time_limit(options.limit):
+                report = check(prepared.module, result.module, kernel)
+            row.unproven = "" if report.ok else str(report.errors[0])
     except OutOfTime:
         row.reason = f"more than {options.limit:g} s"
     except BinallocError as error:
@@ -210,6 +218,7 @@ def line(row: Row, options: Options) -> str:
         judge = row.smem or row.theirs
         text += f" {judge.local:10d} {judge.shared:7d} {traffic(judge, True)[1]:14.0f}" if judge else " " * 34
         text += f" {traffic(row.ours, True)[1]:12.0f}" if row.ours else ""
+    text += f"  NOT PROVEN: {row.unproven}" if row.unproven else ""
     unknown = f"  {row.theirs.unknown} unknown targets" if row.theirs and row.theirs.unknown else ""
     above = f"  ptxas takes {row.theirs.registers}" if row.theirs and row.theirs.registers > row.cap else ""
     return text + unknown + above + (f"  {row.reason}" if row.reason else "")
@@ -243,7 +252,8 @@ def summary(rows: list[Row], cap: int) -> list[str]:
     behind.sort(key=lambda b: -b[0])
     lines += [f"    above: {r.label}: {o.local} against {t.local}" for _, r, t, o in behind]
     lines += [f"    only we: {r.label}: {o.local}" for r, o in sorted(alone, key=lambda a: -a[1].local)]
-    lines += [f"    no answer: {r.label}: {r.reason}" for r in rows if r.cap == cap and not r.ours]
+    lines += [f"    no answer: {r.label}: {r.reason}" for r in rows if r.cap == cap and (r.reason or not r.ours)]
+    lines += [f"    not proven: {r.label}: {r.unproven}" for r in rows if r.cap == cap and r.unproven]
     return lines
 
 
@@ -255,12 +265,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--slots", type=int, default=0)
     parser.add_argument("--smem", action="store_true", help="ptxas with enable_smem_spilling beside it")
     parser.add_argument("--limit", type=float, default=60, help="CPU seconds per kernel and cap")
+    parser.add_argument("--no-check", action="store_true", help="without the checker's proof of each rewrite")
     parser.add_argument("--json", metavar="PATH", help="write all rows there")
     given = parser.parse_args(arguments)
     if not ptxas.available():
         print("ptxas is not installed: no comparison")
         return
-    options = Options([int(c) for c in given.caps.split(",")], given.allocator, given.slots, given.smem, given.limit)
+    caps = [int(c) for c in given.caps.split(",")]
+    options = Options(caps, given.allocator, given.slots, given.smem, given.limit, not given.no_check)
     table = Table()
     print(heading(options))
     try:
