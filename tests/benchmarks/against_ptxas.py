@@ -1,6 +1,7 @@
 """Spill code of our allocators beside that of ptxas, on the same PTX under the same register caps.
 
-    python -m tests.benchmarks.against_ptxas [--caps 24,32,40] [--allocator best] [--slots 0] [--smem] [--no-check] [FILE.ptx ...]
+    python -m tests.benchmarks.against_ptxas [--caps 24,32,40] [--allocator best] [--slots 0] [--smem] [--no-check]
+        [FILE.ptx ...]
 
 Per kernel and cap: bytes that spill loads and stores move (static: each instruction once), and the same weighted by 10
 per loop depth and by the weight of call sites, from the control flow of either side's own code. On our side that is
