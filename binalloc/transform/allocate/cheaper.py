@@ -29,32 +29,26 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     `Attempt.below`."""
     found: RegisterAllocation | None = None
     prices, slots = attempt.prices, attempt.slots
+    own = slots if name == attempt.program.graph.kernel else 0  # what callers leave to a callee is not known yet
     try:
         found = by_regions(attempt, name)
     except TooDear as error:
         given, cost = error.given, attempt.limit(name)
     else:
-        given, cost = found.given, _cost(attempt, found)
+        given, cost = found.given, cost_alone(found, own, prices)
     function = attempt.function(name)
     one, first = (function.available, function.contracts), found
     if first is not None and cost and is_searched(given):
         found = function.once(("further", prices, slots), lambda: search_further(first, *one, prices, slots))
-        cost = _cost(attempt, found)
+        cost = cost_alone(found, own, prices)
     accesses = (cost if found is None else emitted_cost(found.code, prices)) / prices.usual
     if _whole_is_cheaper(function, given, accesses):
         other = function.once(("whole", given), lambda: whole_allocation(given, *one))
-        if _cost(attempt, other) < cost:
+        if cost_alone(other, own, prices) < cost:
             return other
     if found is None:
         raise TooDear(given)
     return found
-
-
-def _cost(attempt: Attempt, found: RegisterAllocation) -> float:
-    """Of the spill code of one function: with the slots that there are where it is the only one; where functions share
-    them, as if there were enough."""
-    alone = len(attempt.program.functions) == 1
-    return cost_alone(found, attempt.slots if alone else 0, attempt.prices)
 
 
 def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bool:

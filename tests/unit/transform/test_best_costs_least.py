@@ -8,7 +8,7 @@ import pytest
 
 from binalloc.errors import Refused
 from binalloc.frontend.importer import import_ptx
-from binalloc.isa.sets.files import load
+from binalloc.isa.sets.files import assemble, disassemble, load
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocators.table import ALLOCATORS
@@ -22,26 +22,32 @@ MACHINE = load_machine("gtx680")
 
 
 @cache
-def prepared(name: str) -> Prepared:
+def prepared(name: str, calls: bool = False) -> Prepared:
+    """calls: with a call that does nothing in front."""
     path = next(p for p in (*sample_files(".loom"), *sample_files(".ptx")) if p.stem == name)
     module = load(path) if path.suffix == ".loom" else import_ptx(path.read_text(), str(path)).module
+    if calls:
+        head, first, tail = disassemble(module).partition("    S2R ")
+        module = assemble(f"{head}    CALL nothing\n{first}{tail}\n.func nothing\n    RET\n.end\n")
     return prepare(module, module.kernels()[0].name)
 
 
 def made(
-    name: str, registers: int, slots: int, allocator: str, machine: Machine | None = MACHINE
+    name: str, registers: int, slots: int, allocator: str, machine: Machine | None = MACHINE, calls: bool = False
 ) -> Rewrite | None:
     """None where the budget is infeasible."""
     try:
-        return rewrite_to_budget(prepared(name), registers, slots, allocator, machine=machine)
+        return rewrite_to_budget(prepared(name, calls), registers, slots, allocator, machine=machine)
     except Refused:
         return None
 
 
-def require_least(name: str, registers: int, slots: int, machine: Machine | None = MACHINE) -> None:
-    best = made(name, registers, slots, "best", machine)
+def require_least(
+    name: str, registers: int, slots: int, machine: Machine | None = MACHINE, calls: bool = False
+) -> None:
+    best = made(name, registers, slots, "best", machine, calls)
     for allocator in BASELINES:
-        other = made(name, registers, slots, allocator, machine)
+        other = made(name, registers, slots, allocator, machine, calls)
         if other is not None:
             assert best is not None, f"{allocator} does with what best does not"
             assert best.cost.cost <= other.cost.cost, allocator
@@ -53,13 +59,14 @@ def test_best_costs_no_more_than_any_baseline(name: str, registers: int, slots: 
     require_least(name, registers, slots)
 
 
+@pytest.mark.parametrize("calls", [False, True])
 @pytest.mark.parametrize(
     ("name", "registers", "slots"),
     [("stencil3d", 20, 2), ("matrixVector", 24, 2), ("scalarProducts", 20, 4), ("fourierTransform", 40, 2)],
 )
-def test_best_costs_no_more_where_slots_run_out(name: str, registers: int, slots: int) -> None:
+def test_best_costs_no_more_where_slots_run_out(name: str, registers: int, slots: int, calls: bool) -> None:
     """Whole values would cost less there, if all had slots; or no slots at all do."""
-    require_least(name, registers, slots, machine=None)
+    require_least(name, registers, slots, machine=None, calls=calls)
 
 
 @pytest.mark.full
