@@ -8,8 +8,8 @@ per loop depth and by the weight of call sites, from the control flow of either 
 LDL and STL marked .SPILL, with --slots LDS and STS too. Words of local arrays that we keep in registers count when
 they are spilled again. Then sums, geometric means where both spill, and the kernels that fall behind. What cannot
 be imported, or rewritten within a cap, is listed with the reason, as is what the checker does not prove (--no-check:
-nobody asks it). --smem asks ptxas to spill to shared memory as well
-(without .maxntid it sizes for 1024 threads). Asserts nothing; says so and stops where ptxas is missing.
+nobody asks it). --smem asks ptxas to spill to shared memory as well (without .maxntid it sizes for 1024 threads).
+Asserts nothing; says so and stops where ptxas is missing.
 """
 
 from __future__ import annotations

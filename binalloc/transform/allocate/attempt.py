@@ -129,22 +129,6 @@ class Attempt:
     def spilled(self) -> bool:
         return any(a.memory for a in self.allocations.values())
 
-    def without_slots(self, below: float) -> Attempt:
-        """An attempt at the same number of registers, the slot pointer's with the others, in which all functions are
-        still to be allocated. below: what its spill code has to cost less than."""
-        available = self.program.isa.limits.allocatable(self.pointer + 1)
-        return replace(
-            self,
-            available=available,
-            pointer=-1,
-            slots=0,
-            below=below,
-            limits={},
-            contracts={},
-            allocations={},
-            scratch={},
-        )
-
 
 def by_regions(attempt: Attempt, name: str) -> RegisterAllocation:
     """In the order that suits; values leave the registers region by region. Raises TooDear, see `Attempt.below`."""

@@ -45,8 +45,6 @@ def allocate_with_budgets(
 def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf) -> Attempt:
     """The attempt, or one that costs less. spill: how functions were allocated, where not all fitted. below: what costs
     as much is not wanted."""
-    if len(attempt.program.functions) == 1:
-        return attempt
     best, cost = attempt, min(below, attempt.cost)
     left = MOST_ITEMS
     for name in attempt.program.graph.bottom_up:

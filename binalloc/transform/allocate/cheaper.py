@@ -1,7 +1,7 @@
 """Other ways to spill, where they cost less.
 
-Needs functions whose callees have contracts. Both look at spill code before any register is found, and go on only where
-that may pay.
+Needs functions whose callees have contracts, or an attempt whose functions are all allocated. Both look first at what
+spill code costs, and find registers only where that may pay.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bo
 def without_slots(attempt: Attempt, below: float) -> Attempt | None:
     """What an attempt with a slot pointer becomes without one, of a kernel that calls nobody; None where that does not
     cost less than `below`."""
-    kernel = attempt.program.graph.kernel
-    if is_large(attempt.allocations[kernel].given):
-        code = attempt.allocations[kernel].code
-        if below <= ONE_MORE * emitted_cost(code, Prices(LOCAL_COST)):
-            return None
-    other = attempt.without_slots(below)
+    program = attempt.program
+    found = attempt.allocations[program.graph.kernel]
+    if is_large(found.given) and below <= ONE_MORE * emitted_cost(found.code, Prices(LOCAL_COST)):
+        return None
+    available = program.isa.limits.allocatable(attempt.pointer + 1)
+    other = Attempt(program, attempt.known, attempt.unwritten, available, -1, attempt.clock, below=below)
     try:
         colour_functions(other, by_regions_or_whole)
     except (Infeasible, TooDear):
