@@ -70,7 +70,7 @@ from binalloc.verify.footprint import footprint, live_after_calls, summarise
 from binalloc.verify.inlined import NotInlined, with_inlined
 from binalloc.verify.lattice import State
 from binalloc.verify.names import Names, reg_key
-from binalloc.verify.order import find_order, find_places
+from binalloc.verify.order import find_order, find_places, loaded_words
 from binalloc.verify.original import Original
 from binalloc.verify.product import Product
 from binalloc.verify.report import CheckReport, Finding
@@ -278,7 +278,8 @@ class _Checker:
         """The lockstep with the original in the order that the rewritten program has it, as far as it may be."""
         values = self.webs[id(named.code.fn)]
         places = find_places(new, origin)
-        order = find_order(named.code, named.blocks, values, new, places, origin)
+        loaded = loaded_words(n.code for n in self.named.values())
+        order = find_order(named.code, named.blocks, values, loaded, new, places, origin)
         at = dict(zip(order, range(len(order)), strict=True)) if order is not None else {}
         old = Original(named.code, named.blocks, values, self.names, order)
         return Product(old, new, places, [at.get(k, k) for k in origin] if at else origin)

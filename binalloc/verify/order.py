@@ -12,7 +12,8 @@ change places commute (`_commute`), which holds whatever the map says:
   of the same base. In shared and generic memory it does not: lanes of a warp exchange words there without a barrier,
   and nothing marks the accesses that are volatile. Atomics and accesses marked as ordered commute with no access.
   A load or store of local words that has no counterpart at all is one of values, the words: it is silent only where
-  nothing that is still an access can reach them (`resources.check_locals`).
+  nothing that is still an access can reach them (`resources.check_locals`). A store of words that no function loads
+  binds nothing then.
 - *Warps*: barriers, fences, allocation of shared memory and reads of clocks commute with nothing that has an effect;
   exchanges between lanes not with each other either. Branches, calls and ends close their block.
 
@@ -27,14 +28,14 @@ early as what it needs allows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
 from binalloc.isa.interface.view import Memory, View
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.verify.blocks import CLOSES, Blocks, Places
-from binalloc.verify.code import Code
+from binalloc.verify.code import Code, LocalAccess
 from binalloc.verify.webs import Webs
 
 ATTEMPTS = 16
@@ -53,12 +54,14 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 
 def find_order(
-    old: Code, blocks: Blocks, webs: Webs, new: Code, places: Places, origin: Sequence[int]
+    old: Code, blocks: Blocks, webs: Webs, loaded: Set[int], new: Code, places: Places, origin: Sequence[int]
 ) -> list[int] | None:
-    """See the module. places: as `find_places` gives them. origin: the instruction map, by original word."""
+    """See the module. loaded: the words of local memory that any function of the original loads (`loaded_words`).
+    places: as `find_places` gives them. origin: the instruction map, by original word."""
     homes = find_homes(old, blocks, new, places, origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
+    unread = {i for i in silent if _is_unread(old.locals[i], loaded)}
     order = list(range(len(old)))
     changed = False
     for b, (_, ranks) in sorted(homes.items()):
@@ -66,11 +69,21 @@ def find_order(
         if all(ranks[i] < ranks[j] for i, j in pairwise(words)):
             continue
         start, end = blocks.starts[b], blocks.starts[b + 1]
-        proposal = _Block(old, webs, silent, start, end).arrange(ranks)
+        proposal = _Block(old, webs, silent, unread, start, end).arrange(ranks)
         if proposal is not None:
             order[start:end] = proposal
             changed = True
     return order if changed else None
+
+
+def _is_unread(access: LocalAccess | None, loaded: Set[int]) -> bool:
+    return access is not None and access.store and loaded.isdisjoint(access.words)
+
+
+def loaded_words(codes: Iterable[Code]) -> set[int]:
+    """The words of local memory that the functions load at fixed addresses; other loads reach none that is silent."""
+    accesses = (access for code in codes for access in code.locals)
+    return {w for access in accesses if access is not None and not access.store for w in access.words}
 
 
 class Home(NamedTuple):
@@ -129,13 +142,16 @@ def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[
 class _Block:
     """One block of the original, words start to end - 1."""
 
-    def __init__(self, old: Code, webs: Webs, silent: Set[int], start: int, end: int) -> None:
+    def __init__(self, old: Code, webs: Webs, silent: Set[int], unread: Set[int], start: int, end: int) -> None:
         self.old, self.webs, self.silent, self.start, self.end = old, webs, silent, start, end
         self.uses: dict[int, tuple[int, ...]] = {}
         self.defs: dict[int, tuple[int, ...]] = {}
         self.bases: dict[int, object] = {}
         versions: dict[int, int] = {}
         for i in range(start, end):
+            if i in unread:
+                self.uses[i] = self.defs[i] = ()
+                continue
             guard = webs.guards[i]
             self.uses[i] = (*webs.uses[i], guard) if guard >= 0 else webs.uses[i]
             self.defs[i] = webs.defs[i]

@@ -360,3 +360,43 @@ def test_a_store_that_is_gone_waits_for_none_of_the_values_that_are_made_later_n
     assert verdict(read, UNREAD_LEFT_OUT.replace("9|", "-| MOV R5, 0x5\n10| STG.32 [R4+0x8], R5\n11|")) != set()
     sixth = UNREAD_LEFT_OUT.replace("9|", "-| MOV R5, 0x6\n10| STG.32 [R4+0x8], R5\n11|")
     assert verdict(read, sixth) == set()
+
+
+NEVER_LOADED = """
+.kernel k registers=12
+S2R R0, SR_TID.X
+MOV R4, 0x40
+ISETP.LT.AND P0, PT, R0, 0x10, PT
+LDG.32 R5, [R4+0x8]
+@P0 STL.32 [0x0], R5
+@P0 VOTE.ANY R7, P0, P0
+@P0 STG.32 [R4], R0
+STG.32 [R4+0x4], R5
+EXIT
+"""
+
+NEVER_LOADED_LEFT_OUT = """
+.kernel k registers=12
+0| S2R R0, SR_TID.X
+1| MOV R4, 0x40
+2| ISETP.LT.AND P0, PT, R0, 0x10, PT
+5| @P0 VOTE.ANY R7, P0, P0
+3| LDG.32 R5, [R4+0x8]
+6| @P0 STG.32 [R4], R0
+7| STG.32 [R4+0x4], R5
+8| EXIT
+"""
+
+
+def test_a_store_that_is_gone_of_words_that_nobody_loads_binds_no_order() -> None:
+    """It stood between a load that comes later now and a word that writes its guard again."""
+    assert verdict(NEVER_LOADED, NEVER_LOADED_LEFT_OUT) == set()
+    assert verdict(NEVER_LOADED, NEVER_LOADED_LEFT_OUT.replace("5| @P0 VOTE", "5| VOTE")) != set()
+    loaded = NEVER_LOADED.replace("@P0 STL", "STL.32 [0x0], R0\n@P0 STL")
+    loaded = loaded.replace("EXIT", "LDL.32 R6, [0x0]\nSTG.32 [R4+0xc], R6\nEXIT")
+    left_out = NEVER_LOADED_LEFT_OUT
+    for line in ("8", "7", "6", "5"):
+        left_out = left_out.replace(f"{line}|", f"{int(line) + 1}|")
+    for value in ("R5", "R0"):
+        rest = f"-| MOV R6, {value}\n10| STG.32 [R4+0xc], R6\n11|"
+        assert verdict(loaded, left_out.replace("9| EXIT", rest + " EXIT")) != set()
