@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from binalloc.collection import no_collection
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
 from binalloc.frontend.ir import Program
 from binalloc.frontend.ptx import ast
@@ -50,6 +51,7 @@ class Imported:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
+@no_collection()
 def import_ptx(
     text: str,
     path: str = "",

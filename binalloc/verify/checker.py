@@ -56,7 +56,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from binalloc.collection import rare_collection
+from binalloc.collection import no_collection
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import NEVER, View
@@ -89,7 +89,7 @@ MAX_CHAIN = 64
 STEPS_PER_WORD = 300
 
 
-@rare_collection()
+@no_collection()
 def check(
     original: Module,
     rewritten: Module,

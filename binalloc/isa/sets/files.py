@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from binalloc.collection import no_collection
 from binalloc.files import read_bytes, write_atomically
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_for, set_of
 
 
+@no_collection()
 def read_module(data: bytes, path: str = "") -> Module:
     """The module in a file's bytes, of the instruction set that recognises them; `path` for messages.
 
@@ -18,6 +20,7 @@ def read_module(data: bytes, path: str = "") -> Module:
     return set_for(data).read(data, path)
 
 
+@no_collection()
 def write_module(module: Module) -> bytes:
     """The file of a module. Raises MalformedInput where the module breaks a rule of its instruction set."""
     return set_of(module).write(module)

@@ -21,7 +21,7 @@ from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_stat
 from binalloc.analysis.executions import Executions
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.collection import rare_collection
+from binalloc.collection import no_collection
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.interface.names import NAME_LIMIT
@@ -111,7 +111,7 @@ def rewrite(
     return rewrite_to_budget(prepare(module, kernel, inline=inline), registers, slots, allocator).module
 
 
-@rare_collection()
+@no_collection()
 def prepare(
     module: Module,
     kernel: str,
@@ -133,7 +133,7 @@ def prepare(
     return Prepared(module, kernel, normalised, program, inlined.words)
 
 
-@rare_collection()
+@no_collection()
 def rewrite_to_budget(
     prepared: Prepared,
     registers: int,

@@ -19,7 +19,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from binalloc.collection import rare_collection
+from binalloc.collection import no_collection
 from binalloc.isa.instruction import Control, Function, Instr, Module
 from binalloc.isa.timing import NO_SCOREBOARD
 from binalloc.transform.schedule.graph import InstrGraph, build_graph
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
 
 
-@rare_collection()
+@no_collection()
 def schedule(module: Module, machine: Machine) -> Module:
     """A copy of `module` with every control code set for `machine`; earlier codes are ignored.
 

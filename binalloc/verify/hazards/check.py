@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.bitset import bits
-from binalloc.collection import rare_collection
+from binalloc.collection import no_collection
 from binalloc.isa.instruction import Module
 from binalloc.isa.timing import LONGEST_STALL, NO_SCOREBOARD, UnitLatencies
 from binalloc.verify.code import text
@@ -93,7 +93,7 @@ class Hazard:
         }
 
 
-@rare_collection()
+@no_collection()
 def find_hazards(module: Module, latencies: UnitLatencies) -> list[Hazard]:
     """Every hazard of the functions of `module` scheduled for `latencies.machine`, at most `LIMIT`, in the order of the
     code.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections import Counter
 
@@ -10,7 +9,6 @@ import pytest
 
 from binalloc import bitset
 from binalloc.bitset import bits, long_mask, mask_from, rows_of_bits
-from binalloc.collection import rare_collection
 from binalloc.models.allocation.procedures import Procedure
 from binalloc.models.allocation.slot_colouring import search_order
 
@@ -54,18 +52,3 @@ def test_live_sets_count_what_counting_all_of_them_counts() -> None:
         found = Procedure("k", 71, exits, [0] * 71).live_sets()
         assert found == Counter(exits)
         assert list(found) == list(dict.fromkeys(exits))
-
-
-def test_the_collector_looks_seldom_within_and_as_before_afterwards() -> None:
-    before = gc.get_threshold()
-
-    @rare_collection()
-    def inside() -> tuple[int, ...]:
-        with rare_collection():
-            return gc.get_threshold()
-
-    assert inside()[0] > before[0]
-    assert gc.get_threshold() == before
-    with pytest.raises(ZeroDivisionError), rare_collection():
-        raise ZeroDivisionError
-    assert gc.get_threshold() == before
