@@ -73,6 +73,7 @@ def import_ptx(
     from binalloc.frontend.ptx.parser import parse
     from binalloc.models.machines.files import DEFAULT_MACHINE
     from binalloc.models.machines.reader import load_machine
+    from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
     parsed = parse(text, path)
@@ -89,7 +90,7 @@ def import_ptx(
                 raise NotImportable(left_out, []) from error
             kernels = error.importable
     target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
-    module = schedule(allocated.module, target)
+    module = schedule(spread_over_banks(allocated.module, target), target)
     module.provenance = [_provenance(text, path, target.name)]
     wanted = [name for name in allocated.figures if module.function(name).info.is_kernel]
     return Imported(module, [_figures(name, module, allocated) for name in wanted], left_out)

@@ -193,6 +193,7 @@ def build_version(
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
+    from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
     prepared = request.prepared_for(module)
@@ -209,7 +210,8 @@ def build_version(
     )
     # What is proven is what will be written: the bytes, as a reader finds them.
     isa = set_of(module)
-    rewritten = isa.read(isa.write(schedule(result.module, request.machine)), module.path)
+    code = spread_over_banks(result.module, request.machine, result.functions)
+    rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
     require_proof(module, rewritten, request)
     require_no_hazard(rewritten, request.machine)
     version = make_version(rewritten, request, result.functions)

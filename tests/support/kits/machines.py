@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from binalloc.models.machines.model import ConstantLines, InstructionCache, Machine
+from binalloc.models.machines.model import ConstantLines, InstructionCache, Machine, RegisterFile
 from binalloc.models.machines.reader import load_machine
 
 
@@ -27,6 +27,11 @@ def machines() -> list[Machine]:
         dp=replace(dual.units.dp, latency=16),
     )
     return [dual, single, replace(single, units=units)]
+
+
+def with_register_banks(m: Machine, rng: Random) -> Machine:
+    """The machine with some banks of the register file, most often as many as there really are."""
+    return replace(m, register_file=RegisterFile(rng.choice((2, 2, 4, 3, 8)), 1, 3, rng.random() < 0.5))
 
 
 def instruction_cache(line_bytes: int, sets: int, ways: int, mshrs: int = 2, prefetch: int = 0) -> InstructionCache:
