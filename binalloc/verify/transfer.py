@@ -31,7 +31,7 @@ from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.verify.code import Code, ref_keys, text, word_keys
 from binalloc.verify.lattice import Cond, State
 from binalloc.verify.meet import meet_sides
-from binalloc.verify.names import TRUTH, ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
+from binalloc.verify.names import TRUTH, UNWRITTEN, ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.original import Original
 from binalloc.verify.remade import made_by_rows, made_of_values
 from binalloc.verify.report import Finding
@@ -93,7 +93,7 @@ class Steps:
             return step(state)
         other = state.copy()
         state.refine(conds)
-        state.touched = set()
+        state.touched = {UNWRITTEN}  # what was there may be free now, and written by the step
         done = step(state)
         if done is None:
             other.refine((p, not v) for p, v in conds)

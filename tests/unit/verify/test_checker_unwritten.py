@@ -243,3 +243,28 @@ def test_what_the_round_before_wrote_is_written() -> None:
     everywhere = ROUNDED.replace("-| @P0 STL", "-| STL").replace("-| MOV R9, 0x0", "-| MOV R8, 0x0")
     assert verdict(ROUNDS, everywhere) == set()
     assert verdict(ROUNDS, ROUNDED.replace("-| @P0 STL", "-| STL")) == {"operand"}
+
+
+TWICE_GUARDED = """
+.kernel k registers=12
+MOV R2, 0x40
+MOV R3, 0x0
+S2R R1, SR_TID.X
+ISETP.LT.AND P0, PT, R1, 0x10, PT
+S2R R4, SR_CTAID.X
+S2R R6, SR_CTAID.X
+@P0 MOV R4, R5
+{word}
+STG.32 [R2], R4
+EXIT
+"""
+
+
+@pytest.mark.parametrize("word", ["@P0 MOV R4, R6", "@P0 MOV R4, 0x7", "@P0 IADD3 R4, R1, 0x1, RZ"])
+def test_what_a_guard_left_unwritten_is_written_by_the_next_word_under_it(word: str) -> None:
+    """Nobody wrote R5, so R4 may be anything where P0 holds, until the word behind the copy."""
+    original = TWICE_GUARDED.format(word=word)
+    assert verdict(original, mapped(original)) == set()
+    assert verdict(original, mapped(original).replace(f"7| {word}", "7| NOP")) != set()
+    assert verdict(original, mapped(original).replace(f"7| {word}\n", "")) == {"operand"}
+    assert verdict(original.replace(word, "NOP"), mapped(original).replace(f"7| {word}", "-| NOP")) == set()
