@@ -4,7 +4,8 @@ Needs the products of all reachable pairs (`Pair`), acyclic. A *context* is a pa
 at its entry; equal entries are analysed once. There is no calling convention to trust:
 
 - The callee starts from the caller's facts about original places that the original callee needs (`footprint.py`), with
-  slot rows counted from the slot pointer as it is at the call.
+  slot rows counted from the slot pointer as it is at the call. What is known of predicates there, the call's guard
+  included, is known in the callee: it may rule out ways through it, and calls.
 - Afterwards the caller keeps what neither callee touches: rows the rewritten callee never writes (registers,
   predicates, spill words by its code; slot rows by what its analysis saw written), with the original places that the
   original callee never writes. Everything else must be proven by the callee's facts at its returns.
@@ -293,6 +294,7 @@ class _Run:
         entry.doubt = _mapped(state.doubt, into)
         lasting = names.lasting(frozenset(state.of.values()))
         entry.of = {into[x]: t for x, t in state.of.items() if x in into and t in lasting}
+        entry.K = frozenset((into[p], v) for p, v in state.K if p in into)
         for key, values in state.S.items():
             known = _mapped(values, into)
             if known and self._crosses(key, at):

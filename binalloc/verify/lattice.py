@@ -11,7 +11,7 @@ A `State` is a set of facts, each true in every thread that gets to this point:
     doubt has x, S[DEFINED] not  x was not written on every way here; where it is not free either, it was on some
     C[UNWRITTEN][{...}] has x    x is free in the threads where that is so
     of[x] = token                original value x is that token, and the token's row holds x
-    K has (p, v)                 original predicate p is v (known from the branch taken)
+    K has (p, v)                 original predicate p is v (known from the branch taken, or the guard of the call)
 
 How facts of two ways meet, `meet.py` says.
 
