@@ -20,6 +20,8 @@ IMAD.WIDE R2, R0, 0x40, R2
 CROWD = "".join(
     [f"LDG.32 R{k}, [R2+{4 * k}]\n" for k in range(10, 18)] + [f"STG.32 [R2+{4 * k}], R{k}\n" for k in range(10, 18)]
 )
+ACROSS = CROWD.replace("STG", "ISETP.LT.AND P1, PT, R10, 0x9, PT\n@P1 BRA x, x\nSTG.32 [R2+0x8], R8\nx:\nSTG", 1)
+MADE = f"IADD3 R9, R8, 0x3, RZ\n{ACROSS}STG.32 [R2+0x4], R8\n"
 CALLEE = ".func f\n@P0 MOV R9, 0x2\n@P1 MOV R8, R9\nSTG.32 [R2], R8\nRET\n"
 PREDICATES = "".join(f"ISETP.LT.AND P{p}, PT, R0, {p}, PT\n" for p in range(1, 7))
 USED = "".join(f"@P{p} STG.32 [R2+{4 * p}], R0\n" for p in range(1, 7))
@@ -44,6 +46,10 @@ BODIES = {
     "CROWD@P1 BRA l, e\ne:\n",
     "local word": "@P0 STL.32 [0x0], R0\nCROWDLDL.32 R9, [0x0]\n",
     "local word twice": "STL.32 [0x0], R0\n@P0 STL.32 [0x0], R3\nCROWDLDL.32 R9, [0x0]\n",
+    "copy used": f"MOV R8, R20\n{MADE}",
+    "local word used": f"LDL.32 R8, [0x0]\n{MADE}",
+    "copy by way of a local word used": f"STL.32 [0x0], R20\nLDL.32 R8, [0x0]\n{MADE}",
+    "copy in a callee used": f"MOV R8, R0\n@P0 CALL f\n{MADE}",
     "callee": "@P0 MOV R9, 0x1\nCALL f\nCROWD",
     "guarded call": "@P0 CALL f\nCROWD",
 }
