@@ -7,7 +7,7 @@ recomputation may read what is away itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from math import inf
 from typing import NamedTuple
@@ -177,12 +177,16 @@ class Comebacks:
         """Whether v is kept in memory where it is away; ask after `settle`."""
         return v in self._kept
 
-    def leaves(self, back: Return) -> Sequence[int]:
-        """Values that the code which brings a value back reads; ask after `settle`."""
+    def leaves(self, back: Return, where: Where) -> Iterator[int]:
+        """Values that the code which brings a value back reads, those included that it has to bring back itself; ask
+        after `settle`."""
         if back.value in self.code.constants or back.value in self._kept:
-            return ()
+            return
         found = self._expression(back.value, back.item)
-        return found.leaves if found is not None else ()
+        for leaf in found.leaves if found is not None else ():
+            yield leaf
+            if where(leaf, back) is None:
+                yield from self.leaves(back._replace(value=leaf), where)
 
     def why_kept(self, v: int) -> str:
         """Why v is kept in memory and not recomputed, in words."""

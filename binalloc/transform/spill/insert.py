@@ -296,7 +296,7 @@ class _Inserter:
 
         def bring(v: int, into: Value) -> None:
             back = Return(v, first_item(self.flat, edge.target), weight, edge)
-            for leaf in self.comebacks.leaves(back):
+            for leaf in self.comebacks.leaves(back, self._where):
                 if leaf in comes:
                     bring(leaf, comes.pop(leaf))
             items.extend(self._bring_back(back, into))

@@ -13,12 +13,17 @@ from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import Cheapest, TooDear, allocate_cheapest, allocate_registers
 from binalloc.transform.allocate.whole import whole_cost, whole_cost_at_least
 from binalloc.transform.order.arrange import for_pressure
+from binalloc.transform.spill.comeback import Comebacks
+from binalloc.transform.spill.find_regions import find_regions
+from binalloc.transform.spill.insert import insert_spills
+from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
 from binalloc.transform.virtual.room import call_sites, room
 from tests.support.generator.programs import generate, random_program
+from tests.support.generator.pure_chains import chained
 from tests.support.generator.virtual import Contracts, Drawn, Shape, random_virtual, virtual_functions
 from tests.support.oracles.assignment import numbered
 from tests.support.oracles.virtual_liveness import dense_liveness
@@ -114,6 +119,32 @@ def test_drawn_code_fits_and_does_what_it_did(shape: int) -> None:
             wrong[seed] = found
     assert not wrong
     assert [kind for kind in (RELOAD, STORE) if seen[kind] < SEEDS] == []
+
+
+def with_regions_away(one: Drawn, rng: random.Random) -> tuple[VCode, VCode]:
+    """The code, and with regions of its values in memory that nobody chose: as many values as may be recomputed."""
+    given = analysed(numbered(one.code))
+    code = given.copied()
+    comebacks = Comebacks(code, given.flat, given.live, Prices())
+    sites = call_sites(given.flat, given.live, one.contracts)
+    found = find_regions(given.flat, given.live, sites, [True] * len(code.names))
+    regions = PriceList(given.flat, found).at(comebacks)
+    comebacks.chosen = rng.choice((None, frozenset(), frozenset()))
+    share = rng.choice((0.1, 0.4, 0.7, 0.9))
+    away = [r for r in range(len(found.value)) if rng.random() < share]
+    insert_spills(code, given.flat, found, regions, away, comebacks)
+    return given.code, code
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_regions_are_away_the_code_does_what_it_did(seed: int) -> None:
+    rng = random.Random(f"regions away {seed}")
+    drawn = [random_virtual(seed, shape) for shape in SHAPES]
+    chains = virtual_functions(chained(seed), "k", rng)
+    for one in [*drawn, *functions(seed), *chains, *chains, *chains]:
+        for _ in range(3):
+            before, after = with_regions_away(one, rng)
+            assert followed(before, after, one.contracts) == []
 
 
 @pytest.mark.parametrize("slack", [1, 3])
