@@ -185,6 +185,14 @@ class Names:
                 self.mentions.setdefault(x, []).append(found)
         return found
 
+    def other_unit(self, token: int, by: int) -> int | None:
+        """Of a computed token the one of another unit of the same result, so many further on, where there is one."""
+        key = self.token_key(token)
+        if key[0] != "made":
+            return None
+        assert isinstance(key[2], int)
+        return self._tokens.get((key[0], key[1], key[2] + by, key[3]))
+
     def tell(self, signature: tuple[object, ...], operands: tuple[int, ...]) -> None:
         """The original executes the operation on operands of these names."""
         node = self._told.setdefault(signature, _Told())

@@ -18,6 +18,7 @@ another block, or a second time), the row that it writes holds that token, and s
 from __future__ import annotations
 
 from itertools import islice, product
+from typing import TypeVar
 
 from binalloc.verify.lattice import State
 from binalloc.verify.names import const_of, is_token
@@ -29,6 +30,7 @@ MOST_RANKED = 100  # of which those are taken
 MOST_WAYS = 100  # of naming all operands of one operation
 
 Signature = tuple[object, ...]
+T = TypeVar("T")
 
 
 def made_by_rows(state: State, signature: Signature, rows: list[int], units: int) -> list[list[int]]:
@@ -75,20 +77,50 @@ def _names(state: State, x: int) -> list[int]:
 
 def _ways(state: State, uses: tuple[int, ...]) -> list[tuple[int, ...]]:
     """The ways of naming what an operation of the original reads, the first by what the values are said to be. What is
-    read twice goes by one name. Of the rest those that depend on fewest values: they name one value in one way in all
+    read twice goes by one name, and the halves of a result that has two by its two names in one way: else there are
+    more ways than can be told. Of the rest those that depend on fewest values: they name one value in one way in all
     the operands that are made of it."""
     apart = {x: i for i, x in enumerate(dict.fromkeys(uses))}
-    plain, *others = _by_rank([_names(state, x) for x in apart], MOST_RANKED)
+    names = [_names(state, x) for x in apart]
+    plain, *others = _by_rank(names, MOST_RANKED)
     leaves = state.names.leaves
 
     def values(way: tuple[int, ...]) -> int:
         return len(set[int]().union(*(leaves.get(x, ()) if is_token(x) else (x,) for x in way)))
 
-    told = [plain, *sorted(others, key=values)[:MOST_TOLD], tuple(apart)]
+    joined = sorted(_joined(state, list(apart), names), key=values)[:MOST_TOLD]
+    told = [plain, *joined, *sorted(others, key=values)[: MOST_TOLD - len(joined) // 2], tuple(apart)]
     return list(dict.fromkeys(tuple(way[apart[x]] for x in uses) for way in told))
 
 
-def _by_rank(choices: list[list[int]], most: int) -> list[tuple[int, ...]]:
+def _joined(state: State, values: list[int], names: list[list[int]]) -> list[tuple[int, ...]]:
+    """Ways in which two values one after the other that are two units of the same results are named alike; none where
+    there are no such two."""
+    choices: list[list[tuple[int, ...]]] = []
+    at = 0
+    while at < len(values):
+        both = _alike(state, values[at : at + 2], names[at : at + 2])
+        choices.append(both or [(x,) for x in names[at]])
+        at += 2 if both else 1
+    if len(choices) == len(values):
+        return []
+    return [tuple(x for part in way for x in part) for way in _by_rank(choices, MOST_RANKED)]
+
+
+def _alike(state: State, values: list[int], names: list[list[int]]) -> list[tuple[int, ...]]:
+    """The names of two values that are two units of the same results, each two together; none for others."""
+    if len(values) < 2:
+        return []
+    other: dict[int, int] = {values[0]: values[1]}
+    for x in names[0]:
+        found = state.names.other_unit(x, 1) if is_token(x) else None
+        if found in names[1]:
+            other[x] = found
+    pairs: list[tuple[int, ...]] = [(x, other[x]) for x in names[0] if x in other]
+    return pairs if len(pairs) > 1 else []
+
+
+def _by_rank(choices: list[list[T]], most: int) -> list[tuple[T, ...]]:
     """The first ways of taking one of each, the sums of whose places in their lists are least."""
     ranked = [((0,) * len(choices), 0)]
     for at, last in ranked:  # grows meanwhile; only places from the last increased one on increase: each way once
