@@ -28,7 +28,7 @@ def find_exchanges(new: Code, origin: Sequence[int]) -> dict[int, tuple[int, int
         end = blocks.starts[blocks.of(i) + 1]
         second = _next(new, i + 1, end, a, b)
         third = _next(new, second + 1, end, a, b) if folds.get(second) == (b, a) else end
-        if folds.get(third) == (a, b) and second not in found and third not in found:
+        if third < end and folds.get(third) == (a, b) and second not in found and third not in found:
             found.update({i: None, second: None, third: (a, b)})
     return found
 
