@@ -13,10 +13,8 @@ A `State` is a set of facts, each true in every thread that gets to this point:
     of[x] = token                original value x is that token, and the token's row holds x
     K has (p, v)                 original predicate p is v (known from the branch taken, or the guard of the call)
 
-How facts of two ways meet, `meet.py` says.
-
-A token computed from values stands for what the operation makes of them *now*: when one of them is written, all that is
-said of the token is forgotten.
+How facts of two ways meet, `meet.py` says. A token computed from values stands for what the operation makes of them
+*now*: when one of them is written, all that is said of the token is forgotten.
 
 Sets of names are small and shared, so that a state is a few dictionaries; `where` leads from a name to the rows of S
 that hold it, `named` to the rows of C whose facts name it, so that a step costs what it changes and not what is known.
@@ -125,6 +123,10 @@ class State:
     def sure(self, x: int) -> bool:
         """Whether x is one value wherever it is read: a token, or written."""
         return is_token(x) or (x not in self.free and self.defined(x))
+
+    def equal(self, one: int, other: int) -> bool:
+        """Do the two rows hold the same, whatever it is?"""
+        return one == other or any(map(self.sure, self.row(one) & self.row(other)))
 
     def equals(self, token: int) -> bool:
         """Is some original value known to be that token, so that the original has worked it out?"""

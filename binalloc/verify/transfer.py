@@ -389,7 +389,7 @@ class Steps:
             if held is None or x not in held or state.doubt:
                 field = _field(old.uses, at)
                 self._need(state, key, x, n, m, field)
-                if not state.defined(x) and undefined.setdefault(x, key) != key:
+                if not state.defined(x) and not state.equal(undefined.setdefault(x, key), key):
                     self._fail("operand", "one undefined value read as two", n, m, operand=field)
         names, made = self.old.defs[m], self._made(state, m)
         keys = [k for r in new.defs for k in ref_keys(r)]

@@ -274,3 +274,21 @@ def test_what_a_guard_left_unwritten_is_written_by_the_next_word_under_it(word: 
     assert verdict(original, mapped(original).replace(f"7| {word}", "7| NOP")) != set()
     assert verdict(original, mapped(original).replace(f"7| {word}\n", "")) == {"operand"}
     assert verdict(original.replace(word, "NOP"), mapped(original).replace(f"7| {word}", "-| NOP")) == set()
+
+
+@pytest.mark.parametrize(("rows", "right"), [
+    ("R5, R5", True),
+    ("R6, R6", True),
+    ("R6, R7", True),  # both hold what R0 does
+    ("R0, R7", True),
+    ("R6, R8", False),  # that of R1
+    ("R6, R5", False),
+    ("R5, R9", False),  # nobody wrote either
+])  # fmt: skip
+def test_what_nobody_wrote_is_one_value_within_an_instruction(rows: str, right: bool) -> None:
+    head = "MOV R2, 0x40\nMOV R3, 0x0\nS2R R0, SR_TID.X\nS2R R1, SR_CTAID.X\n"
+    end = "STG.32 [R2], R4\nSTG.32 [R2+0x4], R0\nSTG.32 [R2+0x8], R1\nEXIT"
+    original = f".kernel k registers=24\n{head}IADD3 R4, R5, R5, RZ\n{end}"
+    copies = "-| MOV R6, R0\n-| MOV R7, R0\n-| MOV R8, R1\n"
+    found = verdict(original, mapped(original).replace("4| IADD3 R4, R5, R5, RZ", f"{copies}4| IADD3 R4, {rows}, RZ"))
+    assert found == (set() if right else {"operand"})
