@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from binalloc.analysis.callgraph import CallGraph, CallSite, build_callgraph
 from binalloc.analysis.frequencies import runs
 from binalloc.analysis.loops import LoopNest, find_loops
-from binalloc.isa.instruction import NO_REGISTER, Function, Instr, Module
+from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.places import REG
 from binalloc.isa.sets.table import set_of
 from binalloc.models.allocation.banks import STAYS, spread
@@ -57,7 +57,7 @@ def _classes(functions: list[Function], count: int) -> list[int]:
     classes = [bisect_right(limits, r) for r in range(count)]
     for fn in functions:
         for register in (fn.info.local_stack, fn.info.slot_pointer):
-            if register != NO_REGISTER:
+            if register < count:  # a rewritten callee's info may still name the original's
                 classes[register] = STAYS
         for instr in fn.instrs:
             v = set_of(instr).view(instr)

@@ -77,6 +77,14 @@ def test_pairs_the_stack_register_and_the_slot_pointer_keep_their_numbers() -> N
     assert "R9, R11, R3" in third
 
 
+def test_a_callee_whose_info_names_a_register_that_the_rewrite_has_no_more() -> None:
+    callee = ".func f\n.registers 70\n.local_stack R66\nFFMA R4, R1, R60, R62\nSTG.32 [R2], R4\nRET\n.end\n"
+    body = "S2R R60, SR_TID.X\nMOV R1, R60\nMOV R62, R60\nMOV R2, RZ\nMOV R3, RZ\nCALL f"
+    rewritten = rewrite(kernel(body, 70, callee), "k", 12, 0)
+    assert rewritten.function("f").info.local_stack >= rewritten.function("k").info.registers
+    spread_over_banks(rewritten, V100)
+
+
 def test_no_function_gets_a_higher_register() -> None:
     module = kernel("FFMA R6, R1, R3, R5\nCALL f", 12, ".func f\n.registers 6\nFFMA R0, R1, R3, R5\nRET\n.end\n")
     spread = spread_over_banks(module, V100)
