@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
-from binalloc.analysis.callgraph import CallGraph, CallSite
+from binalloc.analysis.callgraph import CallGraph
+from binalloc.analysis.loops import LoopNest
 
 
-def runs(graph: CallGraph, weight: Callable[[CallSite], float]) -> dict[str, float]:
-    """Estimated runs of each function per run of the kernel, callers first. weight: of a call, how often it is
-    executed per run of its function."""
+def runs(graph: CallGraph, loops: Mapping[str, LoopNest]) -> dict[str, float]:
+    """Estimated runs of each function per run of the kernel, callers first. loops: by function."""
     out = dict.fromkeys(graph.top_down, 0.0)
     out[graph.kernel] = 1.0
     for name in graph.top_down:
         for site in graph.sites[name]:
-            out[site.callee] += out[name] * weight(site)
+            out[site.callee] += out[name] * loops[name].weight[graph.cfgs[name].block_of[site.index]]
     return out

@@ -185,13 +185,13 @@ class Names:
                 self.mentions.setdefault(x, []).append(found)
         return found
 
-    def other_unit(self, token: int, by: int) -> int | None:
-        """Of a computed token the one of another unit of the same result, so many further on, where there is one."""
+    def next_unit(self, token: int) -> int | None:
+        """Of a computed token the one of the same result's next unit, where there is one."""
         key = self.token_key(token)
         if key[0] != "made":
             return None
         assert isinstance(key[2], int)
-        return self._tokens.get((key[0], key[1], key[2] + by, key[3]))
+        return self._tokens.get((key[0], key[1], key[2] + 1, key[3]))
 
     def tell(self, signature: tuple[object, ...], operands: tuple[int, ...]) -> None:
         """The original executes the operation on operands of these names."""

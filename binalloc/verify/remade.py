@@ -113,7 +113,7 @@ def _alike(state: State, values: list[int], names: list[list[int]]) -> list[tupl
         return []
     other: dict[int, int] = {values[0]: values[1]}
     for x in names[0]:
-        found = state.names.other_unit(x, 1) if is_token(x) else None
+        found = state.names.next_unit(x) if is_token(x) else None
         if found in names[1]:
             other[x] = found
     pairs: list[tuple[int, ...]] = [(x, other[x]) for x in names[0] if x in other]

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.analysis.callgraph import CallGraph, CallSite, build_callgraph
+from binalloc.analysis.callgraph import CallGraph, build_callgraph
 from binalloc.analysis.frequencies import runs
-from binalloc.analysis.loops import LoopNest, find_loops
+from binalloc.analysis.loops import find_loops
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.places import REG
 from binalloc.isa.sets.table import set_of
@@ -109,12 +109,9 @@ def _weights(module: Module, functions: list[Function]) -> dict[str, list[float]
 
 
 def _executions(graph: CallGraph) -> Iterator[tuple[str, int, float]]:
-    loops: dict[str, LoopNest] = {name: find_loops(cfg) for name, cfg in graph.cfgs.items()}
-
-    def weight(site: CallSite) -> float:
-        return loops[site.caller].weight[graph.cfgs[site.caller].block_of[site.index]]
-
-    often = runs(graph, weight)
+    """(function, word, how often it is executed per run of the kernel)."""
+    loops = {name: find_loops(cfg) for name, cfg in graph.cfgs.items()}
+    often = runs(graph, loops)
     for name, cfg in graph.cfgs.items():
         for k, block in enumerate(cfg.block_of):
             yield name, k, often[name] * loops[name].weight[block]

@@ -16,17 +16,14 @@ from binalloc.models.allocation.spills import Spills
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.table import ALLOCATORS
-from binalloc.transform.spill.comeback import Comebacks
-from binalloc.transform.spill.find_regions import FoundRegions, find_regions
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.spill.list_spills import list_spills
 from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
-from binalloc.transform.virtual.analysed import Analysed, analysed
-from binalloc.transform.virtual.code import VCode
-from binalloc.transform.virtual.room import call_sites
+from binalloc.transform.virtual.analysed import analysed
 from tests.support.generator.programs import random_program
 from tests.support.generator.virtual import Drawn, Shape, random_virtual, virtual_functions
+from tests.support.kits.regions import regions_of
 from tests.support.oracles.assignment import numbered
 
 SHAPES = (
@@ -40,14 +37,6 @@ def drawn_code(seed: int) -> Iterator[Drawn]:
     yield random_virtual(seed, SHAPES[seed % len(SHAPES)])
     module, _ = random_program(seed, size=60, registers=24, callees=1)
     yield from virtual_functions(module, module.kernels()[0].name, random.Random(seed))
-
-
-def regions_of(one: Drawn, given: Analysed, price: float) -> tuple[VCode, FoundRegions, Comebacks]:
-    code, prices = given.copied(), Prices(price)
-    comebacks = Comebacks(code, given.flat, given.live, prices)
-    sites = call_sites(given.flat, given.live, one.contracts)
-    found = find_regions(given.flat, given.live, sites, [True] * len(code.names))
-    return code, found, comebacks
 
 
 def least(spills: Spills, away: Sequence[int]) -> float:
@@ -72,7 +61,7 @@ def test_no_code_costs_less_than_the_model_says(price: float) -> None:
         for number, one in enumerate(drawn_code(seed)):
             given = analysed(numbered(one.code))
             for share in (0.1, 0.5, 0.9):
-                code, found, comebacks = regions_of(one, given, price)
+                code, found, comebacks = regions_of(one, given, Prices(price))
                 away = [r for r in range(len(found.value)) if rng.random() < share]
                 spills = list_spills(given.flat, found, comebacks, near=price, far=price, slots=0)
                 model = least(spills, away)

@@ -13,8 +13,6 @@ from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import Cheapest, TooDear, allocate_cheapest, allocate_registers
 from binalloc.transform.allocate.whole import whole_cost, whole_cost_at_least
 from binalloc.transform.order.arrange import for_pressure
-from binalloc.transform.spill.comeback import Comebacks
-from binalloc.transform.spill.find_regions import find_regions
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import Prices
@@ -25,6 +23,7 @@ from binalloc.transform.virtual.room import call_sites, room
 from tests.support.generator.programs import generate, random_program
 from tests.support.generator.pure_chains import chained
 from tests.support.generator.virtual import Contracts, Drawn, Shape, random_virtual, virtual_functions
+from tests.support.kits.regions import regions_of
 from tests.support.oracles.assignment import numbered
 from tests.support.oracles.virtual_liveness import dense_liveness
 from tests.support.oracles.virtual_machine import NOTHING, Trace, execute
@@ -122,12 +121,9 @@ def test_drawn_code_fits_and_does_what_it_did(shape: int) -> None:
 
 
 def with_regions_away(one: Drawn, rng: random.Random) -> tuple[VCode, VCode]:
-    """The code, and with regions of its values in memory that nobody chose: as many values as may be recomputed."""
+    """The code, and with regions away that nobody chose. Most often all that can be is recomputed."""
     given = analysed(numbered(one.code))
-    code = given.copied()
-    comebacks = Comebacks(code, given.flat, given.live, Prices())
-    sites = call_sites(given.flat, given.live, one.contracts)
-    found = find_regions(given.flat, given.live, sites, [True] * len(code.names))
+    code, found, comebacks = regions_of(one, given, Prices())
     regions = PriceList(given.flat, found).at(comebacks)
     comebacks.chosen = rng.choice((None, frozenset(), frozenset()))
     share = rng.choice((0.1, 0.4, 0.7, 0.9))

@@ -53,6 +53,11 @@ def difference(expected: Buffers, got: Buffers) -> str:
     return ""
 
 
+def rewritten_names(module: Module) -> set[str]:
+    """The functions that a rewrite made."""
+    return {fn.name for fn in module if fn.origin is not None}
+
+
 @dataclass
 class Verdict:
     """final: the rewritten binary as its reader finds it. failures: (kind, sentence). deep: kernels that the checker

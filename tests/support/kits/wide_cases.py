@@ -21,7 +21,7 @@ from binalloc.transform.rewrite.ways import WAYS
 from binalloc.transform.schedule.banks import spread_over_banks
 from tests.support.generator.programs import generate
 from tests.support.kits.machines import with_register_banks
-from tests.support.kits.rewrite_judge import MACHINE, Original, Verdict
+from tests.support.kits.rewrite_judge import MACHINE, Original, Verdict, rewritten_names
 
 SLOTS = (0, 1, 2, 3, 5, 8, 16)
 MOST_TRIES = 40
@@ -114,7 +114,7 @@ def _case(program: WideProgram, rng: random.Random, slots: int, allocator: str, 
     inlined = sum(len(fn.origin.inlined) for fn in rewritten if fn.origin is not None)
     report.counts["with inlined calls"] += bool(inlined)
     report.counts["rewrites"] += 1
-    rewritten = _in_other_banks(rewritten, random.Random(f"wide banks {program.data[:4096]!r} {where}"), report)
+    rewritten = _in_other_banks(rewritten, random.Random(f"wide banks {report.seed} {where}"), report)
     verdict = program.judge(rewritten, registers, slots)
     report.add(verdict, where)
     report.counts["with slots"] += bool(verdict.info.slot_bytes)
@@ -136,7 +136,6 @@ def _in_other_banks(rewritten: Module, rng: random.Random, report: Report) -> Mo
     """Half of the rewrites with registers spread over the banks of some machine."""
     if rng.random() < 0.5:
         return rewritten
-    names = {fn.name for fn in rewritten if fn.origin is not None}
-    spread = spread_over_banks(rewritten, with_register_banks(MACHINE, rng), names)
+    spread = spread_over_banks(rewritten, with_register_banks(MACHINE, rng), rewritten_names(rewritten))
     report.counts["in other banks"] += spread is not rewritten
     return spread

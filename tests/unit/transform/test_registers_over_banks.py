@@ -18,7 +18,7 @@ from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.support.generator.programs import random_program
 from tests.support.kits.machines import with_register_banks
-from tests.support.kits.rewrite_judge import MACHINE, Original
+from tests.support.kits.rewrite_judge import MACHINE, Original, rewritten_names
 
 V100 = load_machine("v100")
 
@@ -27,9 +27,9 @@ def kernel(body: str, registers: int = 12, functions: str = "") -> Module:
     return assemble(f".kernel k\n.registers {registers}\n{body}\nEXIT\n.end\n{functions}", "test")
 
 
-def words(module: Module, machine: object = V100) -> list[str]:
+def words(module: Module) -> list[str]:
     """The instructions after the pass, without their control codes."""
-    spread = spread_over_banks(module, machine)  # type: ignore[arg-type]
+    spread = spread_over_banks(module, V100)
     lines = [line.split("{")[0].strip() for line in disassemble(spread).splitlines()]
     return [line for line in lines if line[:1].isupper() and line != "EXIT"]
 
@@ -116,8 +116,8 @@ def _case(seed: int) -> tuple[Original, Module, Module, int, int]:
     rng = Random(f"register banks {seed}")
     registers, slots = max(24, original.demand - rng.randrange(8)), rng.choice((0, 2, 6))
     rewritten = rewrite(module, "kernel", registers, slots)
-    names = {fn.name for fn in rewritten if fn.origin is not None}
-    return original, rewritten, spread_over_banks(rewritten, with_register_banks(MACHINE, rng), names), registers, slots
+    spread = spread_over_banks(rewritten, with_register_banks(MACHINE, rng), rewritten_names(rewritten))
+    return original, rewritten, spread, registers, slots
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -134,12 +134,12 @@ def test_of_these_programs_a_half_has_something_to_gain() -> None:
 def test_a_result_that_went_elsewhere_in_one_word_alone_is_not_proven() -> None:
     module, _ = random_program(3, wide=False)
     rewritten = rewrite(module, "kernel", 24, 0)
-    names = {fn.name for fn in rewritten if fn.origin is not None}
-    before, after = rewritten.function("kernel"), spread_over_banks(rewritten, V100, names).function("kernel")
+    spread = spread_over_banks(rewritten, V100, rewritten_names(rewritten))
+    before, after = rewritten.function("kernel"), spread.function("kernel")
     moved = [k for k, word in enumerate(after.instrs) if word.f.get("rd") != before.instrs[k].f.get("rd")]
     assert moved
     for k in moved:
         mixed = replace(after, instrs=[*after.instrs[:k], before.instrs[k], *after.instrs[k + 1 :]])
-        functions = [mixed if fn.name == "kernel" else fn for fn in spread_over_banks(rewritten, V100, names)]
+        functions = [mixed if fn.name == "kernel" else fn for fn in spread]
         final = read_module(write_module(schedule(replace(rewritten, functions=functions), MACHINE)))
         assert not check(module, final, "kernel").ok
