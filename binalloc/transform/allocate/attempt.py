@@ -12,7 +12,7 @@ from binalloc.bitset import bits, mask_from
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.function import OneFunction, allocate_function
-from binalloc.transform.allocate.known import Callees, Known, by_content
+from binalloc.transform.allocate.known import Known, by_content, by_interface
 from binalloc.transform.allocate.registers import (
     Infeasible,
     NeedsMemory,
@@ -69,15 +69,15 @@ class Attempt:
         def make() -> Analysed:
             return without_dead_copies(virtualise(self.program, name, self.contracts, self.unwritten[name]))
 
-        return self.known.code(name, self._callees(name), make)
+        return self.known.code(name, by_interface(self._callees(name), self.contracts), make)
 
     def function(self, name: str) -> OneFunction:
         """The function, whose callees have contracts, and the registers that it may use."""
         given, available = self.virtual(name), self.registers_of(name)
-        return self.known.function(given, self._callees(name), available, self.contracts)
+        return self.known.function(given, by_content(self._callees(name), self.contracts), available, self.contracts)
 
-    def _callees(self, name: str) -> Callees:
-        return by_content({site.callee for site in self.program.graph.sites[name]}, self.contracts)
+    def _callees(self, name: str) -> set[str]:
+        return {site.callee for site in self.program.graph.sites[name]}
 
     def registers_of(self, name: str) -> int:
         """Registers that a function may use, as bits: where there is a limit the lowest ones, and those that its

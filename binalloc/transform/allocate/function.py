@@ -37,7 +37,6 @@ class OneFunction:
     def __init__(self, given: Analysed, available: int, contracts: Mapping[str, Contract]) -> None:
         self.given, self.available, self.contracts = given, available, contracts
         self.count = available.bit_count()
-        self._early: tuple[Clock, Analysed] | None = None
         self._found: dict[Hashable, Any] = {}
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
@@ -62,19 +61,21 @@ class OneFunction:
 
     def early(self, clock: Clock) -> Analysed:
         """In the order in which results come early."""
-        if self._early is None or self._early[0] != clock:
-            self._early = clock, for_latency(self.given, self.count, clock)
-        return self._early[1]
+        return self._order(("early", clock), lambda: for_latency(self.given, self.count, clock))
 
     @cached_property
     def moved(self) -> Analysed:
         """In an order across blocks that needs fewer registers."""
-        return across_blocks(self.given, self.count)
+        return self._order("moved", lambda: across_blocks(self.given, self.count))
 
     @cached_property
     def ordered(self) -> Analysed:
         """And inside of blocks."""
-        return for_pressure(self.moved, self.count)
+        return self._order("ordered", lambda: for_pressure(self.moved, self.count))
+
+    def _order(self, what: Hashable, make: Callable[[], Analysed]) -> Analysed:
+        """One of the code's orders, the same for all that have as many registers, whichever those are."""
+        return self.given.once((what, self.count), make)
 
     def in_registers(self, code: Analysed) -> RegisterAllocation | None:
         """code: one of its orders."""

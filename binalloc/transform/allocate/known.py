@@ -1,8 +1,9 @@
 """What the attempts at one budget have found of single functions, for attempts that ask the same again.
 
 Attempts differ in some functions only: with latencies hidden or not, with fewer registers for one callee. What a
-function becomes follows from its callees' contracts, its registers and the prices of memory, which are the key here. It
-lives as long as the budget's problem does; what is in it nobody changes.
+function becomes follows from its callees' contracts, its registers and the prices of memory, which are the key here;
+its virtual code alone from where those callees have arguments and results. It lives as long as the budget's problem
+does; what is in it nobody changes.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 
 Callees = tuple[Hashable, ...]
-"""Contracts of a function's callees, by content."""
+"""A function's callees, and what their contracts say."""
 
 
 @dataclass
 class Known:
-    """codes: virtual code by function and callees. functions: by that and the registers that there are, as bits."""
+    """codes: virtual code by function and interfaces of its callees. functions: by that, callees' contracts and the
+    registers that there are, as bits."""
 
     codes: dict[tuple[str, Callees], Analysed] = field(default_factory=dict)
     functions: dict[tuple[str, Callees, int], OneFunction] = field(default_factory=dict)
 
     def code(self, name: str, callees: Callees, make: Callable[[], Analysed]) -> Analysed:
-        """A function's virtual code. make: gives it where it is not known."""
+        """A function's virtual code. callees: by interface. make: gives it where it is not known."""
         found = self.codes.get((name, callees))
         if found is None:
             found = self.codes[name, callees] = make()
@@ -35,7 +37,7 @@ class Known:
     def function(
         self, given: Analysed, callees: Callees, available: int, contracts: Mapping[str, Contract]
     ) -> OneFunction:
-        """given: the function's code, from `code` with the same callees. contracts: of those at least."""
+        """callees: by content. given: the function's code, from `code` for the same. contracts: of those at least."""
         key = given.code.function.name, callees, available
         found = self.functions.get(key)
         if found is None:
@@ -46,3 +48,8 @@ class Known:
 def by_content(callees: Iterable[str], contracts: Mapping[str, Contract]) -> Callees:
     """The key of a function that calls those."""
     return tuple((name, contracts[name].content) for name in sorted(set(callees)))
+
+
+def by_interface(callees: Iterable[str], contracts: Mapping[str, Contract]) -> Callees:
+    """The key of the virtual code of a function that calls those."""
+    return tuple((name, contracts[name].interface) for name in sorted(set(callees)))

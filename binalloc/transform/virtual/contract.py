@@ -24,6 +24,11 @@ class Contract:
         return self.clobbers | mask_from((*self.arguments.values(), *self.results.values()))
 
     @property
+    def interface(self) -> Hashable:
+        """Equal for contracts with the same registers for arguments and results."""
+        return tuple(sorted(self.arguments.items())), tuple(sorted(self.results.items()))
+
+    @property
     def content(self) -> Hashable:
         """Equal for contracts that say the same."""
-        return tuple(sorted(self.arguments.items())), tuple(sorted(self.results.items())), self.clobbers
+        return self.interface, self.clobbers
