@@ -70,7 +70,7 @@ def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[
     """Whole values rather than single regions of theirs go to memory: there are far fewer, and whoever rewrites for a
     budget chooses anew, knowing it."""
     regions = homes.slot
-    of_values = regions.of_values()
+    of_values = regions.of_values
     whole = [f for f in regions.families if len(f) > 1 or len(of_values[regions.value[f[0]]]) == 1]
     return choose(replace(regions, families=whole), pressure, capacity)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from binalloc.models.allocation.regions import Choice, Crossing, Regions, choose, chosen
 from binalloc.models.allocation.spills import Spills
 from binalloc.models.allocation.terms import Interval
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -72,10 +74,7 @@ class Homes:
         for r in sorted(gone):
             if self.slot.stored[r]:
                 mine.setdefault(self.slot.value[r], []).append(r)
-        of_values = self.slot.of_values()
-        more = {
-            v: self.local.alone(of_values[v], rs) - self.slot.alone(of_values[v], rs) for v, rs in mine.items()
-        }
+        more = {v: self.local.alone(rs) - self.slot.alone(rs) for v, rs in mine.items()}
         last = max((end for r in gone for _, end in self.slot.points[r]), default=0)
         room = np.full(last, self.slots, np.int32)
         local = set()
@@ -92,24 +91,33 @@ class Homes:
 
     def _mixed(self, local: frozenset[int]) -> Regions:
         slot, dear, value = self.slot, self.local, self.slot.value
+        far = [v in local for v in value]
 
-        def of(what: str) -> list[Any]:
-            pairs = zip(getattr(slot, what), getattr(dear, what), strict=True)
-            return [there if v in local else here for v, (here, there) in zip(value, pairs, strict=True)]
+        def of(here: list[T], there: list[T]) -> list[T]:
+            return [b if is_far else a for is_far, a, b in zip(far, here, there, strict=True)]
 
         together: list[list[tuple[int, float]]] = [[] for _ in value]
         for (r, other), prices in self.pairs:
-            cost = _between(prices, [value[r] in local, value[other] in local])
+            cost = _between(prices, far[r], far[other])
             together[r].append((other, cost))
             together[other].append((r, cost))
         crossed = [
-            Crossing(*key, _between(prices, [value[key[0]] in local, value[key[2]] in local]))
+            Crossing(*key, _between(prices, far[key[0]], far[key[2]]))
             for key, prices in self.crossings
         ]
         return Regions(
-            value, slot.points, of("exits"), of("stored"), of("borders"), of("ways"), together, [], crossed, of("free"),
+            value,
+            slot.points,
+            of(slot.exits, dear.exits),
+            of(slot.stored, dear.stored),
+            of(slot.borders, dear.borders),
+            of(slot.ways, dear.ways),
+            together,
+            [],
+            crossed,
+            of(slot.free, dear.free),
             lambda v: dear if v in local else slot,
-        )  # fmt: skip
+        )
 
     def holding(self, holders: Collection[int]) -> Regions:
         """The regions, with values in local memory but for the `holders` of slots."""
@@ -146,14 +154,15 @@ def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np
     return best
 
 
-def _between(prices: list[float], in_local: list[bool]) -> float:
-    if all(in_local):
+def _between(prices: list[float], one_far: bool, other_far: bool) -> float:
+    """Of two values, what either price has it cost with neither, one or both in local memory."""
+    if one_far and other_far:
         return prices[1]
-    return min(prices) if any(in_local) else prices[0]
+    return min(prices) if one_far or other_far else prices[0]
 
 
 def _take(room: NDArray[np.int32], pieces: list[Interval]) -> bool:
-    if any(np.any(room[start:end] <= 0) for start, end in pieces):
+    if any((room[start:end] <= 0).any() for start, end in pieces):
         return False
     for start, end in pieces:
         room[start:end] -= 1

@@ -32,10 +32,9 @@ NOBODY = -1
 """No value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Border:
+class Border(NamedTuple):
     """Where a region meets another of the same value. out: cost of coming back on the way from this region to the
-    other; back: on the way from the other to this one."""
+    other; back: on the way from the other to this one. Both regions have theirs."""
 
     region: int
     out: float
@@ -82,8 +81,9 @@ class Regions:
         """Sums over them. Made when they are first searched, from when on they stay as they are."""
         return _Terms(self)
 
+    @cached_property
     def of_values(self) -> dict[int, list[int]]:
-        """The regions of each value."""
+        """The regions of each value. (Like `terms`, once all are there.)"""
         out: dict[int, list[int]] = {}
         for r, v in enumerate(self.value):
             out.setdefault(v, []).append(r)
@@ -94,16 +94,17 @@ class Regions:
         and what its stores cost."""
         return valid_regions({r: self.ways[r] for r in mine}, needed, away)
 
-    def _stored(self, mine: Sequence[int], gone: Sequence[int]) -> float:
-        """What the stores of a value cost whose regions `gone` are away, of all its regions `mine`. (Asked again and
-        again, for choices that differ in a few values.)"""
+    def _stored(self, gone: Sequence[int]) -> float:
+        """What the stores of a value cost whose regions `gone` are away. (Asked again and again, for choices that
+        differ in a few values.)"""
+        value = self.value[gone[0]]
         if self.of is not None:
-            return self.of(self.value[gone[0]])._stored(mine, gone)
+            return self.of(value)._stored(gone)
         key = tuple(gone)
         cost = self._stores.get(key)
         if cost is None:
             needed = [r for r in gone if self.stored[r]]
-            cost = self._stores[key] = self.stores(mine, gone, needed)[1] if needed else 0.0
+            cost = self._stores[key] = self.stores(self.of_values[value], gone, needed)[1] if needed else 0.0
         return cost
 
     def pressure_without(self, away: Iterable[int], pressure: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -114,23 +115,23 @@ class Regions:
                 left[start:end] -= 1
         return left
 
-    def alone(self, mine: Sequence[int], gone: Sequence[int]) -> float:
-        """What it costs to have the regions `gone` of a value in memory, and nothing else; mine: all of its regions."""
+    def alone(self, gone: Sequence[int]) -> float:
+        """What it costs to have the regions `gone` of a value in memory, and nothing else."""
         total = sum(self.exits[r] + sum(b.out for b in self.borders[r] if b.region not in gone) for r in gone)
-        return total + self._stored(mine, gone)
+        return total + self._stored(gone)
 
     def cost(self, away: Iterable[int]) -> float:
         """What it costs to have exactly the regions `away` in memory."""
         gone = set(away)
         total = 0.0
+        mine: dict[int, list[int]] = {}
         for r in sorted(gone):
-            total += self.exits[r] + sum(b.out for b in self.borders[r] if b.region not in gone)
-            total += sum(cost for other, cost in self.together[r] if r < other and other in gone)
-        total += sum(c.cost for c in self.crossings if c.region in gone and c.leaf in gone and c.other not in gone)
-        of_values = self.of_values()
+            total += self.exits[r] + sum([out for other, out, _ in self.borders[r] if other not in gone])
+            total += sum([cost for other, cost in self.together[r] if r < other and other in gone])
+            mine.setdefault(self.value[r], []).append(r)
+        total += sum([c.cost for c in self.crossings if c.region in gone and c.leaf in gone and c.other not in gone])
         for v in sorted({self.value[r] for r in gone if self.stored[r]}):
-            mine = of_values[v]
-            total += self._stored(mine, [r for r in mine if r in gone])
+            total += self._stored(mine[v])
         return total
 
 
@@ -138,13 +139,13 @@ class _Terms:
     """What every search in the same regions adds up.
 
     at_ways: by region, stores at all ways into it, if memory has to hold something in it. define: by value, a store for
-    each definition. of_region: families by region. dear: families by value, with the stores at all ways into them,
-    dearest first. crossings: by region that takes part.
+    each definition. of_region: families by region. crossings: by region that takes part.
     """
 
     def __init__(self, regions: Regions) -> None:
+        self.families = regions.families
         self.at_ways = [
-            sum(cost for _, cost in ways) if kept else 0.0
+            sum([cost for _, cost in ways]) if kept else 0.0
             for ways, kept in zip(regions.ways, regions.stored, strict=True)
         ]
         self.define: dict[int, float] = {}
@@ -153,7 +154,8 @@ class _Terms:
                 if source == DEFINED:
                     self.define[regions.value[r]] = self.define.get(regions.value[r], 0.0) + cost
         self.of_region: list[list[int]] = [[] for _ in regions.value]
-        self.dear: dict[int, list[tuple[float, int]]] = {}
+        self._of_value: dict[int, list[int]] = {}
+        self._dear: dict[int, list[tuple[float, int]]] = {}
         self.crossings: dict[int, list[Crossing]] = {}
         for crossing in regions.crossings:
             for r in {crossing.region, crossing.other, crossing.leaf}:
@@ -161,10 +163,15 @@ class _Terms:
         for f, family in enumerate(regions.families):
             for r in family:
                 self.of_region[r].append(f)
-            total = sum([self.at_ways[r] for r in family])
-            self.dear.setdefault(regions.value[family[0]], []).append((total, f))
-        for known in self.dear.values():
-            known.sort(reverse=True)
+            self._of_value.setdefault(regions.value[family[0]], []).append(f)
+
+    def dear(self, value: int) -> list[tuple[float, int]]:
+        """The families of a value with the stores at all ways into them, dearest first."""
+        known = self._dear.get(value)
+        if known is None:
+            totals = [(sum([self.at_ways[r] for r in self.families[f]]), f) for f in self._of_value[value]]
+            known = self._dear[value] = sorted(totals, reverse=True)
+        return known
 
 
 @dataclass
@@ -272,14 +279,14 @@ class _Greedy:
         found: set[int] = set()
         for r in family:
             found.update(self.of_region[r])
-            for border in regions.borders[r]:
-                found.update(self.of_region[border.region])
+            for beside, _, _ in regions.borders[r]:
+                found.update(self.of_region[beside])
             for other in self._crossing(r):
                 found.update(self.of_region[other])
         value = regions.value[family[0]]
         most, now = self.define.get(value, 0.0), self.leave.get(value, 0.0)
         if before < most and now > before:
-            for ways, f in self.dear[value]:
+            for ways, f in self.dear(value):
                 if now + ways <= most:
                     break
                 found.add(f)
@@ -312,7 +319,8 @@ class _Greedy:
 
     def _whole_cost(self, family: Sequence[int], beside: tuple[float, float]) -> float:
         value = self.regions.value[family[0]]
-        return beside[0] + self._stores(value, beside[1]) - self._stores(value, 0.0)
+        most, now = self.define.get(value, 0.0), self.leave.get(value, 0.0)
+        return beside[0] + min(most, now + beside[1]) - min(most, now)
 
     def _beside_stores(self, family: Sequence[int]) -> tuple[float, float]:
         """(cost of sending a family away but for its stores, cost of stores on all ways into it)."""
@@ -328,11 +336,11 @@ class _Greedy:
             for other, cost in regions.together[r]:
                 if away[other]:
                     total += cost
-            for border in regions.borders[r]:
-                if away[border.region]:
-                    total -= border.back
-                elif border.region not in inside:
-                    total += border.out
+            for other, out, back in regions.borders[r]:
+                if away[other]:
+                    total -= back
+                elif other not in inside:
+                    total += out
         return total + self._crossed(family, True), ways
 
     def _crossed(self, family: Sequence[int], gone: bool) -> float:
@@ -348,9 +356,6 @@ class _Greedy:
             total += c.cost if there == [True, True, False] else 0.0
         return total
 
-    def _stores(self, value: int, more: float) -> float:
-        return min(self.define.get(value, 0.0), self.leave.get(value, 0.0) + more)
-
     def go(self, family: Sequence[int]) -> None:
         regions, room, over = self.regions, self.room, self.over_view
         for r in family:
@@ -362,12 +367,10 @@ class _Greedy:
             for start, end in regions.points[r]:
                 part = room[start:end]
                 part += 1
-                before = over[start:end]
-                fits = before & (part >= 0)
-                count = int(np.count_nonzero(fits))
-                if count:
-                    self.left -= count
-                    before ^= fits
+                missing = self.over.count(1, start, end)
+                if missing:
+                    np.less(part, 0, out=over[start:end])
+                    self.left -= missing - self.over.count(1, start, end)
 
     def _forget(self, r: int) -> None:
         """Costs that depend on where region r is."""
@@ -394,20 +397,17 @@ class _Greedy:
     def send_along(self) -> None:
         """Send away what saves comebacks: where a value is away all around and nobody wants it in between."""
         regions, away, value = self.regions, self.away, self.regions.value
-        queue = [r for r in range(len(away)) if not away[r] and value[r] != self.stays and self._beside_away(r)]
+        beside = {b.region for r, gone in enumerate(away) if gone for b in regions.borders[r]}
+        queue = [r for r in sorted(beside) if not away[r] and value[r] != self.stays]
         for r in queue:
             if not away[r] and self._whole_cost((r,), self._beside_stores((r,))) < 0:
                 self.go((r,))
                 queue += [b.region for b in regions.borders[r] if not away[b.region]]
 
-    def _beside_away(self, r: int) -> bool:
-        return any(self.away[b.region] for b in self.regions.borders[r])
-
     def take_back(self) -> None:
         """Bring back what is not needed away, by what that saves: whole families first, then single regions."""
-        regions = self.regions
-        families = [[r for r in family if self.away[r]] for family in regions.families if len(family) > 1]
-        singles = [[r] for r in range(len(regions.value)) if self.away[r]]
+        families = [[r for r in family if self.away[r]] for family in self.regions.families if len(family) > 1]
+        singles = [[r] for r, gone in enumerate(self.away) if gone]
         for sets in (families, singles):
             order = sorted((-self._saved(mine), k) for k, mine in enumerate(sets) if mine)
             for _, k in order:
@@ -423,21 +423,18 @@ class _Greedy:
         for r in family:
             total += regions.exits[r]
             ways += self.at_ways[r]
-            total += sum(cost for other, cost in regions.together[r] if away[other])
-            for border in regions.borders[r]:
-                if border.region in inside:
-                    continue
-                if away[border.region]:
-                    total -= border.back
-                else:
-                    total += border.out
+            total += sum([cost for other, cost in regions.together[r] if away[other]])
+            for other, out, back in regions.borders[r]:
+                if other not in inside:
+                    total += -back if away[other] else out
         value = regions.value[family[0]]
-        return total - self._crossed(family, False) + self._stores(value, 0.0) - self._stores(value, -ways)
+        most, now = self.define.get(value, 0.0), self.leave.get(value, 0.0)
+        return total - self._crossed(family, False) + min(most, now) - min(most, now - ways)
 
     def _fits(self, family: Sequence[int]) -> bool:
         """Is there room everywhere? (Regions of one value never overlap.)"""
         room, points = self.room, self.regions.points
-        return all(bool(np.all(room[start:end] > 0)) for r in family for start, end in points[r])
+        return all(bool((room[start:end] > 0).all()) for r in family for start, end in points[r])
 
     def _return(self, family: Sequence[int]) -> None:
         regions = self.regions

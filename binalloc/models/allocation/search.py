@@ -73,12 +73,12 @@ class _Search:
 
     def _dearest(self, tried: set[int]) -> int:
         """The value that costs most away, of those that were not tried yet."""
-        regions, of_values = self.regions, self.regions.of_values()
+        regions = self.regions
         mine: dict[int, list[int]] = {}
         for r in self.best.away:
             if regions.value[r] not in tried:
                 mine.setdefault(regions.value[r], []).append(r)
-        return min(mine, key=lambda v: (-regions.alone(of_values[v], mine[v]), v), default=NOBODY)
+        return min(mine, key=lambda v: (-regions.alone(mine[v]), v), default=NOBODY)
 
 
 def _met(regions: Regions) -> list[tuple[int, int]]:

@@ -19,7 +19,7 @@ def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArra
     """Values to keep in memory, ascending. Where even all do not do, some points stay above capacity."""
     room = capacity - pressure
     left = int(np.count_nonzero(room < 0))
-    mine = regions.of_values()
+    mine = regions.of_values
 
     def price(v: int) -> float:
         away = set(mine[v])

@@ -148,7 +148,7 @@ class _Told:
     def __init__(self, function: str, one: Round, found: dict[int, Spilled], words: Sequence[int]) -> None:
         self.function, self.one, self.found, self.words = function, one, found, words
         self.regions = one.regions
-        self.of_values = self.regions.of_values()
+        self.of_values = self.regions.of_values
         self.away = set(one.away)
         self.excess = one.room.pressure - one.room.capacity
         self.known: dict[int, list[Candidate]] = {}
@@ -196,7 +196,7 @@ class _Told:
         relieved = sum(
             int(np.count_nonzero(self.excess[start:end] > 0)) for r in gone for start, end in self.regions.points[r]
         )
-        return Candidate(self._name(v), self.regions.alone(self.of_values[v], gone), relieved)
+        return Candidate(self._name(v), self.regions.alone(gone), relieved)
 
     def _why(self, v: int, gone: Sequence[int]) -> Why:
         pieces = [piece for r in gone for piece in self.regions.points[r]]

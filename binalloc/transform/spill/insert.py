@@ -85,7 +85,7 @@ class _Inserter:
     def _settle(self) -> None:
         """What is recomputed and what is kept in memory, and in which regions memory holds that."""
         regions = self.regions
-        of_values = regions.of_values()
+        of_values = regions.of_values
         away = {v: [r for r in of_values[v] if r in self.away] for v in sorted(self.spilled)}
         # nothing comes back from a region that ends at a wish, unless an expression reads it
         read = self.comebacks.read()
