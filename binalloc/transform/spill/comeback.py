@@ -86,7 +86,7 @@ class Comebacks:
         return other
 
     def _expression(self, v: int, item: int) -> Expression | None:
-        if self.expressions is None or item < 0 or v in self._kept or not self.expressions.pure(v):
+        if self.expressions is None or not self.expressions.pure(v) or item < 0 or v in self._kept:
             return None
         key = v, item
         if key not in self._found:
@@ -98,7 +98,7 @@ class Comebacks:
         if v in self.code.constants:
             return _CONSTANT
         memory = self.prices.of(v)
-        found = self._expression(v, item) if self.expressions is not None and self.expressions.pure(v) else None
+        found = self._expression(v, item)
         if found is not None and RECOMPUTED * found.length <= memory:
             return Price(RECOMPUTED * found.length, False, found.leaves)
         reload = self._reloads.get(memory)

@@ -40,6 +40,10 @@ class Access(NamedTuple):
     wish: bool
 
 
+_Opened = tuple[int, int, int, bool, bool, bool, bool]
+"""An access whose regions have the numbers with which they were opened."""
+
+
 class Edge(NamedTuple):
     """A way from one block to another where code can stand; from NOWHERE: all ways into a block, at whose start it
     stands."""
@@ -115,10 +119,9 @@ class _Finder:
         self.flat, self.live, self.may_leave = flat, live, may_leave
         self.sites = {site.item: site for site in sites}
         self.wishing = {k for k, item in enumerate(flat.items) for o in item.uses if o.field == KEEP}
-        self.sets = UnionFind()
         self.value: list[int] = []
         self.points: list[list[Interval]] = []
-        self.accesses: dict[int, list[Access]] = {}
+        self.accesses: dict[int, list[_Opened]] = {}
         self.entry: list[dict[int, int]] = []
         self.exit: list[dict[int, int]] = []
         self.joints: list[Joint] = []  # of regions as opened
@@ -128,12 +131,13 @@ class _Finder:
     def run(self) -> FoundRegions:
         for block in self.flat.blocks():
             self._block(block)
+        self.sets = UnionFind(len(self.value))
         for block in self.flat.blocks():
             for following in self.flat.succs[block]:
                 self._edge(block, following)
         number = self._numbers()
         accesses = {
-            k: [Access(v, number[before], number[after], *kind) for v, before, after, *kind in found]
+            k: [Access(v, number[a], number[b], use, define, merges, w) for v, a, b, use, define, merges, w in found]
             for k, found in self.accesses.items()
         }
         entry = [{v: number[r] for v, r in here.items()} for here in self.entry]
@@ -148,7 +152,7 @@ class _Finder:
     def _open(self, v: int) -> int:
         self.value.append(v)
         self.points.append([])
-        return self.sets.new()
+        return len(self.value) - 1
 
     def _block(self, block: int) -> None:
         flat, live, may = self.flat, self.live, self.may_leave
@@ -163,7 +167,7 @@ class _Finder:
         leaving = {v for v in live.live_out[block] if may[v]}
         last = self._last_points(block, leaving)
         for k in range(first, end):
-            found: list[Access] = []
+            found: list[_Opened] = []
             uses, defs = flat.uses[k], flat.defs[k]
             for v in dict.fromkeys(uses):
                 if may[v]:
@@ -214,7 +218,7 @@ class _Finder:
 
     def _access(
         self, v: int, k: int, define: bool, use: bool, since: dict[int, tuple[int, int]], ends: list[int]
-    ) -> Access:
+    ) -> _Opened:
         merges = define and v in self.live.kept.get(k, ())
         if use and not define and k in self.wishing and only_wished(self.flat.items[k], v):
             return self._wish(v, k, since, ends)
@@ -231,9 +235,9 @@ class _Finder:
         if ends and ends[-1] > begin:
             after = self._open(v)
             since[v] = after, begin
-        return Access(v, before, after, use, define, merges, False)
+        return v, before, after, use, define, merges, False
 
-    def _wish(self, v: int, k: int, since: dict[int, tuple[int, int]], ends: list[int]) -> Access:
+    def _wish(self, v: int, k: int, since: dict[int, tuple[int, int]], ends: list[int]) -> _Opened:
         """A wish parts no region: it is given up where the region is away."""
         region, start = since.get(v, (NOWHERE, 0))
         while ends and ends[-1] <= 2 * k:
@@ -241,7 +245,7 @@ class _Finder:
         if region != NOWHERE and not (ends and ends[-1] > 2 * k + 1):
             del since[v]
             self.points[region].append((start, 2 * k + 1))
-        return Access(v, region, NOWHERE, True, False, False, True)
+        return v, region, NOWHERE, True, False, False, True
 
     # -- across blocks
 

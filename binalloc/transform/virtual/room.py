@@ -40,12 +40,14 @@ def call_sites(flat: Flat, live: LiveRanges, contracts: Mapping[str, Contract]) 
     if not where:
         return []
     sites = [CallSite(k, flat.points + c, 0) for c, k in enumerate(where)]
-    befores = [2 * k for k in where]
+    befores = [*(2 * k for k in where), flat.points]
     for v, intervals in enumerate(live.intervals):
         for start, end in intervals:
-            for c in range(bisect_left(befores, start), bisect_left(befores, end - 1)):
+            c = bisect_left(befores, start)
+            while befores[c] < end - 1:
                 if v not in flat.defs[where[c]]:
                     sites[c].survivors.append(v)
+                c += 1
     for site in sites:
         _fixed_registers(flat, site, contracts)
     return sites
