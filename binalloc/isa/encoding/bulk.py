@@ -50,7 +50,7 @@ def decode_words(data: bytes, *, where: str = "", file: str | None = None) -> li
     control = (hi >> np.uint64(FIELDS["stall"].lo - 64)) & np.uint64((1 << 21) - 1)
     guards = every["guard"] | every["guardn"] << 3
     opcode = every["opcode"]
-    for code in np.unique(opcode).tolist():
+    for code in np.flatnonzero(np.bincount(opcode)).tolist():
         rows = np.nonzero(opcode == code)[0]
         if code not in OPCODES:
             bad = min(bad, int(rows[0]))
@@ -136,7 +136,7 @@ def _split(
     else:
         return [(shape(code), rows)]
     out: list[tuple[Shape | None, npt.NDArray[np.intp]]] = []
-    for k in np.unique(key).tolist():
+    for k in np.flatnonzero(np.bincount(key)).tolist():
         if op.has_form:
             s = shape(code, k) if k in op.forms else None
         else:
