@@ -1,4 +1,4 @@
-"""Less work for Python's garbage collector while much is built that lives on. Needs and leaves nothing else."""
+"""No work for Python's garbage collector while much is built that lives on. Needs and leaves nothing else."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ _MOST = 2
 """Objects made without a look of the collector until there is one at everything, in numbers of the blocks of memory
 that are taken. Less than one of twenty hangs together in circles; one run of the tool makes less than one for each
 block."""
-
-_SELDOM = 50_000
-"""Objects made between two looks of the collector, where one command is all that a process does: modules are most of
-what it makes in a short one."""
 
 
 class _Unseen:
@@ -43,14 +39,3 @@ def no_collection() -> Iterator[None]:
         if _Unseen.made > _MOST * sys.getallocatedblocks():
             _Unseen.made = 0
             gc.collect()
-
-
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Within, the collector looks seldom, but it looks."""
-    before = gc.get_threshold()
-    gc.set_threshold(_SELDOM, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 import click
 
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
-from binalloc.collection import seldom_collected
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
 
@@ -63,7 +62,7 @@ class Group(click.Group):
         given = sys.argv[1:] if given is None else list(given)
         try:
             _prepare_streams()
-            with _termination(), seldom_collected():
+            with _termination():
                 code = super().main(*args, **kwargs)
             code = code if isinstance(code, int) else 0
         except SystemExit:

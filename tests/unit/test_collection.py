@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from binalloc.collection import no_collection, seldom_collected
+from binalloc.collection import no_collection
 
 
 def test_the_collector_does_not_look_within_and_looks_as_before_afterwards() -> None:
@@ -53,14 +53,3 @@ def test_what_waits_in_circles_is_freed_when_much_has_been_made_again() -> None:
         del inside()[:]
         made += 100_000
     assert sum(ref() is not None for ref in found) * 100_000 < made
-
-
-def test_a_command_is_seldom_looked_at_and_leaves_the_collector_as_it_was() -> None:
-    before = gc.get_threshold()
-    with seldom_collected():
-        assert gc.isenabled()
-        assert gc.get_threshold() > before
-    assert gc.get_threshold() == before
-    with pytest.raises(ZeroDivisionError), seldom_collected():
-        raise ZeroDivisionError
-    assert gc.get_threshold() == before
