@@ -15,7 +15,7 @@ Deterministic: one worker, a fixed seed, a limit in deterministic time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -60,19 +60,11 @@ def solve(
     which is the answer where nothing is found."""
     from ortools.sat.python import cp_model
 
-    model = _Model(cp_model.CpModel(), spills)
+    model = SpillModel(cp_model.CpModel(), spills)
     model.fit(pressure, capacity)
     if start is not None:
         model.hint(set(start.away), start.local)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = seed
-    solver.parameters.max_deterministic_time = limit
-    solver.parameters.linearization_level = 2  # linear programming bounds counts at points best
-    code = solver.solve(model.model)
-    status = {cp_model.OPTIMAL: "optimal", cp_model.FEASIBLE: "feasible", cp_model.INFEASIBLE: "infeasible"}.get(
-        code, "unknown"
-    )
+    solver, status = solved(model.model, model.terms, limit, seed)
     work = float(solver.deterministic_time)
     if status == "infeasible":
         return Solution(None, inf, inf, status, work)
@@ -87,28 +79,48 @@ def solve(
     return Solution(away, value, max(0.0, min(bound, value)), status, work, local, kept)
 
 
-class _Model:
-    """away, held: per region, whether its value has left the registers, and whether memory holds it there. kept, local:
-    by value, whether memory holds it wherever it comes back from, and whether it lies in local memory and not in a
-    slot, where that is a question. needless: per item of `Spills.needless`, whether it is left out."""
+def solved(model: Any, terms: list[Any], limit: float, seed: int) -> tuple[Any, str]:
+    """The solver after it has sought the least sum of `terms`, and what it says, as in `Solution.status`."""
+    from ortools.sat.python import cp_model
 
-    def __init__(self, model: Any, spills: Spills) -> None:
-        self.model, self.spills = model, spills
+    model.minimize(sum(terms))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = limit
+    solver.parameters.linearization_level = 2  # linear programming bounds counts at points best
+    code = solver.solve(model)
+    known = {cp_model.OPTIMAL: "optimal", cp_model.FEASIBLE: "feasible", cp_model.INFEASIBLE: "infeasible"}
+    return solver, known.get(code, "unknown")
+
+
+class SpillModel:
+    """What leaves the registers of one function, as variables and constraints of a CP-SAT model; what it costs are
+    `terms`. runs: by how much that counts. slots: how many it may take, a variable, where that is a question.
+
+    away, held: per region, whether its value has left the registers, and whether memory holds it there. kept, local:
+    by value, whether memory holds it wherever it comes back from, and whether it lies in local memory and not in a
+    slot, where that is a question. takes: per region that may take a slot, whether it does. needless: per item of
+    `Spills.needless`, whether it is left out."""
+
+    def __init__(self, model: Any, spills: Spills, runs: float = 1.0, slots: Any = None) -> None:
+        self.model, self.spills, self.scale = model, spills, runs * SCALE
+        self.slots = spills.slots if slots is None else slots
         count = range(len(spills.value))
         self.away = [model.new_bool_var(f"a{r}") for r in count]
         self.held = [model.new_bool_var(f"m{r}") for r in count]
         self.kept = {v: model.new_bool_var(f"k{v}") for v in sorted(spills.asked)}
         self.needless = [self._left_out(n) for n in range(len(spills.needless))]
-        crowds = spills.crowds() if spills.slots else []
+        crowds = spills.crowds(spills.slots if slots is None else 0) if spills.slots else []
         asked = {spills.value[r] for crowd in crowds for r in crowd}
         self.local = {v: model.new_bool_var(f"l{v}") for v in sorted(asked)}
+        self.takes: dict[int, Any] = {}
         self.terms: list[Any] = []
         for before, behind in sorted(spills.written):
             model.add_bool_or([self.held[before], self.away[before].negated(), self.held[behind].negated()])
         self._comebacks()
         self._stores()
         self._take_slots(crowds)
-        model.minimize(sum(self.terms))
 
     def _left_out(self, n: int) -> Any:
         item = self.spills.needless[n]
@@ -137,11 +149,11 @@ class _Model:
     def _charge(self, variable: Any, near: float, far: float, v: int) -> None:
         """What it costs where `variable` holds, if value v is in a slot, and if it is in local memory."""
         if near:
-            self.terms.append(int(near * SCALE) * variable)
+            self.terms.append(int(near * self.scale) * variable)
         if far > near and v in self.local:
             extra = self.model.new_bool_var("")
             self.model.add_bool_or([extra, variable.negated(), self.local[v].negated()])
-            self.terms.append(int((far - near) * SCALE) * extra)
+            self.terms.append(int((far - near) * self.scale) * extra)
 
     def _memory(self, variable: Any, weight: float, v: int, at_most: float = inf) -> None:
         """An access to memory, or what costs `at_most`."""
@@ -189,7 +201,7 @@ class _Model:
             self.model.add_bool_or([again, comes.negated(), self.kept[v]])
             self.model.add_implication(read, self.held[r])
             self._memory(read, weight, v)
-        self.terms.append(int(weight * back.again * SCALE) * again)
+        self.terms.append(int(weight * back.again * self.scale) * again)
         for leaf in back.leaves:
             both = self.model.new_bool_var("")
             self.model.add_bool_or([both, again.negated(), *(self.away[x].negated() for x in leaf.regions)])
@@ -221,7 +233,7 @@ class _Model:
             return
         rings = spills.rings()
         ring_of = {r: n for n, ring in enumerate(rings) for r in ring}
-        takes = {r: self.model.new_bool_var("") for r in ring_of}
+        takes = self.takes = {r: self.model.new_bool_var("") for r in ring_of}
         without: list[list[Any]] = [[] for _ in rings]
         for back in dict.fromkeys(spills.comebacks):
             n = ring_of.get(back.region, NONE)
@@ -239,7 +251,7 @@ class _Model:
             escapes = [self.is_kept(v).negated(), *local, *without[n]]
             self.model.add_bool_or([takes[r], self.away[r].negated(), *escapes])
         for crowd in crowds:
-            self.model.add(sum(takes[r] for r in crowd) <= spills.slots)
+            self.model.add(sum(takes[r] for r in crowd) <= self.slots)
 
     def _takes_none(self, r: int, takes: dict[int, Any]) -> list[Any]:
         """What holds where region r is away and takes no slot."""
@@ -253,20 +265,20 @@ class _Model:
         return every
 
     def fit(self, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> None:
-        over = np.flatnonzero(pressure > capacity)
-        there: list[list[int]] = [[] for _ in range(len(over))]
-        for r, pieces in enumerate(self.spills.points):
-            for start, end in pieces:
-                for at in range(int(np.searchsorted(over, start)), int(np.searchsorted(over, end))):
-                    there[at].append(r)
-        gone = {point: n for n, item in enumerate(self.spills.needless) for point in item.points}
-        needed: dict[tuple[int, tuple[int, ...]], int] = {}
-        for point, regions in zip(over.tolist(), there, strict=True):
-            key = gone.get(point, NONE), tuple(regions)
-            needed[key] = max(needed.get(key, 0), int(pressure[point] - capacity[point]))
-        for (n, lying), count in sorted(needed.items()):
+        """Nowhere more values than registers."""
+        missing = np.maximum(pressure - capacity, 0)
+        for (n, lying), count in self.spills.crowded(missing, range(len(self.away))):
             away = sum(self.away[r] for r in lying)
             self.model.add(away + (count * self.needless[n] if n != NONE else 0) >= count)
+
+    def counts(self, pressure: NDArray[np.int32], regions: Collection[int]) -> list[Any]:
+        """How many of the values that are counted in `pressure` and have these regions are in registers: an expression
+        for every crowd of them."""
+        found = []
+        for (n, lying), count in self.spills.crowded(pressure, regions):
+            away = sum(self.away[r] for r in lying)
+            found.append(count - away - (count * self.needless[n] if n != NONE else 0))
+        return found
 
     def hint(self, away: Iterable[int], local: frozenset[int]) -> None:
         away = set(away)

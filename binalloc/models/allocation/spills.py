@@ -9,11 +9,14 @@ code that one round of spilling emits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from binalloc.models.allocation.terms import Interval
 
@@ -115,15 +118,14 @@ class Spills:
         rings = {r: tuple(sorted({r} | {x for x in found if r in reached[x]})) for r, found in reached.items()}
         return [list(ring) for ring in dict.fromkeys(rings.values())]
 
-    def crowds(self) -> list[tuple[int, ...]]:
-        """Sets of takers that lie at one point and are more than there are slots. None is part of another that begins
-        or ends beside it."""
+    def crowds(self, more_than: int) -> list[tuple[int, ...]]:
+        """Sets of takers that lie at one point, of so many. None is part of another that begins or ends beside it."""
         found: dict[tuple[int, ...], None] = {}
         now: set[int] = set()
         grown = False
         for _, ends, r in self._events():
             if ends:
-                if grown and len(now) > self.slots:
+                if grown and len(now) > more_than:
                     found[tuple(sorted(now))] = None
                 grown = False
                 now.discard(r)
@@ -131,6 +133,24 @@ class Spills:
                 now.add(r)
                 grown = True
         return list(found)
+
+    def crowded(
+        self, count: NDArray[np.int32], regions: Collection[int]
+    ) -> list[tuple[tuple[int, tuple[int, ...]], int]]:
+        """Points at which `count` is not 0, as what relieves them: the needless item there, or NONE, and those of the
+        regions that lie there. With the highest count of the points of which that is the same. Ascending."""
+        asked = np.flatnonzero(count)
+        lying: list[list[int]] = [[] for _ in range(len(asked))]
+        for r in regions:
+            for start, end in self.points[r]:
+                for at in range(int(np.searchsorted(asked, start)), int(np.searchsorted(asked, end))):
+                    lying[at].append(r)
+        gone = {point: n for n, item in enumerate(self.needless) for point in item.points}
+        highest: dict[tuple[int, tuple[int, ...]], int] = {}
+        for point, there in zip(asked.tolist(), lying, strict=True):
+            key = gone.get(point, NONE), tuple(there)
+            highest[key] = max(highest.get(key, 0), int(count[point]))
+        return sorted(highest.items())
 
     def _events(self) -> Iterator[tuple[int, bool, int]]:
         """(point, whether it ends there, region): ends first."""

@@ -51,7 +51,7 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
         if not _is_in_the_way(best, name):
             continue
         start = best
-        used = (start.contracts[name].clobbers & start.available).bit_count()
+        used = (start.contracts[name].registers & start.available).bit_count()
         for fewer in FEWER:
             trial = replace(start.with_limit(name, used - fewer), below=cost)
             anew = start.allocations.keys() - trial.allocations.keys()
@@ -70,6 +70,9 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
 
 
 def _is_in_the_way(attempt: Attempt, name: str) -> bool:
-    """Does a caller spill?"""
-    callers = {site.caller for site in attempt.program.graph.sites_of(name)}
-    return any(attempt.allocations[caller].memory for caller in callers)
+    """Does a caller spill, or a caller of one?"""
+    above = {name}
+    for caller in attempt.program.graph.bottom_up:
+        if any(site.callee in above for site in attempt.program.graph.sites[caller]):
+            above.add(caller)
+    return any(attempt.allocations[caller].memory for caller in above - {name})

@@ -1,6 +1,7 @@
 """Allocator `cpsat`: where the heuristic spills, the values of each function are placed by CP-SAT.
 
-With slots, and without (whose pointer takes a register): the cheapest of both and of what `best` finds.
+With slots, and without (whose pointer takes a register): the cheapest of both and of what `best` finds. In kernels with
+calls first all functions at once, for the registers that each callee had better overwrite, and for the bound.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.best import BEST
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from binalloc.models.allocation.joint import JointSolution
     from binalloc.transform.allocate.attempt import Attempt
     from binalloc.transform.allocate.registers import RegisterAllocation
     from binalloc.transform.allocate.solver import SolverReport
@@ -25,21 +29,79 @@ class Cpsat:
     summary = "as best, each function placed by CP-SAT"
 
     def allocate(self, problem: Problem) -> Plan:
-        from binalloc.transform.allocate.registers import Infeasible
-
         first = BEST.allocate(problem)
         if not first.cost.cost:
             return replace(first, bound=0.0)
-        plans = []
-        for pointer in (True, False) if problem.slots and problem.registers > 1 else (False,):
-            with suppress(Infeasible):  # the pointer's register may be the one that is missing
-                plans.append(_exact(problem, first.attempt, pointer=pointer))
+        ways = (True, False) if problem.slots and problem.registers > 1 else (False,)
+        plans = _plans(problem, first.attempt, ways)
+        calls = len(problem.program.functions) > 1
+        graph = _Graph(problem)
+        if calls:
+            plans += _with_budgets(graph, first.attempt, ways)
         if not plans:
             return first
         cheapest = min(plans, key=lambda plan: plan.cost.cost)
         if first.cost.cost < cheapest.cost.cost:
             cheapest = replace(first, solver=_unused(first.attempt, plans, problem.slots))
-        return replace(cheapest, bound=_bound(plans))
+        bound = graph.bound(cheapest.attempt, ways) if calls else _bound(plans)
+        return replace(cheapest, bound=bound)
+
+
+def _plans(problem: Problem, like: Attempt, ways: Iterable[bool]) -> list[Plan]:
+    """One for each of `ways`, with the slot pointer or without, that can be."""
+    from binalloc.transform.allocate.registers import Infeasible
+
+    plans = []
+    for pointer in ways:
+        with suppress(Infeasible):  # the pointer's register may be the one that is missing
+            plans.append(_exact(problem, like, pointer=pointer))
+    return plans
+
+
+def _with_budgets(graph: _Graph, like: Attempt, ways: Iterable[bool]) -> list[Plan]:
+    """With as many registers for callees as they have where all functions are placed at once."""
+    plans = []
+    for pointer in ways:
+        found = graph.solution(like, pointer=pointer)
+        if found is not None and found.registers is not None:
+            plans += _plans(graph.problem, replace(like, limits=found.registers), (pointer,))
+    return plans
+
+
+class _Graph:
+    """What the exact model of all functions at once says of the orders that they were met in, by these and by whether
+    there is a slot pointer."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.found: dict[Hashable, JointSolution | None] = {}
+
+    def solution(self, like: Attempt, *, pointer: bool) -> JointSolution | None:
+        """Of the orders of `like`."""
+        from binalloc.transform.allocate.jointly import solve_graph
+
+        key = pointer, tuple((name, one.given.order) for name, one in sorted(like.allocations.items()))
+        if key not in self.found:
+            limit = self.problem.solver_limit * len(like.allocations)
+            self.found[key] = solve_graph(_way(self.problem, like, pointer=pointer), limit)
+        return self.found[key]
+
+    def bound(self, like: Attempt, ways: Iterable[bool]) -> float | None:
+        """What no plan costs less than, in the orders of `like`. None where a solver's limit was hit."""
+        found = [self.solution(like, pointer=pointer) for pointer in ways]
+        bounds = [one.bound for one in found if one is not None and one.status in ("optimal", "infeasible")]
+        return min(bounds) if len(bounds) == len(found) else None
+
+
+def _way(problem: Problem, like: Attempt, *, pointer: bool) -> Attempt:
+    """The same attempt, with the slot pointer or without."""
+    left = problem.registers - pointer
+    return replace(
+        like,
+        available=problem.program.isa.limits.allocatable(left),
+        pointer=left if pointer else -1,
+        slots=problem.slots if pointer else 0,
+    )
 
 
 def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
@@ -49,24 +111,19 @@ def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
     from binalloc.transform.allocate.solver import improve
 
     reports: list[SolverReport] = []
+    way = _way(problem, like, pointer=pointer)
+    attempt = replace(way, contracts={}, allocations={}, scratch={})
 
     def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
         prices = attempt.prices
         if not emitted_cost(found.code, prices):
             return found
         better, report = improve(
-            found, attempt.registers_of(name), attempt.contracts, prices, problem.solver_limit, slots
+            found, attempt.registers_of(name), attempt.contracts, prices, problem.solver_limit, attempt.slots
         )
         reports.append(report)
         return better
 
-    left = problem.registers - pointer
-    slots = problem.slots if pointer else 0
-    available = problem.program.isa.limits.allocatable(left)
-    pointed = left if pointer else -1
-    attempt = replace(
-        like, available=available, pointer=pointed, slots=slots, contracts={}, allocations={}, scratch={}
-    )
     colour_functions(attempt, improve=place)
     return replace(BEST.plan(attempt, problem), solver=reports)
 
@@ -86,10 +143,8 @@ def _unused(attempt: Attempt, plans: list[Plan], slots: int) -> list[SolverRepor
 
 
 def _bound(plans: list[Plan]) -> float | None:
-    """What no plan costs less than: the least bound of all. None where a solver's limit was hit, and for kernels with
-    calls, as what a caller spills follows from the registers of its callees."""
-    if any(len(plan.attempt.program.functions) > 1 for plan in plans):
-        return None
+    """What no plan costs less than: the least bound of all, of a kernel without calls. None where a solver's limit was
+    hit."""
     if any(report.status != "optimal" for plan in plans for report in plan.solver):
         return None
     return min(sum(report.bound for report in plan.solver) for plan in plans)

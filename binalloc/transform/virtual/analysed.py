@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from binalloc.models.allocation.terms import Value
@@ -29,6 +30,11 @@ class Analysed:
             self._found[what] = make()
         found: T = self._found[what]
         return found
+
+    @cached_property
+    def order(self) -> tuple[tuple[str, int], ...]:
+        """What stands in which place: by line, what it is and the original instruction that it stands for."""
+        return tuple((item.kind, item.origin) for item in self.flat.items)
 
     def copied(self) -> VCode:
         """The code once more, to be changed; its items, which nobody changes, are shared."""

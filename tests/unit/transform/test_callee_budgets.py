@@ -164,3 +164,41 @@ def allocated(
     except Infeasible as error:
         return str(error)
     return {name: (a.code.dump(), a.colour, a.contract) for name, a in attempt.allocations.items()}
+
+
+def test_a_limit_counts_what_a_callee_is_handed_over() -> None:
+    """particles' `meet` overwrites 15 registers and has its arguments in three more: with 17 in all it spills nothing,
+    and the function above it, which does not spill, needs fewer, for the kernel, which does."""
+    module = import_ptx(sample_file("particles.ptx").read_text(), "particles").module
+    kernel = module.kernels()[0].name
+    first = allocate(prepare(module, kernel).program, 32, 0)
+    found = with_budgets(first)
+    assert found.cost < 0.7 * first.cost
+    assert [name for name in found.limits if found.allocations[name].memory] == []
+
+
+def test_whoever_is_above_may_be_the_one_that_spills() -> None:
+    """f calls g and spills nothing, k calls f and does; g has registers that it does not need."""
+    module = program(f"""
+.kernel k registers=60
+MOV R2, c[0][p]
+MOV R3, c[0][p+4]
+MOV R4, 0
+{"".join(f"LDG R{k}, [R2+{4 * k}]" + chr(10) for k in range(10, 18))}
+CALL f
+{"".join(f"FADD R4, R4, R{k}" + chr(10) for k in (5, *range(10, 18)))}
+STG [R2], R4
+EXIT
+.func f
+CALL g
+FADD R5, R5, R5
+RET
+.func g
+MOV R5, 0
+{"".join(f"LDS R{30 + k}, [RZ+{4 * k}]" + chr(10) for k in range(8))}
+{"".join(f"FADD R5, R5, R{30 + k}" + chr(10) for k in range(8))}
+RET
+""")
+    before, after = costs(module, 16)
+    assert before > 0
+    assert after == 0

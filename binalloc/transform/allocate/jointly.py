@@ -1,0 +1,78 @@
+"""A bound of what spill code costs in a whole call graph, and how many registers each callee had better do with.
+
+Needs an attempt whose functions are all allocated. Leaves what the exact model of all functions at once says
+(`models.allocation.joint`) of the orders that their code is in. It takes no contract as given: whatever registers a
+callee overwrites, its callers have the others. An argument that lives on may stay where the callee takes it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from binalloc.models.allocation.joint import JointCall, JointFunction, JointSolution, solve_jointly
+from binalloc.transform.allocate.attempt import Attempt
+from binalloc.transform.allocate.frequencies import frequencies
+from binalloc.transform.spill.comeback import Comebacks
+from binalloc.transform.spill.expressions import Expressions
+from binalloc.transform.spill.find_regions import FoundRegions, find_regions
+from binalloc.transform.spill.list_spills import list_spills
+from binalloc.transform.spill.prices import LOCAL_COST
+from binalloc.transform.virtual.analysed import Analysed
+from binalloc.transform.virtual.code import ANYWHERE, ENTRY
+from binalloc.transform.virtual.room import CallSite, call_sites, room
+
+MOST_ITEMS = 4_000
+"""Of all functions together; what is larger does not close."""
+
+
+def solve_graph(attempt: Attempt, limit: float) -> JointSolution | None:
+    """limit: deterministic solver time. None for graphs that are too large."""
+    names = [name for name in attempt.program.graph.bottom_up if name in attempt.allocations]
+    if sum(len(attempt.allocations[name].given.flat.items) for name in names) > MOST_ITEMS:
+        return None
+    runs = frequencies(attempt.program)
+    functions = [_function(attempt, name, runs[name]) for name in names]
+    return solve_jointly(functions, attempt.available.bit_count(), limit=limit)
+
+
+def _function(attempt: Attempt, name: str, runs: float) -> JointFunction:
+    given = attempt.allocations[name].given
+    flat, live = given.flat, given.live
+    sites = call_sites(flat, live, attempt.contracts)
+    passed = [_at_best(given, site) for site in sites]
+    values = len(given.code.names)
+    found = find_regions(flat, live, sites, [True] * values)
+    for site in sites:
+        _go_through(found, site)
+    expressions = given.once("expressions", lambda: Expressions(given.code, flat, live))
+    comebacks = Comebacks(given.copied(), flat, live, attempt.prices, expressions=expressions)
+    near, slots = attempt.prices.usual, attempt.slots
+    spills = list_spills(flat, found, comebacks, near=near, far=LOCAL_COST if slots else near, slots=slots)
+    arguments = frozenset(v for k, item in enumerate(flat.items) if item.kind == ENTRY for v in flat.defs[k])
+    pressure = room(flat, live, sites, attempt.available).pressure
+    own = np.zeros_like(pressure)
+    own[: flat.points] = live.pressure(flat.points)
+    for v in arguments:
+        for start, end in live.intervals[v]:
+            own[start:end] -= 1
+    calls = [
+        JointCall(flat.items[site.item].callee, site.point, frozenset(site.survivors), values)
+        for site, values in zip(sites, passed, strict=True)
+    ]
+    return JointFunction(name, spills, runs, pressure, own, arguments, calls)
+
+
+def _at_best(given: Analysed, site: CallSite) -> frozenset[int]:
+    """Change the call to one whose callee leaves all its arguments where they are; gives the values that are."""
+    operands = [o.values[0] for o in given.flat.items[site.item].uses]
+    passed = frozenset(operands)
+    site.kept = dict.fromkeys(sorted(passed.intersection(site.survivors)), ANYWHERE)
+    site.extra = len(operands) - len(passed)
+    return passed
+
+
+def _go_through(found: FoundRegions, site: CallSite) -> None:
+    """Let the regions of arguments that live on lie inside of the call, too."""
+    for v in site.kept:
+        region = next(r for start, end, r in found.spans[v] if start <= 2 * site.item + 1 < end)
+        found.points[region].append((site.point, site.point + 1))
