@@ -2,7 +2,7 @@
 
 Needs `Homes`, pressure and capacity by point, and a choice that fits. Leaves a choice that fits and costs less, or the
 one given. Two ways lead on. All is chosen anew, with two regions that meet on a border as one more thing to send: alone
-each of them would come back on the border for the other. Then the value that costs most away returns and has to stay,
+each of them would come back on the border for the other; and likewise all that meet where nothing reads the value. Then the value that costs most away returns and has to stay,
 and what that leaves too tight is relieved by others (a step of large neighbourhood search: Shaw, "Using Constraint
 Programming and Local Search Methods to Solve Vehicle Routing Problems", 1998), dearest first, a few times.
 """
@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from binalloc.analysis.webs import UnionFind
 from binalloc.models.allocation.homes import Homes
 from binalloc.models.allocation.regions import NOBODY, Choice, Regions, chosen
 
@@ -44,9 +45,9 @@ class _Search:
             self.regions = homes.holding(stored - first.local)
 
     def run(self) -> Choice:
-        pairs = _met(self.regions)
-        if pairs:
-            self._take(replace(self.regions, families=[*self.regions.families, *pairs]))
+        more = _met(self.regions) + _quiet(self.regions)
+        if more:
+            self._take(replace(self.regions, families=[*self.regions.families, *more]))
         tried: set[int] = set()
         misses = 0
         while misses < MISSES and len(tried) < TRIES:
@@ -79,6 +80,22 @@ class _Search:
             if regions.value[r] not in tried:
                 mine.setdefault(regions.value[r], []).append(r)
         return min(mine, key=lambda v: (-regions.alone(mine[v]), v), default=NOBODY)
+
+
+def _quiet(regions: Regions) -> list[tuple[int, ...]]:
+    """Regions of a value that meet on borders, one after the other, with no comeback but on borders: around loops in
+    which nothing accesses the value, and in them."""
+    sets = UnionFind()
+    for _ in regions.value:
+        sets.new()
+    for r, mine in enumerate(regions.borders):
+        for border in mine:
+            if not regions.exits[r] and not regions.exits[border.region]:
+                sets.union(r, border.region)
+    found: dict[int, list[int]] = {}
+    for r in range(len(regions.value)):
+        found.setdefault(sets.find(r), []).append(r)
+    return [tuple(mine) for mine in found.values() if len(mine) > 1]
 
 
 def _met(regions: Regions) -> list[tuple[int, int]]:

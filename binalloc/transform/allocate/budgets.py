@@ -61,6 +61,8 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
             try:
                 colour_functions(trial, spill)
             except TooDear:
+                if name not in trial.allocations:  # the callee alone is, and with fewer it gets dearer
+                    break
                 continue
             except Infeasible:
                 break
