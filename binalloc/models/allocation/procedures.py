@@ -26,12 +26,25 @@ class ProcedureCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """What happens to memory variables at a point of straight-line code: an access of `variable`, or, where that is -1,
+    a call; the `number`-th access or call of the procedure. live: variables live behind it, as a bitset. fresh: a store
+    of a variable that is not live in front of it."""
+
+    variable: int
+    number: int
+    live: int
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Procedure:
     """Memory variables 0..variables-1 of one procedure, each one 32-bit word.
 
     live_exit: per instruction the bitset of variables live at its exit. adjacency: per variable the bitset it
     interferes with. cost: per variable its loop-weighted accesses in one run of the procedure (empty: all 1).
-    frequency: runs of the procedure per run of the kernel (an estimate), a factor on cost.
+    frequency: runs of the procedure per run of the kernel (an estimate), a factor on cost. stretches: straight-line
+    code with calls, by its events; calls in none have nothing in common.
     """
 
     name: str
@@ -41,6 +54,7 @@ class Procedure:
     calls: Sequence[ProcedureCall] = ()
     cost: Sequence[float] = ()
     frequency: float = 1.0
+    stretches: Sequence[Sequence[Event]] = ()
 
     def live_sets(self) -> dict[int, int]:
         """The different sets of `live_exit`, each with how many instructions have it, in order of the first."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A live value that changes its slot around a call: to `target` before, back to `source` after."""
+    """A live value that changes its slot at a call, from `source` to `target`."""
 
     variable: int
     source: int
@@ -19,17 +19,24 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """One call. shift: the callee's slots start that many above the caller's. moves: before the call, in any order
-    (no target is a source), undone after it."""
+    """One call. shift: the callee's slots start that many above the caller's. moves: before the call, in any order (no
+    target is a source); back: behind it, in any order."""
 
     callee: str
     shift: int
     moves: tuple[Move, ...] = ()
+    back: tuple[Move, ...] = ()
+
+    @property
+    def moved(self) -> int:
+        """Moves before and behind."""
+        return len(self.moves) + len(self.back)
 
 
 @dataclass
 class ProcedurePlan:
-    """One procedure's memory. slot_of: variable -> slot, relative to the procedure's own first slot.
+    """One procedure's memory. slot_of: variable -> slot, relative to the procedure's own first slot. moved: access, by
+    number, -> slot, where moves have brought its variable elsewhere.
 
     local_of: variable -> word of its local frame, for those without a slot; the frame of `local_words` words starts
     at word `local_offset` of the spill area. sites: as in Procedure.calls. need: slots used, callees included.
@@ -38,6 +45,7 @@ class ProcedurePlan:
 
     name: str
     slot_of: dict[int, int] = field(default_factory=dict)
+    moved: dict[int, int] = field(default_factory=dict)
     local_of: dict[int, int] = field(default_factory=dict)
     sites: list[SitePlan] = field(default_factory=list)
     need: int = 0
@@ -84,6 +92,10 @@ class SlotPlan:
             lines += [f"  v{v} slot {s}" for v, s in sorted(plan.slot_of.items())]
             lines += [f"  v{v} local {w}" for v, w in sorted(plan.local_of.items())]
             for number, site in enumerate(plan.sites):
-                moves = "".join(f", v{m.variable} {m.source}->{m.target}" for m in site.moves)
-                lines.append(f"  call {number} {site.callee}: shift {site.shift}{moves}")
+                moves, back = (
+                    "".join(f", {word}v{m.variable} {m.source}->{m.target}" for m in some)
+                    for word, some in (("", site.moves), ("back ", site.back))
+                )
+                lines.append(f"  call {number} {site.callee}: shift {site.shift}{moves}{back}")
+            lines += [f"  access {number} slot {s}" for number, s in sorted(plan.moved.items())]
         return "\n".join(lines) + "\n"

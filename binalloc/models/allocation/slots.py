@@ -10,8 +10,8 @@ Where this differs from the paper:
 - A call at which no register is free for moving values, and none set aside, keeps them where they are; the callee then
   starts above the highest of them.
 - Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
-  value at a call only where the slots are needed: the callee starts as high as they allow, and values have the slots
-  for which that leaves the fewest moves.
+  value at a call only where the slots are needed: the callee starts as high as they allow, values have the slots for
+  which that leaves the fewest moves, and calls in sequence share moves (`stays`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from binalloc.models.allocation.procedures import (
 from binalloc.models.allocation.pruning import PRIORITIES, prune
 from binalloc.models.allocation.slot_colouring import colour_slots
 from binalloc.models.allocation.slot_plan import Move, ProcedurePlan, SitePlan, SlotPlan
+from binalloc.models.allocation.stays import share_moves
 
 __all__ = [
     "PRIORITIES",
@@ -162,7 +163,8 @@ def _site(site: ProcedureCall, slot_of: Mapping[int, int], start: int | None = N
     assert site.movable or not high, "what cannot move lies above the callee's start"
     moves = tuple(Move(occupied[s], s, t) for s, t in zip(high, free, strict=False))
     assert len(moves) == len(high), "no room below the callee's start"
-    return SitePlan(site.callee, start, moves)
+    back = tuple(Move(m.variable, m.target, m.source) for m in moves)
+    return SitePlan(site.callee, start, moves, back)
 
 
 def _measure(plans: Mapping[str, ProcedurePlan]) -> None:
@@ -183,11 +185,11 @@ def _avoid_moves(
     procedures: Mapping[str, Procedure], plans: dict[str, ProcedurePlan], kernel: str, slots: int
 ) -> None:
     """Leave values in place at calls, wherever the kernel still fits its slots: callees start higher. Either at calls
-    with moves alone, the most frequent first; or at all, and then values have the slots that suit these starts. What
-    leaves fewer moves is taken."""
+    with moves alone, the most frequent first; or at all, and then values have the slots that suit these starts. Calls
+    in sequence share the moves that are left. What leaves fewer is taken."""
     if not any(site.moves for plan in plans.values() for site in plan.sites):
         return
-    first, other = plans, {name: replace(plan, sites=list(plan.sites)) for name, plan in plans.items()}
+    first, other = plans, {name: replace(plan, sites=list(plan.sites), moved={}) for name, plan in plans.items()}
     _start_higher(procedures, first, kernel, slots, lambda site: bool(site.moves))
     _start_higher(procedures, other, kernel, slots, lambda site: True)
     for plan in other.values():
@@ -195,8 +197,9 @@ def _avoid_moves(
     for plan in (*first.values(), *other.values()):
         sites = zip(procedures[plan.name].calls, plan.sites, strict=True)
         plan.sites = [_lowest(site, plan.slot_of, planned.shift) for site, planned in sites]
-    _measure(first)
-    _measure(other)
+    for found in (first, other):
+        _measure(found)
+        share_moves(procedures, found)
     if _moves_cost(procedures, other) < _moves_cost(procedures, first):
         plans.update(other)
 
@@ -204,7 +207,7 @@ def _avoid_moves(
 def _moves_cost(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan]) -> float:
     """Moves per run of the kernel."""
     return sum(
-        procedures[name].frequency * site.weight * len(planned.moves)
+        procedures[name].frequency * site.weight * planned.moved
         for name, plan in plans.items()
         for site, planned in zip(procedures[name].calls, plan.sites, strict=True)
     )

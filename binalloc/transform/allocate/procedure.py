@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from binalloc.bitset import bits, long_mask
-from binalloc.models.allocation.slots import Procedure, ProcedureCall, plan_slots
+from binalloc.models.allocation.procedures import Event, Procedure, ProcedureCall
+from binalloc.models.allocation.slots import plan_slots
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import RegisterAllocation
@@ -24,7 +25,7 @@ def cost_alone(allocation: RegisterAllocation, slots: int, prices: Prices) -> fl
         return emitted_cost(allocation.code, prices)
     name = allocation.code.function.name
     nowhere = [(-1, -1) for item in allocation.code.items() if item.callee]
-    procedure = replace(procedure_of(allocation, nowhere, 1.0), calls=())
+    procedure = replace(procedure_of(allocation, nowhere, 1.0), calls=(), stretches=())
     local = plan_slots({name: procedure}, name, slots, "cost").procedures[name].local_of
     return emitted_cost(allocation.code, Prices(SLOT_COST, frozenset(allocation.memory[v] for v in local)))
 
@@ -38,6 +39,7 @@ def procedure_of(
     number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
     flat = flatten(allocation.code)
     exits = _live_after(flat, memory_ranges(flat, len(allocation.code.names)), allocation.memory)
+    stretches = _stretches(flat, exits, number)
     beside: list[set[int]] = [set() for _ in number]
     across = [0] * len(number)
     cost = [0.0] * len(number)
@@ -63,7 +65,48 @@ def procedure_of(
                     across[v] |= after
             calls.append(ProcedureCall(item.callee, after, before >= 0 and behind >= 0, item.weight))
     adjacency = [(long_mask(found) | across[v]) & ~(1 << v) for v, found in enumerate(beside)]
-    return Procedure(allocation.code.function.name, len(number), exits, adjacency, calls, cost, frequency)
+    return Procedure(allocation.code.function.name, len(number), exits, adjacency, calls, cost, frequency, stretches)
+
+
+def _stretches(flat: Flat, exits: list[int], number: dict[int, int]) -> list[list[Event]]:
+    """Straight-line code that has calls and accesses of memory values, by these: a block, and those behind it as
+    long as there is one way on and no other to there. exits: live memory values after each item; number: of each its
+    place."""
+    if not any(item.callee for item in flat.items):
+        return []
+    behind = {b: s[0] for b, s in enumerate(flat.succs) if len(s) == 1 and len(flat.preds[s[0]]) == 1}
+    firsts = set(flat.blocks()).difference(behind.values())
+    events = _events(flat, exits, number)
+    out = []
+    for b in sorted(firsts):
+        found = list(events[b])
+        while b in behind:
+            b = behind[b]
+            found += events[b]
+        if any(e.variable < 0 for e in found):
+            out.append(found)
+    return out
+
+
+def _events(flat: Flat, exits: list[int], number: dict[int, int]) -> list[list[Event]]:
+    """By block."""
+    out: list[list[Event]] = []
+    accesses = calls = 0
+    for b in flat.blocks():
+        found = []
+        start = flat.starts[b]
+        for k in range(start, flat.starts[b + 1]):
+            item = flat.items[k]
+            if item.kind in (RELOAD, STORE):
+                v = number[item.memory]
+                fresh = item.kind == STORE and k > start and not exits[k - 1] >> v & 1
+                found.append(Event(v, accesses, exits[k], fresh))
+                accesses += 1
+            elif item.callee:
+                found.append(Event(-1, calls, exits[k]))
+                calls += 1
+        out.append(found)
+    return out
 
 
 def _live_after(flat: Flat, live: LiveRanges, memory: list[Value]) -> list[int]:

@@ -15,8 +15,8 @@ from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE, Item
 
-PER_MOVE = 4
-"""Accesses that take a value to another slot before a call and back behind it: a load and a store each."""
+PER_MOVE = 2
+"""Accesses that take a value from one slot to another: a load and a store."""
 
 PRICES = {"slot": SLOT_COST, "local": LOCAL_COST, "recomputed": RECOMPUTED}
 """Of an access to a slot and to local memory, and of an instruction that recomputes."""
@@ -68,8 +68,8 @@ class _Counting:
             elif item.callee:
                 site = next(sites)
                 if self.memory.procedures[site.callee].need:
-                    self.moves += PER_MOVE * len(site.moves)
-                    self.cost += weight * PRICES["slot"] * PER_MOVE * len(site.moves)
+                    self.moves += PER_MOVE * site.moved
+                    self.cost += weight * PRICES["slot"] * PER_MOVE * site.moved
 
     def _access(self, in_slot: bool, weight: float) -> None:
         if in_slot:

@@ -24,15 +24,17 @@ from binalloc.transform.virtual.code import COPY, ENTRY, EXCHANGE, RELOAD, STORE
 
 @dataclass
 class CallPlan:
-    """shift: slots the callee's stack starts above ours. moves: (from, to) slots, made before and undone after."""
+    """shift: slots the callee's stack starts above ours. moves: (from, to) slots, made before; back: made behind."""
 
     shift: int = 0
     moves: list[tuple[int, int]] = field(default_factory=list)
+    back: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass
 class MemoryPlan:
     """slot_of: memory value -> slot relative to the slot pointer. local_of: memory value -> byte in local memory.
+    moved: reload or store, by number in code order, -> slot that it goes to instead.
 
     calls: one plan per call item, in code order. pointer: the slot pointer register, or -1 where the function and all
     it calls use no slots.
@@ -40,6 +42,7 @@ class MemoryPlan:
 
     slot_of: dict[int, int] = field(default_factory=dict)
     local_of: dict[int, int] = field(default_factory=dict)
+    moved: dict[int, int] = field(default_factory=dict)
     calls: list[CallPlan] = field(default_factory=list)
     pointer: int = -1
     is_kernel: bool = False
@@ -72,7 +75,7 @@ class _Emitter:
         self.origin: list[int] = []
         self.calls: dict[int, str] = {}
         self.branches: list[tuple[int, Item, VBlock]] = []
-        self.call_number = 0
+        self.call_number = self.access_number = 0
 
     def run(self) -> Emitted:
         starts: list[int] = []
@@ -160,14 +163,21 @@ class _Emitter:
         self._insert(instr, item.origin)
 
     def _reload(self, target: int, value: int, guard: Guard) -> Instr:
-        if value in self.plan.slot_of:
-            return self.build.load_slot(target, self.plan.pointer, self.plan.slot_of[value], guard)
+        slot = self._slot(value)
+        if slot is not None:
+            return self.build.load_slot(target, self.plan.pointer, slot, guard)
         return self.build.load_local(target, self.plan.local_of[value], guard)
 
     def _store(self, source: int, value: int, guard: Guard) -> Instr:
-        if value in self.plan.slot_of:
-            return self.build.store_slot(source, self.plan.pointer, self.plan.slot_of[value], guard)
+        slot = self._slot(value)
+        if slot is not None:
+            return self.build.store_slot(source, self.plan.pointer, slot, guard)
         return self.build.store_local(source, self.plan.local_of[value], guard)
+
+    def _slot(self, value: int) -> int | None:
+        """Where the next access goes, which is of that value; None for local memory."""
+        self.access_number += 1
+        return self.plan.moved.get(self.access_number - 1, self.plan.slot_of.get(value))
 
     def _call(self, item: Item) -> None:
         assert item.instr is not None
@@ -175,18 +185,19 @@ class _Emitter:
         before, after = self.scratch[self.call_number]
         self.call_number += 1
         pointer = self.plan.pointer
-        for source, target in call.moves:
-            self._insert(self.build.load_slot(before, pointer, source))
-            self._insert(self.build.store_slot(before, pointer, target))
+        self._move(call.moves, before)
         if call.shift:
             self._insert(self.build.shift_pointer(pointer, call.shift))
         self.calls[len(self.instrs)] = item.callee
         self._insert(item.instr, item.origin)
         if call.shift:
             self._insert(self.build.shift_pointer(pointer, -call.shift))
-        for source, target in call.moves:
-            self._insert(self.build.load_slot(after, pointer, target))
-            self._insert(self.build.store_slot(after, pointer, source))
+        self._move(call.back, after)
+
+    def _move(self, moves: list[tuple[int, int]], through: int) -> None:
+        for source, target in moves:
+            self._insert(self.build.load_slot(through, self.plan.pointer, source))
+            self._insert(self.build.store_slot(through, self.plan.pointer, target))
 
     def _link(self, starts: list[int], leaders: dict[int, int]) -> None:
         """Point every branch at the first word of the block it jumps to, and at that of its reconvergence point."""

@@ -316,10 +316,11 @@ def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
     memory = MemoryPlan(pointer=attempt.pointer if plan.need else -1, is_kernel=name == prepared.kernel)
     memory.slot_of = {values[v]: slot for v, slot in mine.slot_of.items()}
     memory.local_of = {values[v]: base + WORD * (mine.local_offset + word) for v, word in mine.local_of.items()}
+    memory.moved = mine.moved
     for site in mine.sites:
+        moves, back = ([(m.source, m.target) for m in some] for some in (site.moves, site.back))
         needed = plan.procedures[site.callee].need > 0
-        moves = [(m.source, m.target) for m in site.moves] if needed else []
-        memory.calls.append(CallPlan(site.shift if needed else 0, moves))
+        memory.calls.append(CallPlan(site.shift, moves, back) if needed else CallPlan())
     isa = attempt.program.isa
     return emit(isa, attempt.allocations[name], prepared.normalised[name], memory, attempt.scratch[name])
 
