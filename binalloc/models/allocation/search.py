@@ -2,9 +2,10 @@
 
 Needs `Homes`, pressure and capacity by point, and a choice that fits. Leaves a choice that fits and costs less, or the
 one given. Two ways lead on. All is chosen anew, with two regions that meet on a border as one more thing to send: alone
-each of them would come back on the border for the other; and likewise all that meet where nothing reads the value. Then the value that costs most away returns and has to stay,
-and what that leaves too tight is relieved by others (a step of large neighbourhood search: Shaw, "Using Constraint
-Programming and Local Search Methods to Solve Vehicle Routing Problems", 1998), dearest first, a few times.
+each of them would come back on the border for the other; and likewise all that meet where nothing reads the value.
+Then the value that costs most away returns and has to stay, and what that leaves too tight is relieved by others (a
+step of large neighbourhood search: Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle
+Routing Problems", 1998), dearest first, a few times.
 """
 
 from __future__ import annotations
