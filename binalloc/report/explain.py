@@ -39,6 +39,7 @@ def _value(spilled: Spilled, source: Source) -> Json:
         "away": [{"after": stay.after, "until": stay.until} for stay in spilled.stays],
         "whole": spilled.whole,
         "slot": spilled.slot,
+        "slots_around_calls": spilled.around,
         "local_word": spilled.local,
         "not_in_slot": spilled.no_slot or None,
         "recomputed_by": [set_of(instr).text(instr) for instr in spilled.again],
@@ -113,7 +114,8 @@ def _lines(v: Json) -> list[str]:
 def _place(v: Json) -> str:
     places = []
     if v["slot"] is not None:
-        places.append(f"slot {v['slot']}")
+        around = ", ".join(map(str, v["slots_around_calls"]))
+        places.append(f"slot {v['slot']}" + (f" (around calls {around})" if around else ""))
     if v["local_word"] is not None:
         places.append(f"local word {v['local_word']}")
     if v["recomputed_by"]:

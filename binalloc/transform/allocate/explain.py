@@ -69,9 +69,9 @@ class Why:
 class Spilled:
     """A value that is not in a register everywhere. defined: instructions. whole: it is in one at its accesses only.
     slot, local: the slot or word of the spill area in which memory holds it, None where not there; no_slot: why not in
-    a slot. again: the instructions that recompute it, kept: why it is not recomputed; one
-    round may say this, another that. accesses: weight of what
-    defines and uses it. loads, stores, recomputations: instructions in the end, (number, by weight)."""
+    a slot; around: other slots, to which it goes around calls. again: the instructions that recompute it, kept: why it
+    is not recomputed; one round may say this, another that. accesses: weight of what defines and uses it. loads,
+    stores, recomputations: instructions in the end, (number, by weight)."""
 
     function: str
     value: int
@@ -83,6 +83,7 @@ class Spilled:
     slot: int | None = None
     local: int | None = None
     no_slot: str = ""
+    around: list[int] = field(default_factory=list)
     again: list[Instr] = field(default_factory=list)
     kept: str = ""
     accesses: float = 0.0
@@ -99,13 +100,27 @@ def explain(name: str, allocation: RegisterAllocation, plan: ProcedurePlan, word
     _add_whole_registers(name, allocation, found, words)
     _count(allocation, found)
     place = {v: k for k, v in enumerate(allocation.memory)}
+    around = _around_calls(allocation, plan)
     for v, spilled in found.items():
+        spilled.around = sorted(around.get(v, set()))
         k = place.get(Value(v), -1)
         spilled.slot = plan.slot_of.get(k)
         if k in plan.local_of:
             spilled.local = plan.local_offset + plan.local_of[k]
             spilled.no_slot = "others have the slots" if plan.budget else "there are no slots"
     return [found[v] for v in sorted(found)]
+
+
+def _around_calls(allocation: RegisterAllocation, plan: ProcedurePlan) -> dict[int, set[int]]:
+    """By memory value, the slots that are not its own in which moves at calls have it."""
+    found: dict[int, set[int]] = {}
+    for site in plan.sites:
+        for move in site.moves:
+            found.setdefault(allocation.memory[move.variable], set()).add(move.target)
+    accesses = [item.memory for item in allocation.code.items() if item.kind in (RELOAD, STORE)]
+    for number, slot in plan.moved.items():
+        found.setdefault(accesses[number], set()).add(slot)
+    return found
 
 
 def _add_whole_registers(

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.models.allocation import slots as planning
@@ -47,6 +48,18 @@ def judged(program: Original, found: Rewrite, registers: int, slots: int) -> Non
     instrs = [i for name in found.functions for i in found.module.function(name).instrs]
     memories = [m for i in instrs if (m := view(i).memory) is not None and m.spill]
     assert sum(m.space == Space.SHARED for m in memories) == found.cost.slot + found.cost.moves
+    said = {(value.function, slot) for value in found.explain() for slot in (value.slot, *value.around)}
+    assert slots_accessed(found) <= said
+
+
+def slots_accessed(found: Rewrite) -> set[tuple[str, int]]:
+    """By function, called as in the input, by its spill accesses."""
+    return {
+        (name.partition("$")[0], m.offset // SLOT_ROW)
+        for name in found.functions
+        for i in found.module.function(name).instrs
+        if (m := view(i).memory) is not None and m.spill and m.space == Space.SHARED
+    }
 
 
 @pytest.mark.parametrize(("preset", "seed"), MOVING)
@@ -66,7 +79,7 @@ def test_the_papers_moves_are_shared(preset: str, seed: int, monkeypatch: pytest
     assert fewer
 
 
-@pytest.mark.parametrize(("seed", "more", "slots"), [(185, 1, 4), (207, 2, 4), (399, 2, 4), (485, 1, 4), (189, 1, 4)])
+@pytest.mark.parametrize(("seed", "more", "slots"), [(185, 1, 4), (207, 2, 4), (399, 2, 4), (189, 1, 4)])
 def test_so_are_those_that_best_cannot_do_without(
     seed: int, more: int, slots: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
