@@ -27,7 +27,7 @@ MOST_ITEMS = 4_000
 
 def solve_graph(attempt: Attempt, limit: float) -> JointSolution | None:
     """limit: deterministic solver time. None for graphs that are too large."""
-    names = [name for name in attempt.program.graph.bottom_up if name in attempt.allocations]
+    names = attempt.program.graph.bottom_up
     if sum(len(attempt.allocations[name].given.flat.items) for name in names) > MOST_ITEMS:
         return None
     runs = frequencies(attempt.program)

@@ -150,7 +150,7 @@ def test_what_is_printed_is_on_the_page(answers: dict[str, list[Any]]) -> None:
         known = [pattern(path) for path in documented(name)]
         shown = {path for answer in found for path, value in fields(answer) if value not in (None, [])}
         missing += [f"{name}: {path}" for path in sorted(shown) if not any(p.match(path) for p in known)]
-    assert missing == []
+    assert missing == [], [answer["error"] for found in answers.values() for answer in found if "error" in answer]
 
 
 def test_what_is_on_the_page_is_printed(answers: dict[str, list[Any]]) -> None:
