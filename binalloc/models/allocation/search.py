@@ -86,9 +86,7 @@ class _Search:
 def _quiet(regions: Regions) -> list[tuple[int, ...]]:
     """Regions of a value that meet on borders, one after the other, with no comeback but on borders: around loops in
     which nothing accesses the value, and in them."""
-    sets = UnionFind()
-    for _ in regions.value:
-        sets.new()
+    sets = UnionFind(len(regions.value))
     for r, mine in enumerate(regions.borders):
         for border in mine:
             if not regions.exits[r] and not regions.exits[border.region]:

@@ -90,12 +90,17 @@ class Attempt:
             used |= self.contracts[site.callee].registers
         return used
 
+    def above(self, name: str) -> list[str]:
+        """Its callers and all that are above them, callees first."""
+        found = [name]
+        for caller in self.program.graph.bottom_up:
+            if any(site.callee in found for site in self.program.graph.sites[caller]):
+                found.append(caller)
+        return found[1:]
+
     def with_limit(self, name: str, limit: int) -> Attempt:
         """Another attempt, in which the function has a limit; it and those that call it are still to be allocated."""
-        again = {name}
-        for caller in self.program.graph.bottom_up:
-            if any(site.callee in again for site in self.program.graph.sites[caller]):
-                again.add(caller)
+        again = {name, *self.above(name)}
         settled = [n for n in self.allocations if n not in again]
         return replace(
             self,

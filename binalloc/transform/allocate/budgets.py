@@ -73,8 +73,4 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
 
 def _is_in_the_way(attempt: Attempt, name: str) -> bool:
     """Does a caller spill, or a caller of one?"""
-    above = {name}
-    for caller in attempt.program.graph.bottom_up:
-        if any(site.callee in above for site in attempt.program.graph.sites[caller]):
-            above.add(caller)
-    return any(attempt.allocations[caller].memory for caller in above - {name})
+    return any(attempt.allocations[caller].memory for caller in attempt.above(name))
