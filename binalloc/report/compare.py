@@ -8,13 +8,14 @@ from typing import Any
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
+from binalloc.models.machines.local_price import local_price
 from binalloc.models.machines.ptxas_slots import ptxas_slots
 from binalloc.pipeline.compare import Compared, compare_allocators
 from binalloc.pipeline.request import Request
 from binalloc.printable import count
 from binalloc.report.profile import profile_line
 from binalloc.report.table import table
-from binalloc.transform.allocate.spill_cost import PRICES
+from binalloc.transform.allocate.spill_cost import prices
 from binalloc.transform.rewrite.ways import NONE
 
 _HEADER = (
@@ -51,7 +52,7 @@ def compare_to_dict(
         found.append({"kernel": name, "ptxas_slots": own, "reason": reason, "rows": [_row(row) for row in rows]})
     profile = None if request.profile is None else request.profile.to_dict()
     taken = {"machine": request.machine.name, "inline": request.inline, "profile": profile}
-    return {**taken, "prices": PRICES, "kernels": found}
+    return {**taken, "prices": prices(local_price(request.machine)), "kernels": found}
 
 
 def _row(row: Compared) -> dict[str, object]:

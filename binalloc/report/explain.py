@@ -41,6 +41,7 @@ def _value(spilled: Spilled, source: Source) -> Json:
         "slot": spilled.slot,
         "slots_around_calls": spilled.around,
         "local_word": spilled.local,
+        "passed_in_memory": spilled.passed,
         "not_in_slot": spilled.no_slot or None,
         "recomputed_by": [set_of(instr).text(instr) for instr in spilled.again],
         "not_recomputed": spilled.kept or None,
@@ -118,6 +119,8 @@ def _place(v: Json) -> str:
         places.append(f"slot {v['slot']}" + (f" (around calls {around})" if around else ""))
     if v["local_word"] is not None:
         places.append(f"local word {v['local_word']}")
+    if v["passed_in_memory"] and places:
+        places[-1] += ", where its callers store it"
     if v["recomputed_by"]:
         places.append("recomputed by " + "; ".join(v["recomputed_by"]))
     return ", ".join(places) or "nowhere, it is not wanted again"
@@ -130,6 +133,8 @@ def _words(indexes: Sequence[int]) -> str:
 def _away(v: Json) -> str:
     if v["whole"]:
         return "everywhere between its accesses"
+    if v["passed_in_memory"] and not v["away"]:
+        return "until it is loaded behind the entry"
     return ", ".join(f"from {'entry' if stay['after'] < 0 else stay['after']} to {stay['until']}" for stay in v["away"])
 
 

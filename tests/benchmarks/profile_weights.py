@@ -16,14 +16,17 @@ from typing import NamedTuple
 from binalloc.emulator.runs.run import run
 from binalloc.errors import Refused
 from binalloc.launch.file import load_launch
+from binalloc.models.machines.local_price import local_price
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.profile import profile_of
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import Version, build_version, find_kernel, measure
-from binalloc.transform.allocate.spill_cost import PRICES
+from binalloc.transform.allocate.spill_cost import prices
 from binalloc.transform.schedule.schedule import schedule
 from tests.benchmarks.one_sm import module_of, program_launches
 
+MACHINE = load_machine("gtx680")
+PRICES = prices(local_price(MACHINE))
 BUDGETS = [(registers, slots) for registers in (16, 20, 24, 32, 40) for slots in (0, 4)]
 
 
@@ -42,12 +45,12 @@ def traffic(version: Version, original: int) -> Traffic:
     local = stats["spill_local_loads"] + stats["spill_local_stores"]
     slot = stats["spill_shared_loads"] + stats["spill_shared_stores"]
     other = stats["warp_instructions"] - original - local - slot
-    cost = local * PRICES["local"] + slot * PRICES["slot"] + other * PRICES["recomputed"]
+    cost = sum(n * PRICES[kind] for n, kind in ((local, "local"), (slot, "slot"), (other, "recomputed")))
     return Traffic(local, slot, other, cost)
 
 
 def rows(path: Path, size: str) -> list[tuple[str, Traffic, Traffic]]:
-    machine = load_machine("gtx680")
+    machine = MACHINE
     launch = load_launch(path, size)
     module = schedule(module_of(path), machine)
     kernel = find_kernel(module, launch.kernel)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.web import WebNumber
 from binalloc.bitset import bits, mask_from
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.function import OneFunction, allocate_function
-from binalloc.transform.allocate.known import Known, by_content, by_interface
+from binalloc.transform.allocate.known import Callees, Known, by_content, by_interface
 from binalloc.transform.allocate.registers import (
     Infeasible,
     NeedsMemory,
@@ -44,9 +45,10 @@ class Attempt:
     unwritten: webs that may be read without having been written.
     available: registers as bits. pointer: the slot pointer's register, -1 for none. clock: of the machine whose
     latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
-    to keep), contracts (what callers see), allocations, scratch (registers free around each call). shuffle: a
-    register set aside for moves at calls, -1 where they take any that is free. slots: with a pointer, how many there
-    are. below: what all spill code together has to cost less than, in accesses to a slot.
+    to keep), stored (arguments that travel in memory), contracts (what callers see), allocations, scratch (registers
+    free around each call). shuffle: a register set aside for moves at calls, -1 where they take any that is free.
+    slots: with a pointer, how many there are. far: what an access to local memory costs, in accesses to a slot. below:
+    what all spill code together has to cost less than, in those.
     """
 
     program: ProgramAnalysis
@@ -56,25 +58,32 @@ class Attempt:
     pointer: int
     clock: Clock | None = None
     limits: dict[str, int] = field(default_factory=dict)
+    stored: dict[str, frozenset[Location]] = field(default_factory=dict)
     contracts: dict[str, Contract] = field(default_factory=dict)
     allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     shuffle: int = -1
     slots: int = 0
+    far: float = LOCAL_COST
     below: float = inf
 
     def virtual(self, name: str) -> Analysed:
         """Virtual code of a function whose callees have contracts."""
 
         def make() -> Analysed:
-            return without_dead_copies(virtualise(self.program, name, self.contracts, self.unwritten[name]))
+            stored = self.stored.get(name, ())
+            return without_dead_copies(virtualise(self.program, name, self.contracts, self.unwritten[name], stored))
 
-        return self.known.code(name, by_interface(self._callees(name), self.contracts), make)
+        return self.known.code(name, self._key(name, by_interface), make)
 
     def function(self, name: str) -> OneFunction:
         """The function, whose callees have contracts, and the registers that it may use."""
         given, available = self.virtual(name), self.registers_of(name)
-        return self.known.function(given, by_content(self._callees(name), self.contracts), available, self.contracts)
+        return self.known.function(given, self._key(name, by_content), available, self.contracts)
+
+    def _key(self, name: str, callees: Callable[[set[str], Mapping[str, Contract]], Callees]) -> Callees:
+        """What the function's code hangs on: its arguments in memory and its callees."""
+        return (*sorted(self.stored.get(name, ())), *callees(self._callees(name), self.contracts))
 
     def _callees(self, name: str) -> set[str]:
         return {site.callee for site in self.program.graph.sites[name]}
@@ -100,11 +109,20 @@ class Attempt:
 
     def with_limit(self, name: str, limit: int) -> Attempt:
         """Another attempt, in which the function has a limit; it and those that call it are still to be allocated."""
-        again = {name, *self.above(name)}
+        return replace(self._anew({name}), limits={**self.limits, name: limit})
+
+    def with_stored(self, stored: Mapping[str, Collection[Location]]) -> Attempt:
+        """Another attempt, in which these arguments travel in memory, by function; those and those that call them are
+        still to be allocated."""
+        changed = {name: frozenset(found) for name, found in stored.items()}
+        return replace(self._anew(changed.keys()), stored={**self.stored, **changed})
+
+    def _anew(self, names: Collection[str]) -> Attempt:
+        """Another attempt, in which these functions and those that call them are still to be allocated."""
+        again = {*names, *(caller for name in names for caller in self.above(name))}
         settled = [n for n in self.allocations if n not in again]
         return replace(
             self,
-            limits={**self.limits, name: limit},
             contracts={n: self.contracts[n] for n in settled},
             allocations={n: self.allocations[n] for n in settled},
             scratch={n: self.scratch[n] for n in settled},
@@ -113,7 +131,7 @@ class Attempt:
     @property
     def prices(self) -> Prices:
         """Of reloads and stores, where there are slots for all."""
-        return Prices(LOCAL_COST if self.pointer < 0 else SLOT_COST)
+        return Prices(self.far if self.pointer < 0 else SLOT_COST, far=self.far)
 
     @property
     def cost(self) -> float:
@@ -182,17 +200,21 @@ def allocate(
     fits: Spill = in_registers,
     clock: Clock | None = None,
     known: Known | None = None,
+    stored: Mapping[str, Collection[Location]] | None = None,
+    far: float = LOCAL_COST,
 ) -> Attempt:
     """Colour the call graph without memory values if that can be (by `fits`), else with the slot pointer set aside.
-    known: of other attempts at the same budget."""
+    known: of other attempts at the same budget. stored: arguments that travel in memory, by function. far: see
+    `Attempt`."""
     isa = program.isa
     known = known or Known()
     doubt = unwritten(program)
     demand = max(isa.highest_register(program[name].fn.instrs) + 1 for name in program.functions)
     # what it had is enough: more registers than that would only cost occupancy
     counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
-    for count in sorted(counts):
-        attempt = Attempt(program, known, doubt, isa.limits.allocatable(count), -1, clock)
+    passed = {name: frozenset(found) for name, found in (stored or {}).items()}
+    for count in sorted(counts) if not passed else ():
+        attempt = Attempt(program, known, doubt, isa.limits.allocatable(count), -1, clock, far=far)
         try:
             colour_functions(attempt, fits)
         except NeedsMemory:
@@ -200,13 +222,15 @@ def allocate(
         return attempt
     if slots and registers > 1:
         last = registers - 1
-        attempt = Attempt(program, known, doubt, isa.limits.allocatable(last), last, clock, slots=slots)
+        attempt = Attempt(
+            program, known, doubt, isa.limits.allocatable(last), last, clock, stored=passed, slots=slots, far=far
+        )
         try:
             colour_functions(attempt, spill)
         except Infeasible:
             pass  # the pointer's register may be the one that is missing
         else:
             return attempt
-    attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers), -1, clock)
+    attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers), -1, clock, stored=passed, far=far)
     colour_functions(attempt, spill)
     return attempt

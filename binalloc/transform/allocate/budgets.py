@@ -12,10 +12,12 @@ from dataclasses import replace
 from math import inf
 
 from binalloc.analysis.program import ProgramAnalysis
-from binalloc.transform.allocate.attempt import Attempt, Spill, allocate, by_regions, colour_functions
+from binalloc.transform.allocate.attempt import Attempt, Spill, by_regions, colour_functions
 from binalloc.transform.allocate.known import Known
+from binalloc.transform.allocate.passing import allocate_passing, with_arguments_in_memory
 from binalloc.transform.allocate.registers import Infeasible, TooDear
 from binalloc.transform.order.clock import Clock
+from binalloc.transform.spill.prices import LOCAL_COST
 
 FEWER = (1, 2, 3, 4, 8, 12, 16)
 MOST_ITEMS = 20_000
@@ -30,15 +32,27 @@ def allocate_with_budgets(
     spill: Spill = by_regions,
     below: float = inf,
     known: Known | None = None,
+    *,
+    for_pointer: bool = False,
+    far: float = LOCAL_COST,
 ) -> Attempt:
-    """As `allocate`, with budgets for callees. Where values leave the registers of a kernel with calls, also without
-    hiding latencies: callees that do so take registers which their callers lack. below: what costs as much is not
-    wanted, but where there is nothing else."""
+    """As `allocate_passing`, with budgets for callees; arguments travel in memory where that is cheaper, too. Where
+    values leave the registers of a kernel with calls, also without hiding latencies: callees that do so take registers
+    which their callers lack. below: what costs as much is not wanted, but where there is nothing else."""
     known = known or Known()
-    found = with_budgets(allocate(program, registers, slots, spill, clock=clock, known=known), spill, below)
+
+    def budgeted(clock: Clock | None, below: float) -> Attempt:
+        first = allocate_passing(
+            program, registers, slots, spill, clock=clock, known=known, for_pointer=for_pointer, far=far
+        )
+        found = with_budgets(first, spill, below)
+        passing = with_arguments_in_memory(found, spill, below)
+        return found if passing is found else with_budgets(passing, spill, below)
+
+    found = budgeted(clock, below)
     if clock is None or not found.spilled or len(program.functions) == 1:
         return found
-    calm = with_budgets(allocate(program, registers, slots, spill, known=known), spill, min(below, found.cost))
+    calm = budgeted(None, min(below, found.cost))
     return calm if calm.cost < found.cost else found
 
 

@@ -17,7 +17,6 @@ from binalloc.transform.allocate.procedure import cost_alone
 from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, TooDear
 from binalloc.transform.allocate.search_further import search_further
 from binalloc.transform.allocate.whole import whole_allocation, whole_cost, whole_cost_at_least
-from binalloc.transform.spill.prices import LOCAL_COST, Prices
 from binalloc.transform.virtual.analysed import Analysed
 
 ONE_MORE = 0.75
@@ -38,7 +37,7 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
         given, cost = found.given, cost_alone(found, own, prices)
     function = attempt.function(name)
     one, first = (function.available, function.contracts), found
-    if first is not None and cost and is_searched(given):
+    if first is not None and first.rounds and is_searched(given):
         found = function.once(("further", prices, slots), lambda: search_further(first, *one, prices, slots))
         cost = cost_alone(found, own, prices)
     accesses = (cost if found is None else emitted_cost(found.code, prices)) / prices.usual
@@ -66,10 +65,12 @@ def without_slots(attempt: Attempt, below: float) -> Attempt | None:
     cost less than `below`."""
     program = attempt.program
     found = attempt.allocations[program.graph.kernel]
-    if is_large(found.given) and below <= ONE_MORE * emitted_cost(found.code, Prices(LOCAL_COST)):
+    if is_large(found.given) and below <= ONE_MORE * emitted_cost(found.code, attempt.prices.all_local):
         return None
     available = program.isa.limits.allocatable(attempt.pointer + 1)
-    other = Attempt(program, attempt.known, attempt.unwritten, available, -1, attempt.clock, below=below)
+    other = Attempt(
+        program, attempt.known, attempt.unwritten, available, -1, attempt.clock, far=attempt.far, below=below
+    )
     try:
         colour_functions(other, by_regions_or_whole)
     except (Infeasible, TooDear):

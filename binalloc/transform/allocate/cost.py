@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import Prices
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
+from binalloc.transform.virtual.code import AGAIN, PASS, RELOAD, STORE, VCode
 
 
 def emitted_cost(code: VCode, prices: Prices) -> float:
-    """Loop-weighted cost of the code's reloads, stores and recomputations, as the model of regions counts it."""
+    """Loop-weighted cost of the code's reloads, stores and recomputations, as the model of regions counts it. An
+    argument that is passed in memory costs its caller a store."""
     total = 0.0
     for item in code.items():
         if item.kind in (RELOAD, STORE):
             total += item.weight * prices.of(item.memory)
+        elif item.kind == PASS:
+            total += item.weight * prices.usual
         elif item.kind == AGAIN:
             total += item.weight * RECOMPUTED
     return total

@@ -22,10 +22,10 @@ from binalloc.transform.virtual.unwritten import unwritten
 
 
 class Demotions:
-    """What the budgets of one kernel have in common."""
+    """What the budgets of one kernel have in common. far: see `Attempt`."""
 
-    def __init__(self, program: ProgramAnalysis) -> None:
-        self.program = program
+    def __init__(self, program: ProgramAnalysis, far: float) -> None:
+        self.program, self.far = program, far
         self.unwritten = unwritten(program)
         self.codes = on_places(program, self.unwritten)
         self.units = find_units(self.codes, frequencies(program))
@@ -38,7 +38,7 @@ class Demotions:
         demotion = find_demotion(self.units, available, order)
         if demotion is None:
             return None
-        attempt = Attempt(self.program, Known(), self.unwritten, available, left if pointer else -1)
+        attempt = Attempt(self.program, Known(), self.unwritten, available, left if pointer else -1, far=self.far)
         for name, source in self.codes.items():
             placed = _placed(source, demotion, self.program.isa.limits.zero)
             allocation = finish(placed, attempt.contracts, source.given)

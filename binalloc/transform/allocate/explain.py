@@ -7,11 +7,12 @@ name begins with that of the value that it came from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import Instr
 from binalloc.models.allocation.slots import ProcedurePlan
 from binalloc.models.allocation.terms import Value
@@ -70,7 +71,8 @@ class Spilled:
     """A value that is not in a register everywhere. defined: instructions. whole: it is in one at its accesses only.
     slot, local: the slot or word of the spill area in which memory holds it, None where not there; no_slot: why not in
     a slot; around: other slots, to which it goes around calls. again: the instructions that recompute it, kept: why it
-    is not recomputed; one round may say this, another that. accesses: weight of what defines and uses it. loads,
+    is not recomputed; one round may say this, another that. passed: whether it is an argument that arrives in memory;
+    the stores are its callers' then. accesses: weight of what defines and uses it. loads,
     stores, recomputations: instructions in the end, (number, by weight)."""
 
     function: str
@@ -86,24 +88,34 @@ class Spilled:
     around: list[int] = field(default_factory=list)
     again: list[Instr] = field(default_factory=list)
     kept: str = ""
+    passed: bool = False
     accesses: float = 0.0
     loads: tuple[int, float] = (0, 0.0)
     stores: tuple[int, float] = (0, 0.0)
     recomputations: tuple[int, float] = (0, 0.0)
 
 
-def explain(name: str, allocation: RegisterAllocation, plan: ProcedurePlan, words: Sequence[int]) -> list[Spilled]:
-    """What left the registers of function `name`, by value. words: by instruction as analysed, that of the input."""
+def explain(
+    name: str,
+    allocation: RegisterAllocation,
+    plan: ProcedurePlan,
+    words: Sequence[int],
+    passes: Mapping[Location, tuple[int, float]] | None = None,
+) -> list[Spilled]:
+    """What left the registers of function `name`, by value. words: by instruction as analysed, that of the input.
+    passes: by argument that travels in memory, the stores of its callers, (number, by weight)."""
     found: dict[int, Spilled] = {}
     for number, one in enumerate(allocation.rounds):
         _Told(name, one, found, words).run(first=number == 0)
+    _add_arguments(name, allocation, found)
     _add_whole_registers(name, allocation, found, words)
     _count(allocation, found)
+    _count_passed(allocation, found, passes or {})
     place = {v: k for k, v in enumerate(allocation.memory)}
     around = _around_calls(allocation, plan)
     for v, spilled in found.items():
         spilled.around = sorted(around.get(v, set()))
-        k = place.get(Value(v), -1)
+        k = place.get(allocation.code.held.get(Value(v), Value(v)), -1)
         spilled.slot = plan.slot_of.get(k)
         if k in plan.local_of:
             spilled.local = plan.local_offset + plan.local_of[k]
@@ -121,6 +133,29 @@ def _around_calls(allocation: RegisterAllocation, plan: ProcedurePlan) -> dict[i
     for number, slot in plan.moved.items():
         found.setdefault(accesses[number], set()).add(slot)
     return found
+
+
+def _add_arguments(name: str, allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:
+    """What arrived in memory."""
+    given = allocation.given
+    for v in allocation.code.arrives.values():
+        if v not in allocation.memory:
+            continue
+        if v not in found:
+            found[v] = Spilled(name, v, given.code.names[v])
+            uses = zip(given.flat.items, given.flat.uses, strict=True)
+            found[v].accesses = sum(item.weight for item, read in uses if v in read)
+        found[v].defined, found[v].passed = [-1], True
+        found[v].kept = "an argument that arrives in memory"
+
+
+def _count_passed(
+    allocation: RegisterAllocation, found: dict[int, Spilled], passes: Mapping[Location, tuple[int, float]]
+) -> None:
+    """Stores of what arrived in memory: its callers'."""
+    for location, v in allocation.code.arrives.items():
+        if v in found:
+            found[v].stores = passes.get(location, (0, 0.0))
 
 
 def _add_whole_registers(

@@ -16,7 +16,6 @@ from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.expressions import Expressions
 from binalloc.transform.spill.find_regions import FoundRegions, find_regions
 from binalloc.transform.spill.list_spills import list_spills
-from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import ANYWHERE, ENTRY
 from binalloc.transform.virtual.room import CallSite, call_sites, room
@@ -47,7 +46,7 @@ def _function(attempt: Attempt, name: str, runs: float) -> JointFunction:
     expressions = given.once("expressions", lambda: Expressions(given.code, flat, live))
     comebacks = Comebacks(given.copied(), flat, live, attempt.prices, expressions=expressions)
     near, slots = attempt.prices.usual, attempt.slots
-    spills = list_spills(flat, found, comebacks, near=near, far=LOCAL_COST if slots else near, slots=slots)
+    spills = list_spills(flat, found, comebacks, near=near, far=attempt.far if slots else near, slots=slots)
     arguments = frozenset(v for k, item in enumerate(flat.items) if item.kind == ENTRY for v in flat.defs[k])
     pressure = room(flat, live, sites, attempt.available).pressure
     own = np.zeros_like(pressure)

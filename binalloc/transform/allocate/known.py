@@ -21,8 +21,8 @@ Callees = tuple[Hashable, ...]
 
 @dataclass
 class Known:
-    """codes: virtual code by function and interfaces of its callees. functions: by that, callees' contracts and the
-    registers that there are, as bits."""
+    """codes: virtual code by function, its arguments in memory and interfaces of its callees. functions: by the same,
+    but callees' contracts, and the registers that there are, as bits."""
 
     codes: dict[tuple[str, Callees], Analysed] = field(default_factory=dict)
     functions: dict[tuple[str, Callees, int], OneFunction] = field(default_factory=dict)

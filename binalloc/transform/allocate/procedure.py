@@ -12,7 +12,7 @@ from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.spill.prices import SLOT_COST, Prices
-from binalloc.transform.virtual.code import RELOAD, STORE
+from binalloc.transform.virtual.code import ARRIVE, PASS, RELOAD, STORE
 from binalloc.transform.virtual.flat import Flat, flatten
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.memory_ranges import memory_ranges
@@ -27,14 +27,16 @@ def cost_alone(allocation: RegisterAllocation, slots: int, prices: Prices) -> fl
     nowhere = [(-1, -1) for item in allocation.code.items() if item.callee]
     procedure = replace(procedure_of(allocation, nowhere, 1.0), calls=(), stretches=())
     local = plan_slots({name: procedure}, name, slots, "cost").procedures[name].local_of
-    return emitted_cost(allocation.code, Prices(SLOT_COST, frozenset(allocation.memory[v] for v in local)))
+    far = frozenset(allocation.memory[v] for v in local)
+    return emitted_cost(allocation.code, Prices(SLOT_COST, far, prices.far))
 
 
 def procedure_of(
     allocation: RegisterAllocation, scratch_registers: Sequence[tuple[int, int]], frequency: float
 ) -> Procedure:
     """The memory values of one function; numbered as in `RegisterAllocation.memory`. Values interfere where one is
-    stored and the other lives on, and where both live across a call (that nobody stored may do so, too).
+    stored, or arrives, and the other lives on, and where both live across a call (that nobody stored may do so, too). A
+    call begins with the first argument that is passed to it in memory: from there on nothing moves.
     scratch_registers: as in `Attempt`. frequency: runs of the function per run of the kernel."""
     number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
     flat = flatten(allocation.code)
@@ -47,10 +49,14 @@ def procedure_of(
     scratch = iter(scratch_registers)
     known = told = 0
     others: list[int] = []
+    passing = 0  # what has lived since the first argument was passed, and a mark
+    mark = 1 << len(number)
     for item, after in zip(flat.items, exits, strict=True):
-        if item.kind in (RELOAD, STORE):
+        if item.memory in number:
             cost[number[item.memory]] += item.weight
-        if item.kind == STORE:
+        if item.kind == PASS or passing:
+            passing |= after | mark
+        if item.kind in (STORE, ARRIVE) and item.memory in number:
             v = number[item.memory]
             if after != known:
                 known, others = after, bits(after)
@@ -59,11 +65,14 @@ def procedure_of(
                 beside[n].add(v)
         if item.callee:
             before, behind = next(scratch)
+            movable = before >= 0 and behind >= 0 and not passing
+            after |= passing & ~mark
+            passing = 0
             if after != told:
                 told = after
                 for v in bits(after):
                     across[v] |= after
-            calls.append(ProcedureCall(item.callee, after, before >= 0 and behind >= 0, item.weight))
+            calls.append(ProcedureCall(item.callee, after, movable, item.weight))
     adjacency = [(long_mask(found) | across[v]) & ~(1 << v) for v, found in enumerate(beside)]
     return Procedure(allocation.code.function.name, len(number), exits, adjacency, calls, cost, frequency, stretches)
 

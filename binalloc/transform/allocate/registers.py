@@ -24,7 +24,7 @@ from binalloc.transform.assign.scan import NoPlace, Placed
 from binalloc.transform.spill.overlap import overlap
 from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
-from binalloc.transform.virtual.code import ENTRY, Item, VCode
+from binalloc.transform.virtual.code import ARRIVE, ENTRY, Item, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.room import registers_needed
 
@@ -279,8 +279,8 @@ def finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -
                         clobbers |= 1 << register[v]
             if item.callee:
                 clobbers |= contracts[item.callee].clobbers
-            if item.memory >= 0:
+            if item.memory >= 0 and item.kind != ARRIVE:
                 memory.add(item.memory)
     results = {Location(loc): Register(r) for loc, r in sorted(placed.results.items())}
-    contract = Contract(dict(sorted(arguments.items())), results, clobbers)
+    contract = Contract(dict(sorted(arguments.items())), results, clobbers, frozenset(code.arrives))
     return RegisterAllocation(code, [Register(r) for r in register], contract, sorted(memory), given)

@@ -9,17 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.models.allocation.slots import SlotPlan
+from binalloc.transform.allocate.argument_homes import argument_homes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.spill.comeback import RECOMPUTED
-from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
-from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE, Item
+from binalloc.transform.spill.prices import SLOT_COST
+from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, PASS, RELOAD, STORE, Item
 
 PER_MOVE = 2
 """Accesses that take a value from one slot to another: a load and a store."""
 
-PRICES = {"slot": SLOT_COST, "local": LOCAL_COST, "recomputed": RECOMPUTED}
-"""Of an access to a slot and to local memory, and of an instruction that recomputes."""
+
+def prices(far: float) -> dict[str, float]:
+    """Of an access to a slot and to local memory, which is `far`, and of an instruction that recomputes."""
+    return {"slot": SLOT_COST, "local": far, "recomputed": RECOMPUTED}
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class SpillCost:
     """Over the call graph, static: accesses to local memory and to slots, instructions that recompute, accesses to
     slots that move values around calls, copies between registers that were not there before.
 
-    cost: of all but the copies, by `PRICES` and the estimated runs of where each stands per run of the kernel.
+    cost: of all but the copies, by `prices` and the estimated runs of where each stands per run of the kernel.
     """
 
     local: int = 0
@@ -51,33 +54,46 @@ class _Counting:
         self.attempt, self.memory = attempt, memory
         self.local = self.slot = self.recomputed = self.moves = self.copies = 0
         self.cost = 0.0
+        self.prices = prices(attempt.far)
 
     def function(self, name: str, runs: float) -> None:
         allocation, plan = self.attempt.allocations[name], self.memory.procedures[name]
         in_slot = {allocation.memory[k] for k in plan.slot_of}
         sites = iter(plan.sites)
+        passed: list[Item] = []
         for item in allocation.code.items():
             weight = runs * item.weight
             if item.kind in (RELOAD, STORE):
                 self._access(item.memory in in_slot, weight)
+            elif item.kind == PASS:
+                passed.append(item)
             elif item.kind == AGAIN:
                 self.recomputed += 1
-                self.cost += weight * PRICES["recomputed"]
+                self.cost += weight * self.prices["recomputed"]
             elif item.kind in (COPY, EXCHANGE):
                 self._copy(name, item)
             elif item.callee:
                 site = next(sites)
+                self._passed(item.callee, passed, runs)
+                passed.clear()
                 if self.memory.procedures[site.callee].need:
                     self.moves += PER_MOVE * site.moved
-                    self.cost += weight * PRICES["slot"] * PER_MOVE * site.moved
+                    self.cost += weight * self.prices["slot"] * PER_MOVE * site.moved
+
+    def _passed(self, callee: str, passed: list[Item], runs: float) -> None:
+        """Arguments that the callee has in memory."""
+        homes = argument_homes(self.attempt.allocations[callee], self.memory.procedures[callee])
+        for item in passed:
+            if item.passes in homes:
+                self._access(homes[item.passes].in_slot, runs * item.weight)
 
     def _access(self, in_slot: bool, weight: float) -> None:
         if in_slot:
             self.slot += 1
-            self.cost += weight * PRICES["slot"]
+            self.cost += weight * self.prices["slot"]
         else:
             self.local += 1
-            self.cost += weight * PRICES["local"]
+            self.cost += weight * self.prices["local"]
 
     def _copy(self, name: str, item: Item) -> None:
         colour = self.attempt.allocations[name].colour

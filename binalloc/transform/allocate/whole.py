@@ -19,8 +19,9 @@ from binalloc.transform.spill.find_regions import FoundRegions, find_regions, on
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import Prices
-from binalloc.transform.spill.spill import NeedsMemory, Round
+from binalloc.transform.spill.spill import NeedsMemory, Round, is_comeback
 from binalloc.transform.virtual.analysed import Analysed, analysed
+from binalloc.transform.virtual.code import STORE
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import lives_at
 from binalloc.transform.virtual.room import call_sites, room
@@ -60,7 +61,7 @@ def _spilled_to_room(
         tight = np.maximum(there.capacity - slack, 0)
         if not np.any(there.pressure > tight):
             break
-        kept = {item.memory for item in now.flat.items}
+        kept = {item.memory for item in now.flat.items if item.kind == STORE or is_comeback(item)}
         _, regions, _ = _found(now, contracts, [v for v in range(own) if v not in kept])
         away = whole_values(regions, there.pressure, tight)
         if not away:

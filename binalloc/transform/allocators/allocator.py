@@ -29,9 +29,9 @@ class Problem:
     """program: the kernel's call graph, guarded calls made plain. registers, slots: the budget per thread.
 
     solver_limit: deterministic solver time per function, for allocators that have a solver. machine: whose latencies
-    the order of instructions is to hide; and, with dynamic_shared (bytes per block that the launch adds), for
-    allocators with a budget of their own; None where it is not known. layout: of the slots of callers and callees, see
-    `models.allocation.layouts`.
+    the order of instructions is to hide and say what local memory costs; and, with dynamic_shared (bytes per block that
+    the launch adds), for allocators with a budget of their own; None where it is not known. layout: of the slots of
+    callers and callees, see `models.allocation.layouts`.
     """
 
     program: ProgramAnalysis
@@ -50,11 +50,20 @@ class Problem:
 
         return Clock(self.machine) if self.machine is not None else None
 
+    @property
+    def far(self) -> float:
+        """What an access to local memory costs, in accesses to a slot."""
+        from binalloc.models.machines.local_price import local_price
+        from binalloc.transform.spill.prices import LOCAL_COST
+
+        return local_price(self.machine) if self.machine is not None else LOCAL_COST
+
 
 @dataclass(frozen=True)
 class Plan:
     """attempt: registers and spill code of every function. memory: where what is spilled lies. solver: its reports.
-    bound: no plan for the problem costs less; None where that is not proven."""
+    bound: no plan for the problem costs less whose code is in that order and passes the same arguments in memory; None
+    where that is not proven."""
 
     attempt: Attempt
     memory: SlotPlan

@@ -28,8 +28,9 @@ class Best(Heuristic):
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
 
         return allocate_with_budgets(
-            problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below, known
-        )
+            problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below, known,
+            for_pointer=True, far=problem.far,
+        )  # fmt: skip
 
     def allocate(self, problem: Problem) -> Plan:
         from binalloc.transform.allocate.known import Known

@@ -107,7 +107,6 @@ def _way(problem: Problem, like: Attempt, *, pointer: bool) -> Attempt:
 def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
     """like: an attempt for the same kernel."""
     from binalloc.transform.allocate.attempt import colour_functions
-    from binalloc.transform.allocate.cost import emitted_cost
     from binalloc.transform.allocate.solver import improve
 
     reports: list[SolverReport] = []
@@ -116,7 +115,7 @@ def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
 
     def place(attempt: Attempt, name: str, found: RegisterAllocation) -> RegisterAllocation:
         prices = attempt.prices
-        if not emitted_cost(found.code, prices):
+        if not found.rounds:
             return found
         better, report = improve(
             found, attempt.registers_of(name), attempt.contracts, prices, problem.solver_limit, attempt.slots

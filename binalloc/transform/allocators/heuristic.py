@@ -28,7 +28,7 @@ class Heuristic:
         from binalloc.transform.allocate.budgets import allocate_with_budgets
 
         slots = problem.slots if self.slots else 0
-        return allocate_with_budgets(problem.program, problem.registers, slots, problem.clock)
+        return allocate_with_budgets(problem.program, problem.registers, slots, problem.clock, far=problem.far)
 
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:
         """The registers of `attempt`, and a place in memory for what it spills."""

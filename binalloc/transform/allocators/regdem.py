@@ -40,7 +40,7 @@ class RegDem:
         from binalloc.transform.allocate.demoted import Demotions
         from binalloc.transform.allocate.demotion import ORDERS
 
-        work = Demotions(problem.program)
+        work = Demotions(problem.program, problem.far)
         as_it_is = work.attempt(problem.registers, None, pointer=False)
         if as_it_is is not None:
             return _plan(as_it_is, problem)

@@ -5,7 +5,8 @@ that is not in a register is replaced, and nothing is recomputed (3.1; the paper
 vendor's compiler, here the cheapest per relieved point leave, as in its references [4] and [5]). Slots go by frequency
 in composition instructions, colouring takes the highest degree first (3.2.2), and the moving stack packs what is live
 at every call (3.2.1). One register is the slot pointer; a second is set aside for moves where some call has none free
-(section 5), unless the budget then does not do.
+(section 5), unless the budget then does not do. Arguments travel in registers as long as those hold them; the paper
+knows no others.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ class Unified(Heuristic):
     """Whole variables, slots by frequency, moves at every call."""
 
     def attempt(self, problem: Problem) -> Attempt:
-        from binalloc.transform.allocate.attempt import allocate, as_it_stands, colour_functions
+        from binalloc.transform.allocate.attempt import as_it_stands, colour_functions
+        from binalloc.transform.allocate.passing import allocate_passing
         from binalloc.transform.allocate.registers import Infeasible
 
-        first = allocate(problem.program, problem.registers, problem.slots, _whole, fits=as_it_stands)
+        asked = problem.program, problem.registers, problem.slots
+        first = allocate_passing(*asked, _whole, fits=as_it_stands, far=problem.far)
         if first.pointer < 1 or all(min(pair) >= 0 for calls in first.scratch.values() for pair in calls):
             return first
         shuffle = first.pointer - 1

@@ -1,7 +1,7 @@
 """What must stay before what inside a block of virtual code.
 
 Needs flat code; leaves it unchanged. Answers a `Dag` per stretch: a run of items between walls (calls, branches, ends,
-`entry`), which nothing crosses. Edges are those that the rewrite's checker asks for:
+`entry` and what arrives), which nothing crosses. Edges are those that the rewrite's checker asks for:
 
 - *Values and predicates*: a read behind the write before it, a write behind the reads and writes before it. What a
   guarded write leaves standing it also reads.
@@ -22,7 +22,7 @@ from binalloc.bitset import bits
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, ENDS, Access, Space
 from binalloc.isa.sets.table import view
-from binalloc.transform.virtual.code import ENTRY, Item
+from binalloc.transform.virtual.code import ARRIVE, ENTRY, Item
 from binalloc.transform.virtual.flat import Flat
 
 MOST_ITEMS = 1500
@@ -70,7 +70,7 @@ def stretches(flat: Flat, block: int) -> list[tuple[int, int]]:
 
 def is_wall(item: Item) -> bool:
     """Does nothing pass the item, not even pure code?"""
-    if item.kind == ENTRY or item.callee:
+    if item.kind in (ENTRY, ARRIVE) or item.callee:
         return True
     return item.instr is not None and view(item.instr).control in _CLOSES
 

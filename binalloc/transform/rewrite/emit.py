@@ -11,6 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from binalloc.analysis.locations import Location
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Instr, Origin
 from binalloc.isa.interface.instruction_set import InstructionSet
@@ -19,16 +20,31 @@ from binalloc.isa.postdom import unusual_points
 from binalloc.models.allocation.terms import Register
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised
-from binalloc.transform.virtual.code import COPY, ENTRY, EXCHANGE, RELOAD, STORE, Item, VBlock, VCode, VOperand
+from binalloc.transform.virtual.code import (
+    ARRIVE,
+    COPY,
+    ENTRY,
+    EXCHANGE,
+    PASS,
+    RELOAD,
+    STORE,
+    Item,
+    VBlock,
+    VCode,
+    VOperand,
+)
 
 
 @dataclass
 class CallPlan:
-    """shift: slots the callee's stack starts above ours. moves: (from, to) slots, made before; back: made behind."""
+    """shift: slots the callee's stack starts above ours. moves: (from, to) slots, made before; back: made behind.
+    slots, words: argument that the callee has in memory -> slot, from our own first one, or byte of local memory."""
 
     shift: int = 0
     moves: list[tuple[int, int]] = field(default_factory=list)
     back: list[tuple[int, int]] = field(default_factory=list)
+    slots: dict[Location, int] = field(default_factory=dict)
+    words: dict[Location, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -134,7 +150,7 @@ class _Emitter:
 
     def _item(self, item: Item, block: VBlock) -> None:
         guard = item.guard or ALWAYS
-        if item.kind == ENTRY:
+        if item.kind in (ENTRY, ARRIVE):
             return
         if item.kind == COPY:
             target, source = self._register(item.defs[0]), self._register(item.uses[0])
@@ -147,6 +163,8 @@ class _Emitter:
             self._insert(self._reload(self._register(item.defs[0]), item.memory, guard))
         elif item.kind == STORE:
             self._insert(self._store(self._register(item.uses[0]), item.memory, guard))
+        elif item.kind == PASS:
+            self._pass(item)
         elif item.callee:
             self._call(item)
         else:
@@ -178,6 +196,14 @@ class _Emitter:
         """Where the next access goes, which is of that value; None for local memory."""
         self.access_number += 1
         return self.plan.moved.get(self.access_number - 1, self.plan.slot_of.get(value))
+
+    def _pass(self, item: Item) -> None:
+        """An argument of the next call goes where its callee has it, if the callee reads it at all."""
+        call, source = self.plan.calls[self.call_number], self._register(item.uses[0])
+        if item.passes in call.slots:
+            self._insert(self.build.store_slot(source, self.plan.pointer, call.slots[item.passes], ALWAYS))
+        elif item.passes in call.words:
+            self._insert(self.build.store_local(source, call.words[item.passes], ALWAYS))
 
     def _call(self, item: Item) -> None:
         assert item.instr is not None

@@ -31,6 +31,7 @@ from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.allocation.terms import Register
 from binalloc.models.machines.model import Machine
+from binalloc.transform.allocate.argument_homes import argument_homes, count_passes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.explain import Spilled, explain
 from binalloc.transform.allocate.registers import Infeasible
@@ -82,17 +83,18 @@ class Rewrite:
 
     @property
     def bound(self) -> float | None:
-        """No rewrite for the budget costs less; None where that is not proven."""
+        """Of the cost, see `Plan`."""
         return self.plan.bound
 
     def explain(self) -> list[Spilled]:
         """What left the registers, why, and where it went: callers before callees."""
         normalised, plan = self.prepared.normalised, self.plan
+        allocations, passes = plan.attempt.allocations, count_passes(plan.attempt.allocations)
         return [
             spilled
             for name in self.prepared.program.graph.top_down
             for spilled in explain(
-                name, plan.attempt.allocations[name], plan.memory.procedures[name], normalised[name].origin
+                name, allocations[name], plan.memory.procedures[name], normalised[name].origin, passes.get(name)
             )
         ]
 
@@ -320,7 +322,13 @@ def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
     for site in mine.sites:
         moves, back = ([(m.source, m.target) for m in some] for some in (site.moves, site.back))
         needed = plan.procedures[site.callee].need > 0
-        memory.calls.append(CallPlan(site.shift, moves, back) if needed else CallPlan())
+        call = CallPlan(site.shift, moves, back) if needed else CallPlan()
+        for location, home in argument_homes(attempt.allocations[site.callee], plan.procedures[site.callee]).items():
+            if home.in_slot:
+                call.slots[location] = call.shift + home.at
+            else:
+                call.words[location] = base + WORD * home.at
+        memory.calls.append(call)
     isa = attempt.program.isa
     return emit(isa, attempt.allocations[name], prepared.normalised[name], memory, attempt.scratch[name])
 

@@ -169,6 +169,21 @@ class Comebacks:
             for leaf, name in names.items()
         )
 
+    def held(self, v: int) -> bool:
+        """Does memory hold v wherever it lives, so that nothing stores it?"""
+        return v in self.code.held
+
+    def store(self, v: int) -> float:
+        """What a store of v costs, unweighted."""
+        return 0.0 if v in self.code.held else self.prices.of(v)
+
+    def saved(self, item: Item) -> float:
+        """What is saved where an item only brings back what is not wanted yet, unweighted."""
+        if item.kind != RELOAD or item.serves >= 0:
+            return 0.0
+        v = item.defs[0].values[0]
+        return self.prices.of(v) if self.held(v) else 0.0
+
     def read(self) -> set[int]:
         """Values that some expression found so far reads."""
         return {leaf for found in self._found.values() if found is not None for leaf in found.leaves}
@@ -221,7 +236,8 @@ class Comebacks:
         if constant is not None:
             return [Item(AGAIN, constant, defs=(VOperand(view(constant).defs[0].field, (into,)),), weight=weight)]
         if v in self._kept:
-            return [Item(RELOAD, defs=(VOperand(MOVED, (into,)),), memory=v, weight=weight)]
+            memory = self.code.held.get(v, v)
+            return [Item(RELOAD, defs=(VOperand(MOVED, (into,)),), memory=memory, weight=weight)]
         found = self._expression(v, back.item)
         assert found is not None, "a value that is neither in memory nor to be recomputed"
         return self._repeated(found, back, into, where)

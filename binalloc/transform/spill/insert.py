@@ -201,6 +201,8 @@ class _Inserter:
                 continue
             count[value] = count.get(value, 0) + 1
             stretch.name = self.code.value(f"{self.code.names[value]}'{count[value]}")
+            if value in self.code.held:
+                self.code.held[stretch.name] = self.code.held[value]
             if value in self.code.before:
                 self.code.before[stretch.name] = self.code.before[value]
 
@@ -227,6 +229,8 @@ class _Inserter:
     def _needless(self, k: int, mine: list[tuple[Access, int, int]]) -> bool:
         """Does the item only define what is recomputed wherever it is used?"""
         item = self.flat.items[k]
+        if self.comebacks.saved(item):
+            return all(a.after in self.away for a, _, _ in mine)
         if item.guard is not None or item.predicate_defs or item.kind not in (INSTR, COPY, AGAIN) or not item.defs:
             return False
         if item.instr is not None and not view(item.instr).pure:
@@ -277,7 +281,7 @@ class _Inserter:
 
     def _store(self, access: Access, item: Item, define: int, add: _Additions) -> None:
         """The store that memory needs from here on."""
-        held = not access.define and access.before in self.valid
+        held = self.comebacks.held(access.value) or (not access.define and access.before in self.valid)
         if access.wish or access.after not in self.valid or held:
             return
         guarded = self._needs_guarded_store(access, item)

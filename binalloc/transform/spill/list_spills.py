@@ -48,7 +48,7 @@ class _Listing:
             spills.open.add(access.before)
             return
         source = DEFINED if access.define else access.before
-        if access.after not in (NOWHERE, source):
+        if access.after not in (NOWHERE, source) and not self.comebacks.held(access.value):
             spills.ways.append(Way(source, access.after, item.weight))
         if access.before == NOWHERE:
             return
@@ -62,9 +62,10 @@ class _Listing:
 
     def _edge(self, before: dict[int, int], behind: dict[int, int], k: int, weight: float) -> None:
         both = {v: (before[v], into) for v, into in behind.items() if v in before}
-        for out, into in both.values():
+        for v, (out, into) in both.items():
             if out != into:
-                self.spills.ways.append(Way(out, into, weight, border=True))
+                if not self.comebacks.held(v):
+                    self.spills.ways.append(Way(out, into, weight, border=True))
                 self._comeback(out, into, k, weight, both)
 
     def _comeback(

@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping
 
 from binalloc.isa.sets.table import view
 from binalloc.transform.virtual.analysed import Analysed, analysed
-from binalloc.transform.virtual.code import RELOAD, STORE, Item
+from binalloc.transform.virtual.code import ARRIVE, RELOAD, STORE, Item
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import deaths
 from binalloc.transform.virtual.room import call_sites, room
@@ -94,8 +94,9 @@ def _shift_back(free: list[int], k: int, target: int) -> None:
 
 
 def _blocks_reload(above: Item, reload: Item) -> bool:
-    """Whether the reload may not move over `above`: a call, a write of its memory value, or of its register."""
-    if above.callee or (above.kind == STORE and above.memory == reload.memory):
+    """Whether the reload may not move over `above`: a call, a write of its memory value, or of its register, or what
+    arrives (all of that is there from the entry on)."""
+    if above.callee or above.kind == ARRIVE or (above.kind == STORE and above.memory == reload.memory):
         return True
     register = reload.defs[0].values[0]
     return any(register in o.values for o in (*above.defs, *above.uses))

@@ -47,7 +47,7 @@ class PriceList:
 
     def at(self, comebacks: Comebacks) -> Regions:
         """The regions at the prices of these comebacks, a store costing what a reload does."""
-        found, store, comeback = self.found, comebacks.prices.of, comebacks.price
+        found, store, comeback = self.found, comebacks.store, comebacks.price
         count = len(found.value)
         out = Regions(
             found.value,
@@ -79,7 +79,17 @@ class PriceList:
             elif merges and after != NOWHERE:
                 _merge_in(out, access, weight * comeback(v, k).cost)
         self._borders(out, store, comeback)
+        if comebacks.code.held:
+            self._unneeded(out, comebacks)
         return out
+
+    def _unneeded(self, out: Regions, comebacks: Comebacks) -> None:
+        """The reload of an argument that arrived in memory is not needed where the argument is away behind it; but a
+        region costs no less than nothing."""
+        for access, k, weight in self.accesses:
+            saved = comebacks.saved(self.flat.items[k]) if access.define else 0.0
+            if saved and access.after != NOWHERE:
+                out.exits[access.after] = max(out.exits[access.after] - weight * saved, 0.0)
 
     def _together(
         self, out: Regions, before: int, k: int, weight: float, price: Price, comeback: Comeback

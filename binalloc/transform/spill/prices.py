@@ -7,16 +7,23 @@ from dataclasses import dataclass
 SLOT_COST = 1.0
 """The unit of all costs of spill code: an access to a slot."""
 LOCAL_COST = 4.0
-"""An access to local memory, in accesses to a slot: about the ratio of an L1 hit with its misses to shared memory."""
+"""An access to local memory, in accesses to a slot, where no machine is known: about the ratio of an L1 hit with its
+misses to shared memory."""
 
 
 @dataclass(frozen=True)
 class Prices:
     """Of a reload or store, in accesses to a slot. usual: of any value but those in `local`, for which there is no
-    slot."""
+    slot and which cost `far`."""
 
     usual: float = SLOT_COST
     local: frozenset[int] = frozenset()
+    far: float = LOCAL_COST
 
     def of(self, value: int) -> float:
-        return LOCAL_COST if value in self.local else self.usual
+        return self.far if value in self.local else self.usual
+
+    @property
+    def all_local(self) -> Prices:
+        """Where there are slots for none."""
+        return Prices(self.far, far=self.far)

@@ -22,9 +22,9 @@ from binalloc.transform.spill.find_regions import find_regions
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.spill.list_spills import list_spills
 from binalloc.transform.spill.price_regions import PriceList
-from binalloc.transform.spill.prices import LOCAL_COST, Prices
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.analysed import Analysed, analysed
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
+from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, Item
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite, Room, call_sites, room
@@ -128,7 +128,7 @@ def _leave(
     code = now.copied()
     may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
     # at the start of a block code would stand before that of an earlier round, which it is to make room for
-    first = not any(item.kind in (RELOAD, STORE, AGAIN) for item in now.flat.items)
+    first = not any(item.kind in (STORE, AGAIN) or is_comeback(item) for item in now.flat.items)
 
     found = find_regions(now.flat, now.live, sites, may_leave, at_starts=first)
     listed = PriceList(now.flat, found)
@@ -136,9 +136,9 @@ def _leave(
     comebacks = Comebacks(code, now.flat, now.live, how.prices, expressions=expressions)
     regions = listed.at(comebacks)
     near, slots = how.prices.usual, how.slots
-    far = LOCAL_COST if slots else near
+    far = how.prices.far if slots else near
     spills = partial(list_spills, now.flat, found, comebacks, near=near, far=far, slots=slots)
-    homes = Homes(regions, lambda: listed.at(comebacks.at(Prices(LOCAL_COST))), slots, spills)
+    homes = Homes(regions, lambda: listed.at(comebacks.at(how.prices.all_local)), slots, spills)
     choice = how.choose(homes, there.pressure, tight)
     if choice.local:
         comebacks = comebacks.at(replace(how.prices, local=how.prices.local | choice.local))
@@ -151,6 +151,11 @@ def _leave(
     insert_spills(code, now.flat, found, regions, choice.away, comebacks)
     how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks, homes, choice))
     return analysed(code)
+
+
+def is_comeback(item: Item) -> bool:
+    """Is it a reload that spill code has, not that of an argument behind the entry?"""
+    return item.kind == RELOAD and item.serves >= 0
 
 
 def _may_leave(live: LiveRanges, over: NDArray[np.bool_], items: int) -> list[bool]:

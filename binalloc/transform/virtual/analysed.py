@@ -39,7 +39,8 @@ class Analysed:
     def copied(self) -> VCode:
         """The code once more, to be changed; its items, which nobody changes, are shared."""
         blocks = [replace(block, items=list(block.items)) for block in self.code.blocks]
-        return replace(self.code, blocks=blocks, names=list(self.code.names), before=dict(self.code.before))
+        code = self.code
+        return replace(code, blocks=blocks, names=list(code.names), before=dict(code.before), held=dict(code.held))
 
 
 def analysed(code: VCode) -> Analysed:

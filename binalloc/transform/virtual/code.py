@@ -4,7 +4,8 @@ This is the form the allocator works on, between analysis and the rewritten bina
 that an instruction needs side by side stand in one operand. Besides the function's own instructions there are copies,
 exchanges, reloads and stores of memory values, and the pseudo item `entry`, which defines the arguments. A call names
 the register that its callee has fixed for each argument and result; what is live across it stays out of those and of
-all that the callee overwrites.
+all that the callee overwrites. Arguments may travel in memory instead: the caller has a `pass` in front of the call,
+the callee an `arrive` behind its entry, and a reload of it.
 
 What must hold: blocks are in original order and fall through as before, but for blocks without a leader, which hold
 code of an edge alone; nothing here has control codes that matter (scheduling comes last); predicates keep their
@@ -23,7 +24,8 @@ from binalloc.models.allocation.terms import Register, Value
 
 
 class ItemKind(StrEnum):
-    """What a line of virtual code is: an instruction, copies of values, spill code, or `entry`."""
+    """What a line of virtual code is: an instruction, copies of values, spill code, or what stands for a function's
+    border."""
 
     INSTR = "instr"
     COPY = "copy"
@@ -32,9 +34,11 @@ class ItemKind(StrEnum):
     RELOAD = "reload"
     STORE = "store"
     ENTRY = "entry"
+    ARRIVE = "arrive"
+    PASS = "pass"
 
 
-INSTR, COPY, EXCHANGE, AGAIN, RELOAD, STORE, ENTRY = ItemKind
+INSTR, COPY, EXCHANGE, AGAIN, RELOAD, STORE, ENTRY, ARRIVE, PASS = ItemKind
 
 MOVED = "moved"
 """Field of what a copy, reload or store moves: the instruction is only made when its registers are known."""
@@ -75,11 +79,12 @@ class Item:
     """One line of virtual code.
 
     origin: index of the original instruction it stands for, or -1. guard: (predicate, negated). predicate_defs,
-    predicate_uses: as bits, the guard's not among them. memory: the value reloaded or stored (RELOAD, STORE). callee:
-    name, for calls. weight: execution frequency estimate. EXCHANGE: each result takes the other's operand. AGAIN: an
-    instruction executed once more, in place of a reload. part: the original instruction that several copies stand for
-    together; what has to stay before or behind one of them has to for all. serves: the value that a reload or AGAIN
-    brings back.
+    predicate_uses: as bits, the guard's not among them. memory: the value reloaded or stored (RELOAD, STORE), or that a
+    caller has stored (ARRIVE). callee: name, for calls. weight: execution frequency estimate. EXCHANGE: each result
+    takes the other's operand. AGAIN: an instruction executed once more, in place of a reload. part: the original
+    instruction that several copies stand for together; what has to stay before or behind one of them has to for all.
+    serves: the value that a reload or AGAIN brings back. passes: the argument of the next call that a PASS stores where
+    the callee has it.
     """
 
     kind: ItemKind
@@ -95,12 +100,13 @@ class Item:
     predicate_uses: int = 0
     part: int = -1
     serves: Value = NO_VALUE
+    passes: Location = INSIDE
 
     def of(self, defs: tuple[VOperand, ...], uses: tuple[VOperand, ...]) -> Item:
         """The same line with other operands. (Many times faster than `dataclasses.replace`.)"""
         return Item(
             self.kind, self.instr, self.origin, defs, uses, self.guard, self.predicate_defs, self.memory, self.callee,
-            self.weight, self.predicate_uses, self.part, self.serves,
+            self.weight, self.predicate_uses, self.part, self.serves, self.passes,
         )  # fmt: skip
 
 
@@ -126,7 +132,9 @@ class VCode:
 
     names: by value, for people. constants: value -> the instruction that recomputes it (rematerialisation). before:
     value -> the architectural register it has in the input. unwritten: values that may be read without having been
-    written. predicates: those that the function may write, as bits; what callers have in others is theirs.
+    written. predicates: those that the function may write, as bits; what callers have in others is theirs. arrives:
+    argument -> the memory value that it arrives in. held: values that memory holds wherever they live -> the memory
+    value, so that they are never stored.
     """
 
     function: Function
@@ -136,6 +144,8 @@ class VCode:
     before: dict[Value, Register] = field(default_factory=dict)
     unwritten: frozenset[Value] = frozenset()
     predicates: int = ALL_PREDICATES
+    arrives: dict[Location, Value] = field(default_factory=dict)
+    held: dict[Value, Value] = field(default_factory=dict)
 
     def value(self, name: str = "") -> Value:
         """A new value."""

@@ -12,11 +12,13 @@ from binalloc.models.allocation.terms import Register
 
 @dataclass
 class Contract:
-    """What callers must know: architectural register -> register for arguments and results; clobbered registers."""
+    """What callers must know: architectural register -> register for arguments and results; clobbered registers.
+    stored: arguments that travel in memory instead."""
 
     arguments: dict[Location, Register] = field(default_factory=dict)
     results: dict[Location, Register] = field(default_factory=dict)
     clobbers: int = 0
+    stored: frozenset[Location] = frozenset()
 
     @property
     def registers(self) -> int:
@@ -25,8 +27,8 @@ class Contract:
 
     @property
     def interface(self) -> Hashable:
-        """Equal for contracts with the same registers for arguments and results."""
-        return tuple(sorted(self.arguments.items())), tuple(sorted(self.results.items()))
+        """Equal for contracts with the same places for arguments and results."""
+        return tuple(sorted(self.arguments.items())), tuple(sorted(self.results.items())), tuple(sorted(self.stored))
 
     @property
     def content(self) -> Hashable:

@@ -20,7 +20,21 @@ from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Access, Flow
 from binalloc.models.allocation.terms import Register, Value
-from binalloc.transform.virtual.code import COPY, ENTRY, INSTR, KEEP, Item, VBlock, VCode, VOperand, copy_item
+from binalloc.transform.virtual.code import (
+    ARRIVE,
+    COPY,
+    ENTRY,
+    INSTR,
+    KEEP,
+    MOVED,
+    PASS,
+    RELOAD,
+    Item,
+    VBlock,
+    VCode,
+    VOperand,
+    copy_item,
+)
 from binalloc.transform.virtual.contract import Contract
 
 
@@ -29,9 +43,11 @@ def virtualise(
     name: str,
     contracts: Mapping[str, Contract],
     unwritten: Collection[WebNumber] = (),
+    stored: Collection[Location] = (),
 ) -> VCode:
-    """Virtual code of function `name`; `contracts` by callee name. unwritten: webs, as in the file of that name."""
-    made = _Virtualising(program, name, contracts)
+    """Virtual code of function `name`; `contracts` by callee name. unwritten: webs, as in the file of that name.
+    stored: arguments that callers leave in memory, of those that `may_be_stored` gives."""
+    made = _Virtualising(program, name, contracts, stored)
     code = made.run()
     if not code.function.info.is_kernel:
         code.predicates = changed_predicates(program[name].summary.may_def)
@@ -39,9 +55,27 @@ def virtualise(
     return code
 
 
+def may_be_stored(program: ProgramAnalysis, name: str) -> list[Location]:
+    """Arguments that may travel in memory."""
+    webs = program[name].webs
+    return [loc for loc, web in webs.args if webs[web].file != PRED]
+
+
+def never_written(program: ProgramAnalysis, name: str) -> list[Location]:
+    """Those of them that the function never writes, so that memory holds them as long as it runs."""
+    webs = program[name].webs
+    return [loc for loc, web in webs.args if webs[web].file != PRED and len(webs[web].defs) == 1]
+
+
 class _Virtualising:
-    def __init__(self, program: ProgramAnalysis, name: str, contracts: Mapping[str, Contract]) -> None:
-        self.program = program
+    def __init__(
+        self,
+        program: ProgramAnalysis,
+        name: str,
+        contracts: Mapping[str, Contract],
+        stored: Collection[Location],
+    ) -> None:
+        self.program, self.stored = program, frozenset(stored)
         self.analysis: FunctionAnalysis = program[name]
         self.webs = self.analysis.webs
         self.contracts = contracts
@@ -54,7 +88,7 @@ class _Virtualising:
         cfg = self.analysis.cfg
         kept = [b for b in range(len(cfg.blocks)) if cfg.rpo_number[b] >= 0 or b in cfg.points.values()]
         number = {b: k + 1 for k, b in enumerate(kept)}
-        self.code.blocks.append(VBlock(-1, [self._entry()], (1,)))
+        self.code.blocks.append(VBlock(-1, [self._entry(), *self._arriving()], (1,)))
         for b in kept:
             block = VBlock(cfg.blocks[b].start)
             if cfg.rpo_number[b] < 0:
@@ -79,6 +113,7 @@ class _Virtualising:
             link = self.program[site.caller].webs.calls[site.index]
             survivors = set(link.survivors)
             kept |= {loc for loc, web in link.args if web in survivors}
+        kept -= self.stored
         return {web for loc, web in self.webs.args if loc in kept and len(self.webs[web].defs) == 1}
 
     def _values(self) -> None:
@@ -96,12 +131,32 @@ class _Virtualising:
     def _entry(self) -> Item:
         """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""
         arguments = [
-            VOperand("", (self.value_of[web],), location=loc) for loc, web in self.webs.args if web in self.value_of
+            VOperand("", (self.value_of[web],), location=loc)
+            for loc, web in self.webs.args
+            if web in self.value_of and loc not in self.stored
         ]
-        known = {o.values[0] for o in arguments}
+        known = {o.values[0] for o in arguments} | {self.value_of[w] for loc, w in self.webs.args if loc in self.stored}
         undefined = [self.value_of[w.id] for w in self.webs if w.undefined and w.id in self.value_of]
         rest = [VOperand("", (v,)) for v in dict.fromkeys(undefined) if v not in known]
         return Item(ENTRY, defs=(*arguments, *rest))
+
+    def _arriving(self) -> list[Item]:
+        """Arguments that callers left in memory: a value and its memory value have one number. What is written later
+        begins as a copy."""
+        arriving: list[Item] = []
+        loading: list[Item] = []
+        for loc, web in self.webs.args:
+            if loc not in self.stored:
+                continue
+            v = own = self.value_of[web]
+            if len(self.webs[web].defs) > 1:
+                v = self.code.value(f"{self.code.names[own]}^")
+            self.code.arrives[loc] = self.code.held[v] = v
+            arriving.append(Item(ARRIVE, memory=v))
+            loading.append(Item(RELOAD, defs=(VOperand(MOVED, (v,)),), memory=v))
+            if v != own:
+                loading.append(copy_item(own, v, 1.0))
+        return [*arriving, *loading]
 
     def _instruction(self, i: int, view: View, weight: float, out: list[Item]) -> None:
         if view.control == Flow.CALL:
@@ -180,11 +235,13 @@ class _Virtualising:
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
         link = self.webs.calls[i]
         contract = self.contracts[link.callee]
-        uses = tuple(
-            VOperand("", (self.value_of[web],), contract.arguments[loc])
-            for loc, web in link.args
-            if web in self.value_of
-        )
+        given = [(loc, self.value_of[web]) for loc, web in link.args if web in self.value_of]
+        uses = tuple(VOperand("", (v,), contract.arguments[loc]) for loc, v in given if loc not in contract.stored)
+        out += [
+            Item(PASS, uses=(VOperand(MOVED, (v,)),), weight=weight, passes=loc)
+            for loc, v in given
+            if loc in contract.stored
+        ]
         after: list[Item] = []
         defs: list[VOperand] = []
         first: dict[Register, Value] = {}  # results that are copies of one another may come in one register

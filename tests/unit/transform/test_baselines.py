@@ -61,7 +61,7 @@ def test_values_are_in_memory_for_all_their_lives_and_nothing_is_recomputed(seed
         reloads = Counter(item.memory for item in allocation.code.items() if item.kind == RELOAD)
         stored = {item.memory for item in allocation.code.items() if item.kind == STORE}
         assert not any(item.kind == AGAIN for item in allocation.code.items())
-        for v in allocation.memory:
+        for v in sorted({*allocation.memory}.difference(given.code.arrives.values())):
             assert reloads[v] >= reads[v], f"{given.code.names[v]} is read without being reloaded"
             assert not reads[v] or v in stored
 

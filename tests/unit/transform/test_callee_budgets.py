@@ -10,6 +10,7 @@ from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.models.allocation.terms import Register
+from binalloc.models.machines import local_price
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocate.attempt import allocate
 from binalloc.transform.allocate.budgets import allocate_with_budgets, with_budgets
@@ -19,6 +20,7 @@ from binalloc.transform.allocate.known import Callees, Known
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.rewrite.rewrite import prepare, rewrite, rewrite_to_budget
+from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 from binalloc.verify.checker import check
@@ -27,7 +29,8 @@ from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 
 
-def test_callees_do_not_hide_latencies_at_the_cost_of_callers() -> None:
+def test_callees_do_not_hide_latencies_at_the_cost_of_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_price, "local_price", lambda _: LOCAL_COST)  # costs with a machine and without it
     ptx = sample_file("heartwall.ptx")
     module = import_ptx(ptx.read_text(), "heartwall").module
     kernel = module.kernels()[0].name

@@ -8,9 +8,10 @@ import pytest
 from binalloc.isa.instruction import Instr
 from binalloc.isa.sets.files import load
 from binalloc.isa.sets.table import view
+from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE
+from binalloc.transform.virtual.code import AGAIN, PASS, RELOAD, STORE, Item
 from tests.support.generator.programs import generate
 from tests.support.paths import sample_file
 
@@ -36,6 +37,18 @@ def spill_accesses(found: Rewrite) -> list[Instr]:
     return [i for i in instrs if (memory := view(i).memory) is not None and memory.spill]
 
 
+def passed(attempt: Attempt) -> list[Item]:
+    """The stores of arguments that callees read from memory."""
+    found: list[Item] = []
+    for allocation in attempt.allocations.values():
+        items = allocation.code.items()
+        for k, item in enumerate(items):
+            if item.kind == PASS:
+                callee = attempt.allocations[next(later.callee for later in items[k:] if later.callee)]
+                found += [item] if callee.code.arrives[item.passes] in callee.memory else []
+    return found
+
+
 @pytest.mark.parametrize(("preset", "seed"), CASES)
 def test_every_access_is_explained(preset: str, seed: int) -> None:
     for found in at_budgets(preset, seed):
@@ -43,6 +56,7 @@ def test_every_access_is_explained(preset: str, seed: int) -> None:
         attempt, plan = found.plan.attempt, found.plan.memory
         for key, kind in (("loads", RELOAD), ("stores", STORE), ("recomputations", AGAIN)):
             items = [i for a in attempt.allocations.values() for i in a.code.items() if i.kind == kind]
+            items += passed(attempt) if kind == STORE else []
             assert sum(getattr(v, key)[0] for v in told) == len(items)
             assert sum(getattr(v, key)[1] for v in told) == pytest.approx(sum(i.weight for i in items))
         moves = sum(2 * len(site.moves) for p in plan.procedures.values() for site in p.sites)

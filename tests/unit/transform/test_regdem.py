@@ -10,6 +10,7 @@ from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.demoted import Demotions
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, prepare, rewrite, rewrite_to_budget
+from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.verify.checker import check
 from tests.support.programs.builder import program
 
@@ -296,7 +297,7 @@ EXIT
 """
     )
     prepared = prepare(program(text), "k")
-    work = Demotions(prepared.program)
+    work = Demotions(prepared.program, LOCAL_COST)
 
     def left(attempt: Attempt | None) -> set[str]:
         assert attempt is not None
