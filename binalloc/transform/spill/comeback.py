@@ -255,19 +255,28 @@ class Comebacks:
         free = bits(self.expressions.free_predicates(back.item)) if found.predicates else []
         named = dict(zip(sorted(found.predicates), free, strict=False))
         for k in found.items:
-            out.append(self._again(k, back, into, names, named))
+            out.append(self._again(k, back, into, names, named, found.leaves))
         return out
 
     def _again(
-        self, k: int, back: Return, into: Value, names: dict[int, Value], named: dict[int, int]
+        self,
+        k: int,
+        back: Return,
+        into: Value,
+        names: dict[int, Value],
+        named: dict[int, int],
+        leaves: Sequence[int],
     ) -> Item:
-        """Item k once more, with other names."""
+        """Item k once more, with other names. A leaf keeps its own: as half of a result it may be what it was before a
+        guard changed it."""
         item = self.flat.items[k]
         uses = tuple(VOperand(o.field, tuple(names[x] for x in o.values)) for o in item.uses)
+        mine: dict[int, Value] = {}
         for operand in item.defs:
             for v in operand.values:
-                names[v] = into if v == back.value else self.code.value(f"{self.code.names[v]}*")
-        defs = tuple(VOperand(o.field, tuple(names[x] for x in o.values)) for o in item.defs)
+                mine[v] = into if v == back.value else self.code.value(f"{self.code.names[v]}*")
+        names.update((v, name) for v, name in mine.items() if v not in leaves)
+        defs = tuple(VOperand(o.field, tuple(mine[x] for x in o.values)) for o in item.defs)
         if item.kind == COPY:
             return copy_item(defs[0].values[0], uses[0].values[0], back.weight)
         assert item.instr is not None

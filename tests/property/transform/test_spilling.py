@@ -137,7 +137,8 @@ def test_whatever_regions_are_away_the_code_does_what_it_did(seed: int) -> None:
     rng = random.Random(f"regions away {seed}")
     drawn = [random_virtual(seed, shape) for shape in SHAPES]
     chains = virtual_functions(chained(seed), "k", rng)
-    for one in [*drawn, *functions(seed), *chains, *chains, *chains]:
+    pairs = virtual_functions(chained(seed, pairs=True), "k", rng)
+    for one in [*drawn, *functions(seed), *chains, *chains, *chains, *pairs, *pairs, *pairs]:
         for _ in range(3):
             before, after = with_regions_away(one, rng)
             assert followed(before, after, one.contracts) == []

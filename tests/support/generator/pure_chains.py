@@ -1,7 +1,8 @@
 """Kernels in which pure values are made of one another in front of loops and read inside of them and behind.
 
 Every value has one definition, so that each may be made again of others, which may be away themselves: what random
-programs seldom have, in which registers are written again and again.
+programs seldom have, in which registers are written again and again. With `pairs` some are halves, of which one may
+be changed under a guard: then the other half can be made again, and not what it was made with.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ _FIRST = 10
 _WORDS = ("IADD3 R{0}, R{1}, R{2}, RZ", "LOP3 R{0}, R{1}, R{2}, RZ, 0x96", "IADD3 R{0}, R{1}, 5, RZ")
 
 
-def chained(seed: int, values: int = 10, loops: int = 3) -> Module:
+def chained(seed: int, values: int = 10, loops: int = 3, *, pairs: bool = False) -> Module:
     """values: how many are made in front of each loop. loops: how many there are, some of them inside others."""
-    return program("\n".join([".kernel k registers=250", *_Chains(random.Random(f"chains {seed}"), values).run(loops)]))
+    made = _Chains(random.Random(f"chains {seed}"), values, pairs=pairs)
+    return program("\n".join([".kernel k registers=250", *made.run(loops)]))
 
 
 class _Chains:
-    def __init__(self, rng: random.Random, values: int) -> None:
-        self.rng, self.values = rng, values
+    def __init__(self, rng: random.Random, values: int, *, pairs: bool) -> None:
+        self.rng, self.values, self.pairs = rng, values, pairs
         self.known: list[int] = []
         self.next = _FIRST
         self.label = 0
@@ -46,9 +48,22 @@ class _Chains:
         lines = []
         for _ in range(count):
             near = self.known[-5:]
+            if self.pairs and self.rng.random() < 0.3:
+                lines += self._pair(*self.rng.sample(near, 2))
+                continue
             one, other = self.rng.choice(near), self.rng.choice((*near, *self.known))
             lines.append(self.rng.choice(_WORDS).format(self._new(), one, other))
         return lines
+
+    def _pair(self, one: int, other: int) -> list[str]:
+        """A pair, half of it changed perhaps, and another pair made of it."""
+        self.next += self.next % 2
+        first, _, second, _ = self._new(), self._new(), self._new(), self._new()
+        lines = [f"IMAD.WIDE.U32 R{first}, R{one}, R{other}, RZ"]
+        if self.rng.random() < 0.7:
+            half = first + self.rng.randrange(2)
+            lines += [f"ISETP.LT P1, PT, R{other}, 9, PT", f"@P1 IADD3 R{half}, R{half}, R{one}, RZ"]
+        return [*lines, f"IMAD.WIDE.U32 R{second}, R{other}, 3, R{first}"]
 
     def _reads(self, count: int) -> list[str]:
         return [f"STG [R4+{4 * k}], R{self.rng.choice(self.known)}" for k in range(self.rng.randrange(1, count + 1))]
