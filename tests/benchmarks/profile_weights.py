@@ -50,13 +50,12 @@ def traffic(version: Version, original: int) -> Traffic:
 
 
 def rows(path: Path, size: str) -> list[tuple[str, Traffic, Traffic]]:
-    machine = MACHINE
     launch = load_launch(path, size)
-    module = schedule(module_of(path), machine)
+    module = schedule(module_of(path), MACHINE)
     kernel = find_kernel(module, launch.kernel)
-    result = run(module, kernel.name, launch, machine)
+    result = run(module, kernel.name, launch, MACHINE)
     profile, original = profile_of(module, kernel, result), result.stats["warp_instructions"]
-    plain = Request(kernel=kernel.name, machine=machine, launch=launch)
+    plain = Request(kernel=kernel.name, machine=MACHINE, launch=launch)
     out = []
     for registers, slots in BUDGETS:
         found = []

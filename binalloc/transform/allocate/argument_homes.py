@@ -5,7 +5,7 @@ Needs finished allocations, with a place for each of their memory values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from binalloc.analysis.locations import Location
@@ -35,18 +35,24 @@ def argument_homes(allocation: RegisterAllocation, plan: ProcedurePlan) -> dict[
     return homes
 
 
+def passes(allocation: RegisterAllocation) -> Iterator[tuple[str, list[Item]]]:
+    """The function's calls, in order: the callee, and the stores of its arguments in front of the call."""
+    stored: list[Item] = []
+    for item in allocation.code.items():
+        if item.kind == PASS:
+            stored.append(item)
+        elif item.callee:
+            yield item.callee, stored
+            stored = []
+
+
 def count_passes(allocations: Mapping[str, RegisterAllocation]) -> dict[str, dict[Location, tuple[int, float]]]:
     """By function and argument, how many places in the code of its callers store it, and the weight of those."""
     found: dict[str, dict[Location, tuple[int, float]]] = {}
     for allocation in allocations.values():
-        passed: list[Item] = []
-        for item in allocation.code.items():
-            if item.kind == PASS:
-                passed.append(item)
-            elif item.callee:
-                mine = found.setdefault(item.callee, {})
-                for one in passed:
-                    number, weight = mine.get(one.passes, (0, 0.0))
-                    mine[one.passes] = number + 1, weight + one.weight
-                passed.clear()
+        for callee, stored in passes(allocation):
+            mine = found.setdefault(callee, {})
+            for item in stored:
+                number, weight = mine.get(item.passes, (0, 0.0))
+                mine[item.passes] = number + 1, weight + item.weight
     return found

@@ -109,17 +109,15 @@ class Attempt:
 
     def with_limit(self, name: str, limit: int) -> Attempt:
         """Another attempt, in which the function has a limit; it and those that call it are still to be allocated."""
-        return replace(self._anew({name}), limits={**self.limits, name: limit})
+        return replace(self._anew(name), limits={**self.limits, name: limit})
 
-    def with_stored(self, stored: Mapping[str, Collection[Location]]) -> Attempt:
-        """Another attempt, in which these arguments travel in memory, by function; those and those that call them are
-        still to be allocated."""
-        changed = {name: frozenset(found) for name, found in stored.items()}
-        return replace(self._anew(changed.keys()), stored={**self.stored, **changed})
+    def with_stored(self, name: str, more: frozenset[Location]) -> Attempt:
+        """Another attempt, in which these of the function's arguments travel in memory, too; likewise."""
+        return replace(self._anew(name), stored={**self.stored, name: self.stored.get(name, frozenset()) | more})
 
-    def _anew(self, names: Collection[str]) -> Attempt:
-        """Another attempt, in which these functions and those that call them are still to be allocated."""
-        again = {*names, *(caller for name in names for caller in self.above(name))}
+    def _anew(self, name: str) -> Attempt:
+        """Another attempt, in which the function and those that call it are still to be allocated."""
+        again = {name, *self.above(name)}
         settled = [n for n in self.allocations if n not in again]
         return replace(
             self,

@@ -90,7 +90,7 @@ def with_arguments_in_memory(attempt: Attempt, spill: Spill, below: float = inf)
         stored = _stored_here(best, name)
         if not stored:
             continue
-        trial = replace(best.with_stored({name: best.stored.get(name, frozenset()) | stored}), below=cost)
+        trial = replace(best.with_stored(name, stored), below=cost)
         try:
             colour_functions(trial, spill)
         except (Infeasible, TooDear):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.models.allocation.slots import SlotPlan
-from binalloc.transform.allocate.argument_homes import argument_homes
+from binalloc.transform.allocate.argument_homes import argument_homes, passes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import SLOT_COST
-from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, PASS, RELOAD, STORE, Item
+from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE, Item
 
 PER_MOVE = 2
 """Accesses that take a value from one slot to another: a load and a store."""
@@ -60,13 +60,10 @@ class _Counting:
         allocation, plan = self.attempt.allocations[name], self.memory.procedures[name]
         in_slot = {allocation.memory[k] for k in plan.slot_of}
         sites = iter(plan.sites)
-        passed: list[Item] = []
         for item in allocation.code.items():
             weight = runs * item.weight
             if item.kind in (RELOAD, STORE):
                 self._access(item.memory in in_slot, weight)
-            elif item.kind == PASS:
-                passed.append(item)
             elif item.kind == AGAIN:
                 self.recomputed += 1
                 self.cost += weight * self.prices["recomputed"]
@@ -74,11 +71,11 @@ class _Counting:
                 self._copy(name, item)
             elif item.callee:
                 site = next(sites)
-                self._passed(item.callee, passed, runs)
-                passed.clear()
                 if self.memory.procedures[site.callee].need:
                     self.moves += PER_MOVE * site.moved
                     self.cost += weight * self.prices["slot"] * PER_MOVE * site.moved
+        for callee, passed in passes(allocation):
+            self._passed(callee, passed, runs)
 
     def _passed(self, callee: str, passed: list[Item], runs: float) -> None:
         """Arguments that the callee has in memory."""

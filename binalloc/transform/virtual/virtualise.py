@@ -64,7 +64,8 @@ def may_be_stored(program: ProgramAnalysis, name: str) -> list[Location]:
 def never_written(program: ProgramAnalysis, name: str) -> list[Location]:
     """Those of them that the function never writes, so that memory holds them as long as it runs."""
     webs = program[name].webs
-    return [loc for loc, web in webs.args if webs[web].file != PRED and len(webs[web].defs) == 1]
+    web_of = dict(webs.args)
+    return [loc for loc in may_be_stored(program, name) if len(webs[web_of[loc]].defs) == 1]
 
 
 class _Virtualising:
