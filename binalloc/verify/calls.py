@@ -31,7 +31,7 @@ from binalloc.verify.footprint import Footprint
 from binalloc.verify.lattice import NONE, Facts, Set, State
 from binalloc.verify.lockstep import Edge, Node, NodeBlock, Position
 from binalloc.verify.meet import meet
-from binalloc.verify.names import WHOLE, Names, const_of, pred_key, reg_key, shift_slots, slot_key, slot_of
+from binalloc.verify.names import WHOLE, Names, const_of, is_copy, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.original import Original
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
@@ -153,6 +153,7 @@ class _Run:
             spill=s.spill,
             effects=effects,
             remade=self.pair.product.remade,
+            told=self.pair.product.told,
             exchanges=self.pair.product.exchanges,
         )
 
@@ -311,7 +312,9 @@ class _Run:
 
     def _crosses(self, key: int, at: int | None) -> bool:
         """Does the row mean something on either side of a call? Slots do where the pointer is known; tokens computed
-        from one side's values do not."""
+        from one side's values and what one side's copies took do not."""
+        if is_copy(key):
+            return False
         return (at is not None or slot_of(key) is None) and const_of(key) not in self.setting.names.leaves
 
     def _back(self, callee: Pair, m: int) -> tuple[dict[int, int], dict[int, int]]:

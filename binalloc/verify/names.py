@@ -37,6 +37,7 @@ UNWRITTEN = 513 << _PLACE
 """An imaginary row that holds, under a condition, the original values that nobody wrote where it is true."""
 
 LOCAL0 = 1 << 10
+COPY0 = 1 << 29
 CONST0 = 1 << 30
 SLOT0 = 1 << 60
 _SLOT_SPAN = 1 << 32
@@ -85,6 +86,17 @@ def const_of(key: int) -> int | None:
     return loc - CONST0 if CONST0 <= loc <= SLOT0 - _SLOT_SPAN else None
 
 
+def copy_key(value: int) -> int:
+    """Row of an imaginary place that took what the original value took when a copy wrote it last: by it a value is
+    known to be the one that it was copied from, where no place of the rewritten program holds either."""
+    return (COPY0 + value) << _PLACE
+
+
+def is_copy(key: int) -> bool:
+    """Whether the row is that of an imaginary place which took a copy."""
+    return COPY0 <= key >> _PLACE < CONST0
+
+
 def slot_of(key: int) -> int | None:
     """The slot number of a row, or None."""
     loc = key >> _PLACE
@@ -103,6 +115,8 @@ def row_name(key: int) -> str:
         name = f"slot {slot}"
     elif loc >= CONST0:
         name = f"constant {loc - CONST0}"
+    elif loc >= COPY0:
+        name = f"copy {loc - COPY0}"
     elif loc >= LOCAL0:
         name = f"local[{WORD * (loc - LOCAL0)}]"
     elif loc >= PRED_BASE:

@@ -14,7 +14,7 @@ from binalloc.isa.kinds import Flow
 from binalloc.verify.blocks import Blocks
 from binalloc.verify.code import Code, LocalAccess, text
 from binalloc.verify.lattice import Cond
-from binalloc.verify.names import Names, is_place
+from binalloc.verify.names import ZERO, Names, is_place
 from binalloc.verify.webs import Webs
 
 _BY_WORD = (
@@ -58,6 +58,17 @@ class Original(Code):
     def copied(self, i: int) -> tuple[int, int] | None:
         """(destination, source) of a copy, by name."""
         return None if self.copies[i] is None else (self.defs[i][0], self.uses[i][0])
+
+    def moves(self, i: int) -> list[tuple[int, int]] | None:
+        """(destination, source) by name of all that the word copies at once; None if it does not copy. Sources that
+        nothing is read of, as a zero register, are the token of zero."""
+        access, copy = self.locals[i], self.copied(i)
+        if access is None:
+            return None if copy is None else [copy]
+        places, data = self.words(access), self.data(i, access)
+        if not access.store:
+            return list(zip(data, places, strict=True)) if data else []
+        return list(zip(places, data or [self.names.token(ZERO)] * len(places), strict=True))
 
     def words(self, access: LocalAccess) -> list[int]:
         """The values of the local words that are accessed."""

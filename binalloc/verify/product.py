@@ -29,6 +29,7 @@ from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
 from binalloc.verify.order import Home, find_homes
 from binalloc.verify.original import Original
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
+from binalloc.verify.remade import told_by
 from binalloc.verify.report import Finding
 
 
@@ -125,6 +126,11 @@ class Product(Lockstep):
         original over the first round of a loop, or hold it back in front of a meeting point."""
         home = self._homes.get(self.old.blocks.of(k))
         return home is None or self.places.of(n) != home.block
+
+    @cached_property
+    def told(self) -> frozenset[int]:
+        """Original values of which it matters what they were copied from (`remade.py`)."""
+        return told_by(self.old, self.remade)
 
     @cached_property
     def _homes(self) -> dict[int, Home]:

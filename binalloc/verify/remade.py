@@ -17,13 +17,16 @@ another block, or a second time), the row that it writes holds that token, and s
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import islice, product
 from typing import TypeVar
 
-from binalloc.verify.lattice import State
-from binalloc.verify.names import const_of, is_token
+from binalloc.verify.lattice import NONE, State
+from binalloc.verify.names import const_of, copy_key, is_token
+from binalloc.verify.original import Original
 
 MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried where the original told none
+MOST_EQUAL = 2  # further values that an operand is a copy of, or they of it
 MOST_TOLD = 16  # ways of naming the operands of an operation of the original, beside by values alone
 MOST_HELD = 30  # tokens of a result that no original value is now
 MOST_RANKED = 100  # of which those are taken
@@ -31,6 +34,36 @@ MOST_WAYS = 100  # of naming all operands of one operation
 
 Signature = tuple[object, ...]
 T = TypeVar("T")
+
+
+def told_by(old: Original, remade: Collection[Signature]) -> frozenset[int]:
+    """The values that the original's operations of these signatures read, and those that are copied into such ones."""
+    if not remade:
+        return NONE
+    found = {x for i, v in enumerate(old.views) if v.pure and v.signature in remade for x in old.uses[i]}
+    sources: dict[int, list[int]] = {}
+    for i in range(len(old)):
+        for x, y in old.moves(i) or ():
+            sources.setdefault(x, []).append(y)
+    work = sorted(found)
+    while work:
+        new = [y for y in sources.get(work.pop(), ()) if y not in found and not is_token(y)]
+        found.update(new)
+        work += new
+    return frozenset(found)
+
+
+def note_copies(state: State, moves: list[tuple[int, int]], told: frozenset[int]) -> None:
+    """The original has just copied these (destination, source): remember that they are equal, for those values that
+    operations are told by. An operation may have been executed on the source before, by the rewritten program, which
+    holds neither any more."""
+    now = dict(moves)  # the later, where two write one
+    for x, y in now.items():
+        if x != y and x in told:
+            state.clear_row(copy_key(x))
+            if y not in now and not is_token(y) and state.sure(y):
+                before = state.row(copy_key(y))
+                state.put(copy_key(x), before | {x} if y in before else frozenset((x, y)))
 
 
 def made_by_rows(state: State, signature: Signature, rows: list[int], units: int) -> list[list[int]]:
@@ -72,7 +105,9 @@ def _names(state: State, x: int) -> list[int]:
     by the one that lasts."""
     tokens = [t for key in state.where.get(x, ()) if (t := const_of(key)) is not None]
     tokens.sort(key=lambda t: (len(state.names.leaves.get(t, ())), t))
-    return list(dict.fromkeys((state.of.get(x, (*tokens, x)[0]), x, *tokens[:MOST_NAMES])))
+    equal = state.row(copy_key(x)) if copy_key(x) in state.S else NONE
+    others = sorted(y for y in equal if not is_token(y) and state.sure(y))[:MOST_EQUAL] if x in equal else []
+    return list(dict.fromkeys((state.of.get(x, (*tokens, x)[0]), x, *tokens[:MOST_NAMES], *others)))
 
 
 def _ways(state: State, uses: tuple[int, ...]) -> list[tuple[int, ...]]:

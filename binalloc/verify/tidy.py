@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binalloc.verify.lattice import State
-from binalloc.verify.names import const_key, const_of, is_place
+from binalloc.verify.names import const_key, const_of, is_copy, is_place
 
 DEEP = 8
 """Operations on end of which a value that is made again may consist, where the original has none of those between."""
@@ -26,6 +26,8 @@ def prune(state: State, live: Callable[[int], bool]) -> None:
     for k in [k for k in state.C if const_of(k) is not None]:
         left = {cs: frozenset(filter(live, xs)) for cs, xs in state.C[k].items()}
         state.put_facts(k, {cs: xs for cs, xs in left.items() if xs})
+    for k in [k for k in state.S if is_copy(k) and not any(map(live, state.S[k]))]:
+        state.put(k, frozenset())
     lost = {c[0] for c in state.K}
     for d in state.C.values():
         lost.update(p for cs in d for p, _ in cs)

@@ -33,7 +33,7 @@ from binalloc.verify.lattice import Cond, State
 from binalloc.verify.meet import meet_sides
 from binalloc.verify.names import TRUTH, UNWRITTEN, ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.original import Original
-from binalloc.verify.remade import made_by_rows, made_of_values
+from binalloc.verify.remade import made_by_rows, made_of_values, note_copies
 from binalloc.verify.report import Finding
 from binalloc.verify.unwritten import predicates, settle, stands, undecided
 
@@ -61,7 +61,8 @@ class Steps:
     """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot pointer's
     register, NO_REGISTER for none. volatile: special registers that do not read the same in both programs. slot_base:
     the special register that is the first slot's address. spill: bytes [from, to) of spill memory. remade: signatures
-    of pure operations that the rewritten program executes by itself; exchanges: see `exchanges.py`."""
+    of pure operations that the rewritten program executes by itself; told: the original values that such ones read or
+    that are copied to what they read (both: `remade.py`); exchanges: see `exchanges.py`."""
 
     def __init__(
         self,
@@ -76,12 +77,14 @@ class Steps:
         spill: tuple[int, int],
         effects: Effects,
         remade: Collection[tuple[object, ...]] = (),
+        told: frozenset[int] = frozenset(),
         exchanges: Mapping[int, tuple[int, int] | None] | None = None,
     ) -> None:
         self.names, self.old, self.new = names, old, new
         self.kernel, self.pointer = kernel, pointer
         self.volatile, self.slot_base, self.spill, self.effects = volatile, slot_base, spill, effects
         self.remade, self.exchanges = remade, exchanges or {}
+        self.told = told
 
     # -- guards
 
@@ -203,20 +206,10 @@ class Steps:
     def _alone(self, state: State, m: int) -> State:
         old = self.old
         view = old.views[m]
-        access = old.locals[m]
-        if access is not None:
-            places, data = old.words(access), old.data(m, access)
-            if access.store and data:
-                state.copy_columns(list(zip(places, data, strict=True)))
-            elif access.store:  # of zeros
-                zero = self.names.token(ZERO)
-                state.copy_columns([(p, zero) for p in places])
-            elif data:
-                state.copy_columns(list(zip(data, places, strict=True)))
-            return state
-        copy = old.copied(m)
-        if copy is not None:
-            state.copy_columns((copy,))
+        moves = old.moves(m)
+        if moves is not None:
+            state.copy_columns(moves)
+            note_copies(state, moves, self.told)
         elif old.constant(m):
             state.copy_columns(list(zip(old.defs[m], self._constants(old, m, "old"), strict=True)))
         elif old.slot_access(m) or (view.memory is not None and view.memory.spill):

@@ -103,7 +103,7 @@ def with_arguments_in_memory(attempt: Attempt, spill: Spill, below: float = inf)
 def _stored_here(attempt: Attempt, name: str) -> frozenset[Location]:
     """Arguments that the function, which nobody but its callers can do that for, puts into memory itself."""
     allocation = attempt.allocations[name]
-    if name == attempt.program.graph.kernel or not allocation.memory:
+    if not allocation.memory:
         return frozenset()
     often = _stores(allocation)
     return frozenset(

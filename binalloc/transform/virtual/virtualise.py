@@ -56,7 +56,9 @@ def virtualise(
 
 
 def may_be_stored(program: ProgramAnalysis, name: str) -> list[Location]:
-    """Arguments that may travel in memory."""
+    """Arguments that may travel in memory: not the kernel's stack register, since nobody calls the kernel."""
+    if name == program.graph.kernel:
+        return []
     webs = program[name].webs
     return [loc for loc, web in webs.args if webs[web].file != PRED]
 

@@ -43,7 +43,7 @@ def passed(monkeypatch: pytest.MonkeyPatch, stored: Mapping[str, list[Location]]
 
 def drawn(program: ProgramAnalysis, rng: random.Random) -> dict[str, list[Location]]:
     share = rng.choice((0.3, 0.7, 1.0))
-    every = {name: may_be_stored(program, name) for name in program.functions if name != "kernel"}
+    every = {name: may_be_stored(program, name) for name in program.functions}
     return {name: [loc for loc in found if rng.random() < share] for name, found in every.items()}
 
 

@@ -79,6 +79,7 @@ HARMLESS = {
     **dict.fromkeys(("sense of a predicate inverted",), UNREAD),
     "addresses moved where none is taken": NOBODY,
     "local stack register added": UNTOLD,
+    "spill access off its word": "guards of calls that exclude each other lead there: nobody comes",
     "slot pointer set again": AGAIN,
     **dict.fromkeys(("frame moved", "sense of a branch inverted"), SAME),
     **dict.fromkeys(("kernel's own frame changed", "shared callee renamed"), TEXT),

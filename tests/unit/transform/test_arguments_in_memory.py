@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from binalloc.isa.instruction import Module
+from binalloc.isa.instruction import Module, make
 from binalloc.isa.text.assembler import assemble
 from binalloc.report.explain import explanation, render_explanation
 from binalloc.transform.allocators.table import ALLOCATORS
@@ -85,3 +87,15 @@ def test_it_is_told_which_arguments_are_in_memory() -> None:
     assert {v["value"].partition(".")[0] for v in told if v["passed_in_memory"]} == passed
     assert all(v["stores"] == 1 for v in told if v["passed_in_memory"])
     assert "where its callers store it" in render_explanation(told)
+
+
+@pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if name != "regdem"])
+def test_nobody_stores_what_the_kernel_starts_with(allocator: str) -> None:
+    """Its stack register is 0 at launch, data where there is no stack. Nobody calls a kernel."""
+    module = many_arguments(12)
+    kernel = module.function("k")
+    kernel.info = replace(kernel.info, registers=24, local_stack=20)
+    kernel.instrs.insert(-1, make("STG", ra=2, rb=20))
+    prepared = prepare(module, "k")
+    for registers in (4, 5, 6):
+        assert proven(module, rewrite_to_budget(prepared, registers, 0, allocator, solver_limit=0.2))

@@ -293,3 +293,39 @@ def test_a_sum_is_told_by_a_value_and_a_constant(again: str, right: bool) -> Non
     rewritten = CONSTANT_ON_EACH_WAY + again + "\n10| MOV R4, 0x1\n11| STG.32 [R2], R4\n"
     end = "12| STG.32 [R2+0x4], R6\n13| EXIT"
     assert (verdict(re.sub(r"(?m)^\d+\| ", "", original + end), rewritten + end) == set()) is right
+
+
+MADE_OF_A_COPY = """
+.kernel k registers=16
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| LDG.64 R0, [R2]
+3| ISETP.EQ.AND P0, PT, R1, 0x1, PT
+{early}
+{copies}
+8| @P0 BRA other, out
+other:
+9| STG.32 [R2+0x10], R1
+out:
+"""
+COPIES_AND_SUM = ("4| MOV R4, R0", "5| {second}", "6| MOV R0, RZ", "7| MOV R1, RZ")
+
+
+@pytest.mark.parametrize(("second", "made", "right"), [
+    ("MOV R5, R4", "R0, R0, RZ", True),
+    ("MOV R5, R4", "R0, R1, RZ", False),
+    ("MOV R5, R1", "R0, R1, RZ", True),
+    ("MOV R5, R1", "R1, R0, RZ", False),
+    ("MOV R5, R1", "R0, R0, RZ", False),
+    ("@P0 MOV R5, R4", "R0, R0, RZ", False),
+    ("MOV R4, R1", "R1, R5, RZ", False),
+])
+def test_a_sum_is_moved_up_over_copies_of_its_operands(second: str, made: str, right: bool) -> None:
+    """The rewritten program has neither the copies nor, behind the sum, what they were copied from."""
+    sum_of = "10| IADD3 R6, R4, R5, RZ\n"
+    end = "11| STG.32 [R2], R6\n12| EXIT"
+    copies = "\n".join(COPIES_AND_SUM).format(second=second)
+    original = MADE_OF_A_COPY.format(early="", copies=copies) + sum_of + end
+    early = f"-| IADD3 R6, {made}"
+    rewritten = MADE_OF_A_COPY.format(early=early, copies="6| MOV R0, RZ\n7| MOV R1, RZ") + end
+    assert (verdict(re.sub(r"(?m)^\d+\| ", "", original), rewritten) == set()) is right
