@@ -39,6 +39,7 @@ SPELLINGS: dict[str, str] = {
     "machine": "--machine",
     "max_cycles": "--max-cycles",
     "policy": "--policy",
+    "reading": "--reading",
     "profile": "--profile",
     "scheduler": "--scheduler",
     "registers": "--registers",

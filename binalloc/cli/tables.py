@@ -73,6 +73,14 @@ def policy_option(command: Any) -> Any:
     return row_option("--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.")(command)
 
 
+def reading_option(command: Any) -> Any:
+    return click.option(
+        "--reading", "readings", multiple=True, metavar="NAME",
+        help="Of --policy unified, where not to follow the printed listing: no-textures or spills (what counts as "
+        "off-chip), smem-fit (where a descent ends that nothing satisfies), up-to-most (MaxThrd included).",
+    )(command)  # fmt: skip
+
+
 def allocator_option(command: Any) -> Any:
     return row_option(
         "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Who allocates."

@@ -14,7 +14,7 @@ from binalloc.isa.instruction import Module
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
-from binalloc.pipeline.policies.table import POLICIES, find_policy
+from binalloc.pipeline.policies.table import POLICIES, UNIFIED, find_policy
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import (
     Tried,
@@ -97,6 +97,7 @@ class Outcome:
             "machine": self.request.machine.name,
             "allocator": self.request.allocator,
             "policy": None if _explicit(self.request) else self.request.policy,
+            "reading": _reading(self.request),
             "scheduler": self.request.scheduler if self.original.cycles is not None else None,
             "inline": self.request.inline,
             "inlined_calls": sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None),
@@ -128,6 +129,10 @@ def _tried_to_dict(t: Tried) -> dict[str, object]:
     out["local_bytes"] = t.version.local_bytes if t.version else None
     out["reason"] = t.reason
     return out
+
+
+def _reading(request: Request) -> list[str] | None:
+    return None if _explicit(request) or request.policy != UNIFIED else request.reading.names
 
 
 def _explicit(request: Request) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.resources import no_room
 from binalloc.emulator.host.skew import cycles_range, skewed_cycles
@@ -339,10 +339,19 @@ def same_results(request: Request, a: Version, b: Version) -> bool:
     return not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
 
 
-def static_counts(version: Version) -> tuple[int, int, int]:
-    """(instructions that are not off-chip accesses, off-chip accesses, spill accesses among those), static, over the
-    call graph."""
-    off = spills = total = 0
+class StaticCounts(NamedTuple):
+    """Static instructions over the call graph: off_chip accesses, and compute, which is all others; of the off-chip
+    ones, spills are spill accesses and textures texture fetches."""
+
+    compute: int
+    off_chip: int
+    spills: int
+    textures: int
+
+
+def static_counts(version: Version) -> StaticCounts:
+    """The instructions that the unified paper's CI_pred (section 4.2) is made of."""
+    off = spills = textures = total = 0
     for fn in version.functions:
         for instr in fn.instrs:
             total += 1
@@ -350,4 +359,5 @@ def static_counts(version: Version) -> tuple[int, int, int]:
             if memory is not None and memory.space in OFF_CHIP:
                 off += 1
                 spills += memory.spill
-    return total - off, off, spills
+                textures += memory.space == Space.TEXTURE
+    return StaticCounts(total - off, off, spills, textures)

@@ -24,7 +24,7 @@ from binalloc.cli.options import (
     size_option,
     skews_option,
 )
-from binalloc.cli.tables import allocator_option, policy_option, scheduler_option
+from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
 from binalloc.cli.terminal import fail, print_json, progress, say
 from binalloc.errors import UsageError
 from binalloc.transform.allocators.allocator import SOLVER_LIMIT
@@ -47,6 +47,7 @@ from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 @click.option("--blocks", type=integer(1), metavar="N", help="Blocks per SM; R and S follow from occupancy.")
 @click.option("--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N).")
 @policy_option
+@reading_option
 @allocator_option
 @click.option(
     "--solver-limit",
@@ -78,6 +79,7 @@ def rewrite(
     blocks: int | None,
     automatic: bool,
     policy: str | None,
+    readings: tuple[str, ...],
     allocator: str,
     solver_limit: float,
     layout: str,
@@ -93,8 +95,10 @@ def rewrite(
     The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
     """
     from binalloc.isa.sets.files import write_module
+    from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.pipeline.policies.table import DEFAULT as DEFAULT_POLICY
+    from binalloc.pipeline.policies.table import UNIFIED
     from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
 
@@ -102,6 +106,8 @@ def rewrite(
     not_over(output, file, launch, machine, profile)
     if automatic or policy:
         _alone("--auto" if automatic else "--policy", (registers, slots, blocks))
+    if readings and policy != UNIFIED:
+        raise UsageError("--reading says how the unified paper is read", expected=f"--policy {UNIFIED}")
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
     loaded = optional_launch(launch, size)
@@ -122,6 +128,7 @@ def rewrite(
             slots=slots,
             blocks=blocks,
             policy=policy or DEFAULT_POLICY,
+            reading=reading_of(readings),
             allocator=allocator,
             emulate=loaded is not None if emulate is None else emulate,
             engine=engine,

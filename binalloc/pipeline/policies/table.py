@@ -10,6 +10,7 @@ from binalloc.rows import by_name, find
 
 POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified()))
 DEFAULT = "exhaustive"
+UNIFIED = "unified"
 
 
 def find_policy(name: str) -> Policy:

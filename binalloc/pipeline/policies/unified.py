@@ -49,6 +49,8 @@ class Unified:
                 max_cmratio=Fraction(request.machine.search.max_cmratio),
                 original_threads=original.blocks_per_sm * threads,
                 ad_interval=_interval(original),
+                held=[blocks * threads for blocks in sorted(budgets)],
+                reading=request.reading,
             )
         )
         chosen = built.get(result.threads // threads)
@@ -76,8 +78,8 @@ def _level(version: Version | None) -> Level:
 
     if version is None:
         return Level(0, 0, Fraction(0), 0, False)
-    compute, memory, spills = static_counts(version)
-    return Level(compute, memory, _interval(version), spills)
+    counts = static_counts(version)
+    return Level(counts.compute, counts.off_chip, _interval(version), counts.spills, textures=counts.textures)
 
 
 def _interval(version: Version) -> Fraction:

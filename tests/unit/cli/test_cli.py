@@ -137,7 +137,13 @@ def test_rewrite_chooses_by_blocks_and_by_policy() -> None:
     assert answer["rewritten"]["blocks_per_sm"] >= 6
     assert answer["speedup"] is None
     static = call("rewrite", loom("nbody"), "--auto", "--policy", "unified", *launch("nbody"), "--no-emulate", "--json")
-    assert static.json["policy"] == "unified"
+    assert (static.json["policy"], static.json["reading"]) == ("unified", [])
+    read = ["--policy", "unified", "--reading", "spills", "--reading", "up-to-most"]
+    spills = call("rewrite", loom("nbody"), *read, *launch("nbody"), "--no-emulate", "--json")
+    assert spills.json["reading"] == ["spills", "up-to-most"]
+    assert "expected --policy unified" in refused(2, "rewrite", loom("nbody"), "--reading", "spills")
+    wrong = refused(2, "rewrite", loom("nbody"), *read, "--reading", "no-textures", *launch("nbody"), "--no-emulate")
+    assert "--reading: two readings of one thing" in wrong
     assert static.json["reason"].startswith("start: interval")
     auto = call("rewrite", loom("callchain"), "--auto", *launch("callchain"), "--json").json
     assert (auto["kept_original"], auto["verified"], auto["same_results"]) == (False, True, True)

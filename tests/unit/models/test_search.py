@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import pytest
 
+from binalloc.errors import UsageError
 from binalloc.models.search.unified import (
     Level,
     SearchProblem,
     SearchResult,
     ci_pred,
     is_concurrency_bound,
+    reading_of,
     unified_search,
 )
 
@@ -25,12 +27,15 @@ def levels(memory: Callable[[int], int], spills: Callable[[int], int], compute: 
 
 def search(
     evaluate: Callable[[int], Level], interval: Fraction = Fraction(4), original: int = 512, maximum: int = MAXIMUM,
-    bound: bool | None = None,
+    bound: bool | None = None, held: Sequence[int] | None = None, reading: Sequence[str] = (),
 ) -> SearchResult:  # fmt: skip
     """With the default interval the start is 4 * 192 = 768 threads, three blocks."""
     return unified_search(
-        SearchProblem(evaluate, CORES, BLOCK, maximum, original, interval, concurrency_bound=bound)
-    )
+        SearchProblem(
+            evaluate, CORES, BLOCK, maximum, original, interval, concurrency_bound=bound, held=held,
+            reading=reading_of(reading),
+        )
+    )  # fmt: skip
 
 
 def good_up_to(limit: int, spill_above: int = MAXIMUM) -> Callable[[int], Level]:
@@ -157,3 +162,53 @@ def test_every_level_is_evaluated_once_and_reported() -> None:
 def test_a_block_that_cannot_run_is_an_error() -> None:
     with pytest.raises(ValueError, match="block size 256"):
         search(good_up_to(0), maximum=255)
+
+
+def test_levels_that_the_machine_cannot_hold_are_not_walked() -> None:
+    result = search(good_up_to(MAXIMUM), held=(256, 512, 768, 1024))
+    assert (result.threads, [item.threads for item in result.levels]) == (1024, [768, 1024])
+    low = search(good_up_to(0), interval=Fraction(40), held=(256, 512))
+    assert (low.start, low.smem_fit) == (512, 512)
+    assert search(good_up_to(MAXIMUM), held=(1024,)).start == 1024  # not below one level
+    top = search(levels(lambda t: 5, lambda t: t // 1024), interval=Fraction(8), original=256, held=(512, 768, 1536))
+    assert (top.smem_fit, [item.threads for item in top.levels]) == (768, [768, 1536])
+
+
+@pytest.mark.parametrize(
+    ("reading", "compute", "memory"), [((), 900, 100), (("no-textures",), 960, 40), (("spills",), 990, 10)]
+)
+def test_what_counts_as_off_chip(reading: tuple[str, ...], compute: int, memory: int) -> None:
+    """What does not is an instruction all the same."""
+    assert Level(900, 100, Fraction(1), 10, textures=60).counts(reading_of(reading).counted) == (compute, memory)
+
+
+def test_a_level_is_judged_by_what_counts() -> None:
+    def textured(threads: int) -> Level:
+        return Level(1000, 10, Fraction(1), 1 if threads > 1024 else 0, textures=10)
+
+    assert search(textured).kept_original
+    assert search(textured, reading=["no-textures"]).threads == 1792
+    assert search(textured, reading=["spills"]).threads == 1792  # 1009 computing instructions to one spill
+
+
+def test_an_exhausted_descent_may_end_where_it_stops() -> None:
+    never = good_up_to(0, spill_above=768)
+    assert search(never, interval=Fraction(8)).kept_original
+    found = search(never, interval=Fraction(8), reading=["smem-fit"])
+    assert (found.threads, found.kept_original, found.direction) == (768, False, "down")
+    assert "768, where the descent stops, is taken" in found.text()
+    assert search(never, interval=Fraction(8), original=768, reading=["smem-fit"]).kept_original
+    assert search(good_up_to(0, spill_above=0), interval=Fraction(8), reading=["smem-fit"]).kept_original
+
+
+def test_the_ascent_may_look_at_the_maximum() -> None:
+    assert search(good_up_to(MAXIMUM), reading=["up-to-most"]).threads == MAXIMUM
+    assert search(good_up_to(1792), reading=["up-to-most"]).threads == 1792
+
+
+def test_readings_have_names() -> None:
+    assert reading_of(["up-to-most", "spills"]).names == ["spills", "up-to-most"]
+    assert reading_of([]).names == []
+    for wrong in (["spills", "no-textures"], ["most"]):
+        with pytest.raises(UsageError):
+            reading_of(wrong)
