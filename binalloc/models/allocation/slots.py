@@ -116,7 +116,8 @@ def _assign(
         plan.slot_of = dict(sorted(colour_slots(procedure.adjacency, mask, limit, caps, costs).items()))
         if priority == "cost" and -1 in plan.slot_of.values():
             return plans
-        assert all(slot < min(limit, caps.get(v, limit)) for v, slot in plan.slot_of.items()), "a slot beyond the limit"
+        found = {v: slot for v, slot in plan.slot_of.items() if slot >= 0}
+        assert all(slot < min(limit, caps.get(v, limit)) for v, slot in found.items()), "a slot beyond the limit"
         if priority == "cost":
             plan.slot_of = _renumber(procedure, plan.slot_of, caps)
         for site in procedure.calls:

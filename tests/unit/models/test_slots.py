@@ -265,3 +265,19 @@ def test_variables_live_across_a_call_that_do_not_interfere_are_an_error() -> No
     wrong = Procedure("main", 2, [0b11], [0, 0], [ProcedureCall("leaf", 0b11)])
     with pytest.raises(ValueError, match="do not interfere"):
         plan_slots({"main": wrong, "leaf": procedure("leaf", 0, [])}, "main", 2)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("priority", PRIORITIES)
+@pytest.mark.parametrize("slots", range(16))
+def test_whole_frames_may_leave_a_callee_no_slots(layout: str, priority: str, slots: int) -> None:
+    """The frame of A below B leaves B fewer slots than C has: what lives across that call finds none."""
+    procedures = {
+        "A": procedure("A", 8, [set(range(8)), set()], [ProcedureCall("B", 0)]),
+        "B": procedure("B", 1, [{0}], [ProcedureCall("C", 0b1)]),
+        "C": procedure("C", 10, [set(range(10))]),
+    }
+    plan = plan_slots(procedures, "A", slots, priority, layout=layout)
+    assert plan.need <= slots
+    if layout == "moving" and slots >= 11:
+        assert not any(p.local for p in plan.procedures.values())
