@@ -105,7 +105,7 @@ def _names(state: State, x: int) -> list[int]:
     by the one that lasts."""
     tokens = [t for key in state.where.get(x, ()) if (t := const_of(key)) is not None]
     tokens.sort(key=lambda t: (len(state.names.leaves.get(t, ())), t))
-    equal = state.row(copy_key(x)) if copy_key(x) in state.S else NONE
+    equal = state.row(copy_key(x))
     others = sorted(y for y in equal if not is_token(y) and state.sure(y))[:MOST_EQUAL] if x in equal else []
     return list(dict.fromkeys((state.of.get(x, (*tokens, x)[0]), x, *tokens[:MOST_NAMES], *others)))
 

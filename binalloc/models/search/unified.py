@@ -98,6 +98,7 @@ def reading_of(names: Iterable[str]) -> Reading:
         given[field_name] = value
     return Reading(**given)  # type: ignore[arg-type]
 
+
 PRINTED = Reading()
 """Fig. 5 as it is printed."""
 

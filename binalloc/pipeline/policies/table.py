@@ -10,7 +10,7 @@ from binalloc.rows import by_name, find
 
 POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified()))
 DEFAULT = "exhaustive"
-UNIFIED = "unified"
+UNIFIED = Unified.name
 
 
 def find_policy(name: str) -> Policy:
