@@ -141,7 +141,8 @@ def _away(v: Json) -> str:
 def _why_lines(why: Json) -> list[str]:
     place = f" ({why['file']}:{why['line']})" if why["file"] else ""
     inside = f", inside the call of {why['callee']}" if why["callee"] else ""
-    lines = [f"why: at {why['at']}{place}{inside} {why['pressure']} registers are wanted, there are {why['capacity']}"]
+    wanted = f"{why['pressure']} registers are wanted, there are {why['capacity']}"
+    lines = [f"why: at {_words([why['at']])}{place}{inside} {wanted}"]
     cost = f"to leave costs {why['cost']:,g} and relieves {count(why['relieves'], 'point')}"
     if why["instead"]:
         cost += "; instead: " + ", ".join(

@@ -7,8 +7,9 @@ recomputed, one per comeback and store that follows from those; at each point so
 fits, unless its item is left out. Points at which the same regions lie are one constraint.
 
 With slots it is joint over registers, slots and local memory: one more variable per value (in local memory or in a
-slot), and nowhere more values in slots than there are slots. What cannot be told to take a slot takes none, so that the
-bound stays one.
+slot), and nowhere more values in registers and slots than there are of both: spill code moves while registers are free
+(`overlap`), so that what is away may be back early, or not yet stored. What cannot be told to take a slot takes none,
+so that the bound stays one.
 
 Deterministic: one worker, a fixed seed, a limit in deterministic time.
 """
@@ -60,7 +61,8 @@ def solve(
     which is the answer where nothing is found."""
     from ortools.sat.python import cp_model
 
-    model = SpillModel(cp_model.CpModel(), spills)
+    short = spills.crowded(np.maximum(pressure - capacity - spills.slots, 0), spills.takers()) if spills.slots else []
+    model = SpillModel(cp_model.CpModel(), spills, {spills.value[r] for (_, lying), _ in short for r in lying})
     model.fit(pressure, capacity)
     if start is not None:
         model.hint(set(start.away), start.local)
@@ -96,23 +98,20 @@ def solved(model: Any, terms: list[Any], limit: float, seed: int) -> tuple[Any, 
 
 class SpillModel:
     """What leaves the registers of one function, as variables and constraints of a CP-SAT model; what it costs are
-    `terms`. runs: by how much that counts. slots: how many it may take, a variable, where that is a question.
+    `terms`. asked: values for which there may be no slot. runs: by how much what it costs counts.
 
     away, held: per region, whether its value has left the registers, and whether memory holds it there. kept, local:
     by value, whether memory holds it wherever it comes back from, and whether it lies in local memory and not in a
     slot, where that is a question. takes: per region that may take a slot, whether it does. needless: per item of
     `Spills.needless`, whether it is left out."""
 
-    def __init__(self, model: Any, spills: Spills, runs: float = 1.0, slots: Any = None) -> None:
+    def __init__(self, model: Any, spills: Spills, asked: Collection[int], runs: float = 1.0) -> None:
         self.model, self.spills, self.scale = model, spills, runs * SCALE
-        self.slots = spills.slots if slots is None else slots
         count = range(len(spills.value))
         self.away = [model.new_bool_var(f"a{r}") for r in count]
         self.held = [model.new_bool_var(f"m{r}") for r in count]
         self.kept = {v: model.new_bool_var(f"k{v}") for v in sorted(spills.asked)}
         self.needless = [self._left_out(n) for n in range(len(spills.needless))]
-        crowds = spills.crowds(spills.slots if slots is None else 0) if spills.slots else []
-        asked = {spills.value[r] for crowd in crowds for r in crowd}
         self.local = {v: model.new_bool_var(f"l{v}") for v in sorted(asked)}
         self.takes: dict[int, Any] = {}
         self.terms: list[Any] = []
@@ -120,7 +119,8 @@ class SpillModel:
             model.add_bool_or([self.held[before], self.away[before].negated(), self.held[behind].negated()])
         self._comebacks()
         self._stores()
-        self._take_slots(crowds)
+        if asked:
+            self._take_slots()
 
     def _left_out(self, n: int) -> Any:
         item = self.spills.needless[n]
@@ -225,12 +225,10 @@ class SpillModel:
 
     # -- room
 
-    def _take_slots(self, crowds: list[tuple[int, ...]]) -> None:
-        """Nowhere more values in slots than there are. A region takes one if no way out of it, or out of those that it
-        shares a ring with, goes without memory."""
+    def _take_slots(self) -> None:
+        """A region takes a slot if no way out of it, or out of those that it shares a ring with, goes without
+        memory."""
         spills = self.spills
-        if not crowds:
-            return
         rings = spills.rings()
         ring_of = {r: n for n, ring in enumerate(rings) for r in ring}
         takes = self.takes = {r: self.model.new_bool_var("") for r in ring_of}
@@ -250,8 +248,7 @@ class SpillModel:
             local = [self.local[v]] if v in self.local else []
             escapes = [self.is_kept(v).negated(), *local, *without[n]]
             self.model.add_bool_or([takes[r], self.away[r].negated(), *escapes])
-        for crowd in crowds:
-            self.model.add(sum(takes[r] for r in crowd) <= self.slots)
+            self.model.add_implication(takes[r], self.away[r])
 
     def _takes_none(self, r: int, takes: dict[int, Any]) -> list[Any]:
         """What holds where region r is away and takes no slot."""
@@ -265,20 +262,44 @@ class SpillModel:
         return every
 
     def fit(self, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> None:
-        """Nowhere more values than registers."""
-        missing = np.maximum(pressure - capacity, 0)
-        for (n, lying), count in self.spills.crowded(missing, range(len(self.away))):
-            away = sum(self.away[r] for r in lying)
-            self.model.add(away + (count * self.needless[n] if n != NONE else 0) >= count)
+        """Nowhere more values than registers, and than registers and slots."""
+        for left in self.counts(pressure - capacity):
+            self.model.add(left <= 0)
+        if self.takes:
+            for left in self.counts(pressure - capacity - self.spills.slots, slots=True):
+                self.model.add(left <= 0)
 
-    def counts(self, pressure: NDArray[np.int32], regions: Collection[int]) -> list[Any]:
-        """How many of the values that are counted in `pressure` and have these regions are in registers: an expression
-        for every crowd of them."""
-        found = []
-        for (n, lying), count in self.spills.crowded(pressure, regions):
-            away = sum(self.away[r] for r in lying)
-            found.append(count - away - (count * self.needless[n] if n != NONE else 0))
+    def counts(self, pressure: NDArray[np.int32], *, slots: bool = False) -> list[Any]:
+        """How many registers are taken where `pressure` is above 0, which may be less what there are; with `slots` how
+        many registers and slots: an expression for every crowd of regions, and for every hole."""
+        plain, every = pressure.copy(), range(len(self.away))
+        for hole in self.spills.holes:
+            plain[hole.point] -= hole.empty
+        found = [self._left(key, count, slots) for key, count in self.spills.crowded(np.maximum(plain, 0), every)]
+        for hole in self.spills.holes:
+            if pressure[hole.point] > 0:
+                here = np.zeros_like(pressure)
+                here[hole.point] = pressure[hole.point]
+                ((key, count),) = self.spills.crowded(here, every)
+                found.append(self._left(key, count, slots) - hole.empty * sum(self.away[r] for r in hole.regions))
         return found
+
+    def values_left(self, count: NDArray[np.int32], regions: Collection[int]) -> list[Any]:
+        """How many of the values that are counted, which have these regions, are in registers: an expression for every
+        crowd of them."""
+        return [self._left(key, most, slots=False) for key, most in self.spills.crowded(count, regions)]
+
+    def _left(self, key: tuple[int, tuple[int, ...]], count: int, slots: bool) -> Any:
+        """key: as in `Spills.crowded`."""
+        n, lying = key
+        away = sum(self.away[r] for r in lying)
+        if slots:
+            away -= self.taking(lying)
+        return count - away - (count * self.needless[n] if n != NONE else 0)
+
+    def taking(self, regions: Iterable[int]) -> Any:
+        """How many of those regions take slots: an expression."""
+        return sum(self.takes[r] for r in regions if r in self.takes)
 
     def hint(self, away: Iterable[int], local: frozenset[int]) -> None:
         away = set(away)

@@ -3,8 +3,8 @@
 Needs for each function what `cpsat` needs of one, and what lives in it where, by what its callers' registers have to do
 with it. Leaves how many registers each callee had better do with, and a lower bound of what the whole graph costs.
 What a callee overwrites its callers lack across the call, and what it has at once they lack as well: two variables per
-callee. Slots lie on a stack, one variable per callee. The bound holds whatever registers callees take their arguments
-in, and whatever calls overwrite.
+callee. Slots lie on a stack, one variable per callee; what is away may be in a register that is free. The bound holds
+whatever registers callees take their arguments in, and whatever calls overwrite.
 
 Deterministic, as `cpsat` is.
 """
@@ -98,7 +98,8 @@ class _Joint:
     def add(self, function: JointFunction, *, is_kernel: bool) -> None:
         name, spills = function.name, function.spills
         self.slots[name] = spills.slots if is_kernel else self.model.new_int_var(0, spills.slots, "")
-        mine = self.models[name] = SpillModel(self.model, spills, function.runs, self.slots[name])
+        asked = {spills.value[r] for r in spills.takers()} if spills.slots else set()
+        mine = self.models[name] = SpillModel(self.model, spills, asked, function.runs)
         everywhere = function.pressure.copy()
         everywhere[[call.point for call in function.calls]] = 0
         if is_kernel:
@@ -108,11 +109,14 @@ class _Joint:
             self.taken[name] = self.model.new_int_var(0, self.registers, "")
             self.overwritten[name] = self.model.new_int_var(0, self.registers, "")
             self.demands[name] = []
-            for count in mine.counts(everywhere, range(len(spills.value))):
+            for count in mine.counts(everywhere):
                 self._demand(name, count)
             own = [r for r, v in enumerate(spills.value) if v not in function.arguments]
-            for count in mine.counts(function.own, own):
+            for count in mine.values_left(function.own, own):
                 self.model.add(count <= self.overwritten[name])
+        if spills.slots:
+            for count in mine.counts(everywhere, slots=True):
+                self.model.add(count <= self.taken[name] + self.slots[name])
         for call in function.calls:
             self._call(function, call, is_kernel=is_kernel)
 
@@ -137,8 +141,8 @@ class _Joint:
             self._demand(name, apart, call.callee)
             self.model.add(kept(call.survivors - function.arguments) + overwritten <= self.overwritten[name])
         if spills.slots:
-            takes = sum(mine.takes[r] for r in lying if r in mine.takes)
-            self.model.add(takes + self.slots[call.callee] <= self.slots[name])
+            both = kept(call.survivors) + overwritten + mine.taking(lying) + self.slots[call.callee]
+            self.model.add(both <= self.taken[name] + self.slots[name])
 
     def needed(self, solver: Any) -> dict[str, int]:
         """The least that `taken` may be in the solution."""

@@ -9,7 +9,7 @@ code that one round of spilling emits.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -65,6 +65,14 @@ class Needless(NamedTuple):
     points: tuple[int, ...]
 
 
+class Hole(NamedTuple):
+    """So many registers that the pressure at a point counts stay empty, unless one of the regions is away."""
+
+    point: int
+    empty: int
+    regions: tuple[int, ...]
+
+
 @dataclass
 class Spills:
     """value, points: by region, as in `regions.Regions`. near, far: what an access to memory costs, in a slot and in
@@ -82,6 +90,7 @@ class Spills:
     needless: list[Needless] = field(default_factory=list)
     written: set[tuple[int, int]] = field(default_factory=set)
     open: set[int] = field(default_factory=set)
+    holes: list[Hole] = field(default_factory=list)
 
     @cached_property
     def recomputed(self) -> set[int]:
@@ -118,22 +127,6 @@ class Spills:
         rings = {r: tuple(sorted({r} | {x for x in found if r in reached[x]})) for r, found in reached.items()}
         return [list(ring) for ring in dict.fromkeys(rings.values())]
 
-    def crowds(self, more_than: int) -> list[tuple[int, ...]]:
-        """Sets of takers that lie at one point, of so many. None is part of another that begins or ends beside it."""
-        found: dict[tuple[int, ...], None] = {}
-        now: set[int] = set()
-        grown = False
-        for _, ends, r in self._events():
-            if ends:
-                if grown and len(now) > more_than:
-                    found[tuple(sorted(now))] = None
-                grown = False
-                now.discard(r)
-            else:
-                now.add(r)
-                grown = True
-        return list(found)
-
     def crowded(
         self, count: NDArray[np.int32], regions: Collection[int]
     ) -> list[tuple[tuple[int, tuple[int, ...]], int]]:
@@ -151,14 +144,6 @@ class Spills:
             key = gone.get(point, NONE), tuple(there)
             highest[key] = max(highest.get(key, 0), int(count[point]))
         return sorted(highest.items())
-
-    def _events(self) -> Iterator[tuple[int, bool, int]]:
-        """(point, whether it ends there, region): ends first."""
-        events = []
-        for r in self.takers():
-            for start, end in self.points[r]:
-                events += [(start, False, r), (end, True, r)]
-        yield from sorted(events, key=lambda event: (event[0], not event[1], event[2]))
 
 
 def _reached(r: int, behind: dict[int, set[int]]) -> set[int]:

@@ -23,7 +23,7 @@ from binalloc.transform.allocate.registers import (
 )
 from binalloc.transform.allocate.scratch import scratch_registers
 from binalloc.transform.order.clock import Clock
-from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
+from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, WISH, Prices
 from binalloc.transform.virtual.analysed import Analysed, without_dead_copies
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.unwritten import unwritten
@@ -59,6 +59,7 @@ class Attempt:
     clock: Clock | None = None
     limits: dict[str, int] = field(default_factory=dict)
     stored: dict[str, frozenset[Location]] = field(default_factory=dict)
+    modest: frozenset[str] = frozenset()
     contracts: dict[str, Contract] = field(default_factory=dict)
     allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -115,6 +116,11 @@ class Attempt:
         """Another attempt, in which these of the function's arguments travel in memory, too; likewise."""
         return replace(self._anew(name), stored={**self.stored, name: self.stored.get(name, frozenset()) | more})
 
+    def with_modest(self, name: str) -> Attempt:
+        """Another attempt, in which the function does not take its callers' arguments from their places where that
+        would cost them what it does when they have no room; likewise."""
+        return replace(self._anew(name), modest=self.modest | {name})
+
     def _anew(self, name: str) -> Attempt:
         """Another attempt, in which the function and those that call it are still to be allocated."""
         again = {name, *self.above(name)}
@@ -129,14 +135,19 @@ class Attempt:
     @property
     def prices(self) -> Prices:
         """Of reloads and stores, where there are slots for all."""
-        return Prices(self.far if self.pointer < 0 else SLOT_COST, far=self.far)
+        return Prices(self.far if self.pointer < 0 else SLOT_COST, far=self.far, wish=WISH)
+
+    def prices_in(self, name: str) -> Prices:
+        """Those that a function goes by."""
+        prices = self.prices
+        return replace(prices, wish=2 * prices.usual) if name in self.modest else prices
 
     @property
     def cost(self) -> float:
         """Estimated cost of all spill code that there is so far in one run of the kernel, in accesses to a slot."""
         often = frequencies(self.program)
         return sum(
-            often[name] * emitted_cost(self.allocations[name].code, self.prices)
+            often[name] * self.costs(name)
             for name in self.program.graph.top_down
             if name in self.allocations
         )
@@ -148,7 +159,12 @@ class Attempt:
 
     @property
     def spilled(self) -> bool:
-        return any(a.memory for a in self.allocations.values())
+        """Whether there is spill code."""
+        return any(self.costs(name) for name in self.allocations)
+
+    def costs(self, name: str) -> float:
+        """Spill code of an allocated function, in one run of it."""
+        return emitted_cost(self.allocations[name].code, self.prices)
 
 
 def by_regions(attempt: Attempt, name: str) -> RegisterAllocation:
@@ -162,7 +178,7 @@ def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
 
 
 def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAllocation:
-    how = Spilling(attempt.prices, slots=attempt.slots)
+    how = Spilling(attempt.prices_in(name), slots=attempt.slots)
     function, below = attempt.function(name), attempt.limit(name)
     return allocate_function(function, how, attempt.clock, may_spill=may_spill, below=below)
 
@@ -182,7 +198,8 @@ def colour_functions(attempt: Attempt, spill: Spill = by_regions, *, improve: Im
             allocation = improve(attempt, name, allocation)
         free = 1 << attempt.shuffle if attempt.shuffle >= 0 else attempt.available
         attempt.scratch[name] = scratch_registers(allocation, free)
-        taken = mask_from(register for pair in attempt.scratch[name] for register in pair if register >= 0)
+        moves = attempt.pointer >= 0 and allocation.memory
+        taken = mask_from(r for pair in attempt.scratch[name] for r in pair if r >= 0) if moves else 0
         # other attempts may have the same allocation, with other registers around calls
         contract = replace(allocation.contract, clobbers=allocation.contract.clobbers | taken)
         attempt.allocations[name] = replace(allocation, contract=contract)

@@ -64,7 +64,8 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
     for name in attempt.program.graph.bottom_up:
         if not _is_in_the_way(best, name):
             continue
-        start = best
+        best = _modest(best, name, spill, cost)
+        start, cost = best, min(cost, best.cost)
         used = (start.contracts[name].registers & start.available).bit_count()
         for fewer in FEWER:
             trial = replace(start.with_limit(name, used - fewer), below=cost)
@@ -87,4 +88,17 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
 
 def _is_in_the_way(attempt: Attempt, name: str) -> bool:
     """Does a caller spill, or a caller of one?"""
-    return any(attempt.allocations[caller].memory for caller in attempt.above(name))
+    return any(attempt.costs(caller) for caller in attempt.above(name))
+
+
+def _modest(attempt: Attempt, name: str, spill: Spill, below: float) -> Attempt:
+    """The attempt, or one that costs less than `below`, in which the callee, where it spills, leaves its callers'
+    arguments in their places."""
+    if not attempt.costs(name):
+        return attempt
+    trial = replace(attempt.with_modest(name), below=below)
+    try:
+        colour_functions(trial, spill)
+    except (Infeasible, TooDear):
+        return attempt
+    return replace(trial, below=attempt.below) if trial.cost < below else attempt

@@ -27,6 +27,8 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     """Values leave the registers region by region, or for all their lives where that is cheaper. Raises TooDear, see
     `Attempt.below`."""
     found: RegisterAllocation | None = None
+    if name in attempt.modest:
+        return by_regions(attempt, name)
     prices, slots = attempt.prices, attempt.slots
     own = slots if name == attempt.program.graph.kernel else 0  # what callers leave to a callee is not known yet
     try:

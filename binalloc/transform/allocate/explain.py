@@ -290,7 +290,7 @@ class _Told:
         return self._instruction(point // 2 if point < flat.points else self.calls[point - flat.points])
 
     def _instruction(self, item: int) -> int:
-        """The instruction that an item is, or the last before it; -1 for the entry."""
+        """The instruction of the input that an item is, or the last before it; -1 for the entry."""
         items = self.one.given.flat.items
-        word = next((items[k].origin for k in range(item, -1, -1) if items[k].origin >= 0), -1)
-        return self.words[word] if word >= 0 else -1
+        words = (self.words[items[k].origin] for k in range(item, -1, -1) if items[k].origin >= 0)
+        return next((word for word in words if word >= 0), -1)

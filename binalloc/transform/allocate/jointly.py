@@ -46,10 +46,11 @@ def _function(attempt: Attempt, name: str, runs: float) -> JointFunction:
     expressions = given.once("expressions", lambda: Expressions(given.code, flat, live))
     comebacks = Comebacks(given.copied(), flat, live, attempt.prices, expressions=expressions)
     near, slots = attempt.prices.usual, attempt.slots
-    spills = list_spills(flat, found, comebacks, near=near, far=attempt.far if slots else near, slots=slots)
+    there = room(flat, live, sites, attempt.available)
+    far = attempt.far if slots else near
+    spills = list_spills(flat, found, comebacks, there.holes, near=near, far=far, slots=slots)
     arguments = frozenset(v for k, item in enumerate(flat.items) if item.kind == ENTRY for v in flat.defs[k])
-    pressure = room(flat, live, sites, attempt.available).pressure
-    own = np.zeros_like(pressure)
+    own = np.zeros_like(there.pressure)
     own[: flat.points] = live.pressure(flat.points)
     for v in arguments:
         for start, end in live.intervals[v]:
@@ -58,7 +59,7 @@ def _function(attempt: Attempt, name: str, runs: float) -> JointFunction:
         JointCall(flat.items[site.item].callee, site.point, frozenset(site.survivors), values)
         for site, values in zip(sites, passed, strict=True)
     ]
-    return JointFunction(name, spills, runs, pressure, own, arguments, calls)
+    return JointFunction(name, spills, runs, there.pressure, own, arguments, calls)
 
 
 def _at_best(given: Analysed, site: CallSite) -> frozenset[int]:

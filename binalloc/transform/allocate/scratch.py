@@ -11,7 +11,8 @@ from binalloc.transform.virtual.live_ranges import live_ranges
 
 
 def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
-    """Per call item (a register free just before it, one free just after it); -1 where none is."""
+    """Per call item (a register free just before it, one free just after it), one that the function overwrites anyway
+    if there is; -1 where none is free."""
     flat = flatten(alloc.code)
     calls = [k for k, item in enumerate(flat.items) if item.callee]
     if not calls:
@@ -24,8 +25,10 @@ def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[i
         for start, end in intervals:
             for point in points[bisect_left(points, start) : bisect_left(points, end)]:
                 busy[point] |= bit
-    return [tuple(_free(available & ~busy[p]) for p in (2 * k, 2 * k + 1)) for k in calls]  # type: ignore[misc]
+    around = [(available & ~busy[2 * k], available & ~busy[2 * k + 1]) for k in calls]
+    anyway = alloc.contract.clobbers
+    return [(_one(before, anyway), _one(behind, anyway)) for before, behind in around]
 
 
-def _free(registers: int) -> int:
-    return lowest(registers) if registers else -1
+def _one(registers: int, rather: int) -> int:
+    return lowest(registers & rather or registers) if registers else -1

@@ -24,13 +24,23 @@ class Best(Heuristic):
     def attempt(self, problem: Problem, below: float = inf, known: Known | None = None) -> Attempt:
         """As others do. below: what costs as much is of no use, but where there is nothing else. known: of other
         attempts at the problem."""
+        from binalloc.transform.allocate.attempt import by_regions
         from binalloc.transform.allocate.budgets import allocate_with_budgets
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
+        from binalloc.transform.allocate.known import Known
 
-        return allocate_with_budgets(
-            problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below, known,
-            for_pointer=True, far=problem.far,
+        known = known or Known()
+        program, registers, slots, clock, far = (
+            problem.program, problem.registers, problem.slots, problem.clock, problem.far
         )  # fmt: skip
+        found = allocate_with_budgets(
+            program, registers, slots, clock, by_regions_or_whole, below, known, for_pointer=True, far=far
+        )
+        if found.pointer >= 0 or not found.cost or len(program.functions) == 1:
+            return found
+        # what is cheapest for a callee alone may be dearer for its callers: the baseline's search, to its end
+        plain = allocate_with_budgets(program, registers, 0, clock, by_regions, known=known, far=far)
+        return plain if plain.cost < found.cost else found
 
     def allocate(self, problem: Problem) -> Plan:
         from binalloc.transform.allocate.known import Known

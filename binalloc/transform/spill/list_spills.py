@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from binalloc.isa.sets.table import view
-from binalloc.models.allocation.spills import NONE, Comeback, Leaf, Needless, Spills, Way
+from binalloc.models.allocation.spills import NONE, Comeback, Hole, Leaf, Needless, Spills, Way
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import NOWHERE, Access, FoundRegions, first_item
@@ -21,11 +21,22 @@ _LAST = 1 << 60
 
 
 def list_spills(
-    flat: Flat, found: FoundRegions, comebacks: Comebacks, *, near: float, far: float, slots: int
+    flat: Flat,
+    found: FoundRegions,
+    comebacks: Comebacks,
+    holes: Mapping[int, int],
+    *,
+    near: float,
+    far: float,
+    slots: int,
 ) -> Spills:
-    """near, far: what an access to a slot and to local memory costs; the same where there are no slots."""
+    """holes: as in `room`. near, far: what an access to a slot and to local memory costs; the same where there are no
+    slots."""
     spills = Spills(found.value, found.points, near, far, slots)
     _Listing(flat, found, comebacks, spills).run()
+    for point, count in sorted(holes.items()):
+        about = {r for a in found.accesses.get(point // 2, ()) for r in (a.before, a.after) if r != NOWHERE}
+        spills.holes.append(Hole(point, count, tuple(sorted(about))))
     return spills
 
 

@@ -27,12 +27,14 @@ class PriceList:
 
     def __init__(self, flat: Flat, found: FoundRegions) -> None:
         self.flat, self.found = flat, found
-        self.accesses: list[tuple[Access, int, float]] = [
-            (access, k, flat.items[k].weight)
-            for k, here in found.accesses.items()
-            for access in here
-            if not access.wish
-        ]
+        self.accesses: list[tuple[Access, int, float]] = []
+        self.wishes: list[tuple[int, float]] = []  # region, weight
+        for k, here in found.accesses.items():
+            for access in here:
+                if not access.wish:
+                    self.accesses.append((access, k, flat.items[k].weight))
+                elif access.before != NOWHERE:
+                    self.wishes.append((access.before, flat.items[k].weight))
 
     @cached_property
     def families(self) -> list[Sequence[int]]:
@@ -81,6 +83,8 @@ class PriceList:
         self._borders(out, store, comeback)
         if comebacks.code.held:
             self._unneeded(out, comebacks)
+        for region, weight in self.wishes:
+            exits[region] += weight * comebacks.prices.wish
         return out
 
     def _unneeded(self, out: Regions, comebacks: Comebacks) -> None:

@@ -10,15 +10,20 @@ LOCAL_COST = 4.0
 """An access to local memory, in accesses to a slot, where no machine is known: about the ratio of an L1 hit with its
 misses to shared memory."""
 
+WISH = 0.01
+"""What a function counts where it takes an argument from its place that callers go on using: they may have room for it
+elsewhere, but of two ways that cost the same the other is better."""
+
 
 @dataclass(frozen=True)
 class Prices:
     """Of a reload or store, in accesses to a slot. usual: of any value but those in `local`, for which there is no
-    slot and which cost `far`."""
+    slot and which cost `far`. wish: of an argument that callers go on using and no longer find in its place."""
 
     usual: float = SLOT_COST
     local: frozenset[int] = frozenset()
     far: float = LOCAL_COST
+    wish: float = 0.0
 
     def of(self, value: int) -> float:
         return self.far if value in self.local else self.usual
@@ -26,4 +31,4 @@ class Prices:
     @property
     def all_local(self) -> Prices:
         """Where there are slots for none."""
-        return Prices(self.far, far=self.far)
+        return Prices(self.far, far=self.far, wish=self.wish)

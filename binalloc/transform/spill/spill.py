@@ -137,14 +137,17 @@ def _leave(
     regions = listed.at(comebacks)
     near, slots = how.prices.usual, how.slots
     far = how.prices.far if slots else near
-    spills = partial(list_spills, now.flat, found, comebacks, near=near, far=far, slots=slots)
+    spills = partial(list_spills, now.flat, found, comebacks, there.holes, near=near, far=far, slots=slots)
     homes = Homes(regions, lambda: listed.at(comebacks.at(how.prices.all_local)), slots, spills)
     choice = how.choose(homes, there.pressure, tight)
     if choice.local:
         comebacks = comebacks.at(replace(how.prices, local=how.prices.local | choice.local))
         regions = listed.at(comebacks)
-    if np.any(choice.pressure > there.capacity):
-        _refuse(now, Room(choice.pressure, there.capacity))
+    left = choice.pressure.copy()
+    for point, extra in there.holes.items():  # who left may have taken them along
+        left[point] -= extra
+    if np.any(left > there.capacity):
+        _refuse(now, Room(left, there.capacity))
     if not choice.away:
         return None
     comebacks.chosen = choice.kept

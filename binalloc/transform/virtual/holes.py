@@ -8,7 +8,7 @@ many registers more are needed than values are live.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from binalloc.transform.virtual.code import KEEP, Item
 from binalloc.transform.virtual.flat import Flat
@@ -21,15 +21,39 @@ def holes_behind(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     for k in flat.wide:
         item = flat.items[k]
-        holes = 0
-        for operand in item.uses:
-            if len(operand.values) > 1:
-                ending = sum(_ends(live, v, 2 * k + 1) for v in operand.values)
-                holes += ending if ending < len(operand.values) else 0
-        single = sum(len(o.values) == 1 for o in item.defs)
-        if holes > single:
-            out.append((k, holes - single))
+        ending = {v for v in flat.uses[k] if _ends(live, v, 2 * k + 1)}
+        holes = beside_operands(item, ending)
+        if holes:
+            out.append((k, holes))
     return out
+
+
+def beside_operands(item: Item, ending: Set[int]) -> int:
+    """Registers in which values of wide operands end and no result can be: those beside what lives on, but for as many
+    as single results take, where a narrower result fits in, and where a result stands about what lives on. At least so
+    many; others may be missing too."""
+    empty: set[int] = set()
+    for operand in item.uses:
+        values = operand.values
+        left = [i for i, v in enumerate(values) if v not in ending]
+        if left and operand.field != KEEP:
+            empty.update(v for i, v in enumerate(values) if v in ending and not _holds_result(item, values, left, i))
+    return max(0, len(empty) - sum(len(o.values) == 1 for o in item.defs))
+
+
+def _holds_result(item: Item, operand: Sequence[int], left: Sequence[int], place: int) -> bool:
+    """Whether a wide result may take this place of an operand of which those that are `left` live on."""
+    for result in item.defs:
+        width = len(result.values)
+        first = place - place % width
+        if 1 < width < len(operand) and all(first + k not in left for k in range(width)):
+            return True
+        for i in left:
+            if operand[i] in result.values:  # it stands where it will
+                at = result.values.index(operand[i]) - i + place
+                if 0 <= at < width:
+                    return True
+    return False
 
 
 def holes_before(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:

@@ -71,10 +71,12 @@ def _fixed_registers(flat: Flat, site: CallSite, contracts: Mapping[str, Contrac
 
 @dataclass
 class Room:
-    """By point: pressure, registers that values take, and capacity, registers that there are."""
+    """By point: pressure, registers that values take, and capacity, registers that there are. holes: point -> those of
+    `pressure` that stay empty as long as none of the values about there leaves."""
 
     pressure: NDArray[np.int32]
     capacity: NDArray[np.int32]
+    holes: dict[int, int] = field(default_factory=dict)
 
 
 def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) -> Room:
@@ -83,15 +85,15 @@ def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) ->
     pressure = np.zeros(points, np.int32)
     pressure[: flat.points] = live.pressure(flat.points)
     capacity = np.full(points, available.bit_count(), np.int32)
-    for k, extra in holes_before(flat, live):
-        pressure[2 * k] += extra
-    for k, extra in holes_behind(flat, live):
-        pressure[2 * k + 1] += extra
+    holes = {2 * k: extra for k, extra in holes_before(flat, live)}
+    holes.update((2 * k + 1, extra) for k, extra in holes_behind(flat, live))
+    for point, extra in holes.items():
+        pressure[point] += extra
     for site in sites:
         pressure[2 * site.item] += site.extra
         pressure[site.point] = len(site.survivors) - len(site.kept)
         capacity[site.point] = (available & ~site.blocked).bit_count()
-    return Room(pressure, capacity)
+    return Room(pressure, capacity, holes)
 
 
 def registers_needed(flat: Flat, live: LiveRanges, sites: list[CallSite]) -> int:

@@ -1,14 +1,15 @@
-"""Registers that have to stay empty beside wide results: never more than every placement needs, found by trying all."""
+"""Registers that have to stay empty beside wide results and operands: never more than every placement needs, found by
+trying all."""
 
 from __future__ import annotations
 
 import random
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 
 from binalloc.transform.virtual.code import Item, VOperand
-from binalloc.transform.virtual.holes import beside_results
+from binalloc.transform.virtual.holes import beside_operands, beside_results
 
 Wide = tuple[int, ...]
 DRAWS = 3000
@@ -107,4 +108,76 @@ def test_no_placement_needs_fewer_registers() -> None:
             assert not fits(least - 1, operands, results, standing, ending, live), (operands, results, standing, ending)
             exact += fits(least + least % 2, operands, results, standing, ending, live)
     assert some > 300
+    assert exact > 0.5 * some
+
+
+@pytest.mark.parametrize(
+    ("operands", "results", "ending", "holes"),
+    [
+        ([(1, 2)], [(3, 4)], {2}, 1),
+        ([(1, 2)], [(3, 4)], {1, 2}, 0),
+        ([(1, 2)], [(3, 4), (5,)], {2}, 0),  # 5 takes the place of 2
+        ([(1, 2), (1, 2)], [(3, 4)], {2}, 1),  # once, however often it is read
+        ([(1, 2)], [(3, 4, 1, 5)], {2}, 0),  # 5 stands where 2 did, beside 1
+        ([(1, 2)], [(1, 3)], {2}, 0),
+        ([(1, 2), (6, 7)], [(1, 3)], {2, 7}, 1),
+        ([(1, 2, 3, 4)], [(5, 6)], {3, 4}, 0),  # half of a quad
+        ([(1, 2, 3, 4)], [(5, 6)], {2, 3}, 2),
+    ],
+)
+def test_what_stays_empty_behind(operands: list[Wide], results: list[Wide], ending: set[int], holes: int) -> None:
+    assert beside_operands(item(operands, results), ending) == holes
+
+
+def draw_behind(rng: random.Random) -> tuple[list[Wide], list[Wide], set[int]]:
+    """Operands, results, and what ends of those. Results may keep values of operands, which then stand already."""
+    values = list(range(20))
+    operands = [tuple(values.pop() for _ in range(rng.choice((1, 2, 2, 4)))) for _ in range(rng.choice((1, 1, 2)))]
+    ending = {v for o in operands for v in o if rng.random() < 0.5}
+    staying = [v for o in operands for v in o if v not in ending]
+    rng.shuffle(staying)
+    results = []
+    for _ in range(rng.choice((1, 1, 2))):
+        width = rng.choice((1, 2, 2, 4))
+        kept = [staying.pop() if staying and rng.random() < 0.2 else values.pop() for _ in range(width)]
+        results.append(tuple(kept))
+    if rng.random() < 0.3:
+        operands.append(operands[0])
+    return operands, results, ending
+
+
+def fits_behind(count: int, operands: list[Wide], results: list[Wide], ending: set[int], others: int) -> bool:
+    """Whether `count` registers hold, in some places, the operands and `others` that live on, and then the results."""
+    for spots in places(count, operands):
+        at: dict[int, int] = {}
+        wanted = [(v, b + i) for b, o in zip(spots, operands, strict=True) for i, v in enumerate(o)]
+        if any(at.setdefault(v, r) != r for v, r in wanted) or len(set(at.values())) < len(at):
+            continue
+        staying = {r: v for v, r in at.items() if v not in ending}
+        for more in combinations(sorted(set(range(count)) - set(at.values())), others):
+            for bases in places(count, results):
+                zone = [(b + i, v) for b, r in zip(bases, results, strict=True) for i, v in enumerate(r)]
+                taken = {r for r, _ in zone}
+                if len(taken) < len(zone) or taken.intersection(more):
+                    continue
+                if all(staying.get(r, v) == v for r, v in zone) and all(at.get(v, r) == r for r, v in zone):
+                    return True
+    return False
+
+
+def test_no_placement_leaves_fewer_registers_empty() -> None:
+    rng = random.Random("holes behind")
+    some = exact = 0
+    for _ in range(DRAWS):
+        operands, results, ending = draw_behind(rng)
+        holes = beside_operands(item(operands, results), ending)
+        live = {v for o in operands for v in o} - ending | {v for r in results for v in r}
+        before = len({v for o in operands for v in o})
+        others = rng.choice((0, 1, 2))
+        least = len(live) + holes + others
+        if holes and before + others < least <= 9:
+            some += 1
+            assert not fits_behind(least - 1, operands, results, ending, others), (operands, results, ending, others)
+            exact += fits_behind(least + least % 2, operands, results, ending, others)
+    assert some > 200
     assert exact > 0.5 * some

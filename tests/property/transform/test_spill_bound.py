@@ -63,7 +63,7 @@ def test_no_code_costs_less_than_the_model_says(price: float) -> None:
             for share in (0.1, 0.5, 0.9):
                 code, found, comebacks = regions_of(one, given, Prices(price))
                 away = [r for r in range(len(found.value)) if rng.random() < share]
-                spills = list_spills(given.flat, found, comebacks, near=price, far=price, slots=0)
+                spills = list_spills(given.flat, found, comebacks, {}, near=price, far=price, slots=0)
                 model = least(spills, away)
                 regions = PriceList(given.flat, found).at(comebacks)
                 insert_spills(code, given.flat, found, regions, away, comebacks)

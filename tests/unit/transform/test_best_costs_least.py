@@ -13,6 +13,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.rewrite.rewrite import Prepared, Rewrite, prepare, rewrite_to_budget
+from tests.support.generator.arguments import argument_program, handed_on
 from tests.support.paths import sample_files
 
 SMALL = ("callchain", "nbody", "matmul", "convolution", "scalarProducts", "hotspot")
@@ -36,8 +37,14 @@ def made(
     name: str, registers: int, slots: int, allocator: str, machine: Machine | None = MACHINE, calls: bool = False
 ) -> Rewrite | None:
     """None where the budget is infeasible."""
+    return rewritten(prepared(name, calls), registers, slots, allocator, machine)
+
+
+def rewritten(
+    kernel: Prepared, registers: int, slots: int, allocator: str, machine: Machine | None = MACHINE
+) -> Rewrite | None:
     try:
-        return rewrite_to_budget(prepared(name, calls), registers, slots, allocator, machine=machine)
+        return rewrite_to_budget(kernel, registers, slots, allocator, machine=machine)
     except Refused:
         return None
 
@@ -45,9 +52,13 @@ def made(
 def require_least(
     name: str, registers: int, slots: int, machine: Machine | None = MACHINE, calls: bool = False
 ) -> None:
-    best = made(name, registers, slots, "best", machine, calls)
+    require_least_of(prepared(name, calls), registers, slots, machine)
+
+
+def require_least_of(kernel: Prepared, registers: int, slots: int, machine: Machine | None = MACHINE) -> None:
+    best = rewritten(kernel, registers, slots, "best", machine)
     for allocator in BASELINES:
-        other = made(name, registers, slots, allocator, machine, calls)
+        other = rewritten(kernel, registers, slots, allocator, machine)
         if other is not None:
             assert best is not None, f"{allocator} does with what best does not"
             assert best.cost.cost <= other.cost.cost, allocator
@@ -67,6 +78,36 @@ def test_best_costs_no_more_than_any_baseline(name: str, registers: int, slots: 
 def test_best_costs_no_more_where_slots_run_out(name: str, registers: int, slots: int, calls: bool) -> None:
     """Whole values would cost less there, if all had slots; or no slots at all do."""
     require_least(name, registers, slots, machine=None, calls=calls)
+
+
+@pytest.mark.parametrize("registers", [7, 9, 12, 16])
+def test_callees_leave_arguments_where_they_are(registers: int) -> None:
+    """f has registers to reload into that nobody misses, and those of arguments that it no longer reads itself."""
+    kernel = prepare(handed_on(), "k")
+    require_least_of(kernel, registers, 0)
+    best, whole = (rewritten(kernel, registers, 0, allocator) for allocator in ("best", "unified"))
+    assert best is not None
+    assert whole is not None
+    assert best.cost.cost < 0.95 * whole.cost.cost
+
+
+FOUND = [(42, 17, 0), (131, 16, 8), (1096, 19, 8), (1227, 17, 4)]
+"""Seeds, registers, slots of what cost more than a baseline: where recomputations alone counted as fitting, callees
+that move nothing kept registers free for moves, and what was cheapest for a callee was taken."""
+ARGUMENTS = [*FOUND, *((seed, 6 + 3 * seed, 4 * (seed % 3)) for seed in range(6))]
+
+
+@pytest.mark.parametrize(("seed", "registers", "slots"), ARGUMENTS)
+def test_best_costs_no_more_where_callers_go_on_using_arguments(seed: int, registers: int, slots: int) -> None:
+    require_least_of(prepare(argument_program(seed), "k"), registers, slots)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(200))
+def test_best_costs_no_more_where_callers_go_on_using_arguments_at_many_budgets(seed: int) -> None:
+    kernel = prepare(argument_program(seed), "k")
+    for registers in range(6 + seed % 3, 24, 3):
+        require_least_of(kernel, registers, (0, 4, 8)[registers % 3])
 
 
 @pytest.mark.full

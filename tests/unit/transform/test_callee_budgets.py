@@ -17,6 +17,7 @@ from binalloc.transform.allocate.budgets import allocate_with_budgets, with_budg
 from binalloc.transform.allocate.cheaper import by_regions_or_whole
 from binalloc.transform.allocate.function import OneFunction
 from binalloc.transform.allocate.known import Callees, Known
+from binalloc.transform.allocate.passing import allocate_passing
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.rewrite.rewrite import prepare, rewrite, rewrite_to_budget
@@ -24,6 +25,7 @@ from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 from binalloc.verify.checker import check
+from tests.support.generator.arguments import argument_program, handed_on
 from tests.support.generator.programs import random_program
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
@@ -205,3 +207,19 @@ RET
     before, after = costs(module, 16)
     assert before > 0
     assert after == 0
+
+
+def test_of_equal_ways_a_callee_takes_the_one_that_leaves_its_callers_arguments_in_place() -> None:
+    """f is short of one register, of its own values or of an argument that it no longer reads: its reloads stand at
+    their uses either way. What its callers hold across three calls is in the same registers then."""
+    allocation = allocate_passing(prepare(handed_on(), "k").program, 12, 0).allocations["f"]
+    arguments = sum(1 << r for r in allocation.contract.arguments.values())
+    assert (allocation.contract.clobbers & arguments).bit_count() == 2  # R0, which it changes, and one for reloads
+
+
+def test_a_callee_leaves_arguments_in_place_where_that_costs_it_something() -> None:
+    first = allocate(prepare(argument_program(37), "k").program, 13, 0)
+    found = with_budgets(first)
+    assert found.modest == {"f"}
+    assert found.costs("f") > first.costs("f")
+    assert found.cost < first.cost
