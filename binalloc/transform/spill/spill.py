@@ -94,7 +94,7 @@ def spill_to_room(
             raise NeedsMemory
         after = _leave(now, there, tight, sites, how)
         if after is None:
-            return now
+            break
         now = after
     there = room(now.flat, now.live, call_sites(now.flat, now.live, contracts), available)
     if np.any(there.pressure > there.capacity):
