@@ -10,6 +10,7 @@ from binalloc.cli.commands.demo import demo
 from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
 from binalloc.cli.commands.machines import machines
+from binalloc.cli.commands.recommend import recommend
 from binalloc.cli.commands.rewrite import rewrite
 from binalloc.cli.commands.run import run
 from binalloc.cli.commands.schedule import schedule
@@ -49,6 +50,7 @@ def main() -> None:
 
 
 for _command in (
-    asm, compare, demo, diff, disasm, import_ptx, inspect, machines, rewrite, run, schedule, smem_cost, verify
+    asm, compare, demo, diff, disasm, import_ptx, inspect, machines, recommend, rewrite, run, schedule, smem_cost,
+    verify,
 ):  # fmt: skip
     main.add_command(_command)

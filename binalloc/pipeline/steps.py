@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.resources import no_room
@@ -337,6 +338,13 @@ def same_results(request: Request, a: Version, b: Version) -> bool:
     assert request.launch is not None
     launch = request.launch
     return not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
+
+
+def dispatch_interval(version: Version) -> Fraction:
+    """AD_int of the unified paper (section 4) over all functions: mean static dispatch interval, in cycles."""
+    from binalloc.transform.schedule.schedule import average_dispatch_interval
+
+    return average_dispatch_interval([i for fn in version.functions for i in fn.instrs])
 
 
 class StaticCounts(NamedTuple):

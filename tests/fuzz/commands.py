@@ -200,6 +200,12 @@ def _compare(m: Making) -> list[str]:
     return [*out, "--slots", m.rng.choice(("0", "1,4", m.integer()))]
 
 
+def _recommend(m: Making) -> list[str]:
+    out = ["recommend", m.file("loom", "x.loom"), *m.kernel_name(0.2), *m.machine(0.3), *m.profile(0.2)]
+    out += ["--policy", m.rng.choice(("unified", "unified", "unified", "exhaustive", *STRINGS[:2]))]
+    return [*out, *m.maybe(0.3, "--reading", m.rng.choice(("spills", "smem-fit", *STRINGS[:2])))]
+
+
 def _wild(m: Making) -> list[str]:
     """A command line of words put together at random."""
     words = ["asm", "run", "rewrite", "x.loom", "--json", "-o", "--launch", "--help", "-V", *STRINGS, *INTEGERS]
@@ -210,7 +216,7 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "asm": (14, _asm), "disasm": (14, _disasm), "inspect": (14, _inspect), "schedule": (8, _schedule),
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
     "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
-    "compare-allocators": (2, _compare),
+    "compare-allocators": (2, _compare), "recommend": (2, _recommend),
     "anything": (3, _wild),
 }  # fmt: skip
 

@@ -27,7 +27,7 @@ class Unified:
         """The level that the paper's listing ends at; the reason is its path of decisions."""
         from binalloc.models.machines.budget import levels
         from binalloc.models.search.unified import SearchProblem, unified_search
-        from binalloc.pipeline.steps import kernel_use
+        from binalloc.pipeline.steps import dispatch_interval, kernel_use
 
         use = kernel_use(module.function(request.kernel), request.launch)
         threads = use.threads
@@ -48,7 +48,7 @@ class Unified:
                 max_threads=request.machine.sm.threads_per_sm,
                 max_cmratio=Fraction(request.machine.search.max_cmratio),
                 original_threads=original.blocks_per_sm * threads,
-                ad_interval=_interval(original),
+                ad_interval=dispatch_interval(original),
                 held=[blocks * threads for blocks in sorted(budgets)],
                 reading=request.reading,
             )
@@ -74,15 +74,9 @@ def _try(module: Module, request: Request, budget: Budget | None, blocks: int, o
 
 def _level(version: Version | None) -> Level:
     from binalloc.models.search.unified import Level
-    from binalloc.pipeline.steps import static_counts
+    from binalloc.pipeline.steps import dispatch_interval, static_counts
 
     if version is None:
         return Level(0, 0, Fraction(0), 0, False)
     counts = static_counts(version)
-    return Level(counts.compute, counts.off_chip, _interval(version), counts.spills, textures=counts.textures)
-
-
-def _interval(version: Version) -> Fraction:
-    from binalloc.transform.schedule.schedule import average_dispatch_interval
-
-    return average_dispatch_interval([i for fn in version.functions for i in fn.instrs])
+    return Level(counts.compute, counts.off_chip, dispatch_interval(version), counts.spills, textures=counts.textures)

@@ -127,6 +127,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
              "--profile", counted],
             ["compare-allocators", str(sample_file("scalarProducts.ptx")), "--registers", "24", "--slots", "2"],
         ],
+        "recommend": [["recommend", loom("matmul"), "--machine", "gtx680,c2075", "--launch", launch("matmul")[1]],
+                      ["recommend", str(sample_file("FDTD3d.ptx")), "--policy", "unified", "--reading", "spills"]],
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                        "--plot", str(t / "plot.svg")]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],

@@ -167,9 +167,10 @@ def test_a_solver_that_is_cut_off_gives_the_best_so_far_and_a_bound() -> None:
     cut = call(*command, "--solver-limit", "0")
     assert cut.code == 0
     assert "limit hit" in cut.out
-    (report,) = call(*command, "--solver-limit", "0", "--json").json["solver"]
-    assert report["status"] in ("unknown", "feasible")
-    assert 0 <= report["bound"] <= report["value"]
+    reports = call(*command, "--solver-limit", "0", "--json").json["solver"]
+    assert all(report["status"] in ("unknown", "feasible") for report in reports)
+    assert all(0 <= report["bound"] <= report["value"] for report in reports)
+    report = next(one for one in reports if one["function"] == "nbody")
     whole = call(*command)
     assert "proven optimal" in whole.out
     best = call(*command, "--json").json["solver"]  # the kernel's; and its callee's, where that makes do with less

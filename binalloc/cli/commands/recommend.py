@@ -1,0 +1,127 @@
+"""`binalloc recommend`: how many blocks, with how many registers and slots, and why."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile
+from binalloc.cli.load import load_or_import
+from binalloc.cli.options import (
+    engine_option,
+    file_argument,
+    inline_option,
+    json_option,
+    kernel_option,
+    launch_option,
+    max_cycles_option,
+    options,
+    profile_option,
+    size_option,
+)
+from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.recommend import Recommendation
+
+
+@click.command()
+@options(
+    file_argument,
+    kernel_option,
+    launch_option,
+    size_option,
+    engine_option,
+    max_cycles_option,
+    json_option,
+)
+@click.option("--machine", default="gtx680", show_default=True, metavar="LIST", help="Machine models, as gtx680,a100.")
+@policy_option
+@reading_option
+@allocator_option
+@profile_option
+@inline_option
+@scheduler_option
+def recommend(
+    file: str,
+    kernel: str | None,
+    launch: str | None,
+    size: str | None,
+    engine: str,
+    max_cycles: int | None,
+    as_json: bool,
+    machine: str,
+    policy: str | None,
+    readings: tuple[str, ...],
+    allocator: str,
+    profile: str | None,
+    inline: str,
+    scheduler: str,
+) -> None:
+    """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
+
+    Without a launch the unified paper's static policy chooses; with one every number of blocks is measured, unless
+    --policy says otherwise. Nothing is written: the report ends with the command that does it. PTX is imported in
+    memory first.
+    """
+    from binalloc.models.search.unified import reading_of
+    from binalloc.pipeline.pipeline import Request, find_kernel
+    from binalloc.pipeline.policies.table import DEFAULT, UNIFIED
+    from binalloc.pipeline.recommend import recommend as recommended
+    from binalloc.report.recommend import recommendation_to_dict, render_recommendation
+
+    chosen = policy or (UNIFIED if launch is None else DEFAULT)
+    if readings and chosen != UNIFIED:
+        raise UsageError("--reading says how the unified paper is read", expected=f"--policy {UNIFIED}")
+    loaded, counted = optional_launch(launch, size), optional_profile(profile)
+    named = kernel_of(kernel, loaded, counted)
+    told: list[dict[str, Any]] = []
+    for one in dict.fromkeys(machine.split(",")):
+        module, _ = load_or_import(file, one, named)
+        name = find_kernel(module, named).name
+        if loaded is not None:
+            from binalloc.launch.file import check_against
+
+            check_against(loaded, module.function(name).info, module.path)
+        with progress(as_json) as show:
+            request = Request(
+                kernel=name,
+                machine=machine_model(one),
+                launch=loaded,
+                policy=chosen,
+                reading=reading_of(readings),
+                allocator=allocator,
+                emulate=loaded is not None,
+                engine=engine,
+                scheduler=scheduler,
+                profile=counted,
+                inline=inline,
+                max_cycles=max_cycles,
+                progress=show,
+            )
+            found = recommended(module, request)
+        told.append(recommendation_to_dict(found, _command(found, file, one, launch, size)))
+        if not as_json:
+            say(("\n" if len(told) > 1 else "") + render_recommendation(found, told[-1]))
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, "recommendations": told})
+
+
+def _command(found: Recommendation, file: str, machine: str, launch: str | None, size: str | None) -> str:
+    """The command that writes the recommended version."""
+    from binalloc.transform.allocators.table import DEFAULT
+    from binalloc.transform.rewrite.ways import NONE
+
+    request, chosen = found.outcome.request, found.chosen
+    words = ["binalloc", "rewrite", file, "--kernel", chosen.kernel, "--machine", machine]
+    words += [] if launch is None else ["--launch", launch]
+    words += [] if size is None else ["--size", size]
+    words += [] if request.allocator == DEFAULT else ["--allocator", request.allocator]
+    words += [] if request.inline == NONE else ["--inline", request.inline]
+    words += [] if request.profile is None else ["--profile", request.profile.path]
+    registers, slots = str(chosen.registers), str(chosen.slots)
+    return shlex.join([*words, "--registers", registers, "--slots", slots, "-o", f"{chosen.kernel}.out.loom"])

@@ -1,0 +1,74 @@
+"""What a kernel is like: the facts about it that a recommendation of its number of blocks rests on.
+
+Needs a binary and the kernel's baseline (`steps.baseline`); leaves the unified paper's figures of the kernel (sections
+4.1 and 5, Table 1) and its instruction mix by how often code runs. Nothing is run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from binalloc.isa.instruction import Module
+from binalloc.isa.interface.view import View
+from binalloc.models.search.unified import is_concurrency_bound
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import Version, dispatch_interval, kernel_use
+
+CONTROL = "control"
+
+
+@dataclass(frozen=True)
+class Share:
+    """A kind of instructions: how many there are, and how many of every hundred that a thread executes, estimated by
+    loops and calls or as a profile has it."""
+
+    kind: str
+    static: int
+    executed: float
+
+
+@dataclass(frozen=True)
+class Character:
+    """interval: mean static dispatch interval, in cycles. concurrency_bound: whether more warps can fill idle issue
+    cycles. user_shared: bytes per thread of the user's own shared memory. mix: largest share first."""
+
+    interval: Fraction
+    concurrency_bound: bool
+    user_shared: float
+    mix: list[Share]
+
+
+def characterise(module: Module, request: Request, original: Version) -> Character:
+    """original: the kernel's baseline on the request's machine."""
+    use = kernel_use(module.function(request.kernel), request.launch)
+    interval = dispatch_interval(original)
+    return Character(interval, is_concurrency_bound(interval), use.shared_bytes / use.threads, _mix(module, request))
+
+
+def _mix(module: Module, request: Request) -> list[Share]:
+    from binalloc.transform.allocate.frequencies import frequencies
+
+    program = request.prepared_for(module).program
+    static: dict[str, int] = {}
+    executed: dict[str, float] = {}
+    for name, runs in frequencies(program).items():
+        analysis = program[name]
+        for b, block in enumerate(analysis.cfg.blocks):
+            if analysis.cfg.rpo_number[b] < 0:
+                continue
+            weight = runs * float(analysis.loops.weight[b])
+            for view in analysis.cfg.views[block.start : block.end]:
+                kind = _kind(view)
+                static[kind] = static.get(kind, 0) + 1
+                executed[kind] = executed.get(kind, 0.0) + weight
+    total = sum(executed.values()) or 1.0
+    shares = [Share(kind, number, 100 * executed[kind] / total) for kind, number in static.items()]
+    return sorted(shares, key=lambda share: (-share.executed, share.kind))
+
+
+def _kind(view: View) -> str:
+    """The space of a memory access, else "control", else the unit that executes it."""
+    if view.memory is not None:
+        return str(view.memory.space)
+    return CONTROL if view.control else view.unit

@@ -1,0 +1,128 @@
+"""How many blocks a kernel should run with on a machine, why, and what to do next.
+
+Needs what `rewrite_kernel` needs. Leaves its outcome with the facts behind it, how many blocks other resources would
+allow (what-if curves, by occupancy's rules alone), and what to beware of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from binalloc.errors import UsageError
+from binalloc.isa.instruction import Module
+from binalloc.isa.interface.places import LANES
+from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.pipeline.characterise import Character, characterise
+from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import Version, kernel_use
+from binalloc.printable import count
+
+SHARED_STEP = 256
+"""Bytes between the points of the curve over shared memory."""
+FULL_WAVES = 8
+"""So many waves, and the last one hardly counts."""
+FULL = 0.9
+"""Share of the last wave that is nearly a whole one."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """From so many of a resource on, until the next step, so many blocks are resident on an SM."""
+
+    at: int
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """outcome: what the policy chose. curves: by resource (registers per thread, user's shared bytes per block, threads
+    per block), all else being the original's. waves: of the grid, with the recommended blocks on every SM; None without
+    a launch. warnings: sentences."""
+
+    outcome: Outcome
+    character: Character
+    use: KernelUse
+    curves: dict[str, list[Step]]
+    waves: float | None
+    warnings: list[str]
+
+    @property
+    def chosen(self) -> Version:
+        return self.outcome.rewritten
+
+    @property
+    def instruction_change(self) -> float:
+        """Static instructions after over before: the paper's Table 1."""
+        return self.chosen.instructions / self.outcome.original.instructions
+
+
+def recommend(module: Module, request: Request) -> Recommendation:
+    """Raises as `rewrite_kernel` does."""
+    outcome = rewrite_kernel(module, request)
+    request = outcome.request
+    use = kernel_use(module.function(request.kernel), request.launch)
+    waves = _waves(request, outcome.rewritten)
+    return Recommendation(
+        outcome,
+        characterise(module, request, outcome.original),
+        use,
+        _curves(request, use),
+        waves,
+        _warnings(outcome, waves),
+    )
+
+
+def _waves(request: Request, chosen: Version) -> float | None:
+    if request.launch is None:
+        return None
+    x, y, z = request.launch.grid
+    return x * y * z / (chosen.blocks_per_sm * request.machine.chip.sms)
+
+
+def _curves(request: Request, use: KernelUse) -> dict[str, list[Step]]:
+    limits = request.machine.limits
+    most = limits.threads_per_block
+    return {
+        "registers": _steps(request, range(1, limits.registers_per_thread + 1), use.given),
+        "shared_bytes": _steps(
+            request, range(0, limits.shared_per_block + 1, SHARED_STEP), lambda b: replace(use, shared_bytes=b)
+        ),
+        "threads": _steps(request, range(LANES, most + 1, LANES), lambda t: replace(use, threads=t)),
+    }
+
+
+def _steps(request: Request, points: Iterable[int], use_at: Callable[[int], KernelUse]) -> list[Step]:
+    """Where the number of resident blocks changes, up to the last point that occupancy's rules have an answer for."""
+    steps: list[Step] = []
+    for at in points:
+        try:
+            blocks = request.machine.occupancy(use_at(at)).blocks_per_sm
+        except UsageError:
+            break
+        if not steps or steps[-1].blocks != blocks:
+            steps.append(Step(at, blocks))
+    return steps
+
+
+def _warnings(outcome: Outcome, waves: float | None) -> list[str]:
+    original, chosen = outcome.original, outcome.rewritten
+    found = []
+    if outcome.kept_original:
+        found.append("no gain is expected from another number of blocks")
+    else:
+        more = chosen.local_bytes - original.local_bytes
+        if more > 0:
+            found.append(f"the number of blocks takes {count(more, 'byte')} more of local memory per thread: spills")
+        if chosen.blocks_per_sm <= original.blocks_per_sm:
+            found.append("no more blocks are resident than before: what is gained is gained by allocation alone")
+    others = [name for name in chosen.limiters if name not in ("registers", "shared")]
+    if others:
+        limits = " and ".join(others)
+        found.append(f"what limits the recommended number of blocks is {limits}, not registers or shared memory")
+    if waves is not None and waves < 1:
+        found.append(f"the grid is smaller than one wave ({waves:.2f}): some blocks' room stays empty")
+    elif waves is not None and waves < FULL_WAVES and 0 < waves % 1 < FULL:
+        found.append(f"the last of {waves:.2f} waves fills {waves % 1:.0%} of the machine")
+    return found

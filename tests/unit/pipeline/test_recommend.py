@@ -1,0 +1,127 @@
+"""Recommendations: the facts behind them by hand, and the commands that they end with do what they say."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from binalloc.frontend.importer import import_ptx
+from binalloc.isa.sets.files import load
+from binalloc.launch.file import load_launch
+from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.models.machines.reader import load_machine
+from binalloc.models.search.unified import reading_of
+from binalloc.pipeline.recommend import Recommendation, recommend
+from binalloc.pipeline.request import Request
+from tests.support.kits.cli import call, launch, loom
+from tests.support.paths import sample_file
+from tests.support.programs.builder import program
+
+
+def spills_alone(name: str, machine: str) -> Recommendation:
+    """By the unified paper's policy, read so that spills alone count."""
+    module = import_ptx(sample_file(f"{name}.ptx").read_text(), name, machine=load_machine(machine)).module
+    return recommend(module, Request(machine=machine, policy="unified", reading=reading_of(["spills"])))
+
+
+def test_the_mix_is_what_runs() -> None:
+    """Ten runs of the loop are estimated: 4 of its instructions against 5 others."""
+    module = program("""
+.kernel k registers=8
+.block 32
+MOV R2, c[0][p]
+MOV R3, c[0][p+4]
+MOV R4, 0
+loop:
+LDG R5, [R2]
+IADD3 R4, R4, R5, RZ
+ISETP.LT P0, PT, R4, 9, PT
+@P0 BRA loop, done
+done:
+STG [R2], R4
+EXIT
+""")
+    mix = {share.kind: share for share in recommend(module, Request(policy="unified")).character.mix}
+    assert {kind: share.static for kind, share in mix.items()} == {"alu": 5, "global": 2, "control": 2}
+    assert mix["global"].executed == pytest.approx(100 * 11 / 45)
+    assert mix["control"].executed == pytest.approx(100 * 11 / 45)
+    assert sum(share.executed for share in mix.values()) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("machine", ["gtx680", "c2075", "a100"])
+def test_curves_are_the_machines_answers(machine: str) -> None:
+    found = spills_alone("FDTD3d", machine)
+    model = load_machine(machine)
+    steps = found.curves["registers"]
+    for registers in range(1, model.limits.registers_per_thread + 1):
+        held = [step.blocks for step in steps if step.at <= registers][-1]
+        assert held == model.occupancy(found.use.given(registers)).blocks_per_sm
+    assert found.curves["threads"][0].at == 32
+    use = KernelUse(found.use.registers, 0, found.use.threads)
+    assert found.curves["shared_bytes"][0].blocks == model.occupancy(use).blocks_per_sm
+
+
+def test_more_blocks_by_fewer_registers() -> None:
+    found = spills_alone("FDTD3d", "gtx680")
+    assert (found.outcome.original.blocks_per_sm, found.chosen.blocks_per_sm) == (2, 3)
+    assert found.character.concurrency_bound
+    assert found.character.user_shared == 7.5
+    assert found.waves is None
+    assert found.warnings == []
+
+
+def test_what_to_beware_of() -> None:
+    spilling = spills_alone("cfd", "gtx680")
+    assert spilling.chosen.local_bytes > spilling.outcome.original.local_bytes
+    assert any("local memory" in warning for warning in spilling.warnings)
+
+
+@pytest.mark.parametrize(
+    ("size", "waves", "words"),
+    [("", 6.4, "the last of 6.40 waves fills 40%"), ("test", 0.1, "the grid is smaller than one wave (0.10)")],
+)
+def test_waves_of_the_grid(size: str, waves: float, words: str) -> None:
+    """256 and 4 blocks; gtx680 holds 5 on each of its 8 SMs."""
+    asked = load_launch(sample_file("matmul.toml"), size or None)
+    found = recommend(load(sample_file("matmul.loom")), Request(launch=asked, policy="unified", emulate=False))
+    assert found.waves == waves
+    assert any(words in warning for warning in found.warnings)
+    assert "no gain is expected from another number of blocks" in found.warnings
+
+
+def test_the_command_that_it_ends_with_does_it(tmp_path: Path) -> None:
+    ptx = str(sample_file("FDTD3d.ptx"))
+    (told,) = call("recommend", ptx, "--policy", "unified", "--reading", "spills", "--json").json["recommendations"]
+    binalloc, *words = shlex.split(told["next"]["rewrite"])
+    words[words.index("-o") + 1] = str(tmp_path / "out.loom")
+    assert binalloc == "binalloc"
+    written = call(*words, "--json").json["rewritten"]
+    for same in ("registers", "slots", "blocks_per_sm", "local_bytes"):
+        assert written[same] == told["recommended"][same]
+    assert told["next"]["launch_bounds"] == "__launch_bounds__(512, 3)"
+    assert told["next"]["maxrregcount"] == told["recommended"]["registers"]
+
+
+def test_several_machines_and_text() -> None:
+    text = call("recommend", loom("matmul"), *launch("matmul"), "--machine", "gtx680,c2075", "--policy", "unified").out
+    assert text.count("per thread.\n\n") == 2
+    assert "matmul on gtx680" in text
+    assert "matmul on c2075" in text
+    assert "Blocks that the machine would hold" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--machine", "nope"], 2, "nope"),
+        (["--machine", "gtx680,"], 2, ""),
+        (["--policy", "exhaustive"], 2, "launch"),
+        (["--reading", "spills", "--policy", "exhaustive"], 2, "--policy unified"),
+    ],
+)
+def test_bad_input(options: list[str], code: int, words: str) -> None:
+    answer = call("recommend", str(sample_file("FDTD3d.ptx")), *options)
+    assert answer.code == code
+    assert words in answer.err
