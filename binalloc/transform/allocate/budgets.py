@@ -22,6 +22,9 @@ from binalloc.transform.spill.prices import LOCAL_COST
 FEWER = (1, 2, 3, 4, 8, 12, 16)
 MOST_ITEMS = 20_000
 """Items that trials allocate anew, all together."""
+COPY = 0.1
+"""What a copy between registers counts, in accesses to a slot, where attempts are compared: registers that are all
+taken cost exchanges around calls, three instructions each, which may cost more than a value in memory does."""
 
 
 def allocate_with_budgets(
@@ -81,7 +84,7 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
                 continue
             except Infeasible:
                 break
-            if trial.cost < cost:
+            if trial.cost < cost and _is_better(trial, best):
                 best, cost = replace(trial, below=start.below), trial.cost
     return best
 
@@ -101,4 +104,9 @@ def _modest(attempt: Attempt, name: str, spill: Spill, below: float) -> Attempt:
         colour_functions(trial, spill)
     except (Infeasible, TooDear):
         return attempt
-    return replace(trial, below=attempt.below) if trial.cost < below else attempt
+    return replace(trial, below=attempt.below) if trial.cost < below and _is_better(trial, attempt) else attempt
+
+
+def _is_better(attempt: Attempt, other: Attempt) -> bool:
+    """Whether it costs less, copies counted."""
+    return attempt.cost + COPY * attempt.copies < other.cost + COPY * other.copies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import Prices
-from binalloc.transform.virtual.code import AGAIN, PASS, RELOAD, STORE, VCode
+from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, PASS, RELOAD, STORE, VCode
 
 
 def emitted_cost(code: VCode, prices: Prices) -> float:
@@ -19,3 +19,13 @@ def emitted_cost(code: VCode, prices: Prices) -> float:
         elif item.kind == AGAIN:
             total += item.weight * RECOMPUTED
     return total
+
+
+_EXCHANGE = 3
+"""Instructions that exchange two registers."""
+
+
+def emitted_copies(code: VCode) -> float:
+    """Loop-weighted instructions for copies and exchanges that were not there before."""
+    weights = {COPY: 1, EXCHANGE: _EXCHANGE}
+    return sum(weights[item.kind] * item.weight for item in code.items() if item.kind in weights and item.origin < 0)

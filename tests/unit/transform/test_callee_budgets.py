@@ -9,9 +9,11 @@ import pytest
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
+from binalloc.isa.sets.files import load
 from binalloc.models.allocation.terms import Register
 from binalloc.models.machines import local_price
 from binalloc.models.machines.reader import load_machine
+from binalloc.transform.allocate import budgets
 from binalloc.transform.allocate.attempt import allocate
 from binalloc.transform.allocate.budgets import allocate_with_budgets, with_budgets
 from binalloc.transform.allocate.cheaper import by_regions_or_whole
@@ -223,3 +225,15 @@ def test_a_callee_leaves_arguments_in_place_where_that_costs_it_something() -> N
     assert found.modest == {"f"}
     assert found.costs("f") > first.costs("f")
     assert found.cost < first.cost
+
+
+def test_copies_count_where_costs_are_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With eight registers nbody's callee costs its caller less in memory, but seven exchanges a turn of its loop."""
+    program = prepare(load(sample_file("nbody.loom")), "nbody").program
+    first = allocate(program, 40, 8, clock=Clock(load_machine("gtx680")))
+    found = with_budgets(first)
+    with monkeypatch.context() as patch:
+        patch.setattr(budgets, "COPY", 0.0)
+        blind = with_budgets(first)
+    assert blind.cost < found.cost
+    assert found.copies < 0.6 * blind.copies
