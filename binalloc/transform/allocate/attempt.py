@@ -46,9 +46,10 @@ class Attempt:
     available: registers as bits. pointer: the slot pointer's register, -1 for none. clock: of the machine whose
     latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
     to keep), stored (arguments that travel in memory), contracts (what callers see), allocations, scratch (registers
-    free around each call). shuffle: a register set aside for moves at calls, -1 where they take any that is free.
-    slots: with a pointer, how many there are. far: what an access to local memory costs, in accesses to a slot. below:
-    what all spill code together has to cost less than, in those.
+    free around each call). modest: functions that leave callers' arguments in place where that costs them something,
+    too. shuffle: a register set aside for moves at calls, -1 where they take any that is free. slots: with a pointer,
+    how many there are. far: what an access to local memory costs, in accesses to a slot. below: what all spill code
+    together has to cost less than, in those.
     """
 
     program: ProgramAnalysis

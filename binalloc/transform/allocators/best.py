@@ -14,7 +14,7 @@ from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.heuristic import Heuristic
 
 if TYPE_CHECKING:
-    from binalloc.transform.allocate.attempt import Attempt
+    from binalloc.transform.allocate.attempt import Attempt, Spill
     from binalloc.transform.allocate.known import Known
 
 
@@ -30,16 +30,18 @@ class Best(Heuristic):
         from binalloc.transform.allocate.known import Known
 
         known = known or Known()
-        program, registers, slots, clock, far = (
-            problem.program, problem.registers, problem.slots, problem.clock, problem.far
-        )  # fmt: skip
-        found = allocate_with_budgets(
-            program, registers, slots, clock, by_regions_or_whole, below, known, for_pointer=True, far=far
-        )
-        if found.pointer >= 0 or not found.cost or len(program.functions) == 1:
+
+        def searched(slots: int, spill: Spill, below: float) -> Attempt:
+            return allocate_with_budgets(
+                problem.program, problem.registers, slots, problem.clock, spill, below, known, for_pointer=True,
+                far=problem.far,
+            )  # fmt: skip
+
+        found = searched(problem.slots, by_regions_or_whole, below)
+        if found.pointer >= 0 or not found.cost or len(problem.program.functions) == 1:
             return found
         # what is cheapest for a callee alone may be dearer for its callers: the baseline's search, to its end
-        plain = allocate_with_budgets(program, registers, 0, clock, by_regions, known=known, far=far)
+        plain = searched(0, by_regions, inf)
         return plain if plain.cost < found.cost else found
 
     def allocate(self, problem: Problem) -> Plan:
