@@ -13,13 +13,14 @@ from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.places import LANES
 from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.models.machines.limits import KIB
 from binalloc.pipeline.characterise import Character, characterise
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import Version, kernel_use
 from binalloc.printable import count
 
-SHARED_STEP = 256
+SHARED_STEP = KIB // 4
 """Bytes between the points of the curve over shared memory."""
 FULL_WAVES = 8
 """So many waves, and the last one hardly counts."""
