@@ -51,6 +51,14 @@ def optional_launch(launch: str | None, size: str | None) -> Launch | None:
     return None
 
 
+def require_launch_fits(launch: Launch | None, module: Module, kernel: str) -> None:
+    """Raises where there is a launch that is not one of that kernel."""
+    if launch is not None:
+        from binalloc.launch.file import check_against
+
+        check_against(launch, module.function(kernel).info, module.path)
+
+
 def kernel_of(named: str | None, launch: Launch | None, profile: Profile | None) -> str | None:
     """The kernel that a command is about: as named, else the launch's, else the profile's; None where nothing says."""
     if named is not None:

@@ -11,9 +11,10 @@ from fractions import Fraction
 
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.view import View
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.search.unified import is_concurrency_bound
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version, dispatch_interval, kernel_use
+from binalloc.pipeline.steps import Version, dispatch_interval
 
 CONTROL = "control"
 
@@ -39,9 +40,8 @@ class Character:
     mix: list[Share]
 
 
-def characterise(module: Module, request: Request, original: Version) -> Character:
-    """original: the kernel's baseline on the request's machine."""
-    use = kernel_use(module.function(request.kernel), request.launch)
+def characterise(module: Module, request: Request, original: Version, use: KernelUse) -> Character:
+    """original: the kernel's baseline on the request's machine. use: the input's."""
     interval = dispatch_interval(original)
     return Character(interval, is_concurrency_bound(interval), use.shared_bytes / use.threads, _mix(module, request))
 

@@ -67,7 +67,7 @@ def recommend(module: Module, request: Request) -> Recommendation:
     waves = _waves(request, outcome.rewritten)
     return Recommendation(
         outcome,
-        characterise(module, request, outcome.original),
+        characterise(module, request, outcome.original, use),
         use,
         _curves(request, use),
         waves,

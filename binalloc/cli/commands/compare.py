@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile
+from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile, require_launch_fits
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     file_argument,
@@ -103,10 +103,7 @@ def compare(
     named = kernel_of(kernel, loaded, counted)
     module, _ = load_or_import(file, machine, named)
     names = [found.name for found in module.kernels()] if named is None else [find_kernel(module, named).name]
-    if loaded is not None:
-        from binalloc.launch.file import check_against
-
-        check_against(loaded, module.function(names[0]).info, module.path)
+    require_launch_fits(loaded, module, names[0])
     with progress(as_json) as show:
         request = Request(
             machine=machine_model(machine), launch=loaded, layout=layout, profile=counted, inline=inline, progress=show

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile
+from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile, require_launch_fits
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     engine_option,
@@ -24,6 +24,7 @@ from binalloc.cli.options import (
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.errors import UsageError
+from binalloc.models.machines.files import DEFAULT_MACHINE
 
 if TYPE_CHECKING:
     from binalloc.pipeline.recommend import Recommendation
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
     max_cycles_option,
     json_option,
 )
-@click.option("--machine", default="gtx680", show_default=True, metavar="LIST", help="Machine models, as gtx680,a100.")
+@click.option(
+    "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="LIST", help="Machine models, as gtx680,a100."
+)
 @policy_option
 @reading_option
 @allocator_option
@@ -83,10 +86,7 @@ def recommend(
     for one in dict.fromkeys(machine.split(",")):
         module, _ = load_or_import(file, one, named)
         name = find_kernel(module, named).name
-        if loaded is not None:
-            from binalloc.launch.file import check_against
-
-            check_against(loaded, module.function(name).info, module.path)
+        require_launch_fits(loaded, module, name)
         with progress(as_json) as show:
             request = Request(
                 kernel=name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile
+from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile, require_launch_fits
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     engine_option,
@@ -115,10 +115,7 @@ def rewrite(
     named = kernel_of(kernel, loaded, counted)
     module, data = load_or_import(file, machine, named)
     name = find_kernel(module, named).name
-    if loaded is not None:
-        from binalloc.launch.file import check_against
-
-        check_against(loaded, module.function(name).info, module.path)
+    require_launch_fits(loaded, module, name)
     with progress(as_json) as show:
         request = Request(
             kernel=name,
