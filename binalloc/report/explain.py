@@ -1,6 +1,6 @@
 """`binalloc rewrite --explain`: for each value that left the registers why, where it went, and what that costs.
 
-Costs are in accesses to a slot, by loop weight, as the allocator reckons them; local memory counts as several where
+Costs are in accesses to a slot, by loops and calls, as the allocator reckons them; local memory counts as several where
 there are no slots. Instructions are those of the input.
 """
 
@@ -86,8 +86,8 @@ def render_explanation(values: Sequence[Json]) -> str:
         for v in mine:
             parts += [one_line(f"  {line}") + "\n" for line in _lines(v)]
     sums = [f"{_sum(values, key)} {key}" for key in ("loads", "stores", "recomputations")]
-    parts.append(f"\nIn all: {', '.join(sums)} (by weight in brackets).\n")
-    parts.append("Costs are in accesses to a slot by weight; words are the input's.\n")
+    parts.append(f"\nIn all: {', '.join(sums)} (in brackets by loops and calls).\n")
+    parts.append("Costs are in accesses to a slot by loops and calls; words are the input's.\n")
     return "".join(parts)
 
 

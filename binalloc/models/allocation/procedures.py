@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from binalloc.errors import Refused
 
+Variable = tuple[str, int]
+"""(procedure, number)."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProcedureCall:

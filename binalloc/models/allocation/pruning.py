@@ -20,12 +20,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.procedures import Procedure, all_variables, call_order
+from binalloc.models.allocation.procedures import Procedure, Variable, all_variables, call_order
 
 PRIORITIES = ("frequency", "cost")
-
-Variable = tuple[str, int]
-"""(procedure, number)."""
 
 Histogram = Counter[int]
 """Live count -> number of composition instructions (or call paths) with that count."""

@@ -3,28 +3,31 @@
 Needs: per procedure the memory variables live at the exit of each instruction, their interference, and its call sites;
 the call graph must be acyclic. Leaves: a `SlotPlan` in which the kernel never needs more slots than it is given.
 
-The steps: Max-live over the call graph, pruning of variables until it fits (`pruning`), slot colouring per procedure
-(`slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
+The steps: Max-live over the call graph, pruning of variables until it fits (`pruning`, `exact_pruning`), slot colouring
+per procedure (`slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
 
 Where this differs from the paper:
 - A call at which no register is free for moving values, and none set aside, keeps them where they are; the callee then
   starts above the highest of them.
 - Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
   value at a call only where the slots are needed: the callee starts as high as they allow, values have the slots for
-  which that leaves the fewest moves, and calls in sequence share moves (`stays`).
+  which that leaves the fewest moves, and calls in sequence share moves (`stays`). On request, several prunings are
+  planned to the end and the cheapest plan is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from binalloc.bitset import bits, mask_from
+from binalloc.models.allocation.exact_pruning import prune_exactly
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.allocation.matching import cheapest_matching
 from binalloc.models.allocation.procedures import (
     Procedure,
     ProcedureCall,
+    all_variables,
     call_order,
     max_live,
     max_lives,
@@ -58,12 +61,14 @@ def plan_slots(
     candidates: Mapping[str, int] | None = None,
     *,
     layout: str = DEFAULT_LAYOUT,
+    far: float | None = None,
 ) -> SlotPlan:
     """Slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
 
     Variables that colouring or an unmovable call site leaves without a slot go to local memory; by cost, all is then
     planned again without them. candidates: as for `prune`, the only ones to get slots. layout: one of LAYOUTS; where
-    nothing moves, callers take their slots first. Raises Refused on recursion.
+    nothing moves, callers take their slots first. far: what an access to local memory costs, in accesses to a slot;
+    where it is known, and priority is "cost", the cheapest of several plans is sought. Raises Refused on recursion.
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout {layout!r}: expected one of {', '.join(LAYOUTS)}")
@@ -71,6 +76,51 @@ def plan_slots(
     if layout != DEFAULT_LAYOUT:
         procedures = {name: _unmoved(procedure) for name, procedure in procedures.items()}
     kept = prune(procedures, kernel, slots, priority, candidates)
+    plans = _plans(procedures, kernel, slots, kept, priority, whole_frames)
+    if far is not None and priority == "cost" and any(plan.local_of for plan in plans.values()):
+        for other in _other_prunings(procedures, kernel, slots, kept, candidates):
+            found = _plans(procedures, kernel, slots, other, priority, whole_frames)
+            if _cost(procedures, found, far) < _cost(procedures, plans, far):
+                plans = found
+    return SlotPlan(kernel, slots, priority, max_live(procedures, kernel), plans)
+
+
+def _other_prunings(
+    procedures: Mapping[str, Procedure],
+    kernel: str,
+    slots: int,
+    kept: Mapping[str, int],
+    candidates: Mapping[str, int] | None,
+) -> Iterator[Mapping[str, int]]:
+    """What else may be kept: the dearest variables that fit; of the kernel's own alone, what calls do not move."""
+    exact = prune_exactly(procedures, kernel, slots, kept, candidates)
+    if exact != kept:
+        yield exact
+    if len(kept) > 1:
+        own = all_variables(procedures)[kernel] if candidates is None else candidates.get(kernel, 0)
+        alone = prune(procedures, kernel, slots, "cost", {kernel: own})
+        yield prune_exactly(procedures, kernel, slots, alone, {kernel: own})
+
+
+def _cost(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan], far: float) -> float:
+    """Of accesses and moves per run of the kernel, in accesses to a slot, each move two of them."""
+    accesses = sum(
+        procedures[name].cost_of(v) * (far if v in plan.local_of else 1)
+        for name, plan in plans.items()
+        for v in (*plan.slot_of, *plan.local_of)
+    )
+    return accesses + 2 * _moves_cost(procedures, plans)
+
+
+def _plans(
+    procedures: Mapping[str, Procedure],
+    kernel: str,
+    slots: int,
+    kept: Mapping[str, int],
+    priority: str,
+    whole_frames: bool,
+) -> dict[str, ProcedurePlan]:
+    """Every procedure's memory, with slots for what is kept of it, as far as it can be coloured."""
     while True:
         plans = _assign(procedures, kernel, slots, kept, priority, whole_frames)
         failed = {name: mask_from(v for v, slot in plan.slot_of.items() if slot < 0) for name, plan in plans.items()}
@@ -85,7 +135,7 @@ def plan_slots(
     _local_frames(procedures, plans, kept)
     assert plans[kernel].need <= slots, "more slots than there are"
     assert all(not plan.local & plan.slot_of.keys() for plan in plans.values()), "a variable in two places"
-    return SlotPlan(kernel, slots, priority, max_live(procedures, kernel), plans)
+    return plans
 
 
 def _assign(

@@ -46,13 +46,16 @@ def passes(allocation: RegisterAllocation) -> Iterator[tuple[str, list[Item]]]:
             stored = []
 
 
-def count_passes(allocations: Mapping[str, RegisterAllocation]) -> dict[str, dict[Location, tuple[int, float]]]:
-    """By function and argument, how many places in the code of its callers store it, and the weight of those."""
+def count_passes(
+    allocations: Mapping[str, RegisterAllocation], runs: Mapping[str, float]
+) -> dict[str, dict[Location, tuple[int, float]]]:
+    """By function and argument, how many places in the code of its callers store it, and how often those run per run of
+    the kernel. runs: of each function, likewise."""
     found: dict[str, dict[Location, tuple[int, float]]] = {}
-    for allocation in allocations.values():
+    for name, allocation in allocations.items():
         for callee, stored in passes(allocation):
             mine = found.setdefault(callee, {})
             for item in stored:
                 number, weight = mine.get(item.passes, (0, 0.0))
-                mine[item.passes] = number + 1, weight + item.weight
+                mine[item.passes] = number + 1, weight + runs[name] * item.weight
     return found

@@ -1,14 +1,14 @@
 """Why values left the registers, where they went and what that costs: for people, once the allocation is done.
 
 Needs allocations with the rounds in which they spilled, and the places of memory values; leaves both untouched. Points
-are told as instructions of the input. A part of a value that one round has made is a value of its own in the next; its
-name begins with that of the value that it came from.
+are told as instructions of the input, weights and costs per run of the kernel. A part of a value that one round has
+made is a value of its own in the next; its name begins with that of the value that it came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -100,16 +100,20 @@ def explain(
     allocation: RegisterAllocation,
     plan: ProcedurePlan,
     words: Sequence[int],
+    runs: float,
     passes: Mapping[Location, tuple[int, float]] | None = None,
 ) -> list[Spilled]:
     """What left the registers of function `name`, by value. words: by instruction as analysed, that of the input.
-    passes: by argument that travels in memory, the stores of its callers, (number, by weight)."""
+    runs: of the function per run of the kernel. passes: by argument that travels in memory, the stores of its callers,
+    (number, by weight, per run of the kernel)."""
     found: dict[int, Spilled] = {}
     for number, one in enumerate(allocation.rounds):
         _Told(name, one, found, words).run(first=number == 0)
     _add_arguments(name, allocation, found)
     _add_whole_registers(name, allocation, found, words)
     _count(allocation, found)
+    for spilled in found.values():
+        _by_runs(spilled, runs)
     _count_passed(allocation, found, passes or {})
     place = {v: k for k, v in enumerate(allocation.memory)}
     around = _around_calls(allocation, plan)
@@ -189,6 +193,17 @@ def _count(allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:
         spilled.loads = totals.get((v, RELOAD), (0, 0.0))
         spilled.stores = totals.get((v, STORE), (0, 0.0))
         spilled.recomputations = totals.get((v, AGAIN), (0, 0.0))
+
+
+def _by_runs(spilled: Spilled, runs: float) -> None:
+    """From one run of the function to one of the kernel."""
+    spilled.accesses *= runs
+    spilled.loads, spilled.stores, spilled.recomputations = (
+        (number, runs * weight) for number, weight in (spilled.loads, spilled.stores, spilled.recomputations)
+    )
+    for why in spilled.whys:
+        why.chosen = replace(why.chosen, cost=runs * why.chosen.cost)
+        why.instead = [replace(other, cost=runs * other.cost) for other in why.instead]
 
 
 class _Told:

@@ -33,7 +33,8 @@ def plan_memory(
             name: mask_from(k for k, v in enumerate(allocation.memory) if candidate(name, v))
             for name, allocation in attempt.allocations.items()
         }
-    return plan_slots(memory_procedures(attempt), kernel, slots, priority, candidates, layout=layout)
+    procedures = memory_procedures(attempt)
+    return plan_slots(procedures, kernel, slots, priority, candidates, layout=layout, far=attempt.far)
 
 
 def memory_procedures(attempt: Attempt) -> dict[str, Procedure]:

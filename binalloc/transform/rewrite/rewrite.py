@@ -34,6 +34,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.transform.allocate.argument_homes import argument_homes, count_passes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.explain import Spilled, explain
+from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
 from binalloc.transform.allocate.spill_cost import SpillCost
@@ -89,14 +90,13 @@ class Rewrite:
     def explain(self) -> list[Spilled]:
         """What left the registers, why, and where it went: callers before callees."""
         normalised, plan = self.prepared.normalised, self.plan
-        allocations, passes = plan.attempt.allocations, count_passes(plan.attempt.allocations)
-        return [
-            spilled
-            for name in self.prepared.program.graph.top_down
-            for spilled in explain(
-                name, allocations[name], plan.memory.procedures[name], normalised[name].origin, passes.get(name)
-            )
-        ]
+        allocations, runs = plan.attempt.allocations, frequencies(self.prepared.program)
+        passes = count_passes(allocations, runs)
+        told: list[Spilled] = []
+        for name in self.prepared.program.graph.top_down:
+            memory, words = plan.memory.procedures[name], normalised[name].origin
+            told += explain(name, allocations[name], memory, words, runs[name], passes.get(name))
+        return told
 
 
 def rewrite(

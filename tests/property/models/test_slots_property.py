@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from binalloc.bitset import bits
+from binalloc.models.allocation.exact_pruning import prune_exactly
 from binalloc.models.allocation.slot_colouring import colour_slots, search_order
 from binalloc.models.allocation.slots import (
     PRIORITIES,
@@ -105,6 +106,47 @@ def test_pruning_by_cost_fits_and_drops_nothing_needlessly(procedures: dict[str,
         for v in range(procedures[name].variables):
             if not mask >> v & 1:
                 assert max_live(procedures, "kernel", {**kept, name: mask | 1 << v}) > slots
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(call_graphs(), st.integers(0, 8))
+def test_exact_pruning_keeps_the_dearest_that_fit(procedures: dict[str, Procedure], slots: int) -> None:
+    """Of all subsets; with another start the same cost."""
+    order = call_order(procedures, "kernel")
+    everything = [(n, v) for n in order for v in range(procedures[n].variables)]
+    assume(len(everything) <= 12)  # no more than can be tried
+    lives = list(compositions(procedures, "kernel"))
+
+    def worth(kept: Mapping[str, int]) -> float:
+        return sum(procedures[n].cost_of(v) for n, v in everything if kept[n] >> v & 1)
+
+    found = prune_exactly(procedures, "kernel", slots, prune(procedures, "kernel", slots, "cost"))
+    assert max_live(procedures, "kernel", found) <= slots
+    assert worth(prune_exactly(procedures, "kernel", slots, dict.fromkeys(order, 0))) == worth(found)
+    for chosen in range(1 << len(everything)):
+        kept = {v for k, v in enumerate(everything) if chosen >> k & 1}
+        if all(len(live & kept) <= slots for live in lives):
+            assert sum(procedures[n].cost_of(v) for n, v in kept) <= worth(found)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(call_graphs(), st.integers(0, 8), st.sampled_from([1.5, 6.0]))
+def test_the_cheapest_of_several_plans_is_kept(procedures: dict[str, Procedure], slots: int, far: float) -> None:
+    """It costs no more than the one plan, and than slots for the kernel alone."""
+
+    def cost(plan: SlotPlan) -> float:
+        own = plan.procedures
+        accesses = sum(procedures[n].cost_of(v) * far for n in own for v in own[n].local_of)
+        accesses += sum(procedures[n].cost_of(v) for n in own for v in own[n].slot_of)
+        calls = [(n, *pair) for n in own for pair in zip(procedures[n].calls, own[n].sites, strict=True)]
+        return accesses + sum(2 * procedures[n].frequency * c.weight * s.moved for n, c, s in calls)
+
+    found = plan_slots(procedures, "kernel", slots, "cost", far=far)
+    walk(found, procedures, "kernel", 0, set())
+    assert found.need <= slots
+    alone = {"kernel": (1 << procedures["kernel"].variables) - 1}
+    for candidates in (None, alone):
+        assert cost(found) <= cost(plan_slots(procedures, "kernel", slots, "cost", candidates)) + 1e-9
 
 
 def walk(plan: SlotPlan, procedures: dict[str, Procedure], name: str, base: int, held: set[int]) -> None:
