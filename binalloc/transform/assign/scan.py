@@ -231,7 +231,8 @@ class _Scan:
         for v, r in wanted.items():
             taken |= 1 << r | (1 << self.where[v] if v in self.where else 0)
         held = {r: v for r, v in self.holder.items() if v in wanted}
-        self._emit(moves, held, self.plan.available & ~taken, self._edge_weight(b, s), items)
+        vacated = {r for _, r in moves}.difference(wanted.values())
+        self._emit(moves, held, self.plan.available & ~taken, vacated, self._edge_weight(b, s), items)
         self.edges.append((b, s, items))
 
     def _edge_weight(self, b: int, s: int) -> float:
@@ -264,19 +265,27 @@ class _Scan:
         for r in moves.values():
             targets |= 1 << r
         pairs = [(r, self.where[v]) for v, r in sorted(moves.items())]
-        self._emit(pairs, self.holder, self.free & ~targets, weight, out)
+        vacated = {r for _, r in pairs}.difference(moves.values())
+        self._emit(pairs, self.holder, self.free & ~targets, vacated, weight, out)
         for v in moves:
             self._drop(v)
         for v, r in moves.items():
             self._put(v, r)
 
     def _emit(
-        self, moves: list[tuple[int, int]], holder: dict[int, int], free: int, weight: float, out: list[Item]
+        self,
+        moves: list[tuple[int, int]],
+        holder: dict[int, int],
+        free: int,
+        vacated: set[int],
+        weight: float,
+        out: list[Item],
     ) -> None:
-        """Copies and exchanges for moves (target, source) of what `holder` says is in the sources."""
+        """Copies and exchanges for moves (target, source) of what `holder` says is in the sources. free: registers that
+        hold nothing, as bits; vacated: sources that hold nothing afterwards."""
         content = dict(holder)
         spare = lowest(free) if free else NONE
-        for move in in_sequence(moves, spare):
+        for move in in_sequence(moves, spare, vacated):
             v = content[move.source]
             target, source = self._name(v, move.target), self._name(v, move.source)
             if move.exchange:
@@ -448,7 +457,8 @@ class _Scan:
             free = self.plan.available
             for r in (*used, *self.holder):
                 free &= ~(1 << r)
-            self._emit(moves, self.holder, free, weight, self.out)
+            vacated = {s for _, s in moves}.difference(final)
+            self._emit(moves, self.holder, free, vacated, weight, self.out)
         stays = {}
         for r, v in sorted(final.items()):
             if v in survivors and (not site.blocked >> r & 1 or site.kept.get(v) == r):

@@ -99,8 +99,17 @@ class _Emitter:
             self._insert(self.build.slot_pointer(self.plan.pointer))
         for block in self.code.blocks:
             starts.append(len(self.instrs))
+            waiting: list[tuple[Register, Register]] = []  # exchanges that follow one another, of different registers
             for item in block.items:
+                if item.kind == EXCHANGE:
+                    pair = self._register(item.defs[0]), self._register(item.defs[1])
+                    if any(register in pair for other in waiting for register in other):
+                        self._exchange(waiting)
+                    waiting.append(pair)
+                    continue
+                self._exchange(waiting)
                 self._item(item, block)
+            self._exchange(waiting)
             if starts[-1] == len(self.instrs) and block.leader in self._points:
                 self._insert(self.build.nothing())
             if self._only_a_call(block.leader, starts[-1]):
@@ -156,9 +165,6 @@ class _Emitter:
             target, source = self._register(item.defs[0]), self._register(item.uses[0])
             if target != source:
                 self._insert(self.build.copy(target, source, guard), item.origin)
-        elif item.kind == EXCHANGE:
-            for instr in self.build.exchange(self._register(item.defs[0]), self._register(item.defs[1])):
-                self._insert(instr)
         elif item.kind == RELOAD:
             self._insert(self._reload(self._register(item.defs[0]), item.memory, guard))
         elif item.kind == STORE:
@@ -169,6 +175,15 @@ class _Emitter:
             self._call(item)
         else:
             self._plain(item, block)
+
+    def _exchange(self, pairs: list[tuple[Register, Register]]) -> None:
+        """Let pairs exchange what they hold, step by step all of them: each step of one waits for its last. Leaves no
+        pair."""
+        steps = [self.build.exchange(one, other) for one, other in pairs]
+        for step in zip(*steps, strict=True):
+            for instr in step:
+                self._insert(instr)
+        pairs.clear()
 
     def _plain(self, item: Item, block: VBlock) -> None:
         assert item.instr is not None

@@ -65,3 +65,37 @@ def test_permutations_take_as_few_moves_as_can_be(seed: int) -> None:
     changed = sum(t != s for t, s in wanted.items())
     assert len(in_sequence(list(wanted.items()), 99)) == changed + circles(wanted)
     assert len(in_sequence(list(wanted.items()), -1)) == changed - circles(wanted)
+
+
+def rounds(moves: list[Move]) -> int:
+    """Groups of exchanges that follow one another and are of different registers."""
+    count, seen = 0, set[int]()
+    for target, source, _ in moves:
+        if not count or seen & {target, source}:
+            count, seen = count + 1, set()
+        seen |= {target, source}
+    return count
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_exchanges_of_all_circles_take_two_rounds(seed: int) -> None:
+    """In each no exchange waits for another, however long the circles are."""
+    rng = random.Random(f"rounds {seed}")
+    targets = list(range(rng.randrange(2, 33)))
+    wanted = dict(zip(targets, rng.sample(targets, len(targets)), strict=True))
+    moves = in_sequence(list(wanted.items()), -1)
+    assert all(m.exchange for m in moves)
+    assert rounds(moves) <= 2
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_source_that_nothing_wants_any_more_saves_the_exchanges(seed: int) -> None:
+    rng = random.Random(f"vacated {seed}")
+    count = rng.randrange(3, 12)
+    *targets, last = rng.sample(range(count), count)
+    wanted = dict(zip(targets, rng.sample(targets, len(targets)), strict=True))
+    wanted[rng.choice(targets)] = last
+    moves = in_sequence(list(wanted.items()), -1, {last})
+    held = executed(moves, count)
+    assert [held[t] for t in wanted] == list(wanted.values())
+    assert not any(m.exchange for m in moves)
