@@ -66,6 +66,14 @@ def kernel_of(named: str | None, launch: Launch | None, profile: Profile | None)
     return launch.kernel if launch is not None else None if profile is None else profile.kernel
 
 
+def require_read_paper(readings: tuple[str, ...], policy: str | None) -> None:
+    """Usage error where a paper is to be read in some way that is not asked."""
+    from binalloc.pipeline.policies.table import UNIFIED
+
+    if readings and policy != UNIFIED:
+        raise UsageError("--reading says how the unified paper is read", expected=f"--policy {UNIFIED}")
+
+
 def optional_profile(profile: str | None) -> Profile | None:
     if profile is None:
         return None

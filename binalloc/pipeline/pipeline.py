@@ -243,9 +243,9 @@ def _as_asked(request: Request, version: Version) -> str:
     if request.blocks is not None and version.blocks_per_sm > request.blocks:
         notes.append(f"{count(version.blocks_per_sm, 'block')} are resident with what {request.blocks} would leave")
     if request.registers is not None and version.registers < request.registers:
-        notes.append(f"{version.registers} of {count(request.registers, 'register')} suffice")
+        notes.append(f"{version.registers} of {count(request.registers, 'register')} are used")
     if request.slots and version.slots < request.slots:
-        notes.append(f"{version.slots} of {count(request.slots, 'slot')} are needed")
+        notes.append(f"{version.slots} of {count(request.slots, 'slot')} are used")
     return "; ".join(["as asked", *notes])
 
 

@@ -88,14 +88,24 @@ def render_compare(found: dict[str, Any]) -> str:
         feasible = [_cells(row) for row in kernel["rows"] if not row["reason"]]
         if feasible:
             parts.append(table(_HEADER, feasible, left=0) + "\n")
-        for row in kernel["rows"]:
-            if row["reason"]:
-                where = f"{count(row['registers'], 'register')}, {count(row['slots'], 'slot')}"
-                parts.append(f"{row['allocator']} at {where}: {row['reason']}\n")
+        parts += _refusals(kernel["rows"])
         own = count(kernel["ptxas_slots"], "slot")
         parts.append(f"The vendor's compiler would take {own} (allocator ptxas-smem).\n\n")
     inlined = "" if found["inline"] == NONE else f"Calls inlined first: {found['inline']}.\n"
     return "".join(parts) + _legend(found["prices"], found["profile"]) + inlined
+
+
+def _refusals(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """A line for each allocator, number of registers and reason."""
+    slots: dict[tuple[str, int, str], list[int]] = {}
+    for row in rows:
+        if row["reason"]:
+            slots.setdefault((row["allocator"], row["registers"], row["reason"]), []).append(row["slots"])
+    lines = []
+    for (allocator, registers, reason), asked in slots.items():
+        among = count(asked[0], "slot") if len(asked) == 1 else ", ".join(map(str, asked)) + " slots"
+        lines.append(f"{allocator} at {count(registers, 'register')}, {among}: {reason}\n")
+    return lines
 
 
 def _legend(prices: dict[str, float], profile: dict[str, Any] | None) -> str:

@@ -36,6 +36,20 @@ class Excerpt:
             )
         return [known[self.function]]
 
+    def empty(self, program: ProgramAnalysis) -> UsageError:
+        """That nothing is there, and what is."""
+        known = self.functions(program)
+        words, blocks = max(len(f.fn.instrs) for f in known), max(len(f.cfg.blocks) for f in known)
+        return UsageError(
+            "none of the kernel's functions has such instructions or blocks",
+            found="; ".join(
+                f"{what} {', '.join(f'{low}-{high}' if low < high else str(low) for low, high in asked)}"
+                for what, asked in (("words", self.words), ("blocks", self.blocks))
+                if asked is not None
+            ),
+            expected=f"words 0 to {words - 1}, blocks 0 to {blocks - 1}",
+        )
+
     def shows(self, index: int, block: int) -> bool:
         """Whether it has that instruction of that block; -1 is the entry."""
         return _within(self.words, index) and _within(self.blocks, block)

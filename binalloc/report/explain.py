@@ -135,7 +135,8 @@ def _away(v: Json) -> str:
         return "everywhere between its accesses"
     if v["passed_in_memory"] and not v["away"]:
         return "until it is loaded behind the entry"
-    return ", ".join(f"from {'entry' if stay['after'] < 0 else stay['after']} to {stay['until']}" for stay in v["away"])
+    stays = sorted(v["away"], key=lambda stay: (stay["after"], stay["until"]))
+    return ", ".join(f"from {'entry' if stay['after'] < 0 else stay['after']} to {stay['until']}" for stay in stays)
 
 
 def _why_lines(why: Json) -> list[str]:

@@ -47,7 +47,8 @@ def live_of(module: Module, kernel: str, excerpt: Excerpt = EVERYTHING, columns:
             shown = _Shown(program, f, rows, pressure, columns)
             functions.append(shown.to_dict())
             texts.append(shown.text())
-    texts += [] if texts else ["nothing there\n"]
+    if not texts and excerpt != EVERYTHING:
+        raise excerpt.empty(program)
     return {"functions": functions, "text": "\n".join([*texts, _LEGEND])}
 
 

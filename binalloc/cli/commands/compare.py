@@ -102,7 +102,8 @@ def compare(
     counted = optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
     module, _ = load_or_import(file, machine, named)
-    names = [found.name for found in module.kernels()] if named is None else [find_kernel(module, named).name]
+    names = [found.name for found in module.kernels()] if named is None else []
+    names = names or [find_kernel(module, named).name]
     require_launch_fits(loaded, module, names[0])
     with progress(as_json) as show:
         request = Request(

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile, require_launch_fits
+from binalloc.cli.inputs import (
+    kernel_of,
+    machine_model,
+    optional_launch,
+    optional_profile,
+    require_launch_fits,
+    require_read_paper,
+)
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     engine_option,
@@ -23,7 +30,6 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
-from binalloc.errors import UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
 
 if TYPE_CHECKING:
@@ -78,8 +84,7 @@ def recommend(
     from binalloc.report.recommend import recommendation_to_dict, render_recommendation
 
     chosen = policy or (UNIFIED if launch is None else DEFAULT)
-    if readings and chosen != UNIFIED:
-        raise UsageError("--reading says how the unified paper is read", expected=f"--policy {UNIFIED}")
+    require_read_paper(readings, chosen)
     loaded, counted = optional_launch(launch, size), optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
     told: list[dict[str, Any]] = []

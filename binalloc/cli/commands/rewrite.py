@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile, require_launch_fits
+from binalloc.cli.inputs import (
+    kernel_of,
+    machine_model,
+    optional_launch,
+    optional_profile,
+    require_launch_fits,
+    require_read_paper,
+)
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     engine_option,
@@ -27,7 +34,7 @@ from binalloc.cli.options import (
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
 from binalloc.cli.terminal import fail, print_json, progress, say
 from binalloc.errors import UsageError
-from binalloc.transform.allocators.allocator import SOLVER_LIMIT
+from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
 
 
 @click.command()
@@ -52,10 +59,9 @@ from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 @click.option(
     "--solver-limit",
     type=click.FloatRange(0, 1e6),
-    default=SOLVER_LIMIT,
-    show_default=True,
     metavar="SECONDS",
-    help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.",
+    help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.  "
+    f"[default: {SOLVER_LIMIT}]",
 )
 @layout_option
 @profile_option
@@ -81,7 +87,7 @@ def rewrite(
     policy: str | None,
     readings: tuple[str, ...],
     allocator: str,
-    solver_limit: float,
+    solver_limit: float | None,
     layout: str,
     profile: str | None,
     inline: str,
@@ -98,7 +104,6 @@ def rewrite(
     from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.pipeline.policies.table import DEFAULT as DEFAULT_POLICY
-    from binalloc.pipeline.policies.table import UNIFIED
     from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
 
@@ -106,10 +111,10 @@ def rewrite(
     not_over(output, file, launch, machine, profile)
     if automatic or policy:
         _alone("--auto" if automatic else "--policy", (registers, slots, blocks))
-    if readings and policy != UNIFIED:
-        raise UsageError("--reading says how the unified paper is read", expected=f"--policy {UNIFIED}")
-    if emulate and launch is None:
-        raise UsageError("--emulate needs something to run", expected="--launch FILE")
+    require_read_paper(readings, policy)
+    if solver_limit is not None and allocator != CPSAT:
+        raise UsageError("--solver-limit is of the allocator that has a solver", expected=f"--allocator {CPSAT}")
+    _require_launch(launch, emulate, skews)
     loaded = optional_launch(launch, size)
     counted = optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
@@ -131,7 +136,7 @@ def rewrite(
             engine=engine,
             scheduler=scheduler,
             skews=skews,
-            solver_limit=solver_limit,
+            solver_limit=SOLVER_LIMIT if solver_limit is None else solver_limit,
             layout=layout,
             explain=explain,
             profile=counted,
@@ -153,6 +158,14 @@ def rewrite(
             say("No file was written (-o FILE).\n")
     if not outcome.verified:
         fail(f"{name}: the rewritten binary does not give the same results; nothing was written", 1)
+
+
+def _require_launch(launch: str | None, emulate: bool | None, skews: int) -> None:
+    """Usage error where there is nothing to run, but something is said of running it."""
+    if emulate and launch is None:
+        raise UsageError("--emulate needs something to run", expected="--launch FILE")
+    if skews and (launch is None or emulate is False):
+        raise UsageError("--skews says how often to emulate again", expected="--launch FILE, without --no-emulate")
 
 
 def _alone(option: str, given: tuple[int | None, ...]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from construct import Array, Container
 
+from binalloc.errors import Hint
 from binalloc.isa.container import elf
 from binalloc.isa.container.checked import Checked
 from binalloc.isa.encoding.bulk import decode_words
@@ -28,6 +29,8 @@ from binalloc.isa.instruction import (
 )
 from binalloc.isa.validate import CODE_LIMIT, GLOBAL_LIMIT, SHARED_LIMIT, validate_module
 from binalloc.records import parse_record
+
+_NO_BINARY = Hint("Give a .loom binary; {assemble} makes one of assembly text.")
 
 
 @dataclass
@@ -113,7 +116,7 @@ class Reader(Checked):
     def sections(self) -> list[_Section]:
         data = self.data
         if len(data) < elf.EHDR_BYTES or data[:4] != elf.IDENT[:4]:
-            self.fail("header", "not an ELF file", repr(data[:4]), repr(elf.IDENT[:4]), "Give a .loom binary.")
+            self.fail("header", "not an ELF file", repr(data[:4]), repr(elf.IDENT[:4]), _NO_BINARY)
         h = self.parse(elf.EHDR, data[: elf.EHDR_BYTES], "header")
         if h.ident != elf.IDENT:
             self.fail("header, e_ident", "not a 64-bit little-endian ELF file", h.ident.hex(), elf.IDENT.hex())

@@ -64,7 +64,8 @@ class StackLayouts:
         width = max(len(name) for name in ("procedure", *self.frames))
         lines = [f"{'procedure':<{width}}  frame" + "".join(f"  {layout.name:>14}" for layout in layouts)]
         for name in self.traditional.start:
-            starts = "".join(f"  {f'from slot {layout.start[name] + 1}':>14}" for layout in layouts)
+            places = [f"from slot {layout.start[name] + 1}" if self.frames[name] else "-" for layout in layouts]
+            starts = "".join(f"  {place:>14}" for place in places)
             lines.append(f"{name:<{width}}  {self.frames[name]:>5}{starts}")
         lines.append(f"{'depth':<{width}}  {'':>5}" + "".join(f"  {layout.depth:>14}" for layout in layouts))
         for planned in self.moving_stack.calls:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from binalloc.transform.allocate.spill_cost import SpillCost
     from binalloc.transform.order.clock import Clock
 
+CPSAT = "cpsat"
+"""The name of the allocator that has a solver."""
 SOLVER_LIMIT = 4.0
 """Deterministic solver time per function, about seconds, where none is given."""
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from binalloc.transform.allocators.allocator import Plan, Problem
+from binalloc.transform.allocators.allocator import CPSAT, Plan, Problem
 from binalloc.transform.allocators.best import BEST
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Cpsat:
     """As `best`, each function placed by CP-SAT, which the heuristic's placement starts."""
 
-    name = "cpsat"
+    name = CPSAT
     summary = "as best, each function placed by CP-SAT"
 
     def allocate(self, problem: Problem) -> Plan:

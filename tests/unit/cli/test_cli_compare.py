@@ -135,3 +135,16 @@ def test_slots_beyond_shared_memory_are_infeasible() -> None:
 )
 def test_what_it_refuses(option: str, value: str, says: str) -> None:
     assert says in refused(2, "compare-allocators", loom("nbody"), option, value, *LAUNCH)
+
+
+def test_a_binary_without_kernels_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "f.lasm"
+    source.write_text(".func f\n    RET\n.end\n")
+    assert call("asm", str(source), "-o", str(tmp_path / "f.loom")).code == 0
+    assert "the binary has no kernel" in refused(2, "compare-allocators", str(tmp_path / "f.loom"))
+
+
+def test_a_refusal_for_several_numbers_of_slots_is_said_once() -> None:
+    asked = ["--registers", "2", "--slots", "0,3,4", "--allocators", "local"]
+    lines = call("compare-allocators", loom("callchain"), *asked).out.splitlines()
+    assert sum("local at 2 registers, 0, 3, 4 slots: " in line for line in lines) == 1

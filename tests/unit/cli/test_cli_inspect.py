@@ -18,7 +18,13 @@ def test_a_part_of_the_live_ranges() -> None:
     blocks = call("inspect", loom("callchain"), "--live", "--blocks", "1", "--json").json["live"]["functions"]
     assert [f["function"] for f in blocks] == ["callchain"]
     assert {row["block"] for row in blocks[0]["rows"]} == {1}
-    assert "nothing there" in call("inspect", loom("callchain"), "--live", "--words", "900").out
+
+
+@pytest.mark.parametrize(("option", "asked"), [("--words", "900"), ("--blocks", "77,90-91")])
+def test_a_part_that_is_not_there_is_refused(option: str, asked: str) -> None:
+    said = refused(2, "inspect", loom("callchain"), "--live", option, asked)
+    assert asked.replace(",", ", ") in said
+    assert "expected words 0 to " in said
 
 
 def test_wide_programs_have_a_column_for_each_register() -> None:
