@@ -77,7 +77,7 @@ def plan_slots(
         procedures = {name: _unmoved(procedure) for name, procedure in procedures.items()}
     kept = prune(procedures, kernel, slots, priority, candidates)
     plans = _plans(procedures, kernel, slots, kept, priority, whole_frames)
-    if far is not None and priority == "cost" and any(plan.local_of for plan in plans.values()):
+    if slots and far is not None and priority == "cost" and any(plan.local_of for plan in plans.values()):
         for other in _other_prunings(procedures, kernel, slots, kept, candidates):
             found = _plans(procedures, kernel, slots, other, priority, whole_frames)
             if _cost(procedures, found, far) < _cost(procedures, plans, far):
