@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kits.cli import call
+from tests.support.kits.shown import shows
 from tests.support.paths import ROOT, SAMPLES, sample_file
 
 PAGE = (ROOT / "docs/tutorial.md").read_text()
@@ -35,13 +36,6 @@ def printed(command: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
         assert command[0] in ("mkdir", "cp"), "the page runs nothing else"
         subprocess.run(command, check=True)
     return ""
-
-
-def shows(expected: str, text: str) -> bool:
-    """Whether `expected`, with its lines of three dots, describes `text`."""
-    pattern = "".join("(?:.*\n)*?" if line == "..." else re.escape(line) + "\n" for line in expected.splitlines())
-    lines = "".join(line.rstrip() + "\n" for line in text.splitlines())
-    return re.fullmatch(pattern, lines) is not None
 
 
 def test_the_tutorial_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

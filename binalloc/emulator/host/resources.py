@@ -50,12 +50,14 @@ def no_room(machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch 
     if launch is not None:
         asks = {"warps": "block", "registers": "block", "shared": "dynamic_shared" if launch.dynamic_shared else ""}
         keys = {asks.get(name, "") for name in answer.limiters} - {""}
+    most = machine.sm.registers_per_thread
+    thread = f" (at most {most} a thread)" if use.registers > most else ""
     return Refused(
         f"no block fits on an SM of {machine.name}",
         file=launch.path if launch is not None and keys and launch.path else None,
         place=", ".join(sorted(keys)) or None,
         found=f"{count(use.threads, 'thread')}, {count(use.registers, 'register')} each, {use.block_shared:,} bytes of "
         "shared memory",
-        expected="resources of one block within one SM; limited by " + ", ".join(answer.limiters),
+        expected="resources of one block within one SM; limited by " + ", ".join(answer.limiters) + thread,
         remedy="Use fewer registers, less shared memory or smaller blocks, or choose another machine.",
     )
