@@ -3,6 +3,8 @@
 Needs a call graph of `Procedure`s and variables that fit. Leaves others whose cost is higher, where there are any: an
 integer program over one 0-1 variable for each of them and Max-live (unified paper, section 3.2.2) of each procedure.
 
+Costs a thousand million times smaller than others may not count: the solver has whole numbers.
+
 Deterministic: the solver stops by its own measure of work, not by time.
 """
 

@@ -22,9 +22,9 @@ from binalloc.transform.spill.prices import LOCAL_COST
 FEWER = (1, 2, 3, 4, 8, 12, 16)
 MOST_ITEMS = 20_000
 """Items that trials allocate anew, all together."""
-COPY = 0.1
+COPY = 0.01
 """What a copy between registers counts, in accesses to a slot, where attempts are compared: registers that are all
-taken cost exchanges around calls, three instructions each, which may cost more than a value in memory does."""
+taken cost exchanges around calls, which may cost more than a value in memory does."""
 
 
 def allocate_with_budgets(

@@ -15,7 +15,7 @@ from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.known import Known
 from binalloc.transform.allocate.registers import Infeasible, finish
 from binalloc.transform.allocate.scratch import scratch_registers
-from binalloc.transform.assign.scan import Placed
+from binalloc.transform.assign.placed import Placed
 from binalloc.transform.spill.demote import demote
 from binalloc.transform.virtual.places import OnPlaces, on_places
 from binalloc.transform.virtual.unwritten import unwritten

@@ -20,7 +20,7 @@ from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.assign.assign import assign, homeless, settle
 from binalloc.transform.assign.fewest import fewest_homes
 from binalloc.transform.assign.homes import find_all_homes
-from binalloc.transform.assign.scan import NoPlace, Placed
+from binalloc.transform.assign.placed import NoPlace, Placed
 from binalloc.transform.spill.overlap import overlap
 from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed

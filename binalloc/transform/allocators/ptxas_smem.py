@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from binalloc.transform.allocators.allocator import Plan, Problem
-from binalloc.transform.allocators.heuristic import Heuristic
+from binalloc.transform.allocators.heuristic import Heuristic, own_slots
 
 if TYPE_CHECKING:
     from binalloc.transform.allocate.attempt import Attempt
@@ -22,7 +22,7 @@ class PtxasSmem(Heuristic):
     """Slots for the kernel's own function, within the vendor's budget."""
 
     def allocate(self, problem: Problem) -> Plan:
-        problem = replace(problem, slots=_slots(problem))
+        problem = replace(problem, slots=own_slots(problem))
         return self.plan(self.attempt(problem), problem)
 
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:
@@ -34,16 +34,6 @@ class PtxasSmem(Heuristic):
             attempt, kernel, slots, self.priority, lambda name, _: name == kernel, layout=problem.layout
         )
         return Plan(attempt, memory)
-
-
-def _slots(problem: Problem) -> int:
-    """The smaller of the budget asked for and the compiler's own, where it is known what for."""
-    from binalloc.models.machines.ptxas_slots import ptxas_slots
-
-    if problem.machine is None:
-        return problem.slots
-    info = problem.program[problem.kernel].fn.info
-    return min(problem.slots, ptxas_slots(problem.machine, info, problem.dynamic_shared))
 
 
 PTXAS_SMEM = PtxasSmem("ptxas-smem", "slots for the kernel's own spills, as the vendor's compiler", True, "cost")

@@ -7,7 +7,7 @@ once the operands are read. Values that stay keep out of there; those that end m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from binalloc.bitset import bits, mask_from
@@ -31,12 +31,14 @@ class Arrangement:
 @dataclass(frozen=True)
 class Wanted:
     """operands: wide ones. results: wide ones -> those of their values that stand before the item already and stay, in
-    their places, NONE elsewhere. ending: values that the item reads and nobody after it. home: liked registers."""
+    their places, NONE elsewhere. ending: values that the item reads and nobody after it. home: liked registers. late:
+    registers that an item may still be about to write for nobody, and which item."""
 
     operands: Sequence[Wide]
     results: dict[Wide, Wide]
     ending: set[int]
     home: Sequence[int]
+    late: Mapping[int, int]
 
 
 def arrange(where: dict[int, int], available: int, wanted: Wanted) -> Arrangement | None:
@@ -209,7 +211,7 @@ class _Try:
             return False
         rest = bits(outside & ~self.taken)
         held = {self.where[v] for v in ending}
-        rest.sort(key=lambda r: (r in held, r))
+        rest.sort(key=lambda r: (r in held, self.wanted.late.get(r, NONE), r))
         if len(rest) < len(homeless):
             return False
         for v, register in zip(homeless, rest, strict=False):

@@ -9,7 +9,8 @@ from binalloc.bitset import bits, lowest
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.assign.bundles import Bundles, find_bundles
 from binalloc.transform.assign.homes import find_homes
-from binalloc.transform.assign.scan import Placed, Plan, scan
+from binalloc.transform.assign.placed import Placed, Plan
+from binalloc.transform.assign.scan import scan
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import KEEP, Item, VCode

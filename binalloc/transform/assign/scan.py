@@ -14,52 +14,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from binalloc.bitset import bits, lowest
+from binalloc.isa.sets.table import view
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.assign.arrange import NONE, Wanted, Wide, arrange
 from binalloc.transform.assign.moves import in_sequence
+from binalloc.transform.assign.placed import NoPlace, Placed, Plan
 from binalloc.transform.virtual.code import EXCHANGE, KEEP, MOVED, Item, VCode, VOperand, copy_item
 from binalloc.transform.virtual.edges import ends_in_jump, place_on_edges
-from binalloc.transform.virtual.flat import Flat, reverse_postorder
-from binalloc.transform.virtual.live_ranges import LiveRanges, deaths
+from binalloc.transform.virtual.flat import reverse_postorder
+from binalloc.transform.virtual.live_ranges import deaths
 from binalloc.transform.virtual.room import CallSite
 
 _FAR = 1 << 60
-
-
-class NoPlace(Exception):
-    """Pairs and quads cannot be brought side by side at some items, ascending, though the registers suffice by
-    number."""
-
-    def __init__(self, items: Sequence[int]) -> None:
-        super().__init__(f"items {list(items)}")
-        self.items = sorted(items)
-
-
-@dataclass
-class Placed:
-    """code: with copies. register: by value. results: location -> register, for callers. moves: copies and exchanges
-    that were added."""
-
-    code: VCode
-    register: list[int]
-    results: dict[int, int] = field(default_factory=dict)
-    moves: int = 0
-
-
-@dataclass
-class Plan:
-    """What the scan goes by. home: by value, NONE for none. claims: by register, the points at which somebody's home
-    begins to be used, ascending."""
-
-    flat: Flat
-    live: LiveRanges
-    sites: dict[int, CallSite]
-    available: int
-    home: list[int]
-    claims: list[list[int]]
 
 
 def scan(code: VCode, plan: Plan) -> Placed:
@@ -69,7 +37,8 @@ def scan(code: VCode, plan: Plan) -> Placed:
 
 class _Scan:
     """holder: by register, the value in it or NONE. where: value -> register, of all that live. free: registers that
-    hold nothing, as bits. expected: by block, value -> register at its start, once known."""
+    hold nothing, as bits. expected: by block, value -> register at its start, once known. late: by register, the
+    item of the block that writes it for nobody, where that takes its time, as loads do."""
 
     def __init__(self, code: VCode, plan: Plan) -> None:
         self.code, self.plan, self.flat, self.live = code, plan, plan.flat, plan.live
@@ -84,6 +53,7 @@ class _Scan:
         self.dying, self.dead = deaths(self.flat, self.live)
         self.wide = self.flat.reads_wide.union(self.flat.wide)
         self.edges: list[tuple[int, int, list[Item]]] = []
+        self.late: dict[int, int] = {}
         self.failed: list[int] = []  # items whose pairs and quads did not find room, gone on behind to find the rest
 
     def run(self) -> Placed:
@@ -147,7 +117,7 @@ class _Scan:
         if home != NONE and free >> home & 1:
             return home
         best, best_until = NONE, -1
-        for r in bits(free):
+        for r in sorted(bits(free), key=self._since) if self.late else bits(free):
             claims = self.plan.claims[r]
             at = bisect_left(claims, point)
             until = claims[at] if at < len(claims) else _FAR
@@ -155,12 +125,17 @@ class _Scan:
                 best, best_until = r, until
         return best
 
+    def _since(self, register: int) -> int:
+        """The item of the block that may still be about to write it, -1 for none."""
+        return self.late.get(register, -1)
+
     # -- blocks
 
     def _block(self, b: int) -> list[Item]:
         flat = self.flat
         self._begin(self.expected.get(b, {}))
         self.out = []
+        self.late = {}
         last = flat.starts[b + 1] - 1
         for k in range(flat.starts[b], last + 1):
             if k == last and ends_in_jump(self.code.blocks[b]):
@@ -333,7 +308,10 @@ class _Scan:
                 self._put(v, self._pick(v, self.free or self._any(k), 2 * k + 2))
         renamed_defs = tuple([self._renamed(o) for o in item.defs])
         self.out.append(item.of(renamed_defs, renamed_uses))
-        for v in self.dead.get(k, ()):
+        nobody = self.dead.get(k, ())
+        if nobody and item.instr is not None and view(item.instr).variable:
+            self.late.update(dict.fromkeys([self.where[v] for v in nobody], k))
+        for v in nobody:
             self._drop(v)
 
     def _any(self, k: int) -> int:
@@ -362,7 +340,7 @@ class _Scan:
         bases = self._as_they_are(operands, results, gone)
         if bases is not None:
             return bases
-        found = arrange(self.where, self.plan.available, Wanted(operands, results, gone, self.plan.home))
+        found = arrange(self.where, self.plan.available, Wanted(operands, results, gone, self.plan.home, self.late))
         if found is None:
             self.failed.append(k)
             return {}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from binalloc.transform.assign.assign import assign
-from binalloc.transform.assign.scan import NoPlace, Placed
+from binalloc.transform.assign.placed import NoPlace, Placed
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import COPY, EXCHANGE
 from binalloc.transform.virtual.room import call_sites, room

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from binalloc.bitset import bits
-from binalloc.transform.assign.scan import Placed
+from binalloc.transform.assign.placed import Placed
 from binalloc.transform.virtual.code import COPY, ENTRY, EXCHANGE, KEEP, Item, VBlock, VCode, VOperand
 from binalloc.transform.virtual.contract import Contract
 from tests.support.oracles.virtual_liveness import dense_liveness

@@ -14,6 +14,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.rewrite.rewrite import Prepared, Rewrite, prepare, rewrite_to_budget
 from tests.support.generator.arguments import argument_program, handed_on
+from tests.support.generator.programs import random_program
 from tests.support.paths import sample_files
 
 SMALL = ("callchain", "nbody", "matmul", "convolution", "scalarProducts", "hotspot")
@@ -129,3 +130,10 @@ def test_exact_costs_no_more_than_best_and_nothing_less_than_the_bound(name: str
         assert exact.bound is None or exact.bound <= other.cost.cost
         assert exact.cost.cost <= other.cost.cost or allocator != "best"
     assert all(report.bound <= report.value for report in exact.solver)
+
+
+@pytest.mark.parametrize("seed", [0, 12, 33])
+def test_best_costs_no_more_than_with_fewer_slots_in_mind(seed: int) -> None:
+    """What leaves the registers hangs on how many slots are expected: 33 cost less with the vendor's number of them."""
+    module, _ = random_program(seed, size=100, registers=36, callees=0, depth=2)
+    require_least_of(prepare(module, module.kernels()[0].name), 20, 4)

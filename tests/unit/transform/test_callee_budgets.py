@@ -9,7 +9,6 @@ import pytest
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
-from binalloc.isa.sets.files import load
 from binalloc.models.allocation.terms import Register
 from binalloc.models.machines import local_price
 from binalloc.models.machines.reader import load_machine
@@ -228,12 +227,13 @@ def test_a_callee_leaves_arguments_in_place_where_that_costs_it_something() -> N
 
 
 def test_copies_count_where_costs_are_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With eight registers nbody's callee costs its caller less in memory, but seven exchanges a turn of its loop."""
-    program = prepare(load(sample_file("nbody.loom")), "nbody").program
-    first = allocate(program, 40, 8, clock=Clock(load_machine("gtx680")))
-    found = with_budgets(first)
-    with monkeypatch.context() as patch:
-        patch.setattr(budgets, "COPY", 0.0)
-        blind = with_budgets(first)
-    assert blind.cost < found.cost
-    assert found.copies < 0.6 * blind.copies
+    """By what a copy counts, callees of particles take registers that cost less memory and more copies, or not."""
+    module = import_ptx(sample_file("particles.ptx").read_text(), "particles").module
+    first = allocate(prepare(module, "particles").program, 40, 10, clock=Clock(load_machine("gtx680")))
+    found = []
+    for price in (0.0, 0.1):
+        monkeypatch.setattr(budgets, "COPY", price)
+        found.append(with_budgets(first))
+    blind, wary = found
+    assert blind.cost < wary.cost
+    assert blind.copies > wary.copies
