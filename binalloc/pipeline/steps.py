@@ -38,9 +38,9 @@ OFF_CHIP = frozenset((Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE))
 class Version:
     """One scheduled form of the kernel. Resources per thread (registers, slots, local_bytes), per block (shared_bytes)
     and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
-    name of the allocator where a baseline is not the original itself. skewed: cycles of the runs with each seed's
-    delays. functions: the kernel, then what it calls. explained: the values that left the registers, where that was
-    asked for. name: what errors of its runs call it."""
+    name of the allocator where a baseline is not the original itself. copies: between registers, new ones. skewed:
+    cycles of the runs with each seed's delays. functions: the kernel, then what it calls. explained: the values that
+    left the registers, where that was asked for. name: what errors of its runs call it."""
 
     module: Module
     kernel: str
@@ -59,6 +59,7 @@ class Version:
     solver: list[dict[str, object]] = field(default_factory=list)
     explained: list[Spilled] = field(default_factory=list, repr=False)
     allocated: str = ""
+    copies: int = 0
     skewed: tuple[int, ...] = ()
     name: str = "the original"
 
@@ -76,6 +77,7 @@ class Version:
             "occupancy": round(self.occupancy, 6),
             "limiters": list(self.limiters),
             "instructions": self.instructions,
+            "copies": self.copies,
             "cycles": self.cycles,
             "cycles_range": None if self.cycles is None else cycles_range(self.cycles, self.skewed),
             "allocated": self.allocated or None,
@@ -218,7 +220,8 @@ def build_version(
     version = make_version(rewritten, request, result.functions)
     name = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
     explained = result.explain() if request.explain else []
-    return replace(version, solver=[found.to_dict() for found in result.solver], explained=explained, name=name)
+    solver = [found.to_dict() for found in result.solver]
+    return replace(version, solver=solver, explained=explained, copies=result.cost.copies, name=name)
 
 
 def require_proof(module: Module, rewritten: Module, request: Request) -> None:

@@ -75,10 +75,11 @@ def _candidate(other: Candidate) -> Json:
 # -- text
 
 
-def render_explanation(values: Sequence[Json]) -> str:
-    """A few lines for each value, and the sums."""
+def render_explanation(values: Sequence[Json], copies: int) -> str:
+    """A few lines for each value, and the sums. copies: new ones between registers."""
+    moved = f"New copies between registers: {copies:,}.\n" if copies else ""
     if not values:
-        return "\nNothing had to leave the registers.\n"
+        return f"\nNothing had to leave the registers.\n{moved}"
     parts = []
     for name in dict.fromkeys(v["function"] for v in values):
         mine = [v for v in values if v["function"] == name]
@@ -86,7 +87,7 @@ def render_explanation(values: Sequence[Json]) -> str:
         for v in mine:
             parts += [one_line(f"  {line}") + "\n" for line in _lines(v)]
     sums = [f"{_sum(values, key)} {key}" for key in ("loads", "stores", "recomputations")]
-    parts.append(f"\nIn all: {', '.join(sums)} (in brackets by loops and calls).\n")
+    parts.append(f"\nIn all: {', '.join(sums)} (in brackets by loops and calls).\n{moved}")
     parts.append("Costs are in accesses to a slot by loops and calls; words are the input's.\n")
     return "".join(parts)
 

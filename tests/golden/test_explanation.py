@@ -21,7 +21,7 @@ def shown() -> str:
     for registers, slots in ((6, 0), (5, 4)):
         found = rewrite_to_budget(prepare(module, "callchain"), registers, slots)
         parts.append(f"{registers} registers, {slots} slots\n")
-        parts.append(render_explanation(explanation(module, found.explain())))
+        parts.append(render_explanation(explanation(module, found.explain()), found.cost.copies))
     return "\n".join(parts)
 
 

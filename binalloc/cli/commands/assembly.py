@@ -11,7 +11,7 @@ from binalloc.cli.inputs import machine_model
 from binalloc.cli.load import assemble_file, load_module
 from binalloc.cli.options import file_argument, json_option, options, output_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
-from binalloc.errors import UsageError
+from binalloc.errors import MalformedInput, UsageError
 
 
 @click.command()
@@ -24,6 +24,13 @@ def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> No
 
     check_output(output, as_json)
     module = assemble_file(file)
+    if not (module.functions or module.globals):
+        raise MalformedInput(
+            "nothing to assemble",
+            file=file,
+            found="neither functions nor variables",
+            expected=".kernel, .func or .global",
+        )
     if machine is not None:
         from binalloc.transform.schedule.schedule import schedule
 

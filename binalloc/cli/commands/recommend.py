@@ -88,14 +88,15 @@ def recommend(
     loaded, counted = optional_launch(launch, size), optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
     told: list[dict[str, Any]] = []
-    for one in dict.fromkeys(machine.split(",")):
+    machines = {one: machine_model(one) for one in machine.split(",")}
+    for one, model in machines.items():
         module, _ = load_or_import(file, one, named)
         name = find_kernel(module, named).name
         require_launch_fits(loaded, module, name)
         with progress(as_json) as show:
             request = Request(
                 kernel=name,
-                machine=machine_model(one),
+                machine=model,
                 launch=loaded,
                 policy=chosen,
                 reading=reading_of(readings),

@@ -153,7 +153,7 @@ def rewrite(
     elif output != "-":
         say(render_outcome(outcome))
         if told is not None:
-            say(render_explanation(told))
+            say(render_explanation(told, outcome.rewritten.copies))
         if output is None and outcome.verified:
             say("No file was written (-o FILE).\n")
     if not outcome.verified:

@@ -93,3 +93,6 @@ class Allocator(Protocol):
 
     def allocate(self, problem: Problem) -> Plan:
         """Raises Infeasible where the registers do not even hold one instruction's operands."""
+
+    def is_feasible(self, problem: Problem) -> bool:
+        """Whether it allocates, sooner told."""

@@ -28,6 +28,9 @@ class Cpsat:
     name = CPSAT
     summary = "as best, each function placed by CP-SAT"
 
+    def is_feasible(self, problem: Problem) -> bool:
+        return BEST.is_feasible(problem)
+
     def allocate(self, problem: Problem) -> Plan:
         first = BEST.allocate(problem)
         if not first.cost.cost:

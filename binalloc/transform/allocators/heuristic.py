@@ -24,6 +24,17 @@ class Heuristic:
     def allocate(self, problem: Problem) -> Plan:
         return self.plan(self.attempt(problem), problem)
 
+    def is_feasible(self, problem: Problem) -> bool:
+        """No way of spilling does with fewer registers than another: what has to be there at once stays."""
+        from binalloc.transform.allocate.passing import allocate_passing
+        from binalloc.transform.allocate.registers import Infeasible
+
+        try:
+            allocate_passing(problem.program, problem.registers, 0, clock=problem.clock, far=problem.far)
+        except Infeasible:
+            return False
+        return True
+
     def attempt(self, problem: Problem) -> Attempt:
         """The registers, and the spill code of what does not fit."""
         return plain_attempt(problem if self.slots else replace(problem, slots=0))

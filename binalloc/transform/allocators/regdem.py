@@ -51,6 +51,15 @@ class RegDem:
                 return min(plans, key=lambda plan: plan.cost.cost)
         raise work.refusal(problem.registers)
 
+    def is_feasible(self, problem: Problem) -> bool:
+        from binalloc.transform.allocate.registers import Infeasible
+
+        try:
+            self.allocate(problem)
+        except Infeasible:
+            return False
+        return True
+
 
 def _plan(attempt: Attempt, problem: Problem) -> Plan:
     """Slots go to demoted registers alone."""

@@ -181,12 +181,10 @@ def fewest_registers(prepared: Prepared, slots: int = 0, allocator: str = DEFAUL
     Found by bisection: whatever does with some registers does with more. What a solver says changes costs, never that.
     """
 
+    chosen = find_allocator(allocator)
+
     def feasible(registers: int) -> bool:
-        try:
-            _planned(prepared, Problem(prepared.program, prepared.kernel, registers, slots, 0.0), allocator)
-        except Infeasible:
-            return False
-        return True
+        return chosen.is_feasible(Problem(prepared.program, prepared.kernel, registers, slots, 0.0))
 
     low, high = 0, set_of(prepared.module).limits.registers
     if not feasible(high):

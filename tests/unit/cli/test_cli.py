@@ -395,3 +395,10 @@ def test_options_that_would_say_nothing_are_refused() -> None:
     asked = ["rewrite", loom("callchain"), "--registers", "6"]
     assert "--allocator cpsat" in refused(2, *asked, "--solver-limit", "2")
     assert "--launch FILE" in refused(2, *asked, "--skews", "2")
+
+
+def test_an_empty_source_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "empty.lasm"
+    source.write_text("// nothing\n")
+    assert "nothing to assemble" in refused(3, "asm", str(source), "-o", str(tmp_path / "x.loom"))
+    assert not (tmp_path / "x.loom").exists()

@@ -86,7 +86,7 @@ def test_it_is_told_which_arguments_are_in_memory() -> None:
     assert passed
     assert {v["value"].partition(".")[0] for v in told if v["passed_in_memory"]} == passed
     assert all(v["stores"] == 1 for v in told if v["passed_in_memory"])
-    assert "where its callers store it" in render_explanation(told)
+    assert "where its callers store it" in render_explanation(told, 0)
 
 
 @pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if name != "regdem"])
