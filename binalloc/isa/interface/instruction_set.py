@@ -21,6 +21,7 @@ class SetLimits:
     """registers: most registers that a thread may have, numbers 0 up. zero: number of the one that reads zero and keeps
     nothing. frame_reach: the highest byte of local memory that a spill access can name. slot_base, shared_size: names
     of the special registers that give the address of a thread's first slot, and the bytes of shared memory with slots.
+    lane_registers: those that may differ between the lanes of a warp.
     """
 
     registers: int
@@ -28,6 +29,7 @@ class SetLimits:
     frame_reach: int
     slot_base: str
     shared_size: str
+    lane_registers: frozenset[str] = frozenset()
 
     def allocatable(self, count: int) -> int:
         """The registers that a budget of `count` leaves for values, as bits."""

@@ -22,6 +22,12 @@ class Loom:
         frame_reach=FIELDS["moff"].maximum - WORD + 1,
         slot_base="SR_SLOTBASE",
         shared_size="SR_TOTAL_SMEM",
+        lane_registers=frozenset(
+            (
+                "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_LANEID", "SR_SLOTBASE", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK",
+                "SR_GTMASK", "SR_GEMASK",
+            )
+        ),
     )
     build: Builder = build
 

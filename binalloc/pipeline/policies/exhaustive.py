@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
+from binalloc.pipeline.policies.levels import tried_before, worth_a_look
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.printable import count
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 
 
 class Exhaustive:
-    """Below the original's level there is nothing to gain, and at it only where the original has values in local memory
-    that registers or slots could take: levels are looked at from there up."""
+    """Of the levels that are worth a look (`levels.worth_a_look`) each is run."""
 
     name = "exhaustive"
     summary = "every feasible number of blocks in the emulator, the fastest kept"
@@ -26,12 +26,12 @@ class Exhaustive:
     def search(self, module: Module, request: Request, original: Version) -> Choice:
         """The version of the fewest cycles, if they are fewer than the original's."""
         tried: list[Tried] = []
-        for budget in _worth_a_look(module, request, original):
+        for budget in worth_a_look(module, request, original):
             request.progress(
                 f"{request.kernel}: {count(budget.blocks, 'block')}, {count(budget.registers, 'register')}, "
                 f"{count(budget.slots, 'slot')}"
             )
-            tried.append(_tried_before(budget, tried) or _build(module, request, budget, original))
+            tried.append(tried_before(budget, tried) or _build(module, request, budget, original))
         measured = [t.version for t in tried if t.version is not None]
         best = min(measured, key=_cycles, default=None)
         if best is None or _cycles(best) >= _cycles(original):
@@ -40,25 +40,6 @@ class Exhaustive:
         distinct = len({(t.budget.registers, t.budget.slots) for t in tried})
         reason = f"fewest cycles of {distinct} level{'s' * (distinct > 1)} above the original's"
         return Choice(tried, best, reason)
-
-
-def _worth_a_look(module: Module, request: Request, original: Version) -> list[Budget]:
-    from binalloc.models.machines.budget import levels
-    from binalloc.pipeline.steps import kernel_use
-
-    every = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
-    lowest = original.blocks_per_sm + (original.local_bytes == 0)
-    return [b for b in every if b.blocks >= lowest]
-
-
-def _tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
-    """Another number of blocks with the same registers and slots is the same program."""
-    from binalloc.pipeline.steps import Tried
-
-    for t in tried:
-        if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
-            return Tried(budget, t.version, t.reason or f"as {count(t.budget.blocks, 'block')}")
-    return None
 
 
 def _build(module: Module, request: Request, budget: Budget, original: Version) -> Tried:

@@ -21,9 +21,9 @@ from tests.support.paths import ROOT
 
 def test_tables_name_what_exists() -> None:
     assert list(ALLOCATORS)[:6] == ["local", "unified", "ptxas-smem", "regdem", "best", "cpsat"]
-    assert list(POLICIES)[:2] == ["exhaustive", "unified"]
+    assert list(POLICIES)[:3] == ["exhaustive", "unified", "model"]
     assert {a.priority for a in ALLOCATORS.values() if isinstance(a, Heuristic)} <= set(PRIORITIES)
-    assert [POLICIES[name].measures for name in ("exhaustive", "unified")] == [True, False]
+    assert [POLICIES[name].measures for name in ("exhaustive", "unified", "model")] == [True, False, False]
     with pytest.raises(UsageError, match="expected local, unified, ptxas-smem, regdem, best or cpsat"):
         find_allocator("bset")
     with pytest.raises(UsageError, match="no such policy"):
@@ -53,7 +53,7 @@ def test_the_exhaustive_policy_prefers_the_original_then_fewer_blocks(
         version = None if found is None else SimpleNamespace(cycles=found, blocks=budget.blocks)
         return SimpleNamespace(budget=budget, version=version, reason="" if found else "infeasible")
 
-    monkeypatch.setattr(exhaustive, "_worth_a_look", lambda *_: [Budget(b, 40 - b, 0) for b in blocks])
+    monkeypatch.setattr(exhaustive, "worth_a_look", lambda *_: [Budget(b, 40 - b, 0) for b in blocks])
     monkeypatch.setattr(exhaustive, "_build", build)
     request: Any = SimpleNamespace(kernel="k", progress=lambda _: None)
     first: Any = SimpleNamespace(cycles=original)

@@ -1,0 +1,34 @@
+"""The levels that policies look at one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
+    from binalloc.models.machines.budget import Budget
+    from binalloc.pipeline.request import Request
+    from binalloc.pipeline.steps import Tried, Version
+
+
+def worth_a_look(module: Module, request: Request, original: Version) -> list[Budget]:
+    """Below the original's level there is nothing to gain, and at it only where the original has values in local memory
+    that registers or slots could take: levels from there up, ascending."""
+    from binalloc.models.machines.budget import levels
+    from binalloc.pipeline.steps import kernel_use
+
+    every = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
+    lowest = original.blocks_per_sm + (original.local_bytes == 0)
+    return [b for b in every if b.blocks >= lowest]
+
+
+def tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
+    """Another number of blocks with the same registers and slots is the same program."""
+    from binalloc.pipeline.steps import Tried
+
+    for t in tried:
+        if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
+            return Tried(budget, t.version, t.reason or f"as {count(t.budget.blocks, 'block')}")
+    return None
