@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from binalloc.errors import Refused
 from binalloc.pipeline.recommend import Recommendation, Step
 from binalloc.printable import count
 from binalloc.report.rewrite import render_outcome
@@ -27,6 +28,7 @@ def recommendation_to_dict(found: Recommendation, command: str) -> dict[str, Any
     """What `recommend --json` prints for one machine; see JSON.md. command: that writes the recommended version."""
     character, outcome = found.character, found.outcome.to_dict()
     return {
+        "refused": None,
         **{key: outcome[key] for key in _SAME},
         "recommended": outcome["rewritten"],
         "character": {
@@ -45,6 +47,11 @@ def recommendation_to_dict(found: Recommendation, command: str) -> dict[str, Any
         "next": _next(found, command),
         "warnings": found.warnings,
     }
+
+
+def refusal_to_dict(machine: str, error: Refused) -> dict[str, Any]:
+    """Likewise where there is no answer."""
+    return {"refused": str(error), "machine": machine}
 
 
 def _next(found: Recommendation, command: str) -> dict[str, Any] | None:

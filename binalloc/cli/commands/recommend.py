@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,8 +30,10 @@ from binalloc.cli.options import (
     size_option,
 )
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
-from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
+from binalloc.errors import Refused
 from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.printable import one_line
 
 if TYPE_CHECKING:
     from binalloc.pipeline.recommend import Recommendation
@@ -81,7 +84,7 @@ def recommend(
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.pipeline.policies.table import DEFAULT, UNIFIED
     from binalloc.pipeline.recommend import recommend as recommended
-    from binalloc.report.recommend import recommendation_to_dict, render_recommendation
+    from binalloc.report.recommend import recommendation_to_dict, refusal_to_dict, render_recommendation
 
     chosen = policy or (UNIFIED if launch is None else DEFAULT)
     require_read_paper(readings, chosen)
@@ -90,31 +93,39 @@ def recommend(
     told: list[dict[str, Any]] = []
     machines = {one: machine_model(one) for one in machine.split(",")}
     for one, model in machines.items():
-        module, _ = load_or_import(file, one, named)
-        name = find_kernel(module, named).name
-        require_launch_fits(loaded, module, name)
-        with progress(as_json) as show:
-            request = Request(
-                kernel=name,
-                machine=model,
-                launch=loaded,
-                policy=chosen,
-                reading=reading_of(readings),
-                allocator=allocator,
-                emulate=loaded is not None,
-                engine=engine,
-                scheduler=scheduler,
-                profile=counted,
-                inline=inline,
-                max_cycles=max_cycles,
-                progress=show,
-            )
-            found = recommended(module, request)
-        told.append(recommendation_to_dict(found, _command(found, file, one, launch, size)))
+        request = Request(
+            machine=model,
+            launch=loaded,
+            policy=chosen,
+            reading=reading_of(readings),
+            allocator=allocator,
+            emulate=loaded is not None,
+            engine=engine,
+            scheduler=scheduler,
+            profile=counted,
+            inline=inline,
+            max_cycles=max_cycles,
+        )
+        try:
+            with progress(as_json) as show:
+                module, _ = load_or_import(file, one, named)
+                name = find_kernel(module, named).name
+                require_launch_fits(loaded, module, name)
+                found = recommended(module, replace(request, kernel=name, progress=show))
+        except Refused as error:
+            if len(machines) == 1:
+                raise
+            told.append(refusal_to_dict(model.name, error))
+            text = f"{model.name}: refused: {one_line(str(error))}\n"
+        else:
+            told.append(recommendation_to_dict(found, _command(found, file, one, launch, size)))
+            text = render_recommendation(found, told[-1])
         if not as_json:
-            say(("\n" if len(told) > 1 else "") + render_recommendation(found, told[-1]))
+            say(("\n" if len(told) > 1 else "") + text)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "recommendations": told})
+    if all(entry["refused"] for entry in told):
+        fail("refused on every machine", 1)
 
 
 def _command(found: Recommendation, file: str, machine: str, launch: str | None, size: str | None) -> str:

@@ -125,3 +125,19 @@ def test_bad_input(options: list[str], code: int, words: str) -> None:
     answer = call("recommend", str(sample_file("FDTD3d.ptx")), *options)
     assert answer.code == code
     assert words in answer.err
+
+
+def test_a_machine_that_cannot_run_it_leaves_the_others_their_answers(tmp_path: Path) -> None:
+    source, binary = tmp_path / "k.lasm", str(tmp_path / "k.loom")
+    source.write_text(".kernel k\n.block 1024\n    MOV R1, 1\n    EXIT\n.end\n")
+    assert call("asm", str(source), "-o", binary).code == 0
+    answer = call("recommend", binary, "--machine", "gtx285,gtx680")
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith("gtx285: refused: ")
+    assert "k on gtx680" in answer.out
+    first, second = call("recommend", binary, "--machine", "gtx285,gtx680", "--json").json["recommendations"]
+    assert first["refused"]
+    assert first["machine"] == "gtx285"
+    assert second["refused"] is None
+    assert call("recommend", binary, "--machine", "gtx285").code == 1
+    assert call("recommend", binary, "--machine", "gtx285,gtx285").code == 1
