@@ -1,0 +1,104 @@
+"""What policy `model` takes, beside what the emulator finds: every sample at full size.
+
+    python -m tests.benchmarks.model_policy [--machine gtx680] [--size NAME] [SAMPLE ...]
+
+Per sample that has levels to choose among: speedup (emulated) of the level that the model takes, of the best one, and
+of each level what the emulator says and what the model expected; then the geometric mean of the first over the second.
+Asserts nothing; takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean
+
+from binalloc.errors import BinallocError
+from binalloc.frontend.importer import import_ptx
+from binalloc.isa.instruction import Module
+from binalloc.isa.sets.files import load
+from binalloc.launch.file import load_launch
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import Version
+from binalloc.report.table import table
+from tests.support.paths import sample_files
+
+
+@dataclass
+class Row:
+    """Speedups over the original: of what the model takes, of the best level, 1 for the original itself."""
+
+    sample: str
+    taken: float
+    best: float
+    levels: str
+
+
+def module_of(path: Path, machine: Machine) -> Module:
+    if path.suffix == ".loom":
+        return load(path)
+    return import_ptx(path.read_text(), path.stem, machine=machine).module
+
+
+def compared(path: Path, machine: Machine, size: str | None) -> Row | None:
+    """None where there is no level above the original's."""
+    launch = load_launch(path.with_suffix(".toml"), size)
+    module = module_of(path, machine)
+    request = {"kernel": launch.kernel, "machine": machine, "launch": launch}
+    measured = rewrite_kernel(module, Request(**request, policy="exhaustive"))
+    expected = rewrite_kernel(module, Request(**request, policy="model", emulate=False))
+    before = measured.original.cycles
+    assert before is not None
+    speedups = {key(t.version): before / t.version.cycles for t in measured.tried if t.version and t.version.cycles}
+    if not speedups:
+        return None
+    taken = 1.0 if expected.kept_original else speedups[key(expected.rewritten)]
+    return Row(path.stem, taken, max(1.0, *speedups.values()), levels(measured, expected))
+
+
+def key(version: Version) -> tuple[int, int, int]:
+    return version.registers, version.slots, version.local_bytes
+
+
+def levels(measured: Outcome, expected: Outcome) -> str:
+    """Of each: blocks, emulated speedup (what the model said of it)."""
+    before = measured.original.cycles or 0
+    said = {t.budget.blocks: t.reason.split("x ")[0] for t in expected.tried}
+    return ", ".join(
+        f"{t.budget.blocks}: {before / t.version.cycles:.3f} ({said.get(t.budget.blocks, '-')})"
+        for t in measured.tried
+        if t.version is not None and t.version.cycles
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--machine", default="gtx680")
+    parser.add_argument("--size")
+    parser.add_argument("samples", nargs="*")
+    options = parser.parse_args()
+    machine = load_machine(options.machine)
+    rows: list[Row] = []
+    for path in sorted((*sample_files(".loom"), *sample_files(".ptx"))):
+        if path.parent.name == "micro" or (options.samples and path.stem not in options.samples):
+            continue
+        try:
+            row = compared(path, machine, options.size)
+        except BinallocError as error:
+            print(f"{path.stem}: {error}")
+            continue
+        rows += [] if row is None else [row]
+    cells = [[r.sample, f"{r.taken:.3f}", f"{r.best:.3f}", r.levels] for r in rows]
+    print(table(["sample", "taken", "best", "blocks: speedup (by the model)"], cells, left=1))
+    shares = [r.taken / r.best for r in rows]
+    if shares:
+        mean, worst = geometric_mean(shares), min(shares)
+        print(f"taken over best on {machine.name}: {mean:.3f}, worst {worst:.3f}, {len(rows)} samples")
+
+
+if __name__ == "__main__":
+    main()
