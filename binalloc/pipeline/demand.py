@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from binalloc.analysis.varying import varying_webs
+from binalloc.bitset import bits
+from binalloc.isa.instruction import DEFAULT_CONTROL
 from binalloc.isa.interface.places import LANES
 from binalloc.isa.kinds import Access, Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.request import Request
     from binalloc.pipeline.steps import Version
 
-BARRIERS = 6
+NO_SCOREBOARD = DEFAULT_CONTROL.wbar
 
 
 @dataclass
@@ -87,18 +89,18 @@ class _Counting:
         """One basic block, by itself: what it still waits for at its end is waited for there. apart: instructions of
         the function whose lanes may access different words."""
         block = cfg.blocks[b]
-        now, ready = 0.0, [0.0] * BARRIERS
+        now, ready = 0.0, dict[int, float]()  # by scoreboard, when it is free again
         for index in range(block.start, block.end):
             seen = cfg.views[index]
             control = seen.instr.ctrl
-            now = max([now, *(ready[k] for k in range(BARRIERS) if control.wait >> k & 1)])
-            if control.rbar < BARRIERS:
+            now = max([now, *(ready.get(k, 0.0) for k in bits(control.wait))])
+            if control.rbar != NO_SCOREBOARD:
                 ready[control.rbar] = now + self.machine.units[seen.unit].interval
-            if control.wbar < BARRIERS:
+            if control.wbar != NO_SCOREBOARD:
                 ready[control.wbar] = now + self._takes(seen)
             now += control.stall
             self._ask(seen, weight, LANES if index in apart else 1)
-        self.found.alone += weight * max(now, *ready)
+        self.found.alone += weight * max(now, *ready.values())
 
     def _takes(self, seen: View) -> float:
         """Cycles from issue to result."""
