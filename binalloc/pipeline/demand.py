@@ -100,7 +100,7 @@ class _Counting:
                 ready[control.wbar] = now + self._takes(seen)
             now += control.stall
             self._ask(seen, weight, LANES if index in apart else 1)
-        self.found.alone += weight * max(now, *ready.values())
+        self.found.alone += weight * max([now, *ready.values()])
 
     def _takes(self, seen: View) -> float:
         """Cycles from issue to result."""
