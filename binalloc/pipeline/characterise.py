@@ -47,21 +47,16 @@ def characterise(module: Module, request: Request, original: Version, use: Kerne
 
 
 def _mix(module: Module, request: Request) -> list[Share]:
-    from binalloc.transform.allocate.frequencies import frequencies
+    from binalloc.transform.allocate.frequencies import blocks_by_runs
 
-    program = request.prepared_for(module).program
     static: dict[str, int] = {}
     executed: dict[str, float] = {}
-    for name, runs in frequencies(program).items():
-        analysis = program[name]
-        for b, block in enumerate(analysis.cfg.blocks):
-            if analysis.cfg.rpo_number[b] < 0:
-                continue
-            weight = runs * float(analysis.loops.weight[b])
-            for view in analysis.cfg.views[block.start : block.end]:
-                kind = _kind(view)
-                static[kind] = static.get(kind, 0) + 1
-                executed[kind] = executed.get(kind, 0.0) + weight
+    for f, b, runs in blocks_by_runs(request.prepared_for(module).program):
+        block = f.cfg.blocks[b]
+        for view in f.cfg.views[block.start : block.end]:
+            kind = _kind(view)
+            static[kind] = static.get(kind, 0) + 1
+            executed[kind] = executed.get(kind, 0.0) + runs
     total = sum(executed.values()) or 1.0
     shares = [Share(kind, number, 100 * executed[kind] / total) for kind, number in static.items()]
     return sorted(shares, key=lambda share: (-share.executed, share.kind))

@@ -1,7 +1,7 @@
 """What one warp of a version asks of an SM, from its code alone.
 
 Needs a scheduled version; leaves cycles of each resource for one run of the kernel by one warp, and the cycles that it
-would take alone. Estimated: code runs as often as loops and calls, or a profile, say; all lanes of a warp go one way;
+would take alone. Estimated: code runs as often as its loops and calls say; all lanes of a warp go one way;
 lanes access words side by side, or all the same one where the address does not vary; what is global comes from DRAM,
 spilled words from L1 as far as it holds those of all resident threads.
 """
@@ -48,18 +48,14 @@ class Demand:
 
 def demand(version: Version, request: Request) -> Demand:
     """Of the version with as many resident threads as it allows."""
-    from binalloc.analysis.frequencies import runs
     from binalloc.analysis.program import analyse
+    from binalloc.transform.allocate.frequencies import blocks_by_runs
 
     program = analyse(version.module, request.kernel)
-    often = runs(program.graph, {name: f.loops for name, f in program.functions.items()})
+    apart = {name: _apart(f) for name, f in program.functions.items()}
     work = _Counting(request.machine, _hits(version, request))
-    for name, times in often.items():
-        f = program[name]
-        apart = _apart(f)
-        for b in range(len(f.cfg.blocks)):
-            if f.cfg.rpo_number[b] >= 0:
-                work.block(f.cfg, b, times * float(f.loops.weight[b]), apart)
+    for f, b, runs in blocks_by_runs(program):
+        work.block(f.cfg, b, runs, apart[f.name])
     return work.found
 
 

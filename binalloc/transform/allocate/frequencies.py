@@ -1,11 +1,22 @@
-"""How often each function of an analysed program runs."""
+"""How often each function of an analysed program runs, and its blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from binalloc.analysis.frequencies import runs
-from binalloc.analysis.program import ProgramAnalysis
+from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 
 
 def frequencies(program: ProgramAnalysis) -> dict[str, float]:
     """Estimated runs of each function per run of the kernel, callers first."""
     return runs(program.graph, {name: analysis.loops for name, analysis in program.functions.items()})
+
+
+def blocks_by_runs(program: ProgramAnalysis) -> Iterator[tuple[FunctionAnalysis, int, float]]:
+    """Every basic block that can be reached: its function, its number, its estimated runs per run of the kernel."""
+    for name, often in frequencies(program).items():
+        f = program[name]
+        for b in range(len(f.cfg.blocks)):
+            if f.cfg.rpo_number[b] >= 0:
+                yield f, b, often * float(f.loops.weight[b])
