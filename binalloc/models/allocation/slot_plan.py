@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+PER_MOVE = 2
+"""Accesses that take a value from one slot to another: a load and a store."""
+
 
 @dataclass(frozen=True, slots=True)
 class Move:

@@ -34,7 +34,7 @@ from binalloc.models.allocation.procedures import (
 )
 from binalloc.models.allocation.pruning import PRIORITIES, prune
 from binalloc.models.allocation.slot_colouring import colour_slots
-from binalloc.models.allocation.slot_plan import Move, ProcedurePlan, SitePlan, SlotPlan
+from binalloc.models.allocation.slot_plan import PER_MOVE, Move, ProcedurePlan, SitePlan, SlotPlan
 from binalloc.models.allocation.stays import share_moves
 
 __all__ = [
@@ -103,13 +103,13 @@ def _other_prunings(
 
 
 def _cost(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan], far: float) -> float:
-    """Of accesses and moves per run of the kernel, in accesses to a slot, each move two of them."""
+    """Of accesses and moves per run of the kernel, in accesses to a slot."""
     accesses = sum(
         procedures[name].cost_of(v) * (far if v in plan.local_of else 1)
         for name, plan in plans.items()
         for v in (*plan.slot_of, *plan.local_of)
     )
-    return accesses + 2 * _moves_cost(procedures, plans)
+    return accesses + PER_MOVE * _moves_cost(procedures, plans)
 
 
 def _plans(

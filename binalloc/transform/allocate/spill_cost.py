@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.models.allocation.slots import SlotPlan
+from binalloc.models.allocation.slot_plan import PER_MOVE, SlotPlan
 from binalloc.transform.allocate.argument_homes import argument_homes, passes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE, Item
-
-PER_MOVE = 2
-"""Accesses that take a value from one slot to another: a load and a store."""
 
 
 def prices(far: float) -> dict[str, float]:
