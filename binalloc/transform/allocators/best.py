@@ -14,7 +14,7 @@ from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.heuristic import Heuristic, own_slots, plain_attempt
 
 if TYPE_CHECKING:
-    from binalloc.transform.allocate.attempt import Attempt, Spill
+    from binalloc.transform.allocate.attempt import Attempt
     from binalloc.transform.allocate.known import Known
 
 
@@ -28,24 +28,19 @@ class Best(Heuristic):
     def attempt(self, problem: Problem, below: float = inf, known: Known | None = None) -> Attempt:
         """As others do. below: what costs as much is of no use, but where there is nothing else. known: of other
         attempts at the problem."""
-        from binalloc.transform.allocate.attempt import by_regions
         from binalloc.transform.allocate.budgets import allocate_with_budgets
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
         from binalloc.transform.allocate.known import Known
 
         known = known or Known()
-
-        def searched(slots: int, spill: Spill, below: float) -> Attempt:
-            return allocate_with_budgets(
-                problem.program, problem.registers, slots, problem.clock, spill, below, known, for_pointer=True,
-                far=problem.far,
-            )  # fmt: skip
-
-        found = searched(problem.slots, by_regions_or_whole, below)
+        found = allocate_with_budgets(
+            problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below, known,
+            for_pointer=True, far=problem.far,
+        )  # fmt: skip
         if found.pointer >= 0 or not found.cost or len(problem.program.functions) == 1:
             return found
         # what is cheapest for a callee alone may be dearer for its callers: the baseline's search, to its end
-        plain = searched(0, by_regions, inf)
+        plain = plain_attempt(replace(problem, slots=0), known)
         return plain if plain.cost < found.cost else found
 
     def allocate(self, problem: Problem) -> Plan:
