@@ -7,23 +7,23 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_MOST = 2
-"""Objects made without a look of the collector until there is one at everything, in numbers of the blocks of memory
-that are taken. Less than one of twenty hangs together in circles; one run of the tool makes less than one for each
-block."""
+_GROWTH = 2
+"""How many times as many blocks of memory may be taken as after the last look at everything, until there is one."""
+_FEW = 2_000_000
+"""Blocks that are few: one run of the tool seldom takes more, and then no look is worth its time."""
 
 
-class _Unseen:
-    """made: objects made within that the collector has not seen since, what has been freed again included."""
+class _Looked:
+    """blocks: taken after the last look at everything."""
 
-    made = 0
+    blocks = 0
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
     """Within, and in functions that have it as a decorator, the collector does not look. Objects are freed as ever when
-    nobody refers to them; only circles of them wait. What is there afterwards counts as old, so that it is not walked
-    over at once; where much was made again and again, everything is."""
+    nobody refers to them; only circles of them wait, and what hangs on these. What is there afterwards counts as old,
+    so that it is not walked over at once; where much has come together since the last time, everything is."""
     if not gc.isenabled():
         yield
         return
@@ -31,11 +31,10 @@ def no_collection() -> Iterator[None]:
     try:
         yield
     finally:
-        _Unseen.made += gc.get_count()[0]
         if not gc.get_freeze_count():  # else somebody wants those to stay apart
             gc.freeze()
             gc.unfreeze()
         gc.enable()
-        if _Unseen.made > _MOST * sys.getallocatedblocks():
-            _Unseen.made = 0
+        if sys.getallocatedblocks() > _GROWTH * max(_Looked.blocks, _FEW):
             gc.collect()
+            _Looked.blocks = sys.getallocatedblocks()
