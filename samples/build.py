@@ -54,12 +54,21 @@ def compile_cuda(source: Path) -> bytes:
     PTX_FOLDER.mkdir()
     try:
         shutil.copy(source, PTX_FOLDER / name)
-        for header in source.parent.glob("*.cuh"):
-            shutil.copy(header, PTX_FOLDER)
+        _bring_included(source, PTX_FOLDER)
         done = subprocess.run([*NVCC, name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
     finally:
         shutil.rmtree(PTX_FOLDER)
     return re.sub(r'(?m)^(\s*\.file\s+\d+\s+")[^"]*/', r"\1", done.stdout.decode()).encode()
+
+
+def _bring_included(source: Path, to: Path) -> None:
+    """What a source includes, and what that includes, to where nvcc finds it: "name" beside the source in `to`,
+    "folder/name" of another folder of samples in a folder of that name."""
+    for folder, name in re.findall(r'(?m)^#include "(?:(\w+)/)?(\w+\.cuh?)"', source.read_text()):
+        there, found = (to / folder, SAMPLES / folder / name) if folder else (to, source.parent / name)
+        there.mkdir(exist_ok=True)
+        shutil.copy(found, there)
+        _bring_included(found, there)
 
 
 def bring_up_to_date(made: list[tuple[Path, Path]], maker: Callable[[Path], bytes], check: bool) -> int:

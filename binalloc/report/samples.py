@@ -7,8 +7,9 @@ from pathlib import Path
 from binalloc.errors import BinallocError, Hint, UsageError
 from binalloc.toml_file import read_toml
 
-INSTRUMENTS = "micro"
-"""The folder of samples that measure a machine: there is nothing in them to allocate."""
+APART = ("micro", "table1")
+"""Folders of samples that are taken by their names only: those that measure a machine, in which there is nothing to
+allocate, and the unified paper's benchmarks once more, with its block sizes."""
 
 
 def beside(sample: Path, ending: str) -> Path:
@@ -34,10 +35,10 @@ def find_samples(folder: Path) -> dict[str, Path]:
 
 
 def choose_samples(folder: Path, names: list[str]) -> list[Path]:
-    """The samples called so, each once; for no names all but those that only measure a machine. A sample answers to its
-    kernel's name, too: the papers' short one."""
+    """The samples called so, each once; for no names all but those of `APART`. A sample answers to its kernel's name,
+    too: the papers' short one."""
     found = find_samples(folder)
-    programs = [name for name, path in found.items() if path.parent.name != INSTRUMENTS]
+    programs = [name for name, path in found.items() if path.parent.name not in APART]
     chosen = [found[name] if name in found else _by_kernel(folder, found, name) for name in names or programs]
     return list(dict.fromkeys(chosen))
 

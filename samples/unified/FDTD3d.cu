@@ -1,13 +1,15 @@
 // A finite-difference stencil of radius 4 in three dimensions (a star of 25 points), marching along z.
 //
-// A block of 32 x 16 threads owns a column of the volume. The plane in hand lies in shared memory with a margin of four
+// A block of 32 x 16 threads (or of 32 x TILE_Y) owns a column of the volume. The plane in hand lies in shared memory with a margin of four
 // cells; the four planes behind and the four in front are each thread's own, in registers, and move on by one a step.
 // The volume has a margin of RADIUS cells on every side in y and z and `margin_x` cells in x, which are read and
 // never written.
 
 #define RADIUS 4
 #define TILE_X 32
+#ifndef TILE_Y
 #define TILE_Y 16
+#endif
 
 __constant__ float weight[RADIUS + 1] = {0.625f, 0.046875f, -0.01953125f, 0.0078125f, -0.0026041667f};
 

@@ -4,7 +4,12 @@
 // One thread per column, four channels at once. Pixels are 8-bit RGBA. The pass down leaves its answer in `out`; the
 // pass up adds its own to it. Several images lie side by side in one buffer, one column index over all.
 
+#ifndef GROUP
 #define GROUP 2
+#endif
+#ifndef THREADS
+#define THREADS 64
+#endif
 
 struct Colour {
     float r, g, b, a;
@@ -60,7 +65,7 @@ static __device__ __forceinline__ Colour scaled(const Colour &p, float s)
     return {p.r * s, p.g * s, p.b * s, p.a * s};
 }
 
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(THREADS)
 recursiveGaussian(const unsigned *in, unsigned *out, int width, int height, float a0, float a1, float a2, float a3,
                   float b1, float b2, float down_edge, float up_edge)
 {

@@ -1,0 +1,3 @@
+// dxtc with blocks of 256 threads.
+#define THREADS 256
+#include "dxtc.cuh"
