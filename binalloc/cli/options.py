@@ -50,6 +50,17 @@ class Ranges(click.types.StringParamType):
         return tuple(found)
 
 
+class Numbers(Ranges):
+    """The numbers themselves: ascending, each once."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        return tuple(sorted({n for low, high in super().convert(value, param, ctx) for n in range(low, high + 1)}))
+
+
 def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
     """The value of --max-cycles: a number, at least 1, or `none`, which becomes None."""
     if value == "none":
