@@ -59,15 +59,27 @@ class LevelList(Numbers):
     "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="LIST", help="Machine models, as gtx680,c2075."
 )
 @click.option(
-    "--allocators", type=ALLOCATOR_NAMES, metavar="LIST",
-    default="local,unified,best", show_default=True, help="By name.",
+    "--allocators",
+    type=ALLOCATOR_NAMES,
+    metavar="LIST",
+    default="local,unified,best",
+    show_default=True,
+    help="By name.",
 )
 @click.option(
-    "--schedulers", type=SCHEDULER_NAMES, metavar="LIST",
-    default="lrr", show_default=True, help="Emulated warp schedulers, by name.",
+    "--schedulers",
+    type=SCHEDULER_NAMES,
+    metavar="LIST",
+    default="lrr",
+    show_default=True,
+    help="Emulated warp schedulers, by name.",
 )
 @click.option(
-    "--levels", type=LevelList(_limits), default="all", show_default=True, metavar="all|upwards|LIST",
+    "--levels",
+    type=LevelList(_limits),
+    default="all",
+    show_default=True,
+    metavar="all|upwards|LIST",
     help="Blocks per SM: all that the machine holds, the original's number and those above, or as 4,6-8.",
 )
 @click.option(
