@@ -12,7 +12,7 @@ from binalloc.errors import UsageError
 from binalloc.pipeline.sweeping.rows import COLUMNS, FLAG, INTEGER, NUMBER, SCHEMA_VERSION, TEXT, Row, Value
 from binalloc.pipeline.sweeping.sweep import Tally
 from binalloc.pipeline.sweeping.tasks import OK, STATUSES
-from binalloc.printable import count
+from binalloc.printable import count, one_line
 from binalloc.report.table import table
 
 PARQUET = ".parquet"
@@ -97,7 +97,7 @@ def render_rows(rows: Sequence[Row]) -> str:
             at = f"{row['allocator']}" + ("" if row["blocks"] is None else f" at {row['blocks']}")
             reasons.setdefault((row["kernel"], row["machine"], row["reason"]), []).append(at)
     lines = [
-        f"{kernel} on {machine}, {', '.join(dict.fromkeys(places))}: {reason}\n"
+        f"{one_line(kernel)} on {machine}, {', '.join(dict.fromkeys(places))}: {reason}\n"
         for (kernel, machine, reason), places in reasons.items()
     ]
     return text + ("\n" if lines else "") + "".join(lines)

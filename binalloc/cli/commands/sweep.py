@@ -27,6 +27,7 @@ from binalloc.cli.tables import ALLOCATOR_NAMES, SCHEDULER_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, note, print_json, progress, say
 from binalloc.errors import UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.printable import one_line
 
 if TYPE_CHECKING:
     from binalloc.pipeline.sweeping.configuration import Configuration
@@ -148,7 +149,7 @@ def sweep(
             {"schema_version": SCHEMA_VERSION, **sweep_to_dict(rows, tally, code != 0, str(kept.folder), written)}
         )
     else:
-        _say(rows, written)
+        _say(rows, written, partial=code != 0)
     if code:
         fail(f"interrupted; what has been run is kept in {kept.folder}: the same command goes on from there", code)
     _judge(rows)
@@ -216,13 +217,14 @@ def _executor(dask: str | None, jobs: int, engine: str) -> Executor:
     return Here() if jobs == 1 else Processes(jobs, lambda: warm_up(engine))
 
 
-def _say(rows: list[Row], written: str | None) -> None:
+def _say(rows: list[Row], written: str | None, partial: bool) -> None:
     from binalloc.report.sweep import render_counts, render_rows
 
     if written is None and rows:
-        say(f"{render_rows(rows)}\n{render_counts(rows)}")
+        marked = "PARTIAL: interrupted, further rows are not known.\n\n" if partial else ""
+        say(f"{marked}{render_rows(rows)}\n{render_counts(rows)}")
     elif written is not None and written != "-":
-        say(f"{render_counts(rows)}Written: {written}\n")
+        say(f"{render_counts(rows)}Written: {one_line(written)}\n")
 
 
 def _judge(rows: list[Row]) -> None:

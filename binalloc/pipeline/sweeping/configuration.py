@@ -8,6 +8,7 @@ from functools import cached_property
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.schedulers.table import policy_number
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
@@ -16,6 +17,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.pipeline.steps import kernel_use
 from binalloc.pipeline.sweeping.keys import binary_digest, launch_digest
+from binalloc.transform.allocators.table import find_allocator
 
 ORIGINAL = "original"
 """In the place of an allocator's name: the input, its control codes set by the pass that sets those of rewrites."""
@@ -84,8 +86,12 @@ def configurations(
     """For each scheduler the original, then each level by each allocator. module: the subject's binary.
 
     Below the original's own number of blocks there are registers to spare: that level is the original program with so
-    many blocks resident, whatever the allocator.
+    many blocks resident, whatever the allocator. Raises UsageError for names that are in no table.
     """
+    for name in allocators:
+        find_allocator(name)
+    for name in schedulers:
+        policy_number(name)
     budgets, own = _levels(module, subject)
     lowest = own if wanted == UPWARDS else 0
     chosen = wanted if isinstance(wanted, tuple) else [blocks for blocks in budgets if blocks >= lowest]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from dataclasses import dataclass
@@ -53,6 +54,29 @@ def swept(asked: list[Configuration], folder: Path) -> tuple[list[Row], Recorder
     """The rows, what was done for them, and how much."""
     executor, tally = Recorder(), Tally()
     return list(sweep(asked, executor, Cache(folder), tally=tally)), executor, tally
+
+
+class Notes(logging.Handler):
+    """What the library has to say within, whoever else listens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+    def __enter__(self) -> list[str]:
+        logger = logging.getLogger("binalloc")
+        self._level = logger.level
+        logger.setLevel(logging.INFO)
+        logger.addHandler(self)
+        return self.said
+
+    def __exit__(self, *_: object) -> None:
+        logger = logging.getLogger("binalloc")
+        logger.setLevel(self._level)
+        logger.removeHandler(self)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,10 @@ def test_interrupted_it_keeps_what_is_done_and_goes_on(
     found = answer.json
     assert (found["partial"], found["output"], found["done"]) == (True, None, 3)
     assert not out.exists()
+    times.clear()
+    text = call(*line, "--cache", str(tmp_path / "other"))
+    assert text.code == 130
+    assert text.out.startswith("PARTIAL: interrupted, further rows are not known.\n\nkernel ")
     monkeypatch.undo()
     again = call(*line, "--json").json
     assert (again["partial"], again["cached"], again["output"]) == (False, 4, str(out))

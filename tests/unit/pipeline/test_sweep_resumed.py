@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,7 @@ from binalloc.pipeline.sweeping.executors import Here, Processes
 from binalloc.pipeline.sweeping.sweep import sweep
 from binalloc.pipeline.sweeping.tasks import failed
 from binalloc.report.sweep import csv_bytes
-from tests.support.kits.sweeps import Recorder, Told, asked_of, subject, swept
+from tests.support.kits.sweeps import Notes, Recorder, Told, asked_of, subject, swept
 from tests.support.paths import ROOT
 
 KILLED = """
@@ -119,10 +118,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_set_aside_told_of_and_done_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
-    monkeypatch.setattr(logging.getLogger("binalloc"), "propagate", True)
+def test_a_damaged_file_is_set_aside_told_of_and_done_again(tmp_path: Path, damage: str) -> None:
     cache, task = Cache(tmp_path), Told("ab" * 32)
     outcome = Here.finished(_with(task))[1]
     cache.put(task.key, outcome)
@@ -130,12 +126,12 @@ def test_a_damaged_file_is_set_aside_told_of_and_done_again(
     good = path.read_bytes()
     assert cache.get(task.key) == outcome
     path.write_bytes(DAMAGE[damage](good))
-    with caplog.at_level(logging.INFO, "binalloc"):
+    with Notes() as said:
         assert cache.get(task.key) is None
         assert cache.get(task.key) is None
-    assert len(caplog.messages) == 1
-    assert str(path) in caplog.messages[0]
-    assert "is damaged" in caplog.messages[0]
+    assert len(said) == 1
+    assert str(path) in said[0]
+    assert "is damaged" in said[0]
     assert not path.exists()
     assert path.with_suffix(".damaged").read_bytes() == DAMAGE[damage](good)
     cache.put(task.key, outcome)

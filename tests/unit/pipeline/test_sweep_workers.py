@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from binalloc.pipeline.sweeping.executors import Processes
-from tests.support.kits.sweeps import Dies, Fails, Told, Waits
+from tests.support.kits.sweeps import Dies, Fails, Notes, Told, Waits
 from tests.support.paths import ROOT
 
 ORPHANS = """
@@ -28,21 +27,15 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(autouse=True)
-def _audible(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command line, where a test before has run one, keeps notes from pytest."""
-    monkeypatch.setattr(logging.getLogger("binalloc"), "propagate", True)
-
-
 def lives(folder: Path, number: int) -> str:
     for k in range(number):
         (folder / str(k)).touch()
     return str(folder)
 
 
-def test_the_work_of_a_process_that_dies_is_done_once_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_work_of_a_process_that_dies_is_done_once_more(tmp_path: Path) -> None:
     prepared = []
-    with caplog.at_level(logging.INFO, "binalloc"), Processes(2, lambda: prepared.append(1)) as executor:
+    with Notes() as said, Processes(2, lambda: prepared.append(1)) as executor:
         executor.submit(0, Dies("dies", lives(tmp_path, 1)))
         for k in range(3):
             executor.submit(k, Told(f"told {k}"))
@@ -50,19 +43,19 @@ def test_the_work_of_a_process_that_dies_is_done_once_more(tmp_path: Path, caplo
     assert {task.key: outcome["told"] for task, outcome in answers.items()} == {
         name: name for name in ("dies", "told 0", "told 1", "told 2")
     }
-    assert caplog.messages == ["a worker process died (signal 9) at task dies: another one does it again"]
+    assert said == ["a worker process died (signal 9) at task dies: another one does it again"]
     assert prepared == [1]
 
 
-def test_work_that_costs_two_processes_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "binalloc"), Processes(1) as executor:
+def test_work_that_costs_two_processes_is_left_out(tmp_path: Path) -> None:
+    with Notes() as said, Processes(1) as executor:
         executor.submit(0, Dies("dies", lives(tmp_path, 9)))
         executor.submit(1, Told("told"))
         (first, lost), (second, outcome) = executor.finished(), executor.finished()
     assert (first.key, lost["status"], lost["passing"]) == ("dies", "limit", True)
     assert lost["reason"] == "its process died 2 times, as where memory runs out"
     assert (second.key, outcome["told"]) == ("told", "told")
-    assert len(caplog.messages) == 2
+    assert len(said) == 2
     assert len(list(tmp_path.iterdir())) == 7
 
 
