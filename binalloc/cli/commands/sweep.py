@@ -19,7 +19,7 @@ from binalloc.cli.options import (
     integer,
     json_option,
     launch_option,
-    max_cycles_option,
+    max_cycles_of,
     options,
     size_option,
 )
@@ -55,7 +55,7 @@ class LevelList(Numbers):
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@options(launch_option, size_option, engine_option, max_cycles_option, json_option)
+@options(launch_option, size_option, engine_option, max_cycles_of("and its row says `limit`"), json_option)
 @click.option(
     "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="LIST", help="Machine models, as gtx680,c2075."
 )

@@ -141,7 +141,11 @@ class Processes:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs,), daemon=True)
-        process.start()
+        usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # it begins so, too
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         theirs.close()
         return _Worker(process, ours, order, task)
 

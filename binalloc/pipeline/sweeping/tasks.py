@@ -11,6 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -32,6 +33,7 @@ OK, INFEASIBLE, REFUSED, LIMIT, FAULT = "ok", "infeasible", "refused", "limit", 
 STATUSES = (OK, INFEASIBLE, REFUSED, LIMIT, FAULT)
 """How tasks and rows end. infeasible: the budget cannot be kept. refused: the kernel cannot be rewritten, or does not
 run on the machine. limit: of cycles, memory, or what the checker follows. fault: the emulated kernel's."""
+_ALONE = Lock()
 _DIGITS = 12
 """Of a program's hash in rows."""
 
@@ -222,7 +224,8 @@ def failed(status: str, reason: str, passing: bool = False) -> Outcome:
 
 
 def perform_elsewhere(task: Task, package: str) -> Outcome:
-    """`perform` on another machine. Raises UsageError where binalloc is another there than where `package` comes from:
+    """`perform` on another machine, one task at a time however many threads it has: the tasks of a process share what
+    their programs are built from. Raises UsageError where binalloc is another there than where `package` comes from:
     keys would say what is not so."""
     if package != package_digest():
         raise UsageError(
@@ -230,4 +233,5 @@ def perform_elsewhere(task: Task, package: str) -> Outcome:
             expected="the same as here",
             remedy="Install the same on all machines.",
         )
-    return perform(task)
+    with _ALONE:
+        return perform(task)

@@ -21,7 +21,7 @@ def test_a_killed_worker_changes_no_row(tmp_path: Path) -> None:
 
     asked = asked_of(subject("callchain"), (3, 7, 8))
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster,
         Cluster(cluster.scheduler_address) as executor,
     ):
         coming = sweep(asked, executor, Cache(tmp_path / "there"))
