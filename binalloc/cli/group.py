@@ -32,6 +32,7 @@ SPELLINGS: dict[str, str] = {
     "blocks": "--blocks",
     "carveout": "--carveout",
     "cc": "--cc",
+    "dask": "--dask",
     "every": "--every",
     "function": "--function",
     "kernel": "--kernel",

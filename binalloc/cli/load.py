@@ -61,10 +61,14 @@ def load_or_import(file: str, machine: str | None, kernel: str | None = None) ->
     kernel: the one that the command is about, if it is known; where others of a PTX file cannot be imported, it is
     imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text` do.
     """
+    return module_of(read_file(file), file, machine, kernel)
+
+
+def module_of(data: bytes, file: str, machine: str | None, kernel: str | None) -> tuple[Module, bytes]:
+    """As `load_or_import`, of bytes already read from `file`."""
     from binalloc.frontend.ptx.recognise import is_ptx
     from binalloc.isa.sets.files import write_module
 
-    data = read_file(file)
     if is_ptx(data, file):
         model = machine_model(DEFAULT_MACHINE if machine is None else machine)
         imported, others = _import(decoded(data, file), shown(file), model, kernel)

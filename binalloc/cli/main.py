@@ -15,6 +15,7 @@ from binalloc.cli.commands.rewrite import rewrite
 from binalloc.cli.commands.run import run
 from binalloc.cli.commands.schedule import schedule
 from binalloc.cli.commands.smem_cost import smem_cost
+from binalloc.cli.commands.sweep import sweep
 from binalloc.cli.commands.verify import verify
 from binalloc.cli.group import Group
 from binalloc.cli.terminal import say
@@ -51,6 +52,6 @@ def main() -> None:
 
 for _command in (
     asm, compare, demo, diff, disasm, import_ptx, inspect, machines, recommend, rewrite, run, schedule, smem_cost,
-    verify,
+    sweep, verify,
 ):  # fmt: skip
     main.add_command(_command)

@@ -50,6 +50,17 @@ class Ranges(click.types.StringParamType):
         return tuple(found)
 
 
+class Numbers(Ranges):
+    """The numbers themselves: ascending, each once."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        return tuple(sorted({n for low, high in super().convert(value, param, ctx) for n in range(low, high + 1)}))
+
+
 def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
     """The value of --max-cycles: a number, at least 1, or `none`, which becomes None."""
     if value == "none":
@@ -59,6 +70,18 @@ def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int 
     except click.BadParameter:
         text = f"{value!r} is neither 'none' nor a number from 1 to {CYCLES_LIMIT}."
         raise click.BadParameter(text, ctx, param) from None
+
+
+def max_cycles_of(how: str) -> Callable[[F], F]:
+    """The option --max-cycles; how: in which way a run ends that comes to them."""
+    return click.option(
+        "--max-cycles",
+        callback=_cycle_limit,
+        default=str(DEFAULT_MAX_CYCLES),
+        show_default=True,
+        metavar="N|none",
+        help=f"Cycles after which an emulated run ends {how}; none: no limit.",
+    )
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
@@ -88,14 +111,7 @@ inline_option = click.option(
 )
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 engine_option = click.option("--engine", type=click.Choice(["numba", "python"]), default="numba", show_default=True)
-max_cycles_option = click.option(
-    "--max-cycles",
-    callback=_cycle_limit,
-    default=str(DEFAULT_MAX_CYCLES),
-    show_default=True,
-    metavar="N|none",
-    help="Cycles after which an emulated run ends with exit code 4; none: no limit.",
-)
+max_cycles_option = max_cycles_of("with exit code 4")
 layout_option = click.option(
     "--layout",
     type=click.Choice(list(LAYOUTS)),

@@ -46,6 +46,18 @@ class Row(click.types.StringParamType):
         return str(value)
 
 
+class Rows(Row):
+    """Names of rows as `a,b`: each once, in the table's order."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value  # click converts what it has converted
+        asked = {super(Rows, self).convert(name, param, ctx) for name in str(value).split(",")}
+        return tuple(name for name in self.rows() if name in asked)
+
+
 class RowOption(click.Option):
     """An option of type `Row`; its help lists the rows with their summaries. With `show_default` the table's default is
     its value where none is given, otherwise help alone tells it."""
@@ -62,6 +74,10 @@ class RowOption(click.Option):
         rows = "; ".join(f"{name}: {row.summary}" for name, row in self.type.rows().items())
         text = found[1] if self.show_default else f"{found[1]}  [default: {self.type.default()}]"
         return found[0], f"{text}  {rows}."
+
+
+ALLOCATOR_NAMES = Rows("binalloc.transform.allocators.table", "ALLOCATORS")
+SCHEDULER_NAMES = Rows("binalloc.emulator.schedulers.table", "SCHEDULERS")
 
 
 def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:

@@ -206,6 +206,15 @@ def _recommend(m: Making) -> list[str]:
     return [*out, *m.maybe(0.3, "--reading", m.rng.choice(("spills", "smem-fit", *STRINGS[:2])))]
 
 
+def _sweep(m: Making) -> list[str]:
+    """A level or two in this process; finished runs are kept in the case's folder."""
+    out = ["sweep", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3), "--jobs", "1"]
+    out += ["--cache", m.rng.choice((*["kept"] * 20, "a/b", "x.loom", "", "out\x1b"))]
+    out += ["--levels", m.rng.choice((*["1", "1,2", "8", "upwards"] * 5, m.integer(), STRINGS[0]))]
+    out += ["--allocators", m.rng.choice((*["local"] * 20, "unified,local", *STRINGS[:2]))]
+    return out + m.maybe(0.1, "--schedulers", m.rng.choice(("gto", "lrr,oldest", *STRINGS[:2])))
+
+
 def _wild(m: Making) -> list[str]:
     """A command line of words put together at random."""
     words = ["asm", "run", "rewrite", "x.loom", "--json", "-o", "--launch", "--help", "-V", *STRINGS, *INTEGERS]
@@ -216,12 +225,12 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "asm": (14, _asm), "disasm": (14, _disasm), "inspect": (14, _inspect), "schedule": (8, _schedule),
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
     "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
-    "compare-allocators": (2, _compare), "recommend": (2, _recommend),
+    "compare-allocators": (2, _compare), "recommend": (2, _recommend), "sweep": (2, _sweep),
     "anything": (3, _wild),
 }  # fmt: skip
 
 
-RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost"}
+RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost", "sweep"}
 """The commands that may run the emulator."""
 
 

@@ -20,6 +20,7 @@ from binalloc.cli.options import (
     profile_option,
     size_option,
 )
+from binalloc.cli.tables import ALLOCATOR_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 
 _DIGITS = 4
@@ -44,23 +45,6 @@ class Counts(click.types.StringParamType):
         return tuple(sorted(found))
 
 
-class Allocators(click.types.StringParamType):
-    """Names of allocators as `local,best`, each once, in the table's order."""
-
-    name = "allocators"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from binalloc.transform.allocators.table import ALLOCATORS
-
-        if isinstance(value, tuple):
-            return value
-        asked = str(value).split(",")
-        for name in asked:
-            if name not in ALLOCATORS:
-                self.fail(f"{name!r} is not one of {', '.join(map(repr, ALLOCATORS))}.", param, ctx)
-        return tuple(name for name in ALLOCATORS if name in asked)
-
-
 @click.command("compare-allocators")
 @options(file_argument, kernel_option, machine_option, launch_option, size_option, json_option)
 @click.option(
@@ -73,7 +57,7 @@ class Allocators(click.types.StringParamType):
 @layout_option
 @profile_option
 @inline_option
-@click.option("--allocators", type=Allocators(), metavar="LIST", help="By name.  [default: all]")
+@click.option("--allocators", type=ALLOCATOR_NAMES, metavar="LIST", help="By name.  [default: all]")
 def compare(
     file: str,
     kernel: str | None,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.options import F, Ranges, engine_option, json_option, max_cycles_option, options
+from binalloc.cli.options import F, Numbers, engine_option, json_option, max_cycles_option, options
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.errors import UsageError
@@ -19,17 +18,6 @@ def _limits() -> tuple[int, int]:
     from binalloc.emulator.experiments.shared_cost import MOST
 
     return 1, MOST
-
-
-class Numbers(Ranges):
-    """Numbers from 1 to the paper's 32 as `1,8,16-20`: ascending, each once."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, tuple):
-            return value
-        return tuple(sorted({n for low, high in super().convert(value, param, ctx) for n in range(low, high + 1)}))
 
 
 def _numbers(flag: str, what: str) -> Callable[[F], F]:

@@ -13,9 +13,9 @@ from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
 from tests.support.paths import sample_file
 from tests.support.ptx.texts import MIXED
 
-PAGE = (ROOT / "binalloc/report/JSON.md").read_text()
+PAGE = "".join((ROOT / "binalloc/report" / name).read_text() for name in ("JSON.md", "SWEEP.md"))
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")
-_PART = re.compile(r"a?n? ?\[\w+\]\(#(\w+)\)")
+_PART = re.compile(r"a?n? ?\[\w+\]\((?:SWEEP\.md)?#(\w+)\)")
 
 
 @cache
@@ -23,7 +23,7 @@ def documented(section: str) -> frozenset[str]:
     """Paths of the fields of a section of the page; those of a part that a row refers to are behind that row's."""
     body = re.split(r"^#+ ", PAGE, flags=re.MULTILINE)
     found: set[str] = set()
-    for path, meaning in _ROW.findall(next(text for text in body if text.split("\n")[0] == section)):
+    for path, meaning in _ROW.findall(next(text for text in body if text.split("\n")[0].lower() == section)):
         part = _PART.match(meaning)
         found |= {f"{path}.{inner}" for inner in documented(part[1])} if part else {path}
     return frozenset(found)
@@ -131,6 +131,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                       ["recommend", str(sample_file("FDTD3d.ptx")), "--policy", "unified", "--reading", "spills"]],
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                        "--plot", str(t / "plot.svg")]],
+        "sweep": [["sweep", sample, *run, "--levels", "7-9", "--jobs", "1", "--cache", str(t / "kept")]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run]],
     }  # fmt: skip

@@ -1,0 +1,238 @@
+"""`binalloc sweep`: kernels at every level, by several allocators, on several machines, as a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from binalloc.cli.files import check_folder, check_output, not_over, read_file, shown, write_output
+from binalloc.cli.group import EXIT_INTERRUPTED
+from binalloc.cli.inputs import machine_model, require_launch_fits
+from binalloc.cli.load import module_of
+from binalloc.cli.options import (
+    Numbers,
+    engine_option,
+    integer,
+    json_option,
+    launch_option,
+    max_cycles_of,
+    options,
+    size_option,
+)
+from binalloc.cli.tables import ALLOCATOR_NAMES, SCHEDULER_NAMES
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, note, print_json, progress, say
+from binalloc.errors import UsageError
+from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.printable import one_line
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.sweeping.configuration import Configuration
+    from binalloc.pipeline.sweeping.executors import Executor
+    from binalloc.pipeline.sweeping.rows import Row
+
+
+def _limits() -> tuple[int, int]:
+    from binalloc.models.machines.model import SmLimits
+
+    figure = SmLimits.__dataclass_fields__["blocks_per_sm"].metadata
+    return figure["low"], figure["high"]
+
+
+class LevelList(Numbers):
+    """`all`, `upwards`, or numbers of blocks as `4,6-8`."""
+
+    name = "levels"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from binalloc.pipeline.sweeping.configuration import ALL, UPWARDS
+
+        return value if value in (ALL, UPWARDS) else super().convert(value, param, ctx)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@options(launch_option, size_option, engine_option, max_cycles_of("and its row says `limit`"), json_option)
+@click.option(
+    "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="LIST", help="Machine models, as gtx680,c2075."
+)
+@click.option(
+    "--allocators",
+    type=ALLOCATOR_NAMES,
+    metavar="LIST",
+    default="local,unified,best",
+    show_default=True,
+    help="By name.",
+)
+@click.option(
+    "--schedulers",
+    type=SCHEDULER_NAMES,
+    metavar="LIST",
+    default="lrr",
+    show_default=True,
+    help="Emulated warp schedulers, by name.",
+)
+@click.option(
+    "--levels",
+    type=LevelList(_limits),
+    default="all",
+    show_default=True,
+    metavar="all|upwards|LIST",
+    help="Blocks per SM: all that the machine holds, the original's number and those above, or as 4,6-8.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(allow_dash=True), help="Output file: Parquet if named .parquet, else CSV."
+)
+@click.option("--cache", metavar="DIR", help="Where finished runs are kept.  [default: beside the emulator's code]")
+@click.option(
+    "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: none but this.  [default: one for each core]"
+)
+@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, as tcp://host:port.")
+def sweep(
+    files: tuple[str, ...],
+    launch: str | None,
+    size: str | None,
+    engine: str,
+    max_cycles: int | None,
+    as_json: bool,
+    machine: str,
+    allocators: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    levels: str | tuple[int, ...],
+    output: str | None,
+    cache: str | None,
+    jobs: int | None,
+    dask: str | None,
+) -> None:
+    """Run kernels at every number of blocks per SM, by several allocators, on several machines, for a table of rows.
+
+    FILES are binaries, or PTX, which is imported in memory. Without --launch each is launched as the .toml file of its
+    name says. Finished runs are kept: the same command goes on where another was stopped, and runs nothing twice.
+    Without -o the report is all there is.
+    """
+    from binalloc.pipeline.sweeping.cache import Cache
+    from binalloc.pipeline.sweeping.sweep import Tally
+    from binalloc.pipeline.sweeping.sweep import sweep as sweeping
+    from binalloc.report.sweep import PARQUET, csv_bytes, parquet_bytes, require_parquet, sweep_to_dict
+
+    check_output(output, as_json)
+    check_folder(cache)
+    machines = list(dict.fromkeys(machine.split(",")))
+    launches = {file: launch or _beside(file) for file in dict.fromkeys(files)}
+    not_over(output, *files, *launches.values(), *machines)
+    as_parquet = output is not None and output.lower().endswith(PARQUET)
+    if as_parquet:
+        require_parquet()
+    if dask is not None and jobs is not None:
+        raise UsageError("--jobs says how many processes run here, --dask that others run", remedy="Give one of them.")
+    asked = [
+        one
+        for file, started in launches.items()
+        for one in _asked(file, started, size, machines, levels, allocators, schedulers, engine, max_cycles)
+    ]
+    kept = Cache(_folder(cache))
+    rows: list[Row] = []
+    tally, code = Tally(), 0
+    with _executor(dask, min(jobs or os.cpu_count() or 1, len(asked)), engine) as executor, progress(as_json) as show:
+        try:
+            rows.extend(sweeping(asked, executor, kept, show, tally))
+        except KeyboardInterrupt as stopped:
+            code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
+    written = output if not code else None
+    if written is not None:
+        write_output(written, (parquet_bytes if as_parquet else csv_bytes)(rows))
+    if as_json:
+        print_json(
+            {"schema_version": SCHEMA_VERSION, **sweep_to_dict(rows, tally, code != 0, str(kept.folder), written)}
+        )
+    else:
+        _say(rows, written, partial=code != 0)
+    if code:
+        fail(f"interrupted; what has been run is kept in {kept.folder}: the same command goes on from there", code)
+    _judge(rows)
+
+
+def _beside(file: str) -> str:
+    """The launch file of a binary that none is named for."""
+    if file == "-":
+        raise UsageError("standard input has no launch file beside it", expected="--launch FILE")
+    path = Path(file).with_suffix(".toml")
+    if not path.is_file():
+        raise UsageError("no launch file beside it", file=file, expected=str(path), remedy="Give --launch FILE.")
+    return str(path)
+
+
+def _asked(
+    file: str,
+    launch: str,
+    size: str | None,
+    machines: list[str],
+    levels: str | tuple[int, ...],
+    allocators: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    engine: str,
+    max_cycles: int | None,
+) -> Iterator[Configuration]:
+    """What is to be run of one file. Raises what is wrong with it, its launch and the machines."""
+    from binalloc.launch.file import load_launch
+    from binalloc.pipeline.steps import find_kernel
+    from binalloc.pipeline.sweeping.configuration import Subject, configurations
+
+    loaded = load_launch(launch, size)
+    data = read_file(file)
+    for machine in machines:
+        module, binary = module_of(data, file, machine, loaded.kernel)
+        kernel = find_kernel(module, loaded.kernel).name
+        require_launch_fits(loaded, module, kernel)
+        subject = Subject(shown(file), binary, kernel, loaded, machine_model(machine))
+        yield from configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
+
+
+def _folder(cache: str | None) -> Path:
+    """Where finished runs are kept."""
+    from binalloc.emulator.host.cache import cache_folder, is_temporary
+
+    if cache is not None:
+        return Path(cache)
+    folder = cache_folder("sweep")
+    if folder is None:
+        raise UsageError("there is no safe folder to keep finished runs in", remedy="Give --cache DIR.")
+    if is_temporary(folder):
+        note("finished runs are kept until the end of this command only: --cache DIR keeps them")
+    return folder
+
+
+def _executor(dask: str | None, jobs: int, engine: str) -> Executor:
+    """Who runs it."""
+    from binalloc.emulator.runs.warm import warm_up
+    from binalloc.pipeline.sweeping.executors import Here, Processes
+
+    if dask is not None:
+        from binalloc.pipeline.sweeping.cluster import Cluster
+
+        return Cluster(dask)
+    return Here() if jobs == 1 else Processes(jobs, lambda: warm_up(engine))
+
+
+def _say(rows: list[Row], written: str | None, partial: bool) -> None:
+    from binalloc.report.sweep import render_counts, render_rows
+
+    if written is None and rows:
+        marked = "PARTIAL: interrupted, further rows are not known.\n\n" if partial else ""
+        say(f"{marked}{render_rows(rows)}\n{render_counts(rows)}")
+    elif written is not None and written != "-":
+        say(f"{render_counts(rows)}Written: {one_line(written)}\n")
+
+
+def _judge(rows: list[Row]) -> None:
+    """Exit code 1 where results differ, or where there are no figures at all."""
+    from binalloc.pipeline.sweeping.tasks import OK
+
+    different = sum(row["same_results"] is False for row in rows)
+    if different:
+        fail(f"{different} of {len(rows)} rows have other results than the original", 1)
+    if all(row["status"] != OK for row in rows):
+        fail("nothing could be run", 1)

@@ -1,0 +1,109 @@
+"""The rows of a sweep as a file, as a dictionary and as text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from binalloc.errors import UsageError
+from binalloc.pipeline.sweeping.rows import COLUMNS, FLAG, INTEGER, NUMBER, SCHEMA_VERSION, TEXT, Row, Value
+from binalloc.pipeline.sweeping.sweep import Tally
+from binalloc.pipeline.sweeping.tasks import OK, STATUSES
+from binalloc.printable import count, one_line
+from binalloc.report.table import table
+
+PARQUET = ".parquet"
+_SHOWN = {
+    "kernel": "kernel", "machine": "machine", "scheduler": "scheduler", "allocator": "allocator", "blocks": "blocks",
+    "registers": "registers", "slots": "slots", "blocks_per_sm": "resident", "local_bytes": "local B",
+    "cycles": "cycles", "speedup": "speedup", "status": "status",
+}  # fmt: skip
+"""What text shows of a row, and how it calls it."""
+
+
+def csv_bytes(rows: Sequence[Row]) -> bytes:
+    """A line of names, then a line for each row; nothing for None, true and false for flags."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.name for column in COLUMNS])
+    writer.writerows([[_cell(row[column.name]) for column in COLUMNS] for row in rows])
+    return out.getvalue().encode(errors="backslashreplace")
+
+
+def _cell(value: Value) -> object:
+    return ("false", "true")[value] if isinstance(value, bool) else value
+
+
+def parquet_bytes(rows: Sequence[Row]) -> bytes:
+    """The same as a Parquet file. Needs `require_parquet`."""
+    import pyarrow
+    from pyarrow import parquet
+
+    kinds = {TEXT: pyarrow.string(), INTEGER: pyarrow.int64(), NUMBER: pyarrow.float64(), FLAG: pyarrow.bool_()}
+    schema = pyarrow.schema(
+        [(column.name, kinds[column.kind]) for column in COLUMNS], {"schema_version": str(SCHEMA_VERSION)}
+    )
+    columns = [[_plain(row[column.name]) for row in rows] for column in COLUMNS]
+    arrays = [pyarrow.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
+    out = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), out)
+    return out.getvalue()
+
+
+def _plain(value: Value) -> Value:
+    """Without what UTF-8 cannot hold, as names of files may."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+def require_parquet() -> None:
+    """UsageError where nothing is installed that writes Parquet."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "PyArrow is not installed, which writes Parquet", expected="a name that ends in .csv",
+            remedy="Install binalloc[parquet].",
+        ) from error  # fmt: skip
+
+
+def counts(rows: Sequence[Row]) -> dict[str, int]:
+    """How many rows there are of each status."""
+    found = Counter(row["status"] for row in rows)
+    return {status: found[status] for status in STATUSES}
+
+
+def sweep_to_dict(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, output: str | None) -> dict[str, Any]:
+    """What `sweep --json` prints; see JSON.md."""
+    return {
+        "partial": partial,
+        "cache": cache,
+        "output": output,
+        "done": tally.done,
+        "cached": tally.cached,
+        "counts": counts(rows),
+        "rows": list(rows),
+    }
+
+
+def render_rows(rows: Sequence[Row]) -> str:
+    """The columns that matter most, and why there are no figures where there are none."""
+    text = table(list(_SHOWN.values()), [[row[name] for name in _SHOWN] for row in rows], left=4)
+    reasons: dict[tuple[Value, Value, Value], list[str]] = {}
+    for row in rows:
+        if row["status"] != OK:
+            at = f"{row['allocator']}" + ("" if row["blocks"] is None else f" at {row['blocks']}")
+            reasons.setdefault((row["kernel"], row["machine"], row["reason"]), []).append(at)
+    lines = [
+        f"{one_line(kernel)} on {machine}, {', '.join(dict.fromkeys(places))}: {reason}\n"
+        for (kernel, machine, reason), places in reasons.items()
+    ]
+    return text + ("\n" if lines else "") + "".join(lines)
+
+
+def render_counts(rows: Sequence[Row]) -> str:
+    """A line that says how the rows ended."""
+    ended = ", ".join(f"{number:,} {status}" for status, number in counts(rows).items() if number)
+    return f"{count(len(rows), 'row')}: {ended}.\n"
