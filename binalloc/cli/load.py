@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.cli.files import decoded, read_file, shown
-from binalloc.cli.inputs import machine_model
+from binalloc.cli.inputs import machine_model, require_launch_fits
 from binalloc.cli.terminal import note
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
@@ -14,7 +14,9 @@ from binalloc.models.machines.files import DEFAULT_MACHINE
 if TYPE_CHECKING:
     from binalloc.frontend.importer import Imported
     from binalloc.isa.instruction import Module
+    from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
+    from binalloc.pipeline.sweeping.configuration import Subject
 
 
 def load_module(file: str) -> tuple[Module, bytes]:
@@ -79,6 +81,18 @@ def module_of(data: bytes, file: str, machine: str | None, kernel: str | None) -
             "(import-ptx writes the binary and has options)"
         )
     return load_bytes(data, file), data
+
+
+def subject_of(data: bytes, file: str, launch: Launch, machine: str) -> tuple[Module, Subject]:
+    """What a sweep runs of a file already read: its module for the machine, and the launch's kernel with it. Raises
+    what is wrong with either, and where the launch does not fit."""
+    from binalloc.pipeline.steps import find_kernel
+    from binalloc.pipeline.sweeping.configuration import Subject
+
+    module, binary = module_of(data, file, machine, launch.kernel)
+    kernel = find_kernel(module, launch.kernel).name
+    require_launch_fits(launch, module, kernel)
+    return module, Subject(shown(file), binary, kernel, launch, machine_model(machine))
 
 
 def _import(text: str, path: str, machine: Machine, kernel: str | None) -> tuple[Imported, str]:

@@ -11,6 +11,7 @@ from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
 from binalloc.cli.commands.machines import machines
 from binalloc.cli.commands.recommend import recommend
+from binalloc.cli.commands.reproduce import reproduce
 from binalloc.cli.commands.rewrite import rewrite
 from binalloc.cli.commands.run import run
 from binalloc.cli.commands.schedule import schedule
@@ -51,7 +52,7 @@ def main() -> None:
 
 
 for _command in (
-    asm, compare, demo, diff, disasm, import_ptx, inspect, machines, recommend, rewrite, run, schedule, smem_cost,
-    sweep, verify,
+    asm, compare, demo, diff, disasm, import_ptx, inspect, machines, recommend, reproduce, rewrite, run, schedule,
+    smem_cost, sweep, verify,
 ):  # fmt: skip
     main.add_command(_command)

@@ -94,6 +94,10 @@ own_machine_option = click.option(
 )
 launch_option = click.option("--launch", type=click.Path(dir_okay=False), help="Launch file (TOML).")
 size_option = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
+samples_option = click.option("--samples", type=click.Path(file_okay=False), default="samples", show_default=True)
+every_size_option = click.option(
+    "--size", metavar="NAME", help="Use [sizes.NAME] of every launch file (test: a few blocks)."
+)
 profile_option = click.option(
     "--profile",
     type=click.Path(dir_okay=False),

@@ -9,7 +9,15 @@ import click
 
 from binalloc.cli.group import EXIT_INTERRUPTED
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.options import engine_option, json_option, machine_option, max_cycles_option, options
+from binalloc.cli.options import (
+    engine_option,
+    every_size_option,
+    json_option,
+    machine_option,
+    max_cycles_option,
+    options,
+    samples_option,
+)
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 
@@ -17,8 +25,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 @click.command()
 @options(machine_option, engine_option, max_cycles_option, json_option)
 @scheduler_option
-@click.option("--size", metavar="NAME", help="Use [sizes.NAME] of every launch file (test: a few blocks).")
-@click.option("--samples", type=click.Path(file_okay=False), default="samples", show_default=True)
+@options(every_size_option, samples_option)
 @click.argument("names", nargs=-1)
 def demo(
     machine: str,

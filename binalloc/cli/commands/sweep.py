@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.files import check_folder, check_output, not_over, read_file, shown, write_output
+from binalloc.cli.files import check_folder, check_output, not_over, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.inputs import machine_model, require_launch_fits
-from binalloc.cli.load import module_of
+from binalloc.cli.load import subject_of
 from binalloc.cli.options import (
     Numbers,
     engine_option,
-    integer,
     json_option,
     launch_option,
     max_cycles_of,
@@ -24,14 +22,14 @@ from binalloc.cli.options import (
     size_option,
 )
 from binalloc.cli.tables import ALLOCATOR_NAMES, SCHEDULER_NAMES
-from binalloc.cli.terminal import SCHEMA_VERSION, fail, note, print_json, progress, say
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
+from binalloc.cli.workers import executor_of, finished_runs, require_one_kind, workers_options
 from binalloc.errors import UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:
     from binalloc.pipeline.sweeping.configuration import Configuration
-    from binalloc.pipeline.sweeping.executors import Executor
     from binalloc.pipeline.sweeping.rows import Row
 
 
@@ -86,11 +84,7 @@ class LevelList(Numbers):
 @click.option(
     "-o", "--output", type=click.Path(allow_dash=True), help="Output file: Parquet if named .parquet, else CSV."
 )
-@click.option("--cache", metavar="DIR", help="Where finished runs are kept.  [default: beside the emulator's code]")
-@click.option(
-    "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: none but this.  [default: one for each core]"
-)
-@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, as tcp://host:port.")
+@workers_options
 def sweep(
     files: tuple[str, ...],
     launch: str | None,
@@ -126,17 +120,16 @@ def sweep(
     as_parquet = output is not None and output.lower().endswith(PARQUET)
     if as_parquet:
         require_parquet()
-    if dask is not None and jobs is not None:
-        raise UsageError("--jobs says how many processes run here, --dask that others run", remedy="Give one of them.")
+    require_one_kind(jobs, dask)
     asked = [
         one
         for file, started in launches.items()
         for one in _asked(file, started, size, machines, levels, allocators, schedulers, engine, max_cycles)
     ]
-    kept = Cache(_folder(cache))
+    kept = Cache(finished_runs(cache))
     rows: list[Row] = []
     tally, code = Tally(), 0
-    with _executor(dask, min(jobs or os.cpu_count() or 1, len(asked)), engine) as executor, progress(as_json) as show:
+    with executor_of(dask, min(jobs or os.cpu_count() or 1, len(asked)), engine) as executor, progress(as_json) as show:
         try:
             rows.extend(sweeping(asked, executor, kept, show, tally))
         except KeyboardInterrupt as stopped:
@@ -178,43 +171,13 @@ def _asked(
 ) -> Iterator[Configuration]:
     """What is to be run of one file. Raises what is wrong with it, its launch and the machines."""
     from binalloc.launch.file import load_launch
-    from binalloc.pipeline.steps import find_kernel
-    from binalloc.pipeline.sweeping.configuration import Subject, configurations
+    from binalloc.pipeline.sweeping.configuration import configurations
 
     loaded = load_launch(launch, size)
     data = read_file(file)
     for machine in machines:
-        module, binary = module_of(data, file, machine, loaded.kernel)
-        kernel = find_kernel(module, loaded.kernel).name
-        require_launch_fits(loaded, module, kernel)
-        subject = Subject(shown(file), binary, kernel, loaded, machine_model(machine))
+        module, subject = subject_of(data, file, loaded, machine)
         yield from configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
-
-
-def _folder(cache: str | None) -> Path:
-    """Where finished runs are kept."""
-    from binalloc.emulator.host.cache import cache_folder, is_temporary
-
-    if cache is not None:
-        return Path(cache)
-    folder = cache_folder("sweep")
-    if folder is None:
-        raise UsageError("there is no safe folder to keep finished runs in", remedy="Give --cache DIR.")
-    if is_temporary(folder):
-        note("finished runs are kept until the end of this command only: --cache DIR keeps them")
-    return folder
-
-
-def _executor(dask: str | None, jobs: int, engine: str) -> Executor:
-    """Who runs it."""
-    from binalloc.emulator.runs.warm import warm_up
-    from binalloc.pipeline.sweeping.executors import Here, Processes
-
-    if dask is not None:
-        from binalloc.pipeline.sweeping.cluster import Cluster
-
-        return Cluster(dask)
-    return Here() if jobs == 1 else Processes(jobs, lambda: warm_up(engine))
 
 
 def _say(rows: list[Row], written: str | None, partial: bool) -> None:

@@ -36,7 +36,7 @@ _NAMES = (
     "schema_version", "file", "kernel", "machine", "scheduler", "allocator", "size", "blocks", "registers_allowed",
     "slots_allowed", "status", "reason", "program", "registers", "slots", "blocks_per_sm", "occupancy", "local_bytes",
     "instructions", "instruction_change", "dispatch_interval", "proven", "same_results", "cycles", "original_cycles",
-    "speedup", "spill_accesses", "local_accesses", "slot_accesses",
+    "speedup", "spill_accesses", "local_accesses", "slot_accesses", "l1_accesses", "l1_misses",
 )  # fmt: skip
 
 
@@ -119,5 +119,7 @@ def _ran(ran: Outcome, first: Outcome | None) -> Row:
         "spill_accesses": ran["spill_accesses"],
         "local_accesses": ran["local_accesses"],
         "slot_accesses": ran["slot_accesses"],
+        "l1_accesses": ran["l1_accesses"],
+        "l1_misses": ran["l1_misses"],
         **{column: round(ran["stalls"][name] / whole, 6) for column, name in _STALLS.items()},
     }

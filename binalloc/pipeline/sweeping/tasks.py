@@ -33,6 +33,8 @@ OK, INFEASIBLE, REFUSED, LIMIT, FAULT = "ok", "infeasible", "refused", "limit", 
 STATUSES = (OK, INFEASIBLE, REFUSED, LIMIT, FAULT)
 """How tasks and rows end. infeasible: the budget cannot be kept. refused: the kernel cannot be rewritten, or does not
 run on the machine. limit: of cycles, memory, or what the checker follows. fault: the emulated kernel's."""
+_CACHED = ("local", "spill", "global")
+"""What L1 answers besides textures."""
 _ALONE = Lock()
 _DIGITS = 12
 """Of a program's hash in rows."""
@@ -146,6 +148,8 @@ class Run:
             "spill_accesses": stats["spill_accesses"],
             "local_accesses": local,
             "slot_accesses": slots,
+            "l1_accesses": sum(stats[f"l1_{what}_{how}"] for what in _CACHED for how in ("hits", "misses")),
+            "l1_misses": sum(stats[f"l1_{what}_misses"] for what in _CACHED),
             "issue_slots": result.cycles * self.subject.machine.issue_slots_per_cycle,
             "stalls": stats["stalls"],
             "outputs": _outputs(self.subject.launch, result),

@@ -1,0 +1,56 @@
+"""Where the work of long commands is done, and where what is finished is kept: options, and what they come to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from binalloc.cli.options import integer, options
+from binalloc.cli.terminal import note
+from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.sweeping.executors import Executor
+
+_CACHE = click.option(
+    "--cache", metavar="DIR", help="Where finished runs are kept.  [default: beside the emulator's code]"
+)
+_JOBS = click.option(
+    "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: none but this.  [default: one for each core]"
+)
+_DASK = click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, as tcp://host:port.")
+workers_options = options(_CACHE, _JOBS, _DASK)
+
+
+def require_one_kind(jobs: int | None, dask: str | None) -> None:
+    """UsageError where both are asked for."""
+    if dask is not None and jobs is not None:
+        raise UsageError("--jobs says how many processes run here, --dask that others run", remedy="Give one of them.")
+
+
+def finished_runs(cache: str | None) -> Path:
+    """Where finished runs are kept."""
+    from binalloc.emulator.host.cache import cache_folder, is_temporary
+
+    if cache is not None:
+        return Path(cache)
+    folder = cache_folder("sweep")
+    if folder is None:
+        raise UsageError("there is no safe folder to keep finished runs in", remedy="Give --cache DIR.")
+    if is_temporary(folder):
+        note("finished runs are kept until the end of this command only: --cache DIR keeps them")
+    return folder
+
+
+def executor_of(dask: str | None, jobs: int, engine: str) -> Executor:
+    """Who runs it."""
+    from binalloc.emulator.runs.warm import warm_up
+    from binalloc.pipeline.sweeping.executors import Here, Processes
+
+    if dask is not None:
+        from binalloc.pipeline.sweeping.cluster import Cluster
+
+        return Cluster(dask)
+    return Here() if jobs == 1 else Processes(jobs, lambda: warm_up(engine))
