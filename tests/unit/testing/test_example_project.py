@@ -63,6 +63,17 @@ def change(folder: Path, old: str, new: str) -> None:
     ptx.write_text(text.replace(old, new))
 
 
+LATE = """
+import numpy as np
+
+def test_late(binalloc_emulator):
+    x = np.zeros(1, "f4")
+    result = binalloc_emulator.launch("smooth.ptx", 1, 256, [x, x.copy(), 1])
+    binalloc_emulator.check(result)
+    assert False
+"""
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "binalloc_baselines").iterdir()}
 
@@ -101,8 +112,9 @@ def test_a_slowed_kernel_fails_with_kernel_counter_value_and_baseline(project: P
 def test_a_wrong_kernel_fails_with_the_first_element_and_no_baseline_is_kept(project: Path) -> None:
     before = files(project)
     change(project, "0f3F000000", "0f3F400000")
+    (project / "test_late.py").write_text(LATE)
     code, out = run_pytest(project, "--binalloc-update")
-    assert (code, re.findall(r"\d failed", out)) == (1, ["6 failed"]), out
+    assert (code, re.findall(r"\d failed", out)) == (1, ["7 failed"]), out
     message = r"smooth on gtx680: smooth_param_0\[1\]: 1.25, expected 1.0 \(tolerance; 857 of 1000 elements differ\)"
     assert re.search(f"Regression: {message}", out), out
     assert "0 baselines written, 0 as before" in out
