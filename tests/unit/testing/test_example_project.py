@@ -173,7 +173,7 @@ def test_the_entry_point_is_the_plugin() -> None:
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"]["pytest11"] == {"binalloc": PLUGIN}
+    assert project["entry-points"]["pytest11"] == {PLUGIN: PLUGIN}, "-p and the entry point are one plugin"
     told = (ROOT / "binalloc/testing/plugin.py").read_text()
     for option in ("--binalloc-update", "--binalloc-engine"):
         assert f'"{option}"' in told
