@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -15,12 +16,15 @@ from tests.support.kits.cli import call, loom
 from tests.support.paths import ROOT, SAMPLES, sample_file
 
 PAGE = (ROOT / "docs/regression.md").read_text()
+JSON_PAGE = (ROOT / "binalloc/report/JSON.md").read_text()
 
 
 def test_the_baseline_is_the_examples() -> None:
     (shown,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     path = SAMPLES / "ci/binalloc_baselines/test_smooth.test_it_is_as_fast_as_it_was[v100].json"
     assert shown == path.read_text()
+    (table,) = re.findall(r"^### baseline of a test\n(.*?)^### ", JSON_PAGE, re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(json.loads(shown))
 
 
 def test_the_refusals_are_those_that_are_printed(tmp_path: Path) -> None:
