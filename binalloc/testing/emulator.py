@@ -5,7 +5,6 @@ baselines. Knows nothing of pytest.
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -188,4 +187,4 @@ def _require(result: LaunchResult, wrong: list[str]) -> None:
     """Fails with what is wrong with the result, if anything."""
     __tracebackhide__ = True
     if wrong:
-        raise Regression(f"{result.kernel} on {result.machine}: {os.linesep.join(wrong)}")
+        raise Regression(f"{result.kernel} on {result.machine}: " + "\n".join(wrong))
