@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from binalloc.frontend.importer import import_ptx
     from binalloc.isa.instruction import Module
     from binalloc.isa.sets.files import assemble, disassemble, load, read_module, save, write_module
+    from binalloc.launch.arrays import TextureArray
     from binalloc.launch.file import Launch, load_launch
     from binalloc.models.allocation.exact_colouring import ExactColouring, colour_exactly
     from binalloc.models.machines.files import list_machines
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from binalloc.models.machines.occupancy import occupancy
     from binalloc.models.machines.reader import load_machine
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
+    from binalloc.testing.launching import LaunchResult, launch_kernel
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
 
@@ -37,6 +39,7 @@ __all__ = [
     "KernelFault",
     "KernelUse",
     "Launch",
+    "LaunchResult",
     "LimitHit",
     "Machine",
     "MalformedInput",
@@ -45,6 +48,7 @@ __all__ = [
     "Refused",
     "Request",
     "Result",
+    "TextureArray",
     "UsageError",
     "__version__",
     "assemble",
@@ -52,6 +56,7 @@ __all__ = [
     "colour_exactly",
     "disassemble",
     "import_ptx",
+    "launch_kernel",
     "list_machines",
     "load",
     "load_launch",
@@ -66,6 +71,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "launch.arrays": ("TextureArray",),
     "launch.file": ("Launch", "load_launch"),
     "emulator.runs.run": ("Result", "run"),
     "errors": ("BinallocError", "Interrupted", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
@@ -79,6 +85,7 @@ _HOMES = {
     "models.machines.reader": ("load_machine",),
     "models.machines.occupancy": ("occupancy",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
+    "testing.launching": ("LaunchResult", "launch_kernel"),
     "transform.schedule.schedule": ("schedule",),
     "verify.checker": ("check",),
 }

@@ -5,8 +5,9 @@
     python samples/build.py --ptx      # write the .ptx files that are out of date; without nvcc say so and do nothing
 
 The binaries of *.ptx are not kept in the repository: an import takes less than a second and they change with the front
-end. Needs the package importable. Leaves true: each .loom is the bytes `build` returns for its source, scheduled for
-GTX680; each .ptx is the text `compile_cuda` returns, which names no folder of the machine it was made on.
+end. A .ptx without a launch file beside it (that of the example project `ci`) is no sample: no binary is made of it.
+Needs the package importable. Leaves true: each .loom is the bytes `build` returns for its source, scheduled for GTX680;
+each .ptx is the text `compile_cuda` returns, which names no folder of the machine it was made on.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def compile_cuda(source: Path) -> bytes:
     nvcc hashes the source's path into names, so the same bytes on every machine need the same folder; and the same file
     name, whatever the sample is called: its kernel's.
     """
-    name = tomllib.loads(source.with_suffix(".toml").read_text())["kernel"] + source.suffix
+    launch = source.with_suffix(".toml")
+    name = (tomllib.loads(launch.read_text())["kernel"] if launch.exists() else source.stem) + source.suffix
     PTX_FOLDER.mkdir()
     try:
         shutil.copy(source, PTX_FOLDER / name)
@@ -92,7 +94,8 @@ def main(arguments: list[str]) -> int:
             return 0
         stale = bring_up_to_date([(s, s.with_suffix(".ptx")) for s in sources("cu")], compile_cuda, check)
     else:
-        stale = bring_up_to_date([(s, s.with_suffix(".loom")) for s in (*sources(), *sources("ptx"))], build, check)
+        samples = [s for s in (*sources(), *sources("ptx")) if s.with_suffix(".toml").exists()]
+        stale = bring_up_to_date([(s, s.with_suffix(".loom")) for s in samples], build, check)
     return 1 if stale and check else 0
 
 

@@ -40,6 +40,7 @@ SPELLINGS: dict[str, str] = {
     "list_machines": "`binalloc machines`",
     "machine": "--machine",
     "max_cycles": "--max-cycles",
+    "max_slowdown": "--max-slowdown",
     "policy": "--policy",
     "reading": "--reading",
     "profile": "--profile",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.errors import UsageError
-from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
@@ -21,24 +20,10 @@ def machine_model(name: str) -> Machine:
 
 
 def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: bool) -> Machine:
-    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model.
+    """See `pipeline.own_machine`."""
+    from binalloc.pipeline.own_machine import own_machine
 
-    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known, and
-    where `kernel` means no kernel.
-    """
-    from binalloc.pipeline.steps import find_kernel
-
-    kernels = module.kernels() if kernel is None else [find_kernel(module, kernel)]
-    recorded = [fn.info.machine for fn in kernels]
-    known = [name for name in recorded if name in list_machines()]
-    if runs and not known and given is None and any(recorded):
-        raise UsageError(
-            "the binary is scheduled for a machine that is no known model",
-            file=module.path or None, found=next(filter(None, recorded)), expected=", ".join(list_machines()),
-            remedy="Give its machine file, --machine FILE.",
-        )  # fmt: skip
-    own = known[0] if known else DEFAULT_MACHINE
-    return machine_model(own if given is None else given)
+    return own_machine(module, kernel, given, runs=runs)
 
 
 def optional_launch(launch: str | None, size: str | None) -> Launch | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from binalloc.emulator.host.resources import no_room
 from binalloc.emulator.host.skew import cycles_range, skewed_cycles
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError, running
-from binalloc.isa.instruction import Function, Module
+from binalloc.isa.instruction import Function, FunctionInfo, Module
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.machines.budget import Budget
@@ -149,6 +149,12 @@ def kernel_use(kernel: Function, launch: Launch | None) -> KernelUse:
     return KernelUse.of(kernel.info, block_threads(kernel, launch), dynamic)
 
 
+def local_bytes(kernel: FunctionInfo) -> int:
+    """Bytes of local memory that each thread of a launch has: the kernel's own frame, those of what it calls, and the
+    spill area. A static figure: what of it is touched only a run tells."""
+    return kernel.local_bytes + kernel.spill_local
+
+
 def make_version(module: Module, request: Request, functions: Collection[str]) -> Version:
     """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it. functions: names
     of all that the kernel reaches."""
@@ -162,7 +168,7 @@ def make_version(module: Module, request: Request, functions: Collection[str]) -
         kernel=request.kernel,
         registers=use.registers,
         slots=use.slots,
-        local_bytes=kernel.info.local_bytes + kernel.info.spill_local,
+        local_bytes=local_bytes(kernel.info),
         shared_bytes=use.block_shared,
         blocks_per_sm=occupancy.blocks_per_sm,
         occupancy=occupancy.occupancy,

@@ -1,5 +1,5 @@
 """`binalloc verify`: symbolic check of two binaries, hazard check of the second's control codes and, with a launch,
-comparison of their emulated runs."""
+comparison of their emulated runs; and whether the second keeps limits set to it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from binalloc.errors import running
 from binalloc.launch.types import CompareMode
 from binalloc.printable import count
 from binalloc.report.control_codes import check_control_codes, render_control_codes
+from binalloc.report.limits import Limits, check_limits, render_limits
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Function, Module, Origin
@@ -31,8 +32,10 @@ def verify_to_dict(
     scheduler: str,
     max_cycles: int | None,
     progress: Callable[[str], None],
+    limits: Limits | None = None,
 ) -> dict[str, Any]:
-    """Findings of the checker and the first differing outputs. Raises KernelFault where a run faults.
+    """Findings of the checker, the first differing outputs, and whether limits are kept. Raises KernelFault where a run
+    faults.
 
     Without `kernel` every kernel is proven; with it that one alone, and that the others are as they were.
 
@@ -54,9 +57,14 @@ def verify_to_dict(
         "differences": [],
         "first_store": None,
         "cycles": None,
+        "limits": [],
+        "within_limits": None,
+        "exceeded": [],
     }
     if launch is not None and any(fn.name == ran for fn in old.kernels()):  # else a finding says that it is missing
         found |= _compare_runs(old, new, ran, launch, machine, engine, scheduler, max_cycles, progress)
+    if limits is not None:
+        found |= check_limits(old, new, names, ran, found["cycles"], limits)
     sound = found["control_codes"]["ok"] is not False and found["same_results"] is not False
     found["verified"] = not findings and sound
     return found
@@ -217,4 +225,5 @@ def render_verification(found: dict[str, Any]) -> str:
         lines.append(f"first differing element {first['element']}\n")
         for side in ("original", "rewritten"):
             lines.append(f"  {side:9s} {first[side]['value']!r}, by {first[side]['store'] or 'no store'}\n")
+    lines.append(render_limits(found))
     return "".join(lines)

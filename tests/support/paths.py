@@ -17,5 +17,6 @@ def sample_file(name: str) -> Path:
 
 
 def sample_files(ending: str) -> list[Path]:
-    """All files of samples/ with this ending, in order of name."""
-    return sorted(SAMPLES.rglob(f"*{ending}"), key=lambda path: path.name)
+    """All samples' files with this ending, in order of name: those with a launch file beside them."""
+    found = (path for path in SAMPLES.rglob(f"*{ending}") if path.with_suffix(".toml").is_file())
+    return sorted(found, key=lambda path: path.name)

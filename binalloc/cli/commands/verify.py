@@ -1,8 +1,9 @@
-"""`binalloc verify`: the symbolic checker, the hazard check, and both runs compared."""
+"""`binalloc verify`: the symbolic checker, the hazard check, both runs compared, and limits held."""
 
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 
 import click
 
@@ -10,6 +11,7 @@ from binalloc.cli.inputs import machine_of, optional_launch
 from binalloc.cli.load import load_two
 from binalloc.cli.options import (
     engine_option,
+    integer,
     json_option,
     kernel_option,
     launch_option,
@@ -20,6 +22,14 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.errors import UsageError
+
+
+def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fraction | None:
+    """The value of --max-slowdown."""
+    from binalloc.pipeline.limits import parse_share
+
+    return None if value is None else parse_share(value)
 
 
 @click.command()
@@ -27,6 +37,18 @@ from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 @click.argument("rewritten", type=click.Path(allow_dash=True))
 @options(kernel_option, own_machine_option, launch_option, size_option, engine_option, max_cycles_option, json_option)
 @scheduler_option
+@click.option(
+    "--max-slowdown",
+    callback=_share,
+    metavar="SHARE",
+    help="With --launch: fail where REWRITTEN takes more emulated cycles than ORIGINAL by more than 2%, or 0.02, say.",
+)
+@click.option(
+    "--max-local-bytes",
+    type=integer(0),
+    metavar="N",
+    help="Fail where a kernel of REWRITTEN has more bytes of local memory per thread, its frame and spills together.",
+)
 def verify(
     original: str,
     rewritten: str,
@@ -38,22 +60,30 @@ def verify(
     max_cycles: int | None,
     as_json: bool,
     scheduler: str,
+    max_slowdown: Fraction | None,
+    max_local_bytes: int | None,
 ) -> None:
     """Prove REWRITTEN equal to ORIGINAL with the symbolic checker, and its control codes free of hazards on every way
     through the code for the machine it records; with --launch, compare emulated runs.
 
-    The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first where it is not.
+    The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first where it is not. A limit that is not kept is
+    told, and ends with exit code 1, as a failed proof does.
     """
+    from binalloc.report.limits import Limits
     from binalloc.report.verify import render_verification, verify_to_dict
+
+    if max_slowdown is not None and launch is None:
+        raise UsageError("--max-slowdown compares emulated runs", remedy="Give --launch FILE, too.")
 
     loaded = optional_launch(launch, size)
     old, new = load_two(original, rewritten)
     ran_on = machine_of(new, loaded.kernel if kernel is None and loaded else kernel, machine, runs=loaded is not None)
+    limits = Limits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:
-        found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, scheduler, max_cycles, show)
+        found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, scheduler, max_cycles, show, limits)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
         say(render_verification(found))
-    if not found["verified"]:
+    if not found["verified"] or found["within_limits"] is False:
         sys.exit(1)

@@ -19,8 +19,11 @@ from tests.support.paths import sample_file
 
 SOURCES = sorted(p for p in (ROOT / "binalloc").rglob("*.py") if p.relative_to(ROOT / "binalloc").parts[0] != "cli")
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
-# Programs of their own, what only the command line prints, and flags of another program, the linker.
-OF_THE_COMMAND_LINE = {"isa/table/doc.py", "report/runs/run.py", "emulator/packing/machine_code.py"}
+# Programs of their own, what only the command line prints, and flags of other programs, the linker and pytest.
+OF_THE_COMMAND_LINE = {
+    "isa/table/doc.py", "report/runs/run.py", "emulator/packing/machine_code.py", "testing/baseline.py",
+    "testing/plugin.py",
+}  # fmt: skip
 
 
 def texts(path: Path) -> Iterator[str]:

@@ -1,0 +1,64 @@
+"""What a rewritten kernel may take at most beside its original, and whether it does.
+
+Needs both binaries, and the cycles of both runs where slowness is limited. Leaves true: there is a row for each limit
+of each kernel, and a sentence for each that is not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from binalloc.isa.instruction import Module
+from binalloc.pipeline.limits import in_percent, most_cycles, slower_by
+from binalloc.pipeline.steps import local_bytes
+from binalloc.printable import count
+
+
+@dataclass(frozen=True)
+class Limits:
+    """slowdown: how much more emulated cycles the rewritten kernel may take, as a share of the original's. local_bytes:
+    bytes of local memory per thread that it may have, see `pipeline.steps.local_bytes`. None: no limit."""
+
+    slowdown: Fraction | None = None
+    local_bytes: int | None = None
+
+
+def check_limits(
+    old: Module, new: Module, kernels: list[str], ran: str, cycles: dict[str, int] | None, limits: Limits
+) -> dict[str, Any]:
+    """Rows and sentences for `kernels`, which both binaries have. ran: the kernel whose `cycles` are given, of the
+    original and the rewritten one."""
+    rows = []
+    if limits.slowdown is not None and cycles is not None:
+        most = most_cycles(cycles["original"], limits.slowdown)
+        rows.append(_row(ran, "cycles", cycles["original"], most, cycles["rewritten"]))
+    if limits.local_bytes is not None:
+        for name in kernels:
+            before, after = (local_bytes(module.function(name).info) for module in (old, new))
+            rows.append(_row(name, "local_bytes", before, limits.local_bytes, after))
+    exceeded = [_sentence(row, limits) for row in rows if row["found"] > row["limit"]]
+    return {"limits": rows, "within_limits": not exceeded if rows else None, "exceeded": exceeded}
+
+
+def _row(kernel: str, counter: str, original: int, limit: int, found: int) -> dict[str, Any]:
+    return {"kernel": kernel, "counter": counter, "original": original, "limit": limit, "found": found}
+
+
+def _sentence(row: dict[str, Any], limits: Limits) -> str:
+    original, limit, found = (row[key] for key in ("original", "limit", "found"))
+    if row["counter"] == "cycles" and limits.slowdown is not None:
+        allowed = f"{limit:,}, {in_percent(limits.slowdown)} above it"
+        more = slower_by(found, original)
+        return f"{row['kernel']}: {count(found, 'cycle')}, {more} above the original's {original:,}; limit {allowed}"
+    what = "local memory per thread, frame and spills"
+    return f"{row['kernel']}: {count(found, 'byte')} of {what}, the original {original:,}; limit {limit:,}"
+
+
+def render_limits(found: dict[str, Any]) -> str:
+    """A line where all limits are kept, else one for each that is not; nothing where there are none."""
+    if found["within_limits"]:
+        kept = (f"{r['kernel']} {r['counter']} {r['found']:,} of at most {r['limit']:,}" for r in found["limits"])
+        return f"limits kept: {'; '.join(kept)}\n"
+    return "".join(f"limit exceeded: {text}\n" for text in found["exceeded"])

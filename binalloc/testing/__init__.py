@@ -1,0 +1,1 @@
+"""Kernels under test: launched with NumPy arrays, measured, and held against baselines; the pytest plugin."""
