@@ -6,6 +6,8 @@ at its entry; equal entries are analysed once. There is no calling convention to
 - The callee starts from the caller's facts about original places that the original callee needs (`footprint.py`), with
   slot rows counted from the slot pointer as it is at the call. What is known of predicates there, the call's guard
   included, is known in the callee: it may rule out ways through it, and calls.
+- Facts under conditions on the caller's predicates cross, too, where the callee neither needs nor writes those: within,
+  the condition is on the predicate's place.
 - Afterwards the caller keeps what neither callee touches: rows the rewritten callee never writes (registers,
   predicates, spill words by its code; slot rows by what its analysis saw written), with the original places that the
   original callee never writes. Everything else must be proven by the callee's facts at its returns.
@@ -260,7 +262,8 @@ class _Run:
         at = names.pointer_bytes(state.row(pointer)) if self.setting.pointer != NO_REGISTER else None
         if at is not None and at % SLOT_ROW:
             at = None
-        entry = self._entry(state, callee, node.m, at, pointer)
+        beyond = self._beyond(state, callee, node.m)
+        entry = self._entry(state, callee, node.m, at, pointer, beyond)
         # The recording pass must see the very result the fixpoint saw, also where entries were merged since.
         key = (node.n, entry.frozen())
         result = self.called.get(key) or self.contexts.analyse(callee, entry)
@@ -281,11 +284,13 @@ class _Run:
                 changed[x] = kept[x]
         gone = frozenset((*changed.values(), *self.pair.old.webs.after[node.m].values()))
         after = self._frame(state, gone, written)
-        self._returned(after, result.exit, kept, changed, at)
+        self._returned(after, result.exit, kept, changed, at, beyond)
         return after
 
-    def _entry(self, state: State, callee: Pair, m: int, at: int | None, pointer: int) -> State:
-        """The caller's facts as the callee sees them, about those values that it needs."""
+    def _entry(
+        self, state: State, callee: Pair, m: int, at: int | None, pointer: int, beyond: dict[int, int]
+    ) -> State:
+        """The caller's facts as the callee sees them, about those values that it needs. beyond: as `_beyond`."""
         names = self.setting.names
         inside = callee.old.webs.entry
         into = {x: inside[place] for place, x in self.pair.old.webs.before[m].items() if place in inside}
@@ -301,14 +306,23 @@ class _Run:
             if known and self._crosses(key, at):
                 # The constants stay with the row where the values that are known to be them die.
                 entry.S[shift_slots(key, shift)] = known | values.intersection(map(entry.of.get, known))
+        under = into | {p: place for place, p in beyond.items()}
         for key, conds in state.C.items():
-            found = _mapped_facts(conds, into)
+            found = _mapped_facts(conds, into, under)
             if found and self._crosses(key, at):
                 entry.C[shift_slots(key, shift)] = found
         if at is not None:
             entry.S[pointer] = entry.S.get(pointer, NONE) | {names.token(("ptr", 0))}
         entry.find_bits()
         return entry
+
+    def _beyond(self, state: State, callee: Pair, m: int) -> dict[int, int]:
+        """Names within the callee for predicates of the caller that conditions are on and that the callee leaves alone,
+        not knowing them, and which those are: one for each place, and one that is still read."""
+        old, inside, writes = self.pair.old, callee.old.webs.entry, callee.footprint.summary.writes
+        live = old.live(m + 1)
+        found = {self.setting.names.place(p): p for facts in state.C.values() for cs in facts for p, _ in cs if live(p)}
+        return {place: p for place, p in found.items() if place not in inside and not writes >> place & 1}
 
     def _crosses(self, key: int, at: int | None) -> bool:
         """Does the row mean something on either side of a call? Slots do where the pointer is known; tokens computed
@@ -342,12 +356,19 @@ class _Run:
         return after
 
     def _returned(
-        self, after: State, leaving: State, kept: dict[int, int], changed: dict[int, int], at: int | None
+        self,
+        after: State,
+        leaving: State,
+        kept: dict[int, int],
+        changed: dict[int, int],
+        at: int | None,
+        beyond: dict[int, int],
     ) -> None:
-        """Add the callee's facts at its returns, in the caller's terms."""
+        """Add the callee's facts at its returns, in the caller's terms. beyond: as `_beyond`."""
         names = self.setting.names
         shift = 0 if at is None else at // SLOT_ROW
         known = kept | changed
+        under = known | beyond
         after.free |= _mapped(leaving.free, known)
         after.doubt |= _mapped(leaving.doubt, changed)
         for key, values in leaving.S.items():
@@ -365,7 +386,7 @@ class _Run:
                 continue
             row = shift_slots(key, shift)
             facts = dict(after.C.get(row, {}))
-            for c, xs in _mapped_facts(conds, known).items():
+            for c, xs in _mapped_facts(conds, known, under).items():
                 facts[c] = facts.get(c, NONE) | xs
             if facts:
                 after.C[row] = facts
@@ -393,12 +414,13 @@ def _mapped(values: Set, into: dict[int, int]) -> Set:
     return frozenset([into[x] for x in values if x in into])
 
 
-def _mapped_facts(conds: Facts, into: dict[int, int]) -> Facts:
+def _mapped_facts(conds: Facts, into: dict[int, int], under: dict[int, int]) -> Facts:
+    """Facts about values that `into` has other names for, under conditions on predicates that `under` has some for."""
     found: Facts = {}
     for cs, xs in conds.items():
         values = _mapped(xs, into)
-        if values and all(p in into for p, _ in cs):
-            found[frozenset((into[p], v) for p, v in cs)] = values
+        if values and all(p in under for p, _ in cs):
+            found[frozenset((under[p], v) for p, v in cs)] = values
     return found
 
 
