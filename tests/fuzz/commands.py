@@ -222,7 +222,8 @@ def _reproduce(m: Making) -> list[str]:
     ptx = m.material.files["ptx"][m.rng.randrange(len(m.material.files["ptx"]))]
     (samples / "hotspot_16x16.ptx").write_bytes(damaged(m.rng, ptx))
     (samples / "hotspot_16x16.toml").write_bytes(damaged(m.rng, m.material.files["launch"][0]))
-    out = ["reproduce", m.rng.choice((*["unified"] * 20, *STRINGS[:2])), m.rng.choice((*["hotspot"] * 20, *STRINGS[:3]))]
+    paper, kernel = (*["unified"] * 20, *STRINGS[:2]), (*["hotspot"] * 20, *STRINGS[:3])
+    out = ["reproduce", m.rng.choice(paper), m.rng.choice(kernel)]
     out += ["--samples", m.rng.choice((*["samples"] * 8, ".", "nowhere")), "--size", "test", "--jobs", "1"]
     out += ["--cache", m.rng.choice((*["kept"] * 20, "a/b", "x.loom", ""))]
     return out + m.maybe(0.8, "--machine", m.rng.choice((*["c2075", "gtx680"] * 8, "a100", *STRINGS[:2])))
@@ -238,7 +239,8 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "asm": (14, _asm), "disasm": (14, _disasm), "inspect": (14, _inspect), "schedule": (8, _schedule),
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
     "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
-    "compare-allocators": (2, _compare), "recommend": (2, _recommend), "sweep": (2, _sweep), "reproduce": (1, _reproduce),
+    "compare-allocators": (2, _compare), "recommend": (2, _recommend), "sweep": (2, _sweep),
+    "reproduce": (1, _reproduce),
     "anything": (3, _wild),
 }  # fmt: skip
 
