@@ -24,21 +24,58 @@ def carried(q, velocity, pressure, normal):
     return flux
 
 
-def reference(inputs, launch):
-    own = np.concatenate([inputs["density"][None], inputs["momentum"], inputs["energy"][None]])
-    velocity, pressure, signal = derive(own)
+def state(inputs):
+    """Conserved variables of all cells, shape (5, n)."""
+    return np.concatenate([inputs["density"][None], inputs["momentum"], inputs["energy"][None]])
+
+
+def summed(inputs, pressure, flux):
+    """Over the four faces of each cell, flux(other's state, normal, its area) where there is another cell or the far
+    field, and the pressure where there is a wall."""
+    own = state(inputs)
     cells = np.arange(own.shape[1])
     total = np.zeros_like(own)
     for link, normal in zip(inputs["link"], inputs["normals"], strict=True):
         j = cells + link
         within = (j >= 0) & (j < len(cells))
         other = np.where(within, own[:, np.clip(j, 0, len(cells) - 1)], FAR_FIELD[:, None])
+        wall = np.zeros_like(own)
+        wall[1:4] = pressure * normal
+        total += np.where(link == 0, wall, flux(other, normal, np.sqrt((normal * normal).sum(axis=0))))
+    return {"fluxes": total}
+
+
+def reference(inputs, launch):
+    own = state(inputs)
+    velocity, pressure, signal = derive(own)
+
+    def rusanov(other, normal, area):
         their_velocity, their_pressure, their_signal = derive(other)
-        area = np.sqrt((normal * normal).sum(axis=0))
         damping = F(inputs["smoothing"]) * area * np.maximum(signal, their_signal)
         mean = carried(own, velocity, pressure, normal) + carried(other, their_velocity, their_pressure, normal)
-        flux = F(0.5) * mean + damping * (own - other)
-        wall = np.zeros_like(flux)
-        wall[1:4] = pressure * normal
-        total += np.where(link == 0, wall, flux)
-    return {"fluxes": total}
+        return F(0.5) * mean + damping * (own - other)
+
+    return summed(inputs, pressure, rusanov)
+
+
+def along_axes(q):
+    """The flow of q along each axis, shape (3, 5, n), pressure, and the fastest signal."""
+    velocity, pressure, signal = derive(q)
+    flow = velocity[:, None] * q[None]
+    flow[:, 4] += velocity * pressure
+    for axis in range(3):
+        flow[axis, 1 + axis] += pressure
+    return flow, pressure, signal
+
+
+def central(inputs, launch):
+    """What table1's cfd computes; sums may round differently."""
+    own = state(inputs)
+    flow, pressure, signal = along_axes(own)
+
+    def damped(other, normal, area):
+        their_flow, _, their_signal = along_axes(other)
+        damping = F(0.5) * F(inputs["smoothing"]) * area * (signal + their_signal)
+        return damping * (own - other) + (F(0.5) * normal[:, None] * (flow + their_flow)).sum(axis=0)
+
+    return summed(inputs, pressure, damped)
