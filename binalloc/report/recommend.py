@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from binalloc.errors import Refused
+from binalloc.models.machines.model import Machine
 from binalloc.pipeline.recommend import Recommendation, Step
+from binalloc.pipeline.steps import Version
 from binalloc.printable import count
 from binalloc.report.rewrite import render_outcome
 from binalloc.report.table import table
@@ -26,7 +28,7 @@ _CURVES = {
 
 def recommendation_to_dict(found: Recommendation, command: str) -> dict[str, Any]:
     """What `recommend --json` prints for one machine; see JSON.md. command: that writes the recommended version."""
-    character, outcome = found.character, found.outcome.to_dict()
+    character, outcome, request = found.character, found.outcome.to_dict(), found.outcome.request
     return {
         "refused": None,
         **{key: outcome[key] for key in _SAME},
@@ -42,6 +44,10 @@ def recommendation_to_dict(found: Recommendation, command: str) -> dict[str, Any
                 for share in character.mix
             ],
         },
+        "measured": {
+            "original": _measured(found.outcome.original, request.machine),
+            "recommended": _measured(found.chosen, request.machine),
+        },
         "waves": None if found.waves is None else round(found.waves, 4),
         "what_if": {name: [asdict(step) for step in steps] for name, steps in found.curves.items()},
         "next": _next(found, command),
@@ -52,6 +58,19 @@ def recommendation_to_dict(found: Recommendation, command: str) -> dict[str, Any
 def refusal_to_dict(machine: str, error: Refused) -> dict[str, Any]:
     """Likewise where there is no answer."""
     return {"refused": str(error), "machine": machine}
+
+
+def _measured(version: Version, machine: Machine) -> dict[str, Any] | None:
+    """Where its issue slots went, in percent of all of the run; None where it was not run."""
+    stats = version.stats
+    if version.cycles is None or not stats:
+        return None
+    total = stats["issue_slots"] + sum(stats["stalls"].values())
+    return {
+        "achieved_occupancy": round(stats["warp_cycles"] / version.cycles / machine.sm.warps_per_sm, 4),
+        "issued_percent": round(100 * stats["issue_slots"] / total, 2),
+        "stall_percent": {name: round(100 * slots / total, 2) for name, slots in stats["stalls"].items()},
+    }
 
 
 def _next(found: Recommendation, command: str) -> dict[str, Any] | None:
@@ -74,6 +93,7 @@ def render_recommendation(found: Recommendation, told: dict[str, Any]) -> str:
         (
             f"{verb}: {blocks} per SM, {registers} and {count(chosen.slots, 'slot')} per thread.\n\n",
             render_outcome(found.outcome),
+            _slots(told["measured"]),
             _character(told["character"], told["waves"]),
             "\nBlocks that the machine would hold of the original, all else being equal\n",
             *(f"  {label}: {_curve(found.curves[name])}\n" for name, label in _CURVES.items()),
@@ -82,6 +102,20 @@ def render_recommendation(found: Recommendation, told: dict[str, Any]) -> str:
             _next_lines(told["next"]),
         )
     )
+
+
+def _slots(measured: dict[str, Any]) -> str:
+    """Where issue slots went before and after; reasons that cost nothing on either side are left out."""
+    before, after = measured["original"], measured["recommended"]
+    if before is None or after is None:
+        return ""
+    rows = [["issued", f"{before['issued_percent']:.1f}%", f"{after['issued_percent']:.1f}%"]]
+    for name, share in before["stall_percent"].items():
+        if share or after["stall_percent"][name]:
+            rows.append([name.replace("_", " "), f"{share:.1f}%", f"{after['stall_percent'][name]:.1f}%"])
+    occupancy = [f"{side['achieved_occupancy']:.3f}" for side in (before, after)]
+    return "\n" + table(["issue slots (emulated)", "original", "recommended"],
+                        [*rows, ["achieved occupancy", *occupancy]])  # fmt: skip
 
 
 def _character(character: dict[str, Any], waves: float | None) -> str:

@@ -141,3 +141,19 @@ def test_a_machine_that_cannot_run_it_leaves_the_others_their_answers(tmp_path: 
     assert second["refused"] is None
     assert call("recommend", binary, "--machine", "gtx285").code == 1
     assert call("recommend", binary, "--machine", "gtx285,gtx285").code == 1
+
+
+def test_issue_slots_before_and_after_are_all_there_are() -> None:
+    found = call("recommend", loom("nbody"), *launch("nbody"), "--policy", "model", "--json").json
+    (told,) = found["recommendations"]
+    assert not told["kept_original"]
+    for side in ("original", "recommended"):
+        measured = told["measured"][side]
+        assert measured["issued_percent"] + sum(measured["stall_percent"].values()) == pytest.approx(100, abs=0.1)
+        assert 0 < measured["achieved_occupancy"] <= told[side]["occupancy"]
+    text = call("recommend", loom("nbody"), *launch("nbody"), "--policy", "model").out
+    shown = next(line for line in text.splitlines() if line.startswith("issued"))
+    issued = [told["measured"][side]["issued_percent"] for side in ("original", "recommended")]
+    assert shown.split()[1:] == [f"{share:.1f}%" for share in issued]
+    still = call("recommend", loom("nbody"), "--json").json["recommendations"][0]
+    assert still["measured"] == {"original": None, "recommended": None}
