@@ -108,10 +108,11 @@ class Request:
     kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path
     of its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
     explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by `policy` (exhaustive,
-    unified, model). reading: of what the unified paper leaves open, for its policy. allocator: by name. emulate: run
-    original and rewritten and compare results. engine: numba or python. max_cycles: limit of each emulated run;
-    None: no limit. scheduler: the emulated warp scheduler, by name. skews: how many further runs measure each
-    version, with blocks that start a little later, by seeds. solver_limit: deterministic solver time per function,
+    unified, model, measured). reading: of what the unified paper leaves open, for its policy. allocator: by name.
+    emulate: run original and rewritten and compare results. engine: numba or python. max_cycles: limit of each
+    emulated run; None: no limit. scheduler: the emulated warp scheduler, by name. skews: how many further runs
+    measure each version, with blocks that start a little later, by seeds. solver_limit: deterministic solver time
+    per function,
     about seconds, for allocators that have a solver. layout: of the slots of callers and callees
     (`models.allocation.layouts`). explain: whether versions say why values left the registers
     (`Version.explained`). profile: how often code runs, or the path of its file; without, that is estimated from

@@ -1,9 +1,10 @@
-"""What policy `model` takes, beside what the emulator finds: every sample at full size.
+"""What policies `model` and `measured` take, beside what the emulator finds: every sample at full size.
 
     python -m tests.benchmarks.model_policy [--machine gtx680] [--size NAME] [SAMPLE ...]
 
-Per sample that has levels to choose among: speedup (emulated) of the level that the model takes, of the best one, and
-of each level what the emulator says and what the model expected; then the geometric mean of the first over the second.
+Per sample that has levels to choose among: speedup (emulated) of the level that the model takes, of the one that
+`measured` takes and how many it runs, of the best one, and of each level what the emulator says and what the model
+expected; then the geometric means of the first two over the best.
 Asserts nothing; takes minutes.
 """
 
@@ -24,16 +25,20 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import Version
+from binalloc.report.samples import APART
 from binalloc.report.table import table
 from tests.support.paths import sample_files
 
 
 @dataclass
 class Row:
-    """Speedups over the original: of what the model takes, of the best level, 1 for the original itself."""
+    """Speedups over the original: of what the model takes, of what `measured` takes, of the best level, 1 for the
+    original itself. ran: levels that `measured` runs, of how many."""
 
     sample: str
     taken: float
+    measured: float
+    ran: str
     best: float
     levels: str
 
@@ -57,7 +62,10 @@ def compared(path: Path, machine: Machine, size: str | None) -> Row | None:
     if not speedups:
         return None
     taken = 1.0 if expected.kept_original else speedups[key(expected.rewritten)]
-    return Row(path.stem, taken, max(1.0, *speedups.values()), levels(measured, expected))
+    few = rewrite_kernel(module, Request(**request, policy="measured"))
+    ran = sum(t.version is not None and t.version.cycles is not None for t in few.tried)
+    best = max(1.0, *speedups.values())
+    return Row(path.stem, taken, few.speedup or 1.0, f"{ran} of {len(speedups)}", best, levels(measured, expected))
 
 
 def key(version: Version) -> tuple[int, int, int]:
@@ -84,7 +92,7 @@ def main() -> None:
     machine = load_machine(options.machine)
     rows: list[Row] = []
     for path in sorted((*sample_files(".loom"), *sample_files(".ptx"))):
-        if path.parent.name == "micro" or (options.samples and path.stem not in options.samples):
+        if path.parent.name in APART or (options.samples and path.stem not in options.samples):
             continue
         try:
             row = compared(path, machine, options.size)
@@ -92,12 +100,13 @@ def main() -> None:
             print(f"{path.stem}: {error}")
             continue
         rows += [] if row is None else [row]
-    cells = [[r.sample, f"{r.taken:.3f}", f"{r.best:.3f}", r.levels] for r in rows]
-    print(table(["sample", "taken", "best", "blocks: speedup (by the model)"], cells, left=1))
-    shares = [r.taken / r.best for r in rows]
-    if shares:
-        mean, worst = geometric_mean(shares), min(shares)
-        print(f"taken over best on {machine.name}: {mean:.3f}, worst {worst:.3f}, {len(rows)} samples")
+    cells = [[r.sample, f"{r.taken:.3f}", f"{r.measured:.3f}", r.ran, f"{r.best:.3f}", r.levels] for r in rows]
+    print(table(["sample", "model", "measured", "runs", "best", "blocks: speedup (by the model)"], cells, left=1))
+    shares_of = {"model": [r.taken / r.best for r in rows], "measured": [r.measured / r.best for r in rows]}
+    for name, shares in shares_of.items():
+        if shares:
+            mean, worst = geometric_mean(shares), min(shares)
+            print(f"{name} over best on {machine.name}: {mean:.3f}, worst {worst:.3f}, {len(rows)} samples")
 
 
 if __name__ == "__main__":

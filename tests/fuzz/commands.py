@@ -202,7 +202,7 @@ def _compare(m: Making) -> list[str]:
 
 def _recommend(m: Making) -> list[str]:
     out = ["recommend", m.file("loom", "x.loom"), *m.kernel_name(0.2), *m.machine(0.3), *m.profile(0.2)]
-    out += ["--policy", m.rng.choice(("unified", "unified", "model", "exhaustive", *STRINGS[:2]))]
+    out += ["--policy", m.rng.choice(("unified", "unified", "model", "measured", "exhaustive", *STRINGS[:2]))]
     return [*out, *m.maybe(0.3, "--reading", m.rng.choice(("spills", "smem-fit", *STRINGS[:2])))]
 
 

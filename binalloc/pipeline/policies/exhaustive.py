@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
-from binalloc.pipeline.policies.levels import tried_before, worth_a_look
+from binalloc.pipeline.policies.levels import cycles_of, run_level, tried_before, worth_a_look
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.printable import count
 
@@ -33,8 +33,8 @@ class Exhaustive:
             )
             tried.append(tried_before(budget, tried) or _build(module, request, budget, original))
         measured = [t.version for t in tried if t.version is not None]
-        best = min(measured, key=_cycles, default=None)
-        if best is None or _cycles(best) >= _cycles(original):
+        best = min(measured, key=cycles_of, default=None)
+        if best is None or cycles_of(best) >= cycles_of(original):
             none = "no level beats the original" if tried else "the original already has the highest level"
             return Choice(tried, None, none)
         distinct = len({(t.budget.registers, t.budget.slots) for t in tried})
@@ -43,19 +43,10 @@ class Exhaustive:
 
 
 def _build(module: Module, request: Request, budget: Budget, original: Version) -> Tried:
-    from binalloc.pipeline.steps import Tried, build_version, measure, same_results
+    from binalloc.pipeline.steps import Tried, build_version
 
     try:
         version = build_version(module, request, budget.registers, budget.slots)
     except Refused as e:
         return Tried(budget, None, str(e))
-    version = measure(version, request)
-    if not same_results(request, original, version):
-        blocks = count(budget.blocks, "block")
-        raise Refused(f"{request.kernel}: results differ at {blocks}", remedy="Nothing was written.")
-    return Tried(budget, version)
-
-
-def _cycles(version: Version) -> int:
-    assert version.cycles is not None
-    return version.cycles
+    return Tried(budget, run_level(version, request, original))

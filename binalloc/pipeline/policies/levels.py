@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from binalloc.errors import Refused
 from binalloc.printable import count
 
 if TYPE_CHECKING:
@@ -32,3 +33,20 @@ def tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
         if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
             return Tried(budget, t.version, t.reason or f"as {count(t.budget.blocks, 'block')}")
     return None
+
+
+def run_level(version: Version, request: Request, original: Version) -> Version:
+    """The version with its run. Refused where that leaves other results than the original's."""
+    from binalloc.pipeline.steps import measure, same_results
+
+    ran = measure(version, request)
+    if not same_results(request, original, ran):
+        blocks = count(version.blocks_per_sm, "block")
+        raise Refused(f"{request.kernel}: results differ at {blocks}", remedy="Nothing was written.")
+    return ran
+
+
+def cycles_of(version: Version) -> int:
+    """Of a version that was run."""
+    assert version.cycles is not None
+    return version.cycles

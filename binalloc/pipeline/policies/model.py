@@ -7,6 +7,7 @@ that the model is not mistaken about it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -33,15 +34,9 @@ class Model:
 
     def search(self, module: Module, request: Request, original: Version) -> Choice:
         """The version that gets through most warps a cycle; of several the one of the fewest blocks."""
-        from binalloc.pipeline.steps import kernel_use
-
-        warps = kernel_use(module.function(request.kernel), request.launch).warps
-        before = _rate(original, request, warps)
         tried: list[Tried] = []
         best, gain = None, GAIN
-        for budget in worth_a_look(module, request, original):
-            again = tried_before(budget, tried)
-            found, expected = (again, 0.0) if again else _tried(module, request, budget, before, warps)
+        for found, expected in expectations(module, request, original):
             tried.append(found)
             if expected > gain:
                 best, gain = found.version, expected
@@ -49,6 +44,21 @@ class Model:
             return Choice(tried, None, "no level is expected to gain by more than the model may be mistaken")
         blocks = count(best.blocks_per_sm, "block")
         return Choice(tried, best, f"{blocks} expected to take {1 / gain:.1%} of the original's time, by the model")
+
+
+def expectations(module: Module, request: Request, original: Version) -> Iterator[tuple[Tried, float]]:
+    """Levels from the original's up, and how many times as fast as the original each should be; 0 where there is none,
+    and where it is the same program as one before."""
+    from binalloc.pipeline.steps import kernel_use
+
+    warps = kernel_use(module.function(request.kernel), request.launch).warps
+    before = _rate(original, request, warps)
+    tried: list[Tried] = []
+    for budget in worth_a_look(module, request, original):
+        again = tried_before(budget, tried)
+        found, expected = (again, 0.0) if again else _tried(module, request, budget, before, warps)
+        tried.append(found)
+        yield found, expected
 
 
 def _tried(

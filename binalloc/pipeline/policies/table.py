@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from binalloc.errors import Hint
 from binalloc.pipeline.policies.exhaustive import Exhaustive
+from binalloc.pipeline.policies.measured import Measured
 from binalloc.pipeline.policies.model import Model
 from binalloc.pipeline.policies.policy import Policy
 from binalloc.pipeline.policies.unified import Unified
 from binalloc.rows import by_name, find
 
-POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified(), Model()))
+POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified(), Model(), Measured()))
 DEFAULT = "exhaustive"
 UNIFIED = Unified.name
 

@@ -359,7 +359,7 @@ def test_help_names_every_command_and_completion_works() -> None:
 
 
 def test_completion_knows_the_rows_of_tables() -> None:
-    for option, names in (("policy", ["exhaustive", "unified", "model"]), ("allocator", list(ALLOCATORS))):
+    for option, names in (("policy", ["exhaustive", "unified", "model", "measured"]), ("allocator", list(ALLOCATORS))):
         done = _python(
             "-c",
             "from binalloc.cli.main import main; main(prog_name='binalloc')",

@@ -1,0 +1,51 @@
+"""The number of blocks by the emulator, which is asked about few levels: those that the model expects most of.
+
+A run costs what many judgements of the model do. So every level is judged (`model.expectations`), one of three is run,
+the most promising first, and what turned out fastest is taken: never anything slower than the original.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from binalloc.pipeline.policies.levels import cycles_of, run_level
+from binalloc.pipeline.policies.policy import Choice
+from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
+    from binalloc.pipeline.request import Request
+    from binalloc.pipeline.steps import Version
+
+SHARE = 3
+"""Of so many levels one is run."""
+
+
+class Measured:
+    """Levels from the original's up, each program once."""
+
+    name = "measured"
+    summary = "one of three levels in the emulator, those that the model expects most of; the fastest kept"
+    measures = True
+
+    def search(self, module: Module, request: Request, original: Version) -> Choice:
+        """The fastest of those run, if it is faster than the original."""
+        from binalloc.pipeline.policies.model import expectations
+
+        judged = list(expectations(module, request, original))
+        tried = [found for found, _ in judged]
+        promising = sorted((k for k, (_, e) in enumerate(judged) if e), key=lambda k: (-judged[k][1], k))
+        chosen = promising[: max(1, len(promising) // SHARE)]
+        best = original
+        for k in chosen:
+            version = tried[k].version
+            assert version is not None
+            request.progress(f"{request.kernel}: {count(tried[k].budget.blocks, 'block')}")
+            ran = run_level(version, request, original)
+            tried[k] = replace(tried[k], version=ran)
+            best = min(best, ran, key=cycles_of)
+        those = f"{count(len(chosen), 'level')} run, of which the model expects most"
+        if best is original:
+            return Choice(tried, None, f"of {those}, none beats the original" if chosen else "there is no other level")
+        return Choice(tried, best, f"fewest cycles of {those}")

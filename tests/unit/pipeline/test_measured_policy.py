@@ -1,0 +1,55 @@
+"""Policy `measured`: it runs few levels, those that the model expects most of, and takes nothing that is slower."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.isa.sets.files import load
+from binalloc.launch.file import load_launch
+from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
+from binalloc.pipeline.policies import measured
+from binalloc.pipeline.request import Request
+from tests.support.paths import sample_file
+
+
+def outcome(name: str, policy: str) -> Outcome:
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
+    return rewrite_kernel(load(sample_file(f"{name}.loom")), Request(machine="gtx680", launch=launch, policy=policy))
+
+
+def ran(found: Outcome) -> dict[int, int]:
+    """Cycles by the number of blocks of the levels that were run."""
+    return {t.budget.blocks: t.version.cycles for t in found.tried if t.version and t.version.cycles}
+
+
+@pytest.mark.parametrize("name", ["nbody", "stencil3d", "matmul", "callchain"])
+def test_a_third_of_the_levels_is_run_and_the_fastest_of_those_taken(name: str) -> None:
+    every, few = outcome(name, "exhaustive"), outcome(name, "measured")
+    assert few.original.cycles == every.original.cycles
+    all_levels, some = ran(every), ran(few)
+    distinct = len({(t.version.registers, t.version.slots) for t in every.tried if t.version})
+    assert 1 <= len(some) <= max(1, distinct // 3)
+    assert some.items() <= all_levels.items()
+    assert few.rewritten.cycles is not None
+    assert few.original.cycles is not None
+    assert few.rewritten.cycles <= few.original.cycles
+    if few.kept_original:
+        assert min(some.values()) >= few.original.cycles
+        assert "none beats the original" in few.reason
+    else:
+        assert few.rewritten.cycles <= min(some.values())
+
+
+def test_all_levels_are_run_where_the_share_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is `exhaustive`, and of levels that are one program one stands for all."""
+    monkeypatch.setattr(measured, "SHARE", 1)
+    every, few = outcome("nbody", "exhaustive"), outcome("nbody", "measured")
+    assert set(ran(few).values()) == set(ran(every).values())
+    assert few.rewritten.cycles == every.rewritten.cycles
+
+
+def test_no_level_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binalloc.pipeline.policies.model.worth_a_look", lambda *_: [])
+    found = outcome("nbody", "measured")
+    assert found.kept_original
+    assert found.reason == "there is no other level"
