@@ -22,7 +22,9 @@ from binalloc.transform.rewrite.ways import NONE
 
 if TYPE_CHECKING:
     from binalloc.analysis.callgraph import CallGraph
+    from binalloc.errors import Refused
     from binalloc.launch.file import Launch
+    from binalloc.pipeline.steps import Version
     from binalloc.transform.rewrite.rewrite import Prepared
 
 Progress = Callable[[str], None]
@@ -72,7 +74,10 @@ class _ProfileField:
 
 
 class Preparations:
-    """What is known of the kernel last asked for, found once: a policy builds many versions of one."""
+    """What is known of the kernel last asked for, found once: a policy builds many versions of one.
+
+    versions: where somebody keeps them (an empty dictionary is where to begin), what `steps.build_version` came to, by
+    allocator, registers and slots; for requests that differ in policy, reading and allocator alone."""
 
     def __init__(self) -> None:
         self._module: Module | None = None
@@ -80,6 +85,7 @@ class Preparations:
         self._last: Prepared | None = None
         self._asked: tuple[int, str, int, str] | None = None
         self._held: tuple[Module, Profile | None] | None = None  # so that what `_asked` names goes on being theirs
+        self.versions: dict[tuple[str, int, int], Version | Refused] | None = None
 
     def graph(self, module: Module, kernel: str) -> CallGraph:
         """The kernel's call graph in the binary as it came; see `build_callgraph`."""

@@ -201,14 +201,29 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
+    name, kept = allocator or request.allocator, request.prepared.versions
+    if kept is None:
+        return _built(module, request, registers, slots, name)
+    key = (name, registers, slots)
+    if key not in kept:
+        try:
+            kept[key] = _built(module, request, registers, slots, name)
+        except Refused as error:
+            kept[key] = error
+    found = kept[key]
+    if isinstance(found, Refused):
+        raise found
+    return found
+
+
+def _built(module: Module, request: Request, registers: int, slots: int, name: str) -> Version:
+    """The version by allocator `name`."""
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
-    prepared = request.prepared_for(module)
-    name = allocator or request.allocator
     result = rewrite_to_budget(
-        prepared,
+        request.prepared_for(module),
         registers,
         slots,
         name,

@@ -133,7 +133,7 @@ def render_reproduction(told_of: dict[str, Any]) -> str:
     """What `reproduction_to_dict` gave, for a terminal."""
     parts = [_figure(machine, [k for k in told_of["kernels"] if k["machine"] == machine["machine"]])
              for machine in told_of["machines"]]  # fmt: skip
-    return "\n".join([*parts, _stated(told_of["kernels"]), _legend()])
+    return "\n".join([*parts, _stated(told_of["kernels"]), _legend(told_of["kernels"])])
 
 
 def _figure(machine: dict[str, Any], kernels: Sequence[dict[str, Any]]) -> str:
@@ -194,13 +194,17 @@ def _waited(kernel: dict[str, Any]) -> str:
     return "empty issue slots: " + "; ".join(said)
 
 
-def _legend() -> str:
+def _legend(kernels: Sequence[dict[str, Any]]) -> str:
     readings = "; ".join(f"{n} {name}" for n, name in enumerate(READINGS, 1))
-    sizes = "; ".join(f"{name} ({text})" for name, text in BLOCK.items())
+    sizes = "".join(
+        f"  {', '.join(of)}: {BLOCK[how]}\n"
+        for how in BLOCK
+        if (of := list(dict.fromkeys(k["kernel"] for k in kernels if k["block_is"] == how)))
+    )
     return (
         f"original: the input, or the faster code that allocator {PLAIN} orders for as many blocks. auto:\n"
         f"policy model with allocator {OURS}. best, worst: of every number of blocks, fewer than the original's\n"
         f"too, by every allocator. unified: the paper's search and its allocator, by reading:\n{readings}.\n"
         f"Speedups that differ by less than {SAME:.0%} count as the same.\n"
-        f"How block sizes are known is in --json: {sizes}.\n"
+        f"How block sizes are known:\n{sizes}"
     )

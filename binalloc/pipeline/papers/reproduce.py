@@ -157,6 +157,7 @@ def reproduce(
 def _point(case: Case, original: Row, levels: list[Row]) -> Point:
     subject = case.subject
     request = Request(kernel=subject.kernel, machine=subject.machine, launch=subject.launch, emulate=False)
+    request.prepared.versions = {}  # the readings look at the same levels
     use = kernel_use(case.module.function(subject.kernel), subject.launch)
 
     def taken(asked: Request) -> tuple[Outcome, Taken]:

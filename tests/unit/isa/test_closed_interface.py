@@ -34,6 +34,7 @@ SAME_WORD = {
     **dict.fromkeys(("stall", "wait", "wbar", "rbar"), "the control code, which is part of the neutral record"),
     "width": "bits of a set in the hazard check",
     "shift": "slots that a call moves the pointer by",
+    "cache": "what a sweep keeps its finished runs in",
     "match": "re.Pattern.match; the checker's step that matches two operations",
 }
 """Attributes and keywords that are also fields, and what they are of."""
@@ -51,6 +52,9 @@ SAME_STRING = {
     ("verify/transfer.py", "spill"): "a kind of finding",
     ("report/stack.py", "shift"): "a key of the page",
     ("report/runs/annotate.py", "spill"): "a key of the page",
+    ("pipeline/sweeping/tasks.py", "spill"): "a counter's name",
+    ("report/reproduce.py", "cache"): "a key of the page",
+    ("report/sweep.py", "cache"): "a key of the page",
     ("launch/arguments.py", "u32"): "an element type",
     ("launch/types.py", "wrap"): "a texture's address mode",
     ("launch/types.py", "u32"): "an element type",
@@ -67,7 +71,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "more than any register's number": {"transform/assign/homes.py": (256,)},
     "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (32, 128)},
     "an exponent: names of slots lie that far apart": {"verify/names.py": (32,)},
-    "decimals": {"transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,)},
+    "decimals": {"transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,), "pipeline/sweeping/rows.py": (6,)},
     "width of a column": {"report/diff.py": (6,)},
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
