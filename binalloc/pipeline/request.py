@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
@@ -22,9 +22,7 @@ from binalloc.transform.rewrite.ways import NONE
 
 if TYPE_CHECKING:
     from binalloc.analysis.callgraph import CallGraph
-    from binalloc.errors import Refused
     from binalloc.launch.file import Launch
-    from binalloc.pipeline.steps import Version
     from binalloc.transform.rewrite.rewrite import Prepared
 
 Progress = Callable[[str], None]
@@ -85,7 +83,7 @@ class Preparations:
         self._last: Prepared | None = None
         self._asked: tuple[int, str, int, str] | None = None
         self._held: tuple[Module, Profile | None] | None = None  # so that what `_asked` names goes on being theirs
-        self.versions: dict[tuple[str, int, int], Version | Refused] | None = None
+        self.versions: dict[tuple[str, int, int], Any] | None = None
 
     def graph(self, module: Module, kernel: str) -> CallGraph:
         """The kernel's call graph in the binary as it came; see `build_callgraph`."""

@@ -210,7 +210,7 @@ def build_version(
             kept[key] = _built(module, request, registers, slots, name)
         except Refused as error:
             kept[key] = error
-    found = kept[key]
+    found: Version | Refused = kept[key]
     if isinstance(found, Refused):
         raise found
     return found

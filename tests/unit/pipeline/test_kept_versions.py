@@ -8,12 +8,12 @@ from binalloc.errors import Refused
 from binalloc.isa.sets.files import load
 from binalloc.pipeline import steps
 from binalloc.pipeline.request import Request
-from tests.support.kits.cli import loom
+from tests.support.kits.cli import launch, loom
 
 
 def test_once_kept_never_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
     module = load(loom("callchain"))
-    request = Request(kernel="callchain", machine="gtx680")
+    request = Request(kernel="callchain", machine="gtx680", launch=launch("callchain")[1])
     assert steps.build_version(module, request, 8, 0) is not steps.build_version(module, request, 8, 0)
     request.prepared.versions = {}
     first = steps.build_version(module, request, 8, 0)
