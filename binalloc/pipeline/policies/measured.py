@@ -35,7 +35,7 @@ class Measured:
 
         judged = list(expectations(module, request, original))
         tried = [found for found, _ in judged]
-        promising = sorted((k for k, (_, e) in enumerate(judged) if e), key=lambda k: (-judged[k][1], k))
+        promising = _in_order([expected for _, expected in judged])
         chosen = promising[: max(1, len(promising) // SHARE)]
         best = original
         for k in chosen:
@@ -49,3 +49,17 @@ class Measured:
         if best is original:
             return Choice(tried, None, f"of {those}, none beats the original" if chosen else "there is no other level")
         return Choice(tried, best, f"fewest cycles of {those}")
+
+
+def _in_order(expected: list[float]) -> list[int]:
+    """The levels of which something is expected, the most promising first; of those that the model cannot tell apart
+    (`model.GAIN`) the one of the fewest blocks, which changes least."""
+    from binalloc.pipeline.policies.model import GAIN
+
+    left = [k for k, gain in enumerate(expected) if gain]
+    order = []
+    while left:
+        most = max(expected[k] for k in left)
+        order.append(next(k for k in left if expected[k] * GAIN >= most))
+        left.remove(order[-1])
+    return order

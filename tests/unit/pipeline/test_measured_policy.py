@@ -48,6 +48,14 @@ def test_all_levels_are_run_where_the_share_is_one(monkeypatch: pytest.MonkeyPat
     assert few.rewritten.cycles == every.rewritten.cycles
 
 
+def test_what_the_model_cannot_tell_apart_begins_with_the_fewest_blocks() -> None:
+    order = measured._in_order
+    assert order([1.0, 1.2, 1.1]) == [1, 2, 0]
+    assert order([1.195, 1.2, 1.1]) == [0, 1, 2]
+    assert order([1.18, 1.2, 0.0, 1.3]) == [3, 1, 0]
+    assert order([0.0]) == order([]) == []
+
+
 def test_no_level_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("binalloc.pipeline.policies.model.worth_a_look", lambda *_: [])
     found = outcome("nbody", "measured")
