@@ -56,6 +56,7 @@ def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
     return {
         "machine": _machine(point),
         "kernel": subject.kernel,
+        "domain": case.benchmark.domain,
         "sample": case.stated.sample,
         "block": list(subject.launch.block),
         "block_is": case.benchmark.block,
