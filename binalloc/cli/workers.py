@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from binalloc.cli.options import integer, options
-from binalloc.cli.terminal import note
+from binalloc.cli.terminal import fail, note
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def finished_runs(cache: str | None) -> Path:
     return folder
 
 
-def executor_of(dask: str | None, jobs: int, engine: str) -> Executor:
-    """Who runs it."""
+def executor_of(dask: str | None, jobs: int | None, engine: str, most: int | None = None) -> Executor:
+    """Who runs it. jobs: processes, None for one for each core. most: there is work for so many."""
     from binalloc.emulator.runs.warm import warm_up
     from binalloc.pipeline.sweeping.executors import Here, Processes
 
@@ -53,4 +54,11 @@ def executor_of(dask: str | None, jobs: int, engine: str) -> Executor:
         from binalloc.pipeline.sweeping.cluster import Cluster
 
         return Cluster(dask)
-    return Here() if jobs == 1 else Processes(jobs, lambda: warm_up(engine))
+    wanted = jobs or os.cpu_count() or 1
+    processes = wanted if most is None else min(wanted, most)
+    return Here() if processes == 1 else Processes(processes, lambda: warm_up(engine))
+
+
+def fail_interrupted(folder: Path, code: int) -> NoReturn:
+    """The end of a command that was stopped; what it had finished is in the folder."""
+    fail(f"interrupted; what has been run is kept in {folder}: the same command goes on from there", code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
-from binalloc.cli.workers import executor_of, finished_runs, require_one_kind, workers_options
+from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, require_one_kind, workers_options
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def reproduce(
     kept = Cache(finished_runs(cache))
     points: list[Point] = []
     tally, code = Tally(), 0
-    with executor_of(dask, jobs or os.cpu_count() or 1, engine) as executor, progress(as_json) as show:
+    with executor_of(dask, jobs, engine) as executor, progress(as_json) as show:
         try:
             points.extend(reproduced(cases, executor, kept, show, tally, scheduler, engine, max_cycles))
         except KeyboardInterrupt as stopped:
@@ -77,7 +76,7 @@ def reproduce(
     elif points:
         say(("PARTIAL: interrupted.\n\n" if code else "") + render_reproduction(found))
     if code:
-        fail(f"interrupted; what has been run is kept in {kept.folder}: the same command goes on from there", code)
+        fail_interrupted(kept.folder, code)
     _judge(points)
 
 

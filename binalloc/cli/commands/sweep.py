@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import ALLOCATOR_NAMES, SCHEDULER_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
-from binalloc.cli.workers import executor_of, finished_runs, require_one_kind, workers_options
+from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, require_one_kind, workers_options
 from binalloc.errors import UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import one_line
@@ -129,7 +128,7 @@ def sweep(
     kept = Cache(finished_runs(cache))
     rows: list[Row] = []
     tally, code = Tally(), 0
-    with executor_of(dask, min(jobs or os.cpu_count() or 1, len(asked)), engine) as executor, progress(as_json) as show:
+    with executor_of(dask, jobs, engine, len(asked)) as executor, progress(as_json) as show:
         try:
             rows.extend(sweeping(asked, executor, kept, show, tally))
         except KeyboardInterrupt as stopped:
@@ -144,7 +143,7 @@ def sweep(
     else:
         _say(rows, written, partial=code != 0)
     if code:
-        fail(f"interrupted; what has been run is kept in {kept.folder}: the same command goes on from there", code)
+        fail_interrupted(kept.folder, code)
     _judge(rows)
 
 

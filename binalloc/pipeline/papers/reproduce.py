@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
@@ -87,13 +88,13 @@ class Point:
         found = [row for row in self.levels if row["blocks"] == self.auto.blocks]
         return {str(row["allocator"]): row for row in found}
 
-    @property
+    @cached_property
     def base(self) -> Row:
         """What speedups are over."""
-        own = self.original["blocks_per_sm"]
-        ordered = [row for row in self._ran() if row["allocator"] == PLAIN and row["blocks"] == own]
         if self.original["status"] != OK:
             return self.original
+        own = self.original["blocks_per_sm"]
+        ordered = [row for row in self._ran() if row["allocator"] == PLAIN and row["blocks"] == own]
         return min([self.original, *ordered], key=_cycles)
 
     def speedup(self, row: Row) -> float | None:
