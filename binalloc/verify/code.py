@@ -148,6 +148,12 @@ class Code:
         """Reads constants at a place that is computed: may fault."""
         return any(read.indexed for read in self.reads[i])
 
+    def stays(self, i: int) -> bool:
+        """Is proven only in step with the original: has an effect, moves predicates, for whose words there are no
+        names, or may fault."""
+        moves = self.packs[i] is not None or self.unpacks[i] is not None
+        return not self.views[i].pure or moves or self.indexed(i)
+
     def transparent(self, i: int) -> bool:
         """Only moves values or makes constants, so that it can be followed without a counterpart."""
         v = self.views[i]

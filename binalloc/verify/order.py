@@ -102,7 +102,7 @@ def find_places(new: Code, origin: Sequence[int]) -> Places:
 
 def find_homes(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, Home]:
     """By block of the original the block of the rewritten program (`theirs`) that stands for it: one that starts at a
-    meeting point for the one that does there, else that which has most of it. What went behind a meeting point is not
+    meeting point for the one that does there, else that which has most of what stays (`Code.stays`), or of it all. What went behind a meeting point is not
     what stands there."""
     met = _met(old, blocks, new, theirs, origin)
     taken = {there: b for b, there in met.items()}
@@ -119,7 +119,7 @@ def find_homes(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Seq
                     found.setdefault(b, {}).setdefault(there, {}).setdefault(k, n)
     out = {}
     for b, choices in found.items():
-        weight = {t: (sum(not old.views[k].pure for k in ranks), len(ranks), -t) for t, ranks in choices.items()}
+        weight = {t: (sum(map(old.stays, ranks)), len(ranks), -t) for t, ranks in choices.items()}
         best = max(choices, key=weight.__getitem__)
         out[b] = Home(best, choices[best])
     return out

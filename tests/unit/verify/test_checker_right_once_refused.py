@@ -400,3 +400,70 @@ def test_a_store_that_is_gone_of_words_that_nobody_loads_binds_no_order() -> Non
     for value in ("R5", "R0"):
         rest = f"-| MOV R6, {value}\n10| STG.32 [R4+0xc], R6\n11|"
         assert verdict(loaded, left_out.replace("9| EXIT", rest + " EXIT")) != set()
+
+
+# Words that make values of their own may leave a block, so that another has more of it than the one that stands for it.
+# What can only be followed in step says which that is.
+LEFT = """
+.kernel k registers=104
+S2R R8, SR_TID.X
+MOV R2, 0x40
+MOV R3, 0x0
+MOV R82, 0x31
+R2P R8, 0x7f
+@P1 BRA far, far
+{stays}
+IADD3 R9, R8, 0x1, RZ
+IADD3 R10, R8, 0x2, RZ
+far:
+@!P4 CALL f
+STG.32 [R2], R82
+STG.32 [R2+0x4], R9
+STG.32 [R2+0x8], R10
+P2R R8, RZ, 0x7f
+STG.32 [R2+0xc], R8
+EXIT
+.func f
+RET
+"""
+
+GONE_ON = """
+.kernel k registers=104
+0| S2R R8, SR_TID.X
+1| MOV R2, 0x40
+2| MOV R3, 0x0
+3| MOV R82, 0x31
+4| R2P R8, 0x7f
+5| @P1 BRA far, far
+6| {stays}
+far:
+9| @!P4 CALL f
+7| IADD3 R9, R8, 0x1, RZ
+8| IADD3 R10, R8, 0x2, RZ
+10| STG.32 [R2], R82
+11| STG.32 [R2+0x4], R9
+12| STG.32 [R2+0x8], R10
+13| P2R R8, RZ, 0x7f
+14| STG.32 [R2+0xc], R8
+15| EXIT
+.func f
+0| RET
+"""
+
+
+@pytest.mark.parametrize(
+    ("stays", "wrong"),
+    [
+        ("@!P6 R2P R82, 0x56", "@!P6 R2P R82, 0x46"),
+        ("@!P6 R2P R82, 0x56", "@P6 R2P R82, 0x56"),
+        ("@!P6 R2P R82, 0x56", "@!P6 R2P R8, 0x56"),
+        ("P2R R82, R82, 0x56", "P2R R82, R82, 0x57"),
+        ("P2R R82, R82, 0x56", "P2R R82, R8, 0x56"),
+        ("LDC.32 R82, c[3][R82]", "LDC.32 R82, c[3][R8]"),
+    ],
+)
+def test_a_block_is_where_that_is_which_cannot_leave_it(stays: str, wrong: str) -> None:
+    """Fuzz seed 9501029: a predicate was thought to be made elsewhere, since two sums had gone behind the call."""
+    left = LEFT.format(stays=stays)
+    assert verdict(left, GONE_ON.format(stays=stays)) == set()
+    assert verdict(left, GONE_ON.format(stays=wrong)) != set()
