@@ -4,7 +4,9 @@ Needs a `Code`, and of every function called what it may read and write (`Summar
 name of the value there (`Webs`). So two unrelated values that shared a register have two names, and nothing in the
 rewritten program has to keep the order of the one's last use and the other's definition. A guarded definition joins
 what was there before, since that stays in the threads where the guard fails (but where just those threads executed the
-definition before it, in the same block, and nobody read between); so does what a callee writes on some ways only. A
+definition before it, in the same block, and nobody read between), if it is read by other threads than those that
+executed it: under another guard, or in another block than the one that they alone go on to. So does what a callee
+writes on some ways only. A
 call reads what the callee needs and writes what it may write; a return reads what the function may write and somebody
 reads behind it: so each place has one name at each of these, and facts can go from one function's names to another's.
 
@@ -148,30 +150,36 @@ class _Builder:
         views, calls = code.views, self.calls
         for i in range(self.blocks.starts[b], self.blocks.starts[b + 1]):
             v = views[i]
-            if v.uses:
-                self.uses[i] = tuple([self._read(b, current, x) for r in v.uses for x in ref_bits(r)])
-            guard = v.guard
+            guard, under = v.guard, None
             if guard is not None:
                 place = PRED_BASE + guard[0]
                 self.guards[i] = _TRUE if place == TRUE_VALUE else self._read(b, current, place)
+                under = self.guards[i], guard[1]
+            if v.uses:
+                self.uses[i] = tuple([self._read(b, current, x, under) for r in v.uses for x in ref_bits(r)])
             if v.defs:
                 places = [x for r in v.defs for x in ref_bits(r)]
                 if guard is None:
                     written = {x: self.new(x) for x in places}
                     current.update(written)
                 else:
-                    under = self.guards[i], guard[1]
                     written = {x: self._beside(b, current, x, under) for x in places}
                 self.defs[i] = tuple([written[x] for x in places])
             if i in calls:
-                self._call(b, current, i)
+                self._call(b, current, i, under)
         self.out.append(current)
 
-    def _read(self, b: int, current: dict[int, int], place: int) -> int:
+    def _read(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
+        """under: the reader's guard."""
         found = current.get(place)
         if found is None:
             return self.live_in(b, place)
-        return self.wanted(found) if self.prior else found
+        return self._wanted_under(found, under) if self.prior else found
+
+    def _wanted_under(self, x: int, under: Guard | None) -> int:
+        """A value is read, by the threads alone for which that holds; that wrote it themselves, if it is what it was
+        written under."""
+        return x if under is not None and self.under.get(x) == under else self.wanted(x)
 
     def _beside(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
         """A definition that need not happen. under: its guard, if it is that of a word."""
@@ -184,9 +192,9 @@ class _Builder:
         current[place] = name
         return name
 
-    def _call(self, b: int, current: dict[int, int], i: int) -> None:
+    def _call(self, b: int, current: dict[int, int], i: int, under: Guard | None) -> None:
         summary = self.calls[i]
-        self.before[i] = {x: self._read(b, current, x) for x in bits(summary.needed & _NAMED)}
+        self.before[i] = {x: self._read(b, current, x, under) for x in bits(summary.needed & _NAMED)}
         always = summary.always if self.code.views[i].guard is None else 0
         after = self.after[i] = {}
         for x in bits(summary.writes & _NAMED):
@@ -213,7 +221,18 @@ class _Builder:
                 self.union(name, self.entry.setdefault(place, name))
             for p in before[b]:
                 found = out[p].get(place)
-                self.union(name, self.live_in(p, place) if found is None else self.wanted(found))
+                self.union(
+                    name, self.live_in(p, place) if found is None else self._wanted_under(found, self._edge(p, b))
+                )
+
+    def _edge(self, p: int, b: int) -> Guard | None:
+        """What holds for the threads that go from block p on to block b, if p's branch says so."""
+        last = self.blocks.starts[p + 1] - 1
+        v = self.code.views[last]
+        if v.control != Flow.BRANCH or v.guard is None:
+            return None
+        there = self.blocks.of(self.code.fn.target(last))
+        return None if there == p + 1 else (self.guards[last], v.guard[1] ^ (b != there))
 
     def finish(self, names: Names) -> Webs:
         roots: dict[int, int] = {}

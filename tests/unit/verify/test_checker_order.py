@@ -195,3 +195,75 @@ RET
         assert verdict(text, "\n".join(numbered)) == set()
         numbered[at], numbered[at + 1] = numbered[at + 1], numbered[at]
         assert verdict(text, "\n".join(numbered)) != set(), (first, second)
+
+
+# -- a value that only those threads read which wrote it, under the same guard, is none of those before it --------------
+
+BESIDE = """
+.kernel k registers=12
+S2R R8, SR_TID.X
+MOV R2, 0x40
+MOV R3, 0x0
+ISETP.LT.AND P1, PT, R8, 0x10, PT
+IADD3 R4, R8, 0x1, RZ
+STG.32 [R2], R4
+@P1 LDG.32 R4, [R2+0x10]
+{reads}
+EXIT
+"""
+IN_FRONT = """
+.kernel k registers=12
+0| S2R R8, SR_TID.X
+1| MOV R2, 0x40
+2| MOV R3, 0x0
+3| ISETP.LT.AND P1, PT, R8, 0x10, PT
+{first}
+4| IADD3 R4, R8, 0x1, RZ
+5| STG.32 [R2], R4
+{then}
+"""
+OWN = "@P1 STG.32 [R2+0x4], R4"
+BRANCH = "@!P1 BRA far, far\nSTG.32 [R2+0x4], R4\nfar:"
+CALLED = ".func f registers=12\n{}STG.32 [R2+0x4], R4\n{}RET\n"
+
+
+def beside(reads: str, more: str = "") -> str:
+    return BESIDE.format(reads=reads) + more
+
+
+def in_front(first: str, then: str, more: str = "") -> str:
+    return IN_FRONT.format(first=first, then=then) + more
+
+
+def test_read_under_the_guard_it_was_written_under() -> None:
+    """Fuzz seed 9601508: the rewriter, which looks at guards, had put the store of another value of R4 behind."""
+    first, then = "6| @P1 LDG.32 R5, [R2+0x10]\n7| @P1 STG.32 [R2+0x4], R5", "8| EXIT"
+    assert verdict(beside(OWN), in_front(first, then)) == set()
+    for reads in ("@!P1 STG.32 [R2+0x4], R4", "STG.32 [R2+0x4], R4"):
+        assert verdict(beside(reads), in_front(first, then)) != set()
+        assert verdict(beside(reads), in_front(first.replace("@P1 STG", reads.split("STG")[0] + "STG"), then)) != set()
+    assert verdict(beside(OWN), in_front(first.replace("0x10", "0x14"), then)) != set()
+    changed = "ISETP.LT.AND P1, PT, R8, 0x8, PT\n" + OWN
+    again = "6| @P1 LDG.32 R5, [R2+0x10]\n7| ISETP.LT.AND P1, PT, R8, 0x8, PT\n8| @P1 STG.32 [R2+0x4], R5"
+    assert verdict(beside(changed), in_front(again, "9| EXIT")) != set()
+
+
+def test_read_where_only_those_threads_go_on_to() -> None:
+    first = "6| @P1 LDG.32 R5, [R2+0x10]"
+    then = "7| @!P1 BRA far, far\n8| STG.32 [R2+0x4], R5\nfar:\n9| EXIT"
+    assert verdict(beside(BRANCH), in_front(first, then)) == set()
+    other = BRANCH.replace("@!P1", "@P1")
+    assert verdict(beside(other), in_front(first, then.replace("@!P1", "@P1"))) != set()
+    behind = BRANCH + "\nSTG.32 [R2+0x8], R4"
+    assert verdict(beside(behind), in_front(first, then.replace("9| EXIT", "9| STG.32 [R2+0x8], R5\n10| EXIT"))) != set()
+
+
+def test_read_by_a_callee_that_only_those_threads_call() -> None:
+    first = "6| @P1 LDG.32 R5, [R2+0x10]"
+    then = "-| @!P1 BRA far, far\n7| CALL f\nfar:\n8| EXIT"
+    old, new = CALLED.format("", ""), CALLED.format("0| ", "1| ").replace("R4", "R5")
+    assert verdict(beside("@P1 CALL f", old), in_front(first, then, new)) == set()
+    for guard in ("@!P1 ", ""):
+        around = then if guard else then.replace("-| @!P1 BRA far, far\n", "")
+        around = around.replace("@!P1", "@P1") if guard else around
+        assert verdict(beside(f"{guard}CALL f", old), in_front(first, around, new)) != set()
