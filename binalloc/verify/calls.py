@@ -29,8 +29,9 @@ from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, SLOT_ROW
 from binalloc.isa.kinds import Flow
 from binalloc.verify.code import Code
+from binalloc.verify.conditions import NONE, Facts, Set
 from binalloc.verify.footprint import Footprint
-from binalloc.verify.lattice import NONE, Facts, Set, State
+from binalloc.verify.lattice import State
 from binalloc.verify.lockstep import Edge, Node, NodeBlock, Position
 from binalloc.verify.meet import meet
 from binalloc.verify.names import WHOLE, Names, const_of, is_copy, pred_key, reg_key, shift_slots, slot_key, slot_of
@@ -39,6 +40,7 @@ from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
 from binalloc.verify.tidy import needed, prune
 from binalloc.verify.transfer import Effects, Steps
+from binalloc.verify.unwritten import without_others
 from binalloc.verify.webs import TRUE_VALUE
 
 MAX_VISITS = 400
@@ -295,6 +297,8 @@ class _Run:
         inside = callee.old.webs.entry
         into = {x: inside[place] for place, x in self.pair.old.webs.before[m].items() if place in inside}
         into |= {w: w for w in _words(callee.footprint.summary.needed)}
+        under = into | {p: place for place, p in beyond.items()}
+        state = without_others(state, under)
         shift = 0 if at is None else -(at // SLOT_ROW)
         entry = State(names, _mapped(state.free, into))
         entry.doubt = _mapped(state.doubt, into)
@@ -306,7 +310,6 @@ class _Run:
             if known and self._crosses(key, at):
                 # The constants stay with the row where the values that are known to be them die.
                 entry.S[shift_slots(key, shift)] = known | values.intersection(map(entry.of.get, known))
-        under = into | {p: place for place, p in beyond.items()}
         for key, conds in state.C.items():
             found = _mapped_facts(conds, into, under)
             if found and self._crosses(key, at):
@@ -369,6 +372,7 @@ class _Run:
         shift = 0 if at is None else at // SLOT_ROW
         known = kept | changed
         under = known | beyond
+        leaving = without_others(leaving, under)
         after.free |= _mapped(leaving.free, known)
         after.doubt |= _mapped(leaving.doubt, changed)
         for key, values in leaving.S.items():

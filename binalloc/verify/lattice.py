@@ -24,15 +24,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from binalloc.verify.conditions import (
+    NO_FACTS,
+    NONE,
+    Cond,
+    Conds,
+    Facts,
+    Set,
+    depends,
+    everywhere,
+    mentioned,
+    refined,
+    ways_of,
+)
 from binalloc.verify.names import DEFINED, PART, TRUTH, UNWRITTEN, WHOLE, Names, const_key, const_of, is_token
-
-Cond = tuple[int, bool]
-Conds = frozenset[Cond]
-Set = frozenset[int]
-Facts = dict[Conds, Set]
-
-NONE: Set = frozenset()
-NO_FACTS: Facts = {}
 
 
 class State:
@@ -100,7 +105,7 @@ class State:
         """Set `named` after facts were put in one by one."""
         named: dict[int, set[int]] = {}
         for key, facts in self.C.items():
-            for x in _mentioned(facts):
+            for x in mentioned(facts):
                 named.setdefault(x, set()).add(key)
         self.named = {x: frozenset(keys) for x, keys in named.items()}
 
@@ -295,13 +300,27 @@ class State:
 
     def drop_conds(self, values: Set) -> None:
         """Predicates among `values` changed: what was known under their old value is lost."""
+        if self.C:
+            self.keep_written(values)
         if self.K and any(p in values for p, _ in self.K):
             self.K = frozenset(c for c in self.K if c[0] not in values)
         if self.C:
             for k in self.naming(values):
                 d = self.C[k]
-                if _depends(d, values):
+                if depends(d, values):
                     self.put_facts(k, {cs: xs for cs, xs in d.items() if not any(p in values for p, _ in cs)})
+
+    def keep_written(self, changed: Set | None = None) -> None:
+        """What a row holds wherever somebody wrote it (`unwritten.py`) it goes on holding, whatever becomes of the
+        predicates under which that is so. changed: those that something becomes of, None for all."""
+        unwritten = self.C.get(UNWRITTEN, NO_FACTS)
+        for x in NONE.union(*unwritten.values()):
+            free = ways_of(unwritten, x)
+            for k in self.named.get(x, NONE) - {UNWRITTEN, DEFINED}:
+                ways = [*ways_of(self.C[k], x), *free]
+                concerned = len(ways) > len(free) and (changed is None or depends(ways, changed))
+                if concerned and everywhere(ways, self.K):
+                    self.add(k, frozenset((x,)))
 
     def add(self, key: int, values: Set) -> None:
         """The row holds these too."""
@@ -406,7 +425,7 @@ class State:
             self.touched.add(key)
         if d is old:
             return
-        named, before, after = self.named, _mentioned(old), _mentioned(d)
+        named, before, after = self.named, mentioned(old), mentioned(d)
         for x in before - after:
             rest = named[x] - {key}
             if rest:
@@ -420,30 +439,3 @@ class State:
             self.C[key] = d
         else:
             del self.C[key]
-
-
-def _mentioned(facts: Facts) -> set[int]:
-    """The values and predicates that conditional facts of one row name."""
-    found: set[int] = set()
-    for conds, values in facts.items():
-        found |= values
-        found.update([p for p, _ in conds])
-    return found
-
-
-def _depends(facts: Facts, values: Set) -> bool:
-    """Whether one of the conditions is on one of the values."""
-    for conds in facts:
-        for p, _ in conds:
-            if p in values:
-                return True
-    return False
-
-
-def refined(facts: Facts, known: Conds) -> tuple[Set, Facts]:
-    """What holds anyway, and what under a condition still, of conditional facts where these predicates are known."""
-    out: Facts = {}
-    for cs, m in facts.items():
-        rest = cs - known
-        out[rest] = out.get(rest, NONE) | m
-    return out.pop(frozenset(), NONE), out

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from binalloc.verify.code import Code
-from binalloc.verify.lattice import Cond
+from binalloc.verify.conditions import Cond
 from binalloc.verify.original import Original
 
 Position = tuple[int, int]

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from binalloc.verify.lattice import NO_FACTS, NONE, Cond, Conds, Facts, Set, State, refined
+from binalloc.verify.conditions import NO_FACTS, NONE, Cond, Conds, Facts, Set, refined
+from binalloc.verify.lattice import State
 from binalloc.verify.names import DEFINED, UNWRITTEN, const_of, is_token
 
 MAX_LITERALS = 2  # predicates that one conditional fact may depend on
@@ -23,6 +24,7 @@ def meet(a: State, b: State, live: Callable[[int], bool] | None = None) -> State
     """The facts that hold in both (see the module). live: values of which conditional facts are worth keeping."""
     if a.doubt != b.doubt:
         a, b = _doubting(a, b.doubt), _doubting(b, a.doubt)
+    a, b = _keeping(a), _keeping(b)
     out = a.copy()
     out.free = a.free & b.free
     if a.free or b.free or a.C or b.C or a.K or b.K:
@@ -73,6 +75,15 @@ def meet_sides(done: State, before: State, conds: tuple[Cond, ...]) -> State:
     if done.of != before.of:
         before.of = {x: t for x, t in before.of.items() if done.of.get(x) == t}
     return before
+
+
+def _keeping(state: State) -> State:
+    """The same facts, with those of values in doubt that the other way may not know the conditions of."""
+    if UNWRITTEN not in state.C:
+        return state
+    out = state.copy()
+    out.keep_written()
+    return out
 
 
 def _doubting(state: State, also: Set) -> State:

@@ -102,8 +102,8 @@ def find_places(new: Code, origin: Sequence[int]) -> Places:
 
 def find_homes(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, Home]:
     """By block of the original the block of the rewritten program (`theirs`) that stands for it: one that starts at a
-    meeting point for the one that does there, else that which has most of what stays (`Code.stays`), or of it all. What went behind a meeting point is not
-    what stands there."""
+    meeting point for the one that does there, else that which has most of what stays (`Code.stays`), or of it
+    all. What went behind a meeting point is not what stands there."""
     met = _met(old, blocks, new, theirs, origin)
     taken = {there: b for b, there in met.items()}
     found: dict[int, dict[int, dict[int, int]]] = {b: {there: {}} for b, there in met.items()}

@@ -13,7 +13,7 @@ from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Flow
 from binalloc.verify.blocks import Blocks
 from binalloc.verify.code import Code, LocalAccess, text
-from binalloc.verify.lattice import Cond
+from binalloc.verify.conditions import Cond
 from binalloc.verify.names import ZERO, Names, is_place
 from binalloc.verify.webs import Webs
 

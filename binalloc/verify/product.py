@@ -23,8 +23,8 @@ from functools import cached_property
 from binalloc.isa.kinds import ENDS, LEAVES, Flow
 from binalloc.verify.blocks import Places
 from binalloc.verify.code import Code, text
+from binalloc.verify.conditions import Cond
 from binalloc.verify.exchanges import find_exchanges
-from binalloc.verify.lattice import Cond
 from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
 from binalloc.verify.order import Home, find_homes
 from binalloc.verify.original import Original

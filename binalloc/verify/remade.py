@@ -21,7 +21,8 @@ from collections.abc import Collection
 from itertools import islice, product
 from typing import TypeVar
 
-from binalloc.verify.lattice import NONE, State
+from binalloc.verify.conditions import NONE
+from binalloc.verify.lattice import State
 from binalloc.verify.names import const_of, copy_key, is_token
 from binalloc.verify.original import Original
 

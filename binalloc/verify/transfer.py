@@ -29,7 +29,8 @@ from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.verify.code import Code, ref_keys, text, word_keys
-from binalloc.verify.lattice import Cond, State
+from binalloc.verify.conditions import Cond
+from binalloc.verify.lattice import State
 from binalloc.verify.meet import meet_sides
 from binalloc.verify.names import TRUTH, UNWRITTEN, ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.original import Original

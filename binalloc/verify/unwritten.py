@@ -12,18 +12,20 @@ there. That needs no condition, so it outlives the predicate under which x was w
 branch splits the threads: on the side where what is known of predicates says that nobody wrote x, x is free, as if it
 never had been written (`State.refine`), and when the sides meet, a row keeps x that holds it on the other. That is
 sound: in all threads of a side the predicates known there hold, and the rule says nothing of other threads; that x was
-written is another fact (DEFINED), which the meet takes away. So a store under x's own guard puts x into its place for
-good. One under another guard does not: x was written in some threads where the place has other contents.
+written is another fact (DEFINED), which the meet takes away. It is found, too, where ways meet, and when a predicate is
+written or passes out of sight: where a row holds x under conditions, and nobody wrote x under others, and one of these
+always holds. So a store under x's own guard puts x into its place for good. One under another guard does not: x was
+written in some threads where the place has other contents.
 """
 
 from __future__ import annotations
 
-from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE
-from binalloc.verify.lattice import NO_FACTS, NONE, Cond, Conds, State
-from binalloc.verify.names import DEFINED, UNWRITTEN, is_token
+from collections.abc import Container
 
-MOST_SPLIT = 4
-"""Predicates on which it may depend whether a row holds a value or need not."""
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE
+from binalloc.verify.conditions import NO_FACTS, NONE, Cond, everywhere, ways_of
+from binalloc.verify.lattice import State
+from binalloc.verify.names import DEFINED, UNWRITTEN, is_token
 
 
 def settle(state: State, x: int, key: int) -> None:
@@ -44,20 +46,20 @@ def stands(state: State, key: int, x: int) -> bool:
     """Whether the row may stand for x: in every thread it holds it, or nobody wrote it."""
     if x in state.free or x in state.row(key) or x in state.row(UNWRITTEN):
         return True
-    unwritten = [cs for cs, xs in state.C.get(UNWRITTEN, NO_FACTS).items() if x in xs]
-    held = [cs for cs, xs in state.C.get(key, NO_FACTS).items() if x in xs]
-    return bool(unwritten) and bool(held) and _always(unwritten + held, state.K)
+    unwritten = ways_of(state.C.get(UNWRITTEN, NO_FACTS), x)
+    held = ways_of(state.C.get(key, NO_FACTS), x)
+    return bool(unwritten) and bool(held) and everywhere(unwritten + held, state.K)
 
 
-def _always(ways: list[Conds], known: Conds) -> bool:
-    """Whether one of these conditions holds wherever those known do."""
-    open_ways = [cs for cs in ways if not any((p, not v) in known for p, v in cs)]
-    names = sorted({p for cs in open_ways for p, v in cs if (p, v) not in known})
-    if len(names) > MOST_SPLIT:
-        return False
-    if not names:
-        return bool(open_ways)
-    return all(_always(open_ways, known | {(names[0], v)}) for v in (True, False))
+def without_others(state: State, predicates: Container[int]) -> State:
+    """What is known where no other predicates are in sight."""
+    if UNWRITTEN not in state.C:
+        return state
+    lost = frozenset([p for facts in state.C.values() for cs in facts for p, _ in cs if p not in predicates])
+    if lost:
+        state = state.copy()
+        state.drop_conds(lost)
+    return state
 
 
 def predicates(state: State, key: int) -> list[int]:

@@ -197,7 +197,7 @@ RET
         assert verdict(text, "\n".join(numbered)) != set(), (first, second)
 
 
-# -- a value that only those threads read which wrote it, under the same guard, is none of those before it --------------
+# -- a value that only those threads read which wrote it, under the same guard, is none of those before it -------
 
 BESIDE = """
 .kernel k registers=12
@@ -255,7 +255,8 @@ def test_read_where_only_those_threads_go_on_to() -> None:
     other = BRANCH.replace("@!P1", "@P1")
     assert verdict(beside(other), in_front(first, then.replace("@!P1", "@P1"))) != set()
     behind = BRANCH + "\nSTG.32 [R2+0x8], R4"
-    assert verdict(beside(behind), in_front(first, then.replace("9| EXIT", "9| STG.32 [R2+0x8], R5\n10| EXIT"))) != set()
+    rest = then.replace("9| EXIT", "9| STG.32 [R2+0x8], R5\n10| EXIT")
+    assert verdict(beside(behind), in_front(first, rest)) != set()
 
 
 def test_read_by_a_callee_that_only_those_threads_call() -> None:

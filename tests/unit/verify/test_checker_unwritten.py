@@ -292,3 +292,58 @@ def test_what_nobody_wrote_is_one_value_within_an_instruction(rows: str, right: 
     copies = "-| MOV R6, R0\n-| MOV R7, R0\n-| MOV R8, R1\n"
     found = verdict(original, mapped(original).replace("4| IADD3 R4, R5, R5, RZ", f"{copies}4| IADD3 R4, {rows}, RZ"))
     assert found == (set() if right else {"operand"})
+
+
+# -- two guards between them write a value: where neither holds, nobody did -------
+
+BETWEEN = """
+.kernel k registers=12
+S2R R7, SR_TID.X
+MOV R8, 0x40
+MOV R9, 0x0
+ISETP.LT.AND P1, PT, R7, 0x10, PT
+ISETP.LT.AND P2, PT, R7, 0x8, PT
+ISETP.LT.AND P3, PT, R7, 0x4, PT
+@!P2 IADD3 R2, R7, 0x1, RZ
+@P1 MOV R2, 0x0
+{then}
+EXIT
+"""
+PUT_ASIDE = """
+.kernel k registers=12
+0| S2R R7, SR_TID.X
+1| MOV R8, 0x40
+2| MOV R9, 0x0
+3| ISETP.LT.AND P1, PT, R7, 0x10, PT
+4| ISETP.LT.AND P2, PT, R7, 0x8, PT
+5| ISETP.LT.AND P3, PT, R7, 0x4, PT
+6| @!P2 IADD3 R3, R7, 0x1, RZ
+7| @P1 MOV R4, 0x0
+{moves}
+{then}
+"""
+MOVES = ("-| @!P2 MOV R5, R3", "-| @P1 MOV R5, R4")
+THEN = {
+    "the predicate is written": ("ISETP.LT.AND P1, PT, R7, 0x2, PT\nSTG.32 [R8], R2", ""),
+    "on one of two ways": ("@P3 BRA join, join\nISETP.LT.AND P1, PT, R7, 0x2, PT\njoin:\nSTG.32 [R8], R2", ""),
+    "out of sight of a callee": ("CALL f", ".func f registers=12\nSTG.32 [R8], R2\nRET\n"),
+}
+
+
+@pytest.mark.parametrize("what", THEN)
+def test_what_is_written_under_one_of_two_guards_stays_written(what: str) -> None:
+    """Fuzz seed 9700191: the place held the value wherever somebody had written it, under conditions on a predicate
+    that was written next."""
+    then, more = THEN[what]
+    original = BETWEEN.format(then=then) + more
+    numbers = iter(range(8, 20))
+    lines = [line if line.endswith(":") else f"{next(numbers)}| {line}" for line in [*then.splitlines(), "EXIT"]]
+    rest = "\n".join(lines).replace("R2", "R5")
+    callee = mapped(more).replace("R2", "R5") if more else ""
+
+    def rewritten(*moves: str) -> str:
+        return PUT_ASIDE.format(moves="\n".join(moves), then=rest) + callee
+
+    assert verdict(original, rewritten(*MOVES)) == set()
+    for wrong in (MOVES[::-1], MOVES[:1], MOVES[1:], (MOVES[0], MOVES[1].replace("@P1", "@!P1"))):
+        assert verdict(original, rewritten(*wrong)) != set()
