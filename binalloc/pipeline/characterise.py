@@ -1,7 +1,7 @@
 """What a kernel is like: the facts about it that a recommendation of its number of blocks rests on.
 
-Needs a binary and the kernel's baseline (`steps.baseline`); leaves the unified paper's figures of the kernel (sections
-4.1 and 5, Table 1) and its instruction mix by how often code runs. Nothing is run.
+Needs a binary and the kernel's baseline (`original.baseline`); leaves the unified paper's figures of the kernel
+(sections 4.1 and 5, Table 1) and its instruction mix by how often code runs. Nothing is run.
 """
 
 from __future__ import annotations

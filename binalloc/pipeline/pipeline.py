@@ -14,12 +14,13 @@ from binalloc.isa.instruction import Module
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
+from binalloc.pipeline.original import Original, baseline, run_original
+from binalloc.pipeline.policies.levels import own_level
 from binalloc.pipeline.policies.table import POLICIES, UNIFIED, find_policy
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import (
     Tried,
     Version,
-    baseline,
     build_version,
     find_kernel,
     given_functions,
@@ -53,12 +54,14 @@ __all__ = [
 
 @dataclass
 class Outcome:
-    """Result of `rewrite_kernel`. kept_original: automatic choice found nothing better. verified: checker passed and,
-    where both were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it.
-    rescheduling: cycles of the input as it came over those of `original`, its code under our control codes (1.0 where
-    they are the same; None where it was not run). local: allocator `local` at the same number of blocks."""
+    """Result of `rewrite_kernel`. given: the input. original: what speedups are over, the input or its other order
+    (`original`). kept_original: the automatic choice is the input as it is. verified: checker passed and, where both
+    were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it. rescheduling:
+    cycles of the input as it came over those of `given`, its code under our control codes (1.0 where they are the same;
+    None where it was not run). local: allocator `local` at the same number of blocks."""
 
     request: Request
+    given: Version
     original: Version
     rewritten: Version
     checked: bool
@@ -80,6 +83,18 @@ class Outcome:
         if self.original.cycles is None or self.rewritten.cycles is None:
             return None
         return self.original.cycles / self.rewritten.cycles
+
+    @property
+    def ordering(self) -> float | None:
+        """What order alone gains, and no speedup counts: emulated cycles of the input over those of the original."""
+        if self.given.cycles is None or self.original.cycles is None:
+            return None
+        return self.given.cycles / self.original.cycles
+
+    @property
+    def by_order_alone(self) -> bool:
+        """Whether what was chosen is the original in another order, at its own number of blocks."""
+        return not self.kept_original and self.rewritten is self.original
 
     @property
     def speedups(self) -> list[float]:
@@ -110,8 +125,10 @@ class Outcome:
             "speedup": None if speedup is None else round(speedup, 4),
             "speedup_range": [round(value, 4) for value in self.speedups] or None,
             "speedup_parts": {name: round(value, 4) for name, value in self.parts.items()},
+            "ordering": None if self.ordering is None else round(self.ordering, 4),
             "rescheduling": None if self.rescheduling is None else round(self.rescheduling, 4),
-            "original": self.original.to_dict(),
+            "original": self.given.to_dict(),
+            "ordered": None if self.original is self.given else self.original.to_dict(),
             "rewritten": self.rewritten.to_dict(),
             "local": self.local.to_dict() if self.local else None,
             "levels": [_tried_to_dict(t) for t in self.tried],
@@ -151,13 +168,12 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     if request.profile is not None:
         request.profile.executions(module, kernel)
     try:
-        original = baseline(module, request)
+        original = Original(baseline(module, request))
     except Infeasible as e:
         raise no_baseline(module, request, e) from e
     running = request.emulate and request.launch is not None
     if running:
-        request.progress(f"{request.kernel}: original, {count(original.blocks_per_sm, 'block')} per SM")
-        original = measure(original, request)
+        original = run_original(module, request, original.given)
     if _explicit(request):
         return _explicit_rewrite(module, request, original, running)
     return _automatic_rewrite(module, request, original, running)
@@ -199,7 +215,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
     return Budget(budget.blocks, registers, slots)
 
 
-def _explicit_rewrite(module: Module, request: Request, original: Version, running: bool) -> Outcome:
+def _explicit_rewrite(module: Module, request: Request, original: Original, running: bool) -> Outcome:
     from binalloc.transform.allocate.registers import Infeasible
 
     budget = explicit_budget(module, request)
@@ -212,9 +228,10 @@ def _explicit_rewrite(module: Module, request: Request, original: Version, runni
     if running:
         request.progress(f"{request.kernel}: rewritten, {count(version.blocks_per_sm, 'block')} per SM")
         version = measure(version, request)
-        same = same_results(request, original, version)
+        same = same_results(request, original.given, version)
+    reason = _as_asked(request, version)
     outcome = Outcome(
-        request, original, version, True, same, False, _as_asked(request, version), [Tried(budget, version)]
+        request, original.given, original.base, version, True, same, False, reason, [Tried(budget, version)]
     )
     if running:
         outcome.local = local_version(module, request, budget.registers, version)
@@ -249,7 +266,7 @@ def _as_asked(request: Request, version: Version) -> str:
     return "; ".join(["as asked", *notes])
 
 
-def _automatic_rewrite(module: Module, request: Request, original: Version, running: bool) -> Outcome:
+def _automatic_rewrite(module: Module, request: Request, original: Original, running: bool) -> Outcome:
     policy = find_policy(request.policy)
     if policy.measures and not running:
         static = [p.name for p in POLICIES.values() if not p.measures]
@@ -263,15 +280,20 @@ def _automatic_rewrite(module: Module, request: Request, original: Version, runn
     tried, best, reason = choice.tried, choice.best, choice.reason
     if best is not None and running and best.cycles is None:
         best = measure(best, request)
+    given, base = original.given, choice.base or original.base
     if best is None:
-        return Outcome(request, original, original, True, True if running else None, True, reason, tried)
+        kept = base is given
+        if not kept:
+            tried.insert(0, own_level(base))
+            reason += ", which is taken in another order"
+        return Outcome(request, given, base, base, True, True if running else None, kept, reason, tried)
     budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)
     local = local_version(module, request, budget.registers, best) if running else None
     if policy.measures and local is not None and _fewer(local, best):
         best, reason = local, f"{reason}; slots do not pay here"
         tried.append(Tried(Budget(budget.blocks, budget.registers, 0), local, "without slots"))
-    same = same_results(request, original, best) if running else None
-    outcome = Outcome(request, original, best, True, same, False, reason, tried, local=local)
+    same = same_results(request, given, best) if running else None
+    outcome = Outcome(request, given, base, best, True, same, False, reason, tried, local=local)
     if running:
         _explain(module, outcome)
     return outcome
@@ -285,16 +307,16 @@ def _explain(module: Module, outcome: Outcome) -> None:
     """Fill in what the speedup is made of."""
     request, original = outcome.request, outcome.original
     outcome.parts = split_speedup(request, original, outcome.rewritten, outcome.local)
-    ours = [fn.instrs for fn in original.functions]
-    given = given_functions(module, request)
-    if original.allocated:
+    given = outcome.given
+    came = given_functions(module, request)
+    if given.allocated:
         return
-    if [fn.instrs for fn in given] == ours:
+    if [fn.instrs for fn in came] == [fn.instrs for fn in given.functions]:
         outcome.rescheduling = 1.0
-    elif all(fn.info.machine == request.machine.name for fn in given):
-        as_given = measure(replace(original, module=module), replace(request, skews=0))
-        if as_given.cycles is not None and original.cycles:
-            outcome.rescheduling = as_given.cycles / original.cycles
+    elif all(fn.info.machine == request.machine.name for fn in came):
+        as_given = measure(replace(given, module=module), replace(request, skews=0))
+        if as_given.cycles is not None and given.cycles:
+            outcome.rescheduling = as_given.cycles / given.cycles
 
 
 def split_speedup(request: Request, original: Version, final: Version, local: Version | None) -> dict[str, float]:

@@ -67,7 +67,7 @@ def recommend(module: Module, request: Request) -> Recommendation:
     waves = _waves(request, outcome.rewritten)
     return Recommendation(
         outcome,
-        characterise(module, request, outcome.original, use),
+        characterise(module, request, outcome.given, use),
         use,
         _curves(request, use),
         waves,
@@ -110,7 +110,7 @@ def _steps(request: Request, points: Iterable[int], use_at: Callable[[int], Kern
 def _warnings(outcome: Outcome, waves: float | None) -> list[str]:
     original, chosen = outcome.original, outcome.rewritten
     found = []
-    if outcome.kept_original:
+    if outcome.kept_original or outcome.by_order_alone:
         found.append("no gain is expected from another number of blocks")
     else:
         more = chosen.local_bytes - original.local_bytes

@@ -20,11 +20,9 @@ from binalloc.isa.sets.table import set_of, view
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.names.kernels import choose_kernel
 from binalloc.pipeline.request import Progress, Request
 from binalloc.printable import count
-from binalloc.transform.allocators.table import BASELINE
 
 if TYPE_CHECKING:
     from binalloc.launch.file import Launch
@@ -175,26 +173,6 @@ def make_version(module: Module, request: Request, functions: Collection[str]) -
         functions=reachable(module, request.kernel, functions),
         limiters=occupancy.limiters,
     )
-
-
-def baseline(module: Module, request: Request) -> Version:
-    """What speedups are measured against: the original, its control codes set by the same pass as the rewritten ones.
-
-    A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
-    as it is: its baseline is allocator `local` with the most registers that do.
-    """
-    from binalloc.transform.schedule.schedule import schedule
-
-    try:
-        reached = request.prepared.graph(module, request.kernel)
-        return make_version(schedule(module, request.machine), request, reached.functions)
-    except Refused:
-        use = kernel_use(module.function(request.kernel), request.launch)
-        most = registers_for_blocks(request.machine, use.given(0), 1)
-        if most is None or most < 1 or most >= use.registers:
-            raise
-        version = build_version(module, request, most, 0, BASELINE)
-        return replace(version, allocated=BASELINE, name=f"the original, with {version.name}")
 
 
 def build_version(

@@ -113,13 +113,15 @@ def _row(
         "kernel": name,
         "verified": outcome.verified and all(v["verified"] for v in versions.values() if v is not None),
         "rewritten": not outcome.kept_original,
+        "by_order_alone": outcome.by_order_alone,
         "reason": outcome.reason,
         **versions,
         "speedup": told["speedup"],
+        "ordering": told["ordering"],
         "rescheduling": told["rescheduling"],
         "parts": told["speedup_parts"],
         "unified": _unified_choice(module, request, outcome),
-        "nearest": None if not outcome.kept_original else _nearest(outcome),
+        "nearest": _nearest(outcome) if outcome.kept_original or outcome.by_order_alone else None,
         "levels": told["levels"],
     }
 
@@ -136,24 +138,27 @@ def _module(stem: Path, machine: Machine) -> Module:
 
 
 def _versions(request: Request, outcome: Outcome) -> dict[str, dict[str, Any] | None]:
-    """original, local and best, each with its own verdict: results as the launch file's reference says (computed with
-    NumPy), or as the original's where there is none. Rewritten ones have passed the checker before."""
+    """original, ordered (where speedups are over that), local and best, each with its own verdict: results as the
+    launch file's reference says (computed with NumPy), or as the original's where there is none. Rewritten ones
+    have passed the checker before."""
     from binalloc.pipeline.pipeline import same_results
 
     out: dict[str, dict[str, Any] | None] = {}
-    found = {"original": outcome.original, "local": outcome.local, "best": outcome.rewritten}
+    ordered = None if outcome.original is outcome.given else outcome.original
+    found = {"original": outcome.given, "ordered": ordered, "local": outcome.local, "best": outcome.rewritten}
     for name, version in found.items():
-        if version is None or (name == "local" and outcome.kept_original):
+        if version is None:
             out[name] = None
             continue
-        same = same_results(request, outcome.original, version) and _matches_reference(request, version)
+        same = same_results(request, outcome.given, version) and _matches_reference(request, version)
         out[name] = {**version.to_dict(), "verified": bool(same)}
     return out
 
 
 def _nearest(outcome: Outcome) -> dict[str, Any] | None:
     """The fastest of the levels that did not beat the original."""
-    measured = [t for t in outcome.tried if t.version is not None and t.version.cycles is not None]
+    ran = [t for t in outcome.tried if t.version is not None and t.version.cycles is not None]
+    measured = [t for t in ran if t.version is not outcome.original]
     if not measured or outcome.original.cycles is None:
         return None
     t = min(measured, key=lambda t: (t.version.cycles or 0) if t.version else 0)
@@ -204,10 +209,10 @@ def render_demo(rows: list[dict[str, Any]], machine: str, scheduler: str) -> str
     header = ["sample", "version", "registers", "slots", "local B", "blocks", "instructions", "cycles", "speedup"]
     body: list[list[object]] = []
     for row in rows:
-        base = row["original"]["cycles"]
-        for label in ("original", "local", "best"):
+        base = (row["ordered"] or row["original"])["cycles"]
+        for label in ("original", "ordered", "local", "best"):
             v = row[label]
-            if v is None or (label == "best" and not row["rewritten"]):
+            if v is None or (label == "best" and not _gains(row)):
                 continue
             body.append([row["sample"] if label == "original" else "", label, v["registers"], v["slots"]])
             body[-1] += [v["local_bytes"], v["blocks_per_sm"], v["instructions"], v["cycles"], base / v["cycles"]]
@@ -215,11 +220,22 @@ def render_demo(rows: list[dict[str, Any]], machine: str, scheduler: str) -> str
     lines.append(table([*header, "verified"], body, left=2) + "\n")
     lines += [_explain(row) for row in rows]
     good = sum(1 for r in rows if r["speedup"] and r["speedup"] >= 1.2)
-    done = sum(r["rewritten"] for r in rows)
-    lines.append(f"\n{done} of {len(rows)} rewritten, {good} at 1.2x or more. original: rescheduled by the same pass; ")
-    lines.append("local: spills to local memory only,\nat best's number of blocks; best: with shared-memory slots. ")
-    lines.append("verified: symbolic check passed, results as the reference's.\n")
+    done, ordered = sum(map(_gains, rows)), sum(r["by_order_alone"] for r in rows)
+    lines.append(f"\n{done} of {len(rows)} rewritten, {good} at 1.2x or more; {ordered} more in another order only.\n")
+    lines.append(_FOOT)
     return "".join(lines)
+
+
+_FOOT = """\
+original: rescheduled by the same pass; ordered: the original in another order, where that is faster,
+and speedups are over it; local: spills to local memory only, at best's number of blocks; best: with
+shared-memory slots. verified: symbolic check passed, results as the reference's.
+"""
+
+
+def _gains(row: dict[str, Any]) -> bool:
+    """Whether there is something better than any order of the original."""
+    return bool(row["rewritten"]) and not row["by_order_alone"]
 
 
 def _level(v: dict[str, Any]) -> str:
@@ -229,11 +245,12 @@ def _level(v: dict[str, Any]) -> str:
 
 def _explain(row: dict[str, Any]) -> str:
     """The speedup's parts, or why there is none; then what the static policy would have done."""
-    if row["rewritten"]:
+    if _gains(row):
         parts = " x ".join(f"{name} {value:.3f}" for name, value in row["parts"].items())
         text = f"{row['sample']}: {row['speedup']:.3f}x = {parts}"
     else:
-        text = f"{row['sample']}: kept as it is, {row['reason']}"
+        kept = f"{row['ordering']:.3f}x by order alone" if row["by_order_alone"] else "kept as it is"
+        text = f"{row['sample']}: {kept}, {row['reason']}"
         if row["nearest"]:
             n = row["nearest"]
             text += f" (nearest: {_level(n)}, {count(n['local_bytes'], 'local byte')}: {n['speedup']:.3f}x)"

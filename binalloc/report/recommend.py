@@ -15,8 +15,8 @@ from binalloc.report.rewrite import render_outcome
 from binalloc.report.table import table
 
 _SAME = (
-    "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup", "original",
-    "levels",
+    "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup", "ordering",
+    "original", "ordered", "levels",
 )  # fmt: skip
 """Fields of an outcome that are here, too."""
 _CURVES = {

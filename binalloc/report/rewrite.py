@@ -26,13 +26,10 @@ _ROWS = (
 
 def render_outcome(outcome: Outcome) -> str:
     """Original beside rewritten, the verdict, the speedup and its parts, and the levels a search looked at."""
-    old, new = outcome.original.to_dict(), outcome.rewritten.to_dict()
     request = outcome.request
     lines = [f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n"]
-    rows = [(label, old[key], new[key]) for label, key in _ROWS]
-    rows.append(("cycles (emulated)", _cycles(outcome.original), _cycles(outcome.rewritten)))
-    lines.append(table(["", "original", "rewritten"], rows))
-    if outcome.original.allocated:
+    lines.append(_side_by_side(outcome))
+    if outcome.given.allocated:
         lines.append("\nThe input asks for more registers than the machine gives: original is allocator local there.\n")
     lines.append("\n")
     if outcome.kept_original:
@@ -47,6 +44,7 @@ def render_outcome(outcome: Outcome) -> str:
         if outcome.parts:
             lines.append(" = " + " x ".join(f"{name} {value:.3f}" for name, value in outcome.parts.items()))
         lines.append("\n")
+    lines.append(_ordering(outcome))
     inlined = sum(len(fn.origin.inlined) for fn in outcome.rewritten.functions if fn.origin is not None)
     if inlined:
         lines.append(f"Inlined: {count(inlined, 'call')} ({request.inline}).\n")
@@ -57,6 +55,27 @@ def render_outcome(outcome: Outcome) -> str:
         header = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
         lines.append("\n" + table(header, [_tried(t) for t in outcome.tried], left=0))
     return "".join(lines)
+
+
+def _side_by_side(outcome: Outcome) -> str:
+    """The original, its other order where speedups are over that, and what became of it."""
+    sides = {"original": outcome.given, "ordered": outcome.original, "rewritten": outcome.rewritten}
+    if outcome.original is outcome.given or outcome.by_order_alone:
+        del sides["ordered"]
+    told = [version.to_dict() for version in sides.values()]
+    rows = [[label, *(one[key] for one in told)] for label, key in _ROWS]
+    rows.append(["cycles (emulated)", *map(_cycles, sides.values())])
+    return table(["", *sides], rows)
+
+
+def _ordering(outcome: Outcome) -> str:
+    """What order alone gains."""
+    if outcome.original is outcome.given or outcome.ordering is None:
+        return ""
+    return (
+        f"That is over the original in another order at its own number of blocks, which gains "
+        f"{outcome.ordering:.3f} by itself.\n"
+    )
 
 
 _STATUS = {"optimal": "proven optimal", "feasible": "limit hit, the best so far", "unknown": "limit hit, nothing found"}

@@ -14,7 +14,8 @@ from binalloc.emulator.runs.run import run
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.steps import Request, baseline, build_version, find_kernel, kernel_use
+from binalloc.pipeline.original import baseline
+from binalloc.pipeline.steps import Request, build_version, find_kernel, kernel_use
 from tests.benchmarks.one_sm import module_of, program_launches
 
 WORSE = 1.01

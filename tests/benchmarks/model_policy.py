@@ -32,8 +32,9 @@ from tests.support.paths import sample_files
 
 @dataclass
 class Row:
-    """Speedups over the original: of what the model takes, of what `measured` takes, of the best level, 1 for the
-    original itself. ran: levels that `measured` runs, of how many."""
+    """Speedups over the original, in the order in which it is faster: of what the model takes, which may be the slower
+    one, of what `measured` takes, of the best level, 1 for the original itself. ran: levels that `measured` runs, of
+    how many."""
 
     sample: str
     taken: float
@@ -58,14 +59,25 @@ def compared(path: Path, machine: Machine, size: str | None) -> Row | None:
     expected = rewrite_kernel(module, Request(**request, policy="model", emulate=False))
     before = measured.original.cycles
     assert before is not None
-    speedups = {key(t.version): before / t.version.cycles for t in measured.tried if t.version and t.version.cycles}
+    versions = [t.version for t in measured.tried if t.version is not None and t.version is not measured.original]
+    speedups = {key(version): before / version.cycles for version in versions if version.cycles}
     if not speedups:
         return None
-    taken = 1.0 if expected.kept_original else speedups[key(expected.rewritten)]
+    taken = _taken(measured, expected, speedups)
     few = rewrite_kernel(module, Request(**request, policy="measured"))
-    ran = sum(t.version is not None and t.version.cycles is not None for t in few.tried)
+    ran = sum(bool(t.version and t.version.cycles) for t in few.tried if t.version is not few.original)
     best = max(1.0, *speedups.values())
     return Row(path.stem, taken, few.speedup or 1.0, f"{ran} of {len(speedups)}", best, levels(measured, expected))
+
+
+def _taken(measured: Outcome, expected: Outcome, speedups: dict[tuple[int, int, int], float]) -> float:
+    """Of what the model chose: a level, or one of the original's orders."""
+    if not expected.kept_original and not expected.by_order_alone:
+        return speedups[key(expected.rewritten)]
+    if expected.by_order_alone and measured.original is not measured.given:
+        return 1.0
+    assert measured.ordering is not None
+    return 1 / measured.ordering
 
 
 def key(version: Version) -> tuple[int, int, int]:
@@ -79,7 +91,7 @@ def levels(measured: Outcome, expected: Outcome) -> str:
     return ", ".join(
         f"{t.budget.blocks}: {before / t.version.cycles:.3f} ({said.get(t.budget.blocks, '-')})"
         for t in measured.tried
-        if t.version is not None and t.version.cycles
+        if t.version is not None and t.version.cycles and t.version is not measured.original
     )
 
 

@@ -20,7 +20,8 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.budget import levels
 from binalloc.models.machines.model import Machine
-from binalloc.pipeline.pipeline import Request, Version, baseline, build_version, kernel_use, measure
+from binalloc.pipeline.original import baseline
+from binalloc.pipeline.pipeline import Request, Version, build_version, kernel_use, measure
 from tests.benchmarks.one_sm import module_of, program_launches
 
 

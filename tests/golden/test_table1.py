@@ -10,9 +10,9 @@ from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import Imported, import_ptx
 from binalloc.launch.file import check_against, compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.original import baseline
 from binalloc.pipeline.papers.unified import BENCHMARKS, BLOCK, MACHINES, STATED, Measured
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import baseline
 from tests.support.paths import SAMPLES, sample_file
 
 ROWS = [(b.kernel, machine, b.on[machine]) for b in BENCHMARKS for machine in MACHINES]

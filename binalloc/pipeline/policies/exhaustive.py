@@ -12,6 +12,7 @@ from binalloc.printable import count
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.budget import Budget
+    from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
     from binalloc.pipeline.steps import Tried, Version
 
@@ -23,19 +24,20 @@ class Exhaustive:
     summary = "every feasible number of blocks in the emulator, the fastest kept"
     measures = True
 
-    def search(self, module: Module, request: Request, original: Version) -> Choice:
+    def search(self, module: Module, request: Request, original: Original) -> Choice:
         """The version of the fewest cycles, if they are fewer than the original's."""
         tried: list[Tried] = []
-        for budget in worth_a_look(module, request, original):
+        base = original.base
+        for budget in worth_a_look(module, request, base):
             request.progress(
                 f"{request.kernel}: {count(budget.blocks, 'block')}, {count(budget.registers, 'register')}, "
                 f"{count(budget.slots, 'slot')}"
             )
-            tried.append(tried_before(budget, tried) or _build(module, request, budget, original))
+            tried.append(tried_before(budget, tried) or _build(module, request, budget, base))
         measured = [t.version for t in tried if t.version is not None]
         best = min(measured, key=cycles_of, default=None)
-        if best is None or cycles_of(best) >= cycles_of(original):
-            none = "no level beats the original" if tried else "the original already has the highest level"
+        if best is None or cycles_of(best) >= cycles_of(base):
+            none = "no level beats the original" if tried else "there is no level above the original"
             return Choice(tried, None, none)
         distinct = len({(t.budget.registers, t.budget.slots) for t in tried})
         reason = f"fewest cycles of {distinct} level{'s' * (distinct > 1)} above the original's"

@@ -25,6 +25,14 @@ def worth_a_look(module: Module, request: Request, original: Version) -> list[Bu
     return [b for b in every if b.blocks >= lowest]
 
 
+def own_level(ordered: Version) -> Tried:
+    """The original's own number of blocks, where `ordered` is the original in another order."""
+    from binalloc.models.machines.budget import Budget
+    from binalloc.pipeline.steps import Tried
+
+    return Tried(Budget(ordered.blocks_per_sm, ordered.registers, 0), ordered, "the original in another order")
+
+
 def tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
     """Another number of blocks with the same registers and slots is the same program."""
     from binalloc.pipeline.steps import Tried

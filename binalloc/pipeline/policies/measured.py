@@ -15,8 +15,8 @@ from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
+    from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Version
 
 SHARE = 3
 """Of so many levels one is run."""
@@ -29,25 +29,27 @@ class Measured:
     summary = "one of three levels in the emulator, those that the model expects most of; the fastest kept"
     measures = True
 
-    def search(self, module: Module, request: Request, original: Version) -> Choice:
+    def search(self, module: Module, request: Request, original: Original) -> Choice:
         """The fastest of those run, if it is faster than the original."""
         from binalloc.pipeline.policies.model import expectations
 
-        judged = list(expectations(module, request, original))
+        base = original.base
+        judged = list(expectations(module, request, base))
         tried = [found for found, _ in judged]
         promising = _in_order([expected for _, expected in judged])
         chosen = promising[: max(1, len(promising) // SHARE)]
-        best = original
+        best = base
         for k in chosen:
             version = tried[k].version
             assert version is not None
             request.progress(f"{request.kernel}: {count(tried[k].budget.blocks, 'block')}")
-            ran = run_level(version, request, original)
+            ran = run_level(version, request, base)
             tried[k] = replace(tried[k], version=ran)
             best = min(best, ran, key=cycles_of)
         those = f"{count(len(chosen), 'level')} run, of which the model expects most"
-        if best is original:
-            return Choice(tried, None, f"of {those}, none beats the original" if chosen else "there is no other level")
+        if best is base:
+            none = f"of {those}, none beats the original" if chosen else "there is no level above the original"
+            return Choice(tried, None, none)
         return Choice(tried, best, f"fewest cycles of {those}")
 
 

@@ -18,6 +18,7 @@ from binalloc.printable import count
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.budget import Budget
+    from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
     from binalloc.pipeline.steps import Tried, Version
 
@@ -32,26 +33,39 @@ class Model:
     summary = "every feasible number of blocks by a queueing model of the SM; nothing is run"
     measures = False
 
-    def search(self, module: Module, request: Request, original: Version) -> Choice:
-        """The version that gets through most warps a cycle; of several the one of the fewest blocks."""
+    def search(self, module: Module, request: Request, original: Original) -> Choice:
+        """The version that gets through most warps a cycle; of several the one of the fewest blocks. Where the original
+        was not run, the model judges its orders, too."""
         tried: list[Tried] = []
+        base = original.base if original.base.cycles is not None else _better_order(module, request, original.given)
         best, gain = None, GAIN
-        for found, expected in expectations(module, request, original):
+        for found, expected in expectations(module, request, base):
             tried.append(found)
             if expected > gain:
                 best, gain = found.version, expected
         if best is None:
-            return Choice(tried, None, "no level is expected to gain by more than the model may be mistaken")
+            none = "by more than the model may be mistaken no level is expected to beat the original"
+            return Choice(tried, None, none, base)
         blocks = count(best.blocks_per_sm, "block")
-        return Choice(tried, best, f"{blocks} expected to take {1 / gain:.1%} of the original's time, by the model")
+        reason = f"{blocks} expected to take {1 / gain:.1%} of the original's time, by the model"
+        return Choice(tried, best, reason, base)
+
+
+def _better_order(module: Module, request: Request, given: Version) -> Version:
+    """The input, or its other order, if the model expects it to gain."""
+    from binalloc.pipeline.original import ordered_version
+
+    ordered = ordered_version(module, request, given)
+    if ordered is None:
+        return given
+    warps = _warps(module, request)
+    return ordered if _rate(ordered, request, warps) > GAIN * _rate(given, request, warps) else given
 
 
 def expectations(module: Module, request: Request, original: Version) -> Iterator[tuple[Tried, float]]:
     """Levels from the original's up, and how many times as fast as the original each should be; 0 where there is none,
     and where it is the same program as one before."""
-    from binalloc.pipeline.steps import kernel_use
-
-    warps = kernel_use(module.function(request.kernel), request.launch).warps
+    warps = _warps(module, request)
     before = _rate(original, request, warps)
     tried: list[Tried] = []
     for budget in worth_a_look(module, request, original):
@@ -73,6 +87,13 @@ def _tried(
         return Tried(budget, None, str(e)), 0.0
     expected = _rate(version, request, warps) / before
     return Tried(budget, version, f"{expected:.3f}x by the model"), expected
+
+
+def _warps(module: Module, request: Request) -> int:
+    """Of a block."""
+    from binalloc.pipeline.steps import kernel_use
+
+    return kernel_use(module.function(request.kernel), request.launch).warps
 
 
 def _rate(version: Version, request: Request, warps: int) -> float:

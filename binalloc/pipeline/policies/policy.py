@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
+    from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
     from binalloc.pipeline.steps import Tried, Version
 
 
 @dataclass(frozen=True)
 class Choice:
-    """tried: the levels looked at. best: the version chosen, None to keep the original. reason: one sentence."""
+    """tried: the levels looked at. best: the version chosen, None to keep the original (its faster
+    order). reason: one sentence. base: which order of the original it was judged against, where nothing was run."""
 
     tried: list[Tried]
     best: Version | None
     reason: str
+    base: Version | None = None
 
 
 class Policy(Protocol):
@@ -34,5 +37,6 @@ class Policy(Protocol):
     summary: str
     measures: bool
 
-    def search(self, module: Module, request: Request, original: Version) -> Choice:
-        """The level to take. `original` was run if the policy measures. Raises Refused."""
+    def search(self, module: Module, request: Request, original: Original) -> Choice:
+        """The level to take; it has to be better than `original.base`, which was run if the policy measures. Raises
+        Refused."""

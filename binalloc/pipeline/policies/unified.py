@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.budget import Budget
     from binalloc.models.search.unified import Level
+    from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
     from binalloc.pipeline.steps import Tried, Version
 
@@ -23,12 +24,14 @@ class Unified:
     summary = "the unified paper's Fig. 5, from static counts alone"
     measures = False
 
-    def search(self, module: Module, request: Request, original: Version) -> Choice:
-        """The level that the paper's listing ends at; the reason is its path of decisions."""
+    def search(self, module: Module, request: Request, original: Original) -> Choice:
+        """The level that the paper's listing ends at; the reason is its path of decisions. The paper's original is what
+        it was given: here the input, whatever order would make of it."""
         from binalloc.models.machines.budget import levels
         from binalloc.models.search.unified import SearchProblem, unified_search
         from binalloc.pipeline.steps import dispatch_interval, kernel_use
 
+        given = original.given
         use = kernel_use(module.function(request.kernel), request.launch)
         threads = use.threads
         budgets = {b.blocks: b for b in levels(request.machine, use)}
@@ -37,7 +40,7 @@ class Unified:
         def evaluate(active_threads: int) -> Level:
             blocks = active_threads // threads
             if blocks not in built:
-                built[blocks] = _try(module, request, budgets.get(blocks), blocks, original)
+                built[blocks] = _try(module, request, budgets.get(blocks), blocks, given)
             return _level(built[blocks].version)
 
         result = unified_search(
@@ -47,14 +50,14 @@ class Unified:
                 block_size=threads,
                 max_threads=request.machine.sm.threads_per_sm,
                 max_cmratio=Fraction(request.machine.search.max_cmratio),
-                original_threads=original.blocks_per_sm * threads,
-                ad_interval=dispatch_interval(original),
+                original_threads=given.blocks_per_sm * threads,
+                ad_interval=dispatch_interval(given),
                 held=[blocks * threads for blocks in sorted(budgets)],
                 reading=request.reading,
             )
         )
         chosen = built.get(result.threads // threads)
-        best = None if result.kept_original or chosen is None or chosen.version is original else chosen.version
+        best = None if result.kept_original or chosen is None or chosen.version is given else chosen.version
         return Choice([built[b] for b in sorted(built)], best, "; ".join(result.path))
 
 

@@ -22,8 +22,9 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module, write_module
 from binalloc.launch.file import compare, compare_globals, variable_name
 from binalloc.launch.types import ArgumentKind, Array, CompareMode, Launch
+from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version, baseline, build_version, dispatch_interval
+from binalloc.pipeline.steps import Version, build_version, dispatch_interval
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.keys import binary_digest, key_of, package_digest

@@ -97,6 +97,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["rewrite", sample, *run, "--registers", "7", "--no-emulate", "--profile", counted],
             ["rewrite", sample, *run, "--policy", "unified", "--skews", "1"],
             ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat", "--explain"],
+            ["rewrite", loom("stencil3d"), *launch("stencil3d"), "--blocks", "4"],
         ],
         "inspect": [
             ["inspect", rewritten, *views],

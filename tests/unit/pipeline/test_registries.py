@@ -56,7 +56,7 @@ def test_the_exhaustive_policy_prefers_the_original_then_fewer_blocks(
     monkeypatch.setattr(exhaustive, "worth_a_look", lambda *_: [Budget(b, 40 - b, 0) for b in blocks])
     monkeypatch.setattr(exhaustive, "_build", build)
     request: Any = SimpleNamespace(kernel="k", progress=lambda _: None)
-    first: Any = SimpleNamespace(cycles=original)
+    first: Any = SimpleNamespace(base=SimpleNamespace(cycles=original))
     choice = exhaustive.Exhaustive().search(Module(), request, first)
     assert (choice.best.blocks if choice.best else None) == best  # type: ignore[attr-defined]
     assert [t.budget.blocks for t in choice.tried] == list(blocks)

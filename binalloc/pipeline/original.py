@@ -1,0 +1,87 @@
+"""What speedups are measured against: the input, or what order alone makes of it, where that is faster.
+
+A good compiler orders a kernel for latency at the number of blocks that it has. The input may not be ordered so (PTX
+comes as nvcc wrote it, for another compiler to order), and no number of blocks is to be credited with that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.pipeline.request import Preparations, Request
+from binalloc.pipeline.steps import Version, build_version, kernel_use, make_version, measure, same_results
+from binalloc.printable import count
+from binalloc.transform.allocators.table import BASELINE
+from binalloc.transform.rewrite.ways import NONE
+
+
+@dataclass(frozen=True)
+class Original:
+    """given: the input (`baseline`). ordered: the input in another order, if that is looked at and there is one
+    (`ordered_version`)."""
+
+    given: Version
+    ordered: Version | None = None
+
+    @property
+    def base(self) -> Version:
+        """What speedups are over: the faster of both, the input where that cannot be told."""
+        runs = [v for v in (self.given, self.ordered) if v is not None and v.cycles is not None]
+        return min(runs, key=lambda v: v.cycles or 0, default=self.given)
+
+
+def baseline(module: Module, request: Request) -> Version:
+    """The input, its control codes set by the same pass as the rewritten ones.
+
+    A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
+    as it is: its baseline is allocator `local` with the most registers that do.
+    """
+    from binalloc.transform.schedule.schedule import schedule
+
+    try:
+        reached = request.prepared.graph(module, request.kernel)
+        return make_version(schedule(module, request.machine), request, reached.functions)
+    except Refused:
+        use = kernel_use(module.function(request.kernel), request.launch)
+        most = registers_for_blocks(request.machine, use.given(0), 1)
+        if most is None or most < 1 or most >= use.registers:
+            raise
+        version = build_version(module, request, most, 0, BASELINE)
+        return replace(version, allocated=BASELINE, name=f"the original, with {version.name}")
+
+
+def ordered_version(module: Module, request: Request, given: Version) -> Version | None:
+    """What allocator `local` makes of the input with all registers that its own number of blocks leaves, no call
+    inlined. None where that is the input, or differs in more than order: in resident blocks, or in local memory, whose
+    values it may have lifted into registers."""
+    if given.allocated:
+        return None
+    use = kernel_use(module.function(request.kernel), request.launch)
+    most = registers_for_blocks(request.machine, use.given(0), given.blocks_per_sm)
+    if not most:
+        return None
+    asked = replace(request, explain=False)
+    if request.inline != NONE:
+        asked = replace(asked, inline=NONE, prepared=Preparations())
+    try:
+        version = build_version(module, asked, min(most, request.machine.limits.registers_per_thread), 0, BASELINE)
+    except Refused:
+        return None
+    as_much = (version.blocks_per_sm, version.local_bytes) == (given.blocks_per_sm, given.local_bytes)
+    same = [fn.instrs for fn in version.functions] == [fn.instrs for fn in given.functions]
+    return replace(version, name="the original, in another order") if as_much and not same else None
+
+
+def run_original(module: Module, request: Request, given: Version) -> Original:
+    """The input and its other order, both run. What leaves other results in another order stays as it is."""
+    request.progress(f"{request.kernel}: original, {count(given.blocks_per_sm, 'block')} per SM")
+    given = measure(given, request)
+    ordered = ordered_version(module, request, given)
+    if ordered is None:
+        return Original(given)
+    request.progress(f"{request.kernel}: original in another order")
+    ordered = measure(ordered, request)
+    return Original(given, ordered if same_results(request, given, ordered) else None)
