@@ -31,10 +31,11 @@ class Measured:
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
         """The fastest of those run, if it is faster than the original."""
+        from binalloc.pipeline.estimate.estimate import Estimates
         from binalloc.pipeline.policies.model import expectations
 
         base = original.base
-        judged = list(expectations(module, request, base))
+        judged = list(expectations(module, request, Estimates(module, request), base))
         tried = [found for found, _ in judged]
         promising = _in_order([expected for _, expected in judged])
         chosen = promising[: max(1, len(promising) // SHARE)]

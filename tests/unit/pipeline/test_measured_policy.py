@@ -53,7 +53,7 @@ def test_what_the_model_cannot_tell_apart_begins_with_the_fewest_blocks() -> Non
     order = measured._in_order
     assert order([1.0, 1.2, 1.1]) == [1, 2, 0]
     assert order([1.195, 1.2, 1.1]) == [0, 1, 2]
-    assert order([1.18, 1.2, 0.0, 1.3]) == [3, 1, 0]
+    assert order([1.16, 1.2, 0.0, 1.3]) == [3, 1, 0]
     assert order([0.0]) == order([]) == []
 
 

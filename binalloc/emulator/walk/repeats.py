@@ -1,0 +1,114 @@
+"""Rounds of a loop that need not be walked: those that go the way of the last ones, with values that grow evenly.
+
+Needs the state of a walk each time that it goes back the same branch, and what predicates were made from since. Of
+three rounds that are alike, in which all integer comparisons see numbers that change by the same amounts, follows how
+many more there are before one of them comes out otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from binalloc.emulator.state.layout import FULL
+from binalloc.emulator.walk.values import Known, Values
+
+Test = tuple[int, tuple[int, ...], bool]
+"""What a predicate was made from: the code word, the numbers, and whether it compares the first with the second."""
+@dataclass(frozen=True)
+class Again:
+    """A part of the way, from a place in it to another, gone so many times more."""
+
+    start: int
+    end: int
+    times: int
+
+
+Going = int | Again
+"""A code word that is executed, or what is gone once more."""
+ROUNDS = 3
+"""Of which nothing may differ but by what it grows."""
+
+
+@dataclass
+class Arrival:
+    """The state on the way back: registers, local memory, how often each code word was executed, predicates tested, and
+    how long the way was."""
+
+    registers: list[Known]
+    local: dict[int, Known]
+    counts: list[float]
+    tests: int
+    way: int
+
+
+class Repeats:
+    """Of one walk."""
+
+    def __init__(self) -> None:
+        self.tests: list[Test] = []
+        self._arrivals: dict[tuple[int, int], list[Arrival]] = {}
+
+    def skip(self, branch: int, depth: int, values: Values, counts: list[float], way: list[Going]) -> None:
+        """The walk goes back `branch`, `depth` calls deep: adds to values, counts and way all rounds that it may leave
+        out."""
+        before = self._arrivals.setdefault((branch, depth), [])
+        before.append(Arrival(values.registers.copy(), values.local.copy(), counts.copy(), len(self.tests), len(way)))
+        if len(before) <= ROUNDS:
+            return
+        del before[0]
+        rounds = self._rounds(before)
+        if not rounds:
+            return
+        _advance(values, before, rounds)
+        last, last_but_one = before[-1].counts, before[-2].counts
+        for word, (n, less) in enumerate(zip(last, last_but_one, strict=True)):
+            if n != less:
+                counts[word] += rounds * (n - less)
+        way.append(Again(before[-2].way, before[-1].way, rounds))
+        del self._arrivals[branch, depth]
+
+    def _rounds(self, arrivals: Sequence[Arrival]) -> int:
+        """How many rounds like the last ones follow for sure; 0 too where that cannot be told."""
+        a, b, c = arrivals[-3:]
+        if any(z - y != y - x for x, y, z in zip(a.counts, b.counts, c.counts, strict=True)):
+            return 0
+        older, newer = self.tests[a.tests : b.tests], self.tests[b.tests : c.tests]
+        if len(older) != len(newer):
+            return 0
+        most = None
+        for (at, first, compares), (there, second, _) in zip(older, newer, strict=True):
+            if at != there:
+                return 0
+            if first == second:
+                continue
+            if not compares:
+                return 0
+            left = _same_sign(first[0] - first[1], second[0] - second[1])
+            most = left if most is None else min(most, left)
+        return most or 0
+
+
+def _same_sign(before: int, now: int) -> int:
+    """How many more steps of the same size leave the sign as it is; many, where all do."""
+    step = now - before
+    if now == 0 or step == 0 or (before > 0) != (now > 0):
+        return 0 if step else FULL
+    if (now > 0) == (step > 0):
+        return FULL
+    return (abs(now) - 1) // abs(step)
+
+
+def _advance(values: Values, arrivals: Sequence[Arrival], rounds: int) -> None:
+    """The values after so many more rounds: those that grew by the same twice go on so, others that changed are
+    unknown."""
+    a, b, c = arrivals[-3:]
+    each = zip(a.registers, b.registers, c.registers, strict=True)
+    values.registers = [_later(x, y, z, rounds) for x, y, z in each]
+    values.local = {at: _later(a.local.get(at), b.local.get(at), z, rounds) for at, z in c.local.items()}
+
+
+def _later(x: Known, y: Known, z: Known, rounds: int) -> Known:
+    if x is None or y is None or z is None or (z - y - (y - x)) & FULL:
+        return None
+    return (z + rounds * (z - y)) & FULL

@@ -1,0 +1,98 @@
+"""What a thread that is walked finds: staged code, constants, its place in block and grid.
+
+Needs a module, and a launch or, without one, the threads of a block alone. No contents of buffers are looked at: what a
+launch says is sizes, scalars and where its buffers would lie. Without a launch parameters are unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from binalloc.emulator.host.placing import Symbols, place_buffers, texture_row
+from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.state.layout import LANES
+from binalloc.emulator.walk.thread import Code, Walk, Walked
+from binalloc.emulator.walk.values import Three, Values, special_values
+from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.view import View
+from binalloc.launch.types import ArgumentKind, Launch
+from binalloc.models.machines.model import Machine
+
+
+class Setting:
+    """A kernel as it is launched. threads: of a block, where no launch says how they are laid out."""
+
+    def __init__(self, module: Module, kernel: str, launch: Launch | None, threads: int, machine: Machine) -> None:
+        self.module, self.kernel, self.launch = module, module.function(kernel), launch
+        self.machine = machine
+        self.block: Three = (threads, 1, 1) if launch is None else launch.block
+        self.grid: Three | None = None if launch is None else launch.grid
+        constants = self._constants()
+        self._program = Program(module, machine, constants)
+        self._code = Code(self._program, constants, self._textures())
+
+    @property
+    def warps(self) -> int:
+        """Of a block."""
+        x, y, z = self.block
+        return -(-x * y * z // LANES)
+
+    @property
+    def blocks(self) -> int:
+        """Of the grid; one where nothing is known of it."""
+        x, y, z = self.grid or (1, 1, 1)
+        return x * y * z
+
+    def threads(self, warp: int) -> range:
+        """Numbers of a warp's threads in their block."""
+        x, y, z = self.block
+        return range(warp * LANES, min(x * y * z, (warp + 1) * LANES))
+
+    def place(self, thread: int) -> Three:
+        """Of a thread in its block."""
+        return _place(thread, self.block)
+
+    def walk(self, block: int, thread: int) -> Walked:
+        """The thread of that number in the block of that number."""
+        there = None if self.grid is None else _place(block, self.grid)
+        special = special_values(self.place(thread), there, self.block, self.grid)
+        return Walk(self._code, self.kernel.address, Values(special)).run()
+
+    def where(self, word: int) -> tuple[Function, int]:
+        """The function and instruction that a code word is."""
+        found = self._program.place(word)
+        assert found is not None
+        return found
+
+    def view(self, word: int) -> View:
+        """The instruction at a code word."""
+        step = self._code.step(word)
+        assert step is not None
+        return step.seen
+
+    def _constants(self) -> Constants:
+        """Parameters, and variables that the launch fills."""
+        launch = self.launch
+        if launch is None:
+            return Constants.build(dict(self.module.constants))
+        symbols = replace(launch, arguments=tuple(a for a in launch.arguments if a.kind == ArgumentKind.SYMBOL))
+        filled = Symbols.of(launch, self.module, symbols.make_buffers())
+        sizes = {a.name: np.empty(a.bytes, np.uint8) for a in launch.buffers if a.name not in filled.names}
+        addresses, _ = place_buffers(sizes)
+        images = [a.name for a in launch.arguments if a.kind == ArgumentKind.TEXTURE]
+        handles = {name: i for i, name in enumerate(images, 1)}
+        listed = [(p.name, p.offset, p.size) for p in self.kernel.info.params]
+        params = launch.parameters(listed, addresses | filled.addresses | handles)
+        return Constants.build(({0: params} if params else {}) | filled.constants)
+
+    def _textures(self) -> list[list[int]]:
+        """Rows of the table of textures, each of which begins at address 0."""
+        arguments = () if self.launch is None else self.launch.arguments
+        return [texture_row(a, 0) for a in arguments if a.kind == ArgumentKind.TEXTURE]
+
+
+def _place(number: int, sides: Three) -> Three:
+    x, y, _ = sides
+    return number % x, number // x % y, number // (x * y)

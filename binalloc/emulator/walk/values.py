@@ -1,0 +1,411 @@
+"""What an instruction makes of one thread's values, as far as they are known.
+
+Needs staged rows (`host.staging`) and the functions of the table of operations; leaves for each instruction a function
+that changes a `Values`. A word of memory is known where the thread itself stored it (local memory) or where it is a
+constant; what other lanes give is not, but for votes, which are taken to be unanimous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from binalloc.emulator.arithmetic.integer import bool_op, plop3, table_masks
+from binalloc.emulator.execute.operation import Operation, Result
+from binalloc.emulator.execute.table import OPERATIONS
+from binalloc.emulator.execute.texture import along
+from binalloc.emulator.execute.warp import Special
+from binalloc.emulator.host.staging import Constants
+from binalloc.emulator.state import layout as L
+from binalloc.isa.instruction import Instr
+from binalloc.isa.kinds import Access, Space
+
+Known = int | None
+"""A word, or the bit of a predicate; None: unknown."""
+Row = list[int]
+"""Of the staged table."""
+_C = L.Column
+_HIGH = 32
+_TEXTURE_SHIFT = 48
+_SLOTS = 1 << 28
+"""Where slots lie: beyond all words of local memory, which they are kept with."""
+
+
+@dataclass
+class Values:
+    """What is known of a thread. registers: by number, the last of them zero; predicates: by number, the last of them
+    true; local: words of local memory by their bytes' number; special: by number of the special register."""
+
+    special: Mapping[int, int]
+    registers: list[Known] = field(default_factory=lambda: [*[None] * L.RZ, 0])
+    predicates: list[Known] = field(default_factory=lambda: [*[None] * L.PT, 1])
+    local: dict[int, Known] = field(default_factory=dict)
+
+    def copy(self) -> Values:
+        return Values(self.special, self.registers.copy(), self.predicates.copy(), self.local.copy())
+
+    def forget_others(self, other: Values) -> None:
+        """Know only what the other knows, too."""
+        self.registers = [x if x == y else None for x, y in zip(self.registers, other.registers, strict=True)]
+        self.predicates = [x if x == y else None for x, y in zip(self.predicates, other.predicates, strict=True)]
+        self.local = {at: x for at, x in self.local.items() if other.local.get(at) == x}
+
+
+Source = Callable[[Values], Known]
+Effect = Callable[[Values], None]
+Comparison = tuple[int, int]
+"""What an integer comparison looked at, as numbers."""
+
+
+def effect_of(instr: Instr, row: Row, constants: Constants) -> Effect:
+    """What the instruction does to the values, its guard apart; control flow does nothing."""
+    operation = OPERATIONS[instr.op.name]
+    forget = forgetting(instr, row)
+    if row[_C.GROUP] == L.ExecGroup.OUTSIDE:  # a constant that nobody gave
+        return forget
+    if row[_C.GROUP] == L.ExecGroup.MEM:
+        return _memory(instr, row, constants, forget)
+    if instr.op.name in _OTHERS:
+        return _OTHERS[instr.op.name](row, forget)
+    if operation.function is None or operation.result in (Result.WARP, Result.PREDICATES):
+        return forget
+    return _computed(operation, row, forget)
+
+
+def address_of(instr: Instr, row: Row, textures: Sequence[Sequence[int]]) -> Source:
+    """The address of a memory instruction, as far as it is known; of a fetch that of its first texel, textures apart
+    from one another and from memory."""
+    if instr.op.space == Space.TEXTURE:
+        return _texel(row, textures)
+    low, offset = _word(row, "a", 0), row[_C.OFFSET]
+    if row[_C.A_UNITS] < 2:
+        return lambda v: None if (x := low(v)) is None else (x + offset) & L.FULL
+    high = _word(row, "a", 1)
+
+    def pair(v: Values) -> Known:
+        x, y = low(v), high(v)
+        return None if x is None or y is None else (y << _HIGH | x) + offset
+
+    return pair
+
+
+def comparison_of(instr: Instr, row: Row) -> Callable[[Values], Comparison | None] | None:
+    """The two numbers that an integer comparison looks at; None for other instructions."""
+    if instr.op.name != "ISETP" or row[L.FIELD_COLUMNS["ex"]]:
+        return None
+    a, b = _word(row, "a", 0), _word(row, "b", 0)
+    flip = 0 if row[L.FIELD_COLUMNS["u32cmp"]] else 1 << _HIGH - 1
+
+    def numbers(v: Values) -> Comparison | None:
+        x, y = a(v), b(v)
+        return None if x is None or y is None else (x ^ flip, y ^ flip)
+
+    return numbers
+
+
+def _texel(row: Row, textures: Sequence[Sequence[int]]) -> Source:
+    column = L.TextureColumn
+    handle, axes = _word(row, "b", 0), row[_C.TDIM] + 1
+    sources = [_word(row, *place) for place in (("a", 0), ("a", 1), ("c", 0))[:axes]]
+
+    def address(v: Values) -> Known:
+        h, bits = handle(v), [source(v) for source in sources]
+        if h is None or None in bits or not 1 <= h <= len(textures):
+            return None
+        t, index = textures[h - 1], 0
+        for axis in reversed(range(axes)):
+            n, x = t[column.WIDTH + axis], bits[axis]
+            assert x is not None
+            at, _ = along(x, n, t[column.NORMALIZED], t[column.MODE_X + axis], t[column.LINEAR], row[_C.TCOORD])
+            index = index * n + min(max(at, 0), n - 1)
+        return (h << _TEXTURE_SHIFT) + index * t[column.CHANNELS] * t[column.BYTES]
+
+    return address
+
+
+def operands_of(row: Row) -> Callable[[Values], tuple[int, ...] | None]:
+    """The words of the operands A, B and C."""
+    units = {"a": row[_C.A_UNITS], "b": row[_C.B_UNITS], "c": row[_C.C_UNITS]}
+    sources = [_word(row, name, unit) for name, n in units.items() for unit in range(n)]
+
+    def words(v: Values) -> tuple[int, ...] | None:
+        found = tuple(source(v) for source in sources)
+        return None if None in found else found  # type: ignore[return-value]
+
+    return words
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------
+
+_OPERAND = {
+    "a": (_C.A_UNITS, _C.A_REG, None, _C.A_AND, _C.A_XOR),
+    "b": (_C.B_UNITS, _C.B_REG, (_C.B_LO, _C.B_HI), _C.B_AND, _C.B_XOR),
+    "c": (_C.C_UNITS, _C.C_REG, (_C.C_LO, _C.C_HI), _C.C_AND, _C.C_XOR),
+}
+
+
+def _word(row: Row, name: str, unit: int) -> Source:
+    """One word of operand A, B or C. Sign modifiers act on its highest."""
+    units, reg, value, keep, flip = _OPERAND[name]
+    register = row[reg]
+    k, f = (row[keep], row[flip]) if unit == max(row[units], 1) - 1 else (L.FULL, 0)
+    if register < 0:
+        assert value is not None
+        word = row[value[unit]] & k ^ f
+        return lambda v: word
+    number = register if register == L.RZ else register + unit
+    if k == L.FULL and not f:
+        return lambda v: v.registers[number]
+    return lambda v: None if (x := v.registers[number]) is None else x & k ^ f
+
+
+def _predicate(row: Row, number: int, flip: int) -> Source:
+    p, other = row[number], row[flip] & 1
+    return lambda v: None if (x := v.predicates[p]) is None else x ^ other
+
+
+def _mask(row: Row) -> Source:
+    """The predicates that P2R takes, as bits."""
+    wanted = [p for p in range(L.PT) if row[_C.PMASK] >> p & 1]
+
+    def bits(v: Values) -> Known:
+        found = 0
+        for p in wanted:
+            x = v.predicates[p]
+            if x is None:
+                return None
+            found |= x << p
+        return found
+
+    return bits
+
+
+def _sources(operation: Operation, row: Row) -> list[Source]:
+    """What the operation's function takes, in its order."""
+    found: list[Source] = []
+    for name in operation.arguments.split():
+        if name.split(".")[0] in _OPERAND:
+            found.append(_word(row, name[0], int(name.endswith(".hi"))))
+        elif name == "ps0":
+            found.append(_predicate(row, _C.PS0, _C.PS0_XOR))
+        elif name == "ps1":
+            found.append(_predicate(row, _C.PS1, _C.PS1_XOR))
+        elif name == "preds":
+            found.append(_mask(row))
+        elif name == "lut":
+            found += [_constant(m) for m in table_masks(row[L.FIELD_COLUMNS[name]])]
+        else:
+            found.append(_constant(row[L.FIELD_COLUMNS[name]]))
+    return found
+
+
+def _constant(word: int) -> Source:
+    return lambda v: word
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def forgetting(instr: Instr, row: Row) -> Effect:
+    """What the instruction writes is unknown."""
+    if instr.op.access in (Access.STORE, Access.ATOMIC) and (_own(instr, row) or instr.op.space == Space.GENERIC):
+        return lambda v: v.local.clear()
+    defs = row[L.FIRST_DEF : L.FIRST_DEF + row[_C.N_DEFS]]
+    registers = [d for d in defs if d < L.RZ]
+    predicates = [d - L.PRED_ROW for d in defs if L.PRED_ROW <= d < L.PRED_ROW + L.PT]
+
+    def forget(v: Values) -> None:
+        for r in registers:
+            v.registers[r] = None
+        for p in predicates:
+            v.predicates[p] = None
+
+    return forget
+
+
+def _store(row: Row) -> Callable[[Values, int, int], None]:
+    """Writes the words of a result into its destination."""
+    rd, pair = row[_C.RD], row[_C.RD_UNITS] == 2
+    if rd == L.RZ:
+        return lambda v, low, high: None
+
+    def store(v: Values, low: int, high: int) -> None:
+        v.registers[rd] = low & L.FULL
+        if pair:
+            v.registers[rd + 1] = high & L.FULL
+
+    return store
+
+
+def _set(v: Values, predicate: int, bit: Known) -> None:
+    if predicate != L.PT:
+        v.predicates[predicate] = bit
+
+
+def _computed(operation: Operation, row: Row, forget: Effect) -> Effect:
+    """The operation's own function, where all that it takes is known."""
+    function, sources, kind = operation.function, _sources(operation, row), operation.result
+    assert function is not None
+    store, pd0, pd1, bop = _store(row), row[_C.PD0], row[_C.PD1], row[_C.BOP]
+    other = _predicate(row, _C.PS0, _C.PS0_XOR)
+
+    def effect(v: Values) -> None:
+        given = []
+        for source in sources:
+            x = source(v)
+            if x is None:
+                return forget(v)
+            given.append(x)
+        found: Any = function(*given)
+        if kind is Result.PAIR:
+            store(v, *found)
+        elif kind is Result.COMPARISON:
+            p, r = other(v), int(found)
+            _set(v, pd0, _combined(r, p, bop))
+            _set(v, pd1, _combined(1 - r, p, bop))
+        else:
+            store(v, found, 0)
+            if kind is Result.NONZERO:
+                _set(v, pd0, int(found != 0))
+            elif kind is not Result.WORD:
+                _set(v, pd0, int(found >> _HIGH >= 1))
+                if kind is Result.DOUBLE_SUM:
+                    _set(v, pd1, int(found >> _HIGH >= 2))
+        return None
+
+    return effect
+
+
+def _combined(r: int, p: Known, bop: int) -> Known:
+    """A comparison's result with a predicate, which may not matter."""
+    if p is not None:
+        return bool_op(r, p, bop)
+    both = {bool_op(r, p, bop) for p in (0, 1)}
+    return both.pop() if len(both) == 1 else None
+
+
+# -- operations that have no function of one lane's words --------------------------------------------------------------
+
+
+def _special(row: Row, forget: Effect) -> Effect:
+    number, store = row[_C.SREG], _store(row)
+
+    def effect(v: Values) -> None:
+        x = v.special.get(number)
+        if x is None:
+            forget(v)
+        else:
+            store(v, x, 0)
+
+    return effect
+
+
+def _to_predicates(row: Row, forget: Effect) -> Effect:
+    word, wanted = _word(row, "a", 0), [p for p in range(L.PT) if row[_C.PMASK] >> p & 1]
+
+    def effect(v: Values) -> None:
+        x = word(v)
+        for p in wanted:
+            v.predicates[p] = None if x is None else x >> p & 1
+
+    return effect
+
+
+def _logic(row: Row, forget: Effect) -> Effect:
+    places = ((_C.PS0, _C.PS0_XOR), (_C.PS1, _C.PS1_XOR), (_C.PS2, _C.PS2_XOR))
+    sources = [_predicate(row, number, flip) for number, flip in places]
+    results = [(row[_C.PD0], row[_C.LUT_B]), (row[_C.PD1], row[_C.LUT2])]
+
+    def effect(v: Values) -> None:
+        p, q, r = ((0, 1) if (x := source(v)) is None else (x,) for source in sources)
+        for predicate, lut in results:
+            found = {plop3(a, b, c, lut) for a in p for b in q for c in r}
+            _set(v, predicate, found.pop() if len(found) == 1 else None)
+
+    return effect
+
+
+def _vote(row: Row, forget: Effect) -> Effect:
+    own = _predicate(row, _C.PS0, _C.PS0_XOR)
+    unanimous = row[_C.VOTE] > 1
+
+    def effect(v: Values) -> None:
+        x = own(v)
+        forget(v)
+        _set(v, row[_C.PD0], 1 if unanimous and x is not None else x)
+
+    return effect
+
+
+_OTHERS: dict[str, Callable[[Row, Effect], Effect]] = {
+    "S2R": _special, "CS2R": _special, "R2P": _to_predicates, "PLOP3": _logic, "VOTE": _vote,
+}  # fmt: skip
+
+
+def _own(instr: Instr, row: Row) -> bool:
+    """Whether an access is to words of the thread alone: local memory, or slots."""
+    return instr.op.space == Space.LOCAL or bool(row[_C.SPILL])
+
+
+def _memory(instr: Instr, row: Row, constants: Constants, forget: Effect) -> Effect:
+    """Constants are read where they lie, words of local memory are what was stored there last."""
+    space, words = instr.op.space, row[_C.SIZE] // L.WORD
+    address, whole = address_of(instr, row, ()), words > 0
+    if space == Space.CONST and whole:
+        return _loaded(row, words, forget, address, lambda v, at: constants.read(row[_C.CBANK], at, words))
+    if not _own(instr, row) or not whole:
+        return forget
+    if instr.op.access == Access.LOAD:
+        return _loaded(row, words, forget, address,
+                       lambda v, at: [v.local.get(at + L.WORD * k) for k in range(words)])  # fmt: skip
+    data = row[_C.DATA]
+
+    def stored(v: Values) -> None:
+        at = address(v)
+        if at is None:
+            forget(v)
+            return
+        for k in range(words):
+            v.local[at + L.WORD * k] = v.registers[data if data == L.RZ else data + k]
+
+    return stored
+
+
+def _loaded(
+    row: Row, words: int, forget: Effect, address: Source, read: Callable[[Values, int], list[Known] | list[int] | None]
+) -> Effect:
+    rd = row[_C.RD]
+
+    def effect(v: Values) -> None:
+        at = address(v)
+        found = None if at is None or at % L.WORD else read(v, at)
+        if found is None:
+            forget(v)
+        elif rd != L.RZ:
+            v.registers[rd : rd + words] = found
+
+    return effect
+
+
+Three = tuple[int, int, int]
+
+
+def special_values(thread: Three, block: Three | None, threads: Three, blocks: Three | None) -> dict[int, int]:
+    """The special registers of a thread that follow from where it stands: its numbers in the block, its block's in the
+    grid, threads of a block and blocks of the grid, x, y and z of each; None for what is unknown."""
+    x, y, z = thread
+    number = x + threads[0] * (y + threads[1] * z)
+    lane, warp = number % L.LANES, number // L.LANES
+    warps = -(-threads[0] * threads[1] * threads[2] // L.LANES)
+    found = dict(zip((Special.TID_X, Special.TID_Y, Special.TID_Z), thread, strict=True))
+    if block is not None:
+        found |= zip((Special.CTAID_X, Special.CTAID_Y, Special.CTAID_Z), block, strict=True)
+    found |= zip((Special.NTID_X, Special.NTID_Y, Special.NTID_Z), threads, strict=True)
+    if blocks is not None:
+        found |= zip((Special.NCTAID_X, Special.NCTAID_Y, Special.NCTAID_Z), blocks, strict=True)
+    return found | {
+        Special.SLOTBASE: _SLOTS, Special.LANEID: lane, Special.WARPID: warp, Special.NWARPID: warps,
+        Special.EQMASK: 1 << lane, Special.LTMASK: (1 << lane) - 1, Special.LEMASK: (2 << lane) - 1,
+        Special.GTMASK: L.FULL & ~((2 << lane) - 1), Special.GEMASK: L.FULL & ~((1 << lane) - 1),
+    }  # fmt: skip

@@ -1,0 +1,152 @@
+"""How many warps an SM gets through that all take the same steps: what they wait for, and what they take from others.
+
+Needs the steps of a warp, with what each asks of shared resources, and how many warps are resident in how many blocks.
+The warps are followed step by step, each by its own clock: the one that is ready first goes on. A resource serves one
+after the other in the order in which they come; blocks meet at barriers, and make room for others when all their warps
+are done. So warps get in step with one another and out of it again, which no formula of averages tells. Values are
+nowhere: what a step takes is all that is known of it.
+
+Where the whole of it would take too long, as much as fits is followed, and how far the warps have come by then is
+counted by what the steps take a warp that is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+BOARDS = 8
+"""Of scoreboards and the like that a warp has at most."""
+DISPATCH = 20
+"""Cycles between the end of a block and the first instructions of the one that takes its room."""
+MOST_STEPS = 60_000
+"""Of all warps together."""
+WAVES = 3
+"""Blocks that come one after the other into the room of each resident one."""
+
+
+class Step(NamedTuple):
+    """What a warp does between two times that it may have to wait.
+
+    waits: boards that have to be free before it begins, as bits. issues: issue slots of its scheduler. cycles: that it
+    takes by itself from there. uses: (resource, cycles) that nobody else has it meanwhile, and that it is over no
+    earlier than. board: taken from its end on, -1 for none; for latency cycles, and until each of (resource, cycles) of
+    requests has served it and latency cycles have passed from then; places: of requests that a resource takes before it
+    has served the first of them, the next waits. reads_board: another, taken for reads cycles.
+    barrier: all warps of the block come to its end before one of them goes on.
+    """
+
+    waits: int
+    issues: float
+    cycles: float
+    uses: tuple[tuple[int, float], ...]
+    board: int = -1
+    latency: float = 0.0
+    requests: tuple[tuple[int, float], ...] = ()
+    places: int = 64
+    reads_board: int = -1
+    reads: float = 0.0
+    barrier: bool = False
+
+
+def throughput(steps: Sequence[Step], warps: int, blocks: int, schedulers: int) -> float:
+    """Runs of all the steps by a warp, per cycle. warps: of a block; blocks: resident; all three >= 1. 0 without
+    steps."""
+    if not steps:
+        return 0.0
+    alone = _Sm(steps, 1, 1, 1)
+    alone.run(1, 2 * len(steps) + 2)  # a step, and the time that it is waited for
+    sm = _Sm(steps, warps, blocks, schedulers)
+    sm.run(WAVES * blocks, MOST_STEPS)
+    unfinished = sum(map(alone.came.__getitem__, sm.reached())) / alone.now
+    return (sm.finished * warps + unfinished) / sm.now
+
+
+class _Sm:
+    """The resident warps, numbered block by block. at: their next steps; came: when the last of them came to each
+    step; now: when the last thing happened; finished: blocks that are through."""
+
+    def __init__(self, steps: Sequence[Step], warps: int, blocks: int, schedulers: int) -> None:
+        self.steps, self.warps = steps, warps
+        count = warps * blocks
+        self.at = [0] * count
+        self.came = [0.0] * (len(steps) + 1)
+        self.now, self.finished = 0.0, 0
+        self._busy = [0.0] * count
+        self._boards = [[0.0] * BOARDS for _ in range(count)]
+        self._issue = [0.0] * schedulers
+        self._free = [0.0] * (1 + max((r for s in steps for r, _ in (*s.uses, *s.requests)), default=-1))
+        self._ready = [(0.0, w) for w in range(count)]
+        self._met: list[list[int]] = [[] for _ in range(blocks)]
+        self._left = [warps] * blocks
+
+    def reached(self) -> list[int]:
+        """By warp, the first step that is not done by now."""
+        return [at - (busy > self.now and at > 0) for at, busy in zip(self.at, self._busy, strict=True)]
+
+    def run(self, blocks: int, most: int) -> None:
+        """Until so many blocks are through, or so many steps are done."""
+        steps, at, ready = self.steps, self.at, self._ready
+        for _ in range(most):
+            if self.finished >= blocks:
+                return
+            self.now, w = heappop(ready)
+            k = at[w]
+            if k == len(steps):
+                self._through(w // self.warps)
+                continue
+            step = steps[k]
+            free = self._waited_for(w, step.waits)
+            if free > self.now:
+                heappush(ready, (free, w))
+                continue
+            end = self._take(w, step)
+            at[w], self.came[k + 1], self._busy[w] = k + 1, end, end
+            if not step.barrier:
+                heappush(ready, (end, w))
+                continue
+            met = self._met[w // self.warps]
+            met.append(w)
+            if len(met) == self.warps:
+                for other in met:
+                    heappush(ready, (end, other))
+                met.clear()
+
+    def _waited_for(self, w: int, waits: int) -> float:
+        """When all of these boards are free."""
+        if not waits:
+            return 0.0
+        return max([until for b, until in enumerate(self._boards[w]) if waits >> b & 1])
+
+    def _take(self, w: int, step: Step) -> float:
+        """The warp does the step; when it may go on."""
+        q, free = w % len(self._issue), self._free
+        start = max(self.now, self._issue[q])
+        self._issue[q] = start + step.issues
+        end = start + step.cycles
+        for r, cycles in step.uses:
+            free[r] = max(start, free[r]) + cycles
+            end = max(end, free[r])
+        if step.board >= 0 or step.requests:
+            served = end
+            for r, cycles in step.requests:
+                end = max(end, free[r] - step.places * cycles)
+                free[r] = max(end, free[r]) + cycles
+                served = max(served, free[r])
+            if step.board >= 0:
+                self._boards[w][step.board] = served + step.latency
+        if step.reads_board >= 0:
+            self._boards[w][step.reads_board] = end + step.reads
+        return end
+
+    def _through(self, block: int) -> None:
+        """A warp of the block is through; if it is the last, the next block takes its room."""
+        self._left[block] -= 1
+        if self._left[block]:
+            return
+        self.finished += 1
+        self._left[block] = self.warps
+        for w in range(block * self.warps, (block + 1) * self.warps):
+            self.at[w], self._boards[w] = 0, [0.0] * BOARDS
+            heappush(self._ready, (self.now + DISPATCH, w))

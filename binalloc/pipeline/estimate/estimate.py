@@ -1,0 +1,134 @@
+"""How fast an SM gets through a version of a kernel, from its code: nothing is run.
+
+Needs the input and a request. A thread's way through the code is found by a walk (`emulator.walk`), what accesses ask
+for by `traffic`; the warps of the resident blocks then all take the steps of that way (`models.search.contention`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.walk.repeats import Again, Going
+from binalloc.emulator.walk.setting import Setting
+from binalloc.emulator.walk.warps import COMMON, look_at
+from binalloc.isa.interface.places import LANES
+from binalloc.models.machines.unloaded import SECTOR_BYTES
+from binalloc.models.search.contention import throughput
+from binalloc.pipeline.estimate.steps import Steps
+from binalloc.pipeline.estimate.traffic import SCATTERED, Asked, Traffic
+
+if TYPE_CHECKING:
+    from binalloc.analysis.program import FunctionAnalysis
+    from binalloc.isa.instruction import Function, Module
+    from binalloc.isa.interface.view import Memory, View
+    from binalloc.pipeline.request import Request
+    from binalloc.pipeline.steps import Version
+
+MOST_WORDS = 30_000
+"""Of a way; a longer one is taken with fewer rounds of its loops."""
+
+
+class Estimates:
+    """Of versions of one kernel on one machine."""
+
+    def __init__(self, module: Module, request: Request) -> None:
+        """Raises UsageError as a run does where launch and kernel contradict each other."""
+        from binalloc.analysis.program import analyse
+        from binalloc.pipeline.steps import kernel_use
+
+        self._request = request
+        self._use = kernel_use(module.function(request.kernel), request.launch)
+        self._seen = look_at(self._setting(module))
+        functions = analyse(module, request.kernel).functions
+        self._apart = {(name, index) for name, f in functions.items() for index in _apart(f)}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the walk that tells how often code runs came to its end."""
+        return self._seen.complete
+
+    def rate(self, version: Version) -> float:
+        """Runs of the kernel by a warp per cycle of an SM."""
+        setting = self._setting(version.module)
+        way = setting.walk(*self._seen.thread).way
+        taken, share = _expanded(way, MOST_WORDS)
+        sectors = {word: self._sectors(*setting.where(word), setting.view(word)) for word in set(taken)}
+        warps = self._use.warps * version.blocks_per_sm
+        streamed = warps * sum(sectors[word] for word in taken) * SECTOR_BYTES / share
+        machine, threads = self._request.machine, self._use.threads * version.blocks_per_sm
+        traffic = Traffic(machine, threads, version.local_bytes, streamed, self._seen.fresh)
+
+        def asked(word: int, seen: View) -> Asked:
+            assert seen.memory is not None
+            return traffic.asked(seen.memory, sectors[word])
+
+        steps = Steps(machine, asked, self._passes(setting)).along(_stretches(taken), setting.view)
+        return share * throughput(steps, self._use.warps, version.blocks_per_sm, machine.schedulers.count)
+
+    def _setting(self, module: Module) -> Setting:
+        request = self._request
+        return Setting(module, request.kernel, request.launch, self._use.threads, request.machine)
+
+    def _passes(self, setting: Setting) -> Callable[[int, Memory], float]:
+        """How often banks serve a shared access at a code word."""
+        shared = self._request.machine.shared
+
+        def passes(word: int, memory: Memory) -> float:
+            known = self._seen.passes.get(_original(*setting.where(word)))
+            return max(1.0, memory.size * LANES / (shared.banks * shared.bank_bytes)) if known is None else known
+
+        return passes
+
+    def _sectors(self, fn: Function, index: int, seen: View) -> float:
+        """How many an access asks for of memory that all threads have in common; 0 for others."""
+        memory = seen.memory
+        if memory is None or memory.space not in COMMON:
+            return 0.0
+        at = _original(fn, index)
+        known = self._seen.sectors.get(at)
+        if known is not None:
+            return known
+        return SCATTERED if at in self._apart else 1.0
+
+
+def _original(fn: Function, index: int) -> tuple[str, int]:
+    """The function and the instruction of the input that an instruction of a version stands for, -1 for none."""
+    return (fn.name, index) if fn.origin is None else (fn.origin.function, fn.origin.index[index])
+
+
+def _apart(f: FunctionAnalysis) -> set[int]:
+    """The instructions that read what may differ between lanes."""
+    from binalloc.analysis.varying import varying_webs
+
+    varying = varying_webs(f)
+    return {p.instr for web, varies in zip(f.webs.webs, varying, strict=True) if varies for p in web.uses}
+
+
+def _expanded(way: list[Going], most: int) -> tuple[list[int], float]:
+    """The words one after the other, loops with fewer rounds where there are more than so many; and how many of all
+    those are left, as a share."""
+    lengths = [0]
+    for item in way:
+        more = item.times * (lengths[item.end] - lengths[item.start]) if isinstance(item, Again) else 1
+        lengths.append(lengths[-1] + more)
+    part = min(1.0, most / max(1, lengths[-1]))
+    words: list[int] = []
+    begins = []
+    for item in way:
+        begins.append(len(words))
+        if isinstance(item, Again):
+            end = begins[item.end] if item.end < len(begins) else len(words)
+            words += words[begins[item.start] : end] * max(1, round(item.times * part))
+        else:
+            words.append(item)
+    return words, len(words) / max(1, lengths[-1])
+
+
+def _stretches(words: list[int]) -> Iterator[range]:
+    """Words that follow one another."""
+    start = 0
+    for at in range(1, len(words) + 1):
+        if at == len(words) or words[at] != words[at - 1] + 1:
+            yield range(words[start], words[at - 1] + 1)
+            start = at

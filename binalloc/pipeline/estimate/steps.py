@@ -1,0 +1,117 @@
+"""A version's code along the way of one thread, as steps of a warp (`models.search.contention`).
+
+Needs a scheduled version and the words that the thread executes. A step ends where the next one may have to wait: in
+front of an instruction that waits for scoreboards, behind one that takes one, at a barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from binalloc.isa.instruction import DEFAULT_CONTROL
+from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.models.search.contention import Step
+
+if TYPE_CHECKING:
+    from binalloc.isa.interface.view import Memory, View
+    from binalloc.models.machines.model import Machine
+    from binalloc.pipeline.estimate.traffic import Asked
+
+NO_SCOREBOARD = DEFAULT_CONTROL.wbar
+OFF_CHIP = (Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE)
+QUEUES = ("answers", "requests", "dram")
+"""What accesses queue for, beside the ports of the units."""
+
+
+class Steps:
+    """On one machine."""
+
+    def __init__(
+        self, machine: Machine, asked: Callable[[int, View], Asked], passes: Callable[[int, Memory], float]
+    ) -> None:
+        """asked: what the access at a code word asks for, which goes off the chip; passes: how often banks serve one to
+        shared memory."""
+        self._machine, self._asked, self._passes = machine, asked, passes
+        names = sorted({unit.port_group for _, unit in machine.units.items()})
+        self._numbers = {name: k for k, name in enumerate((*QUEUES, *names))}
+        net, clock = machine.interconnect, machine.clock.core_mhz
+        self._bytes = {
+            "answers": net.response_bytes,
+            "requests": net.request_bytes,
+            "dram": machine.dram.bandwidth * 1000 / clock / machine.chip.sms,
+        }
+        self._made: dict[tuple[int, int], list[Step]] = {}
+
+    def along(self, way: Iterable[Sequence[int]], views: Callable[[int], View]) -> list[Step]:
+        """way: stretches of code words, each executed one after the other."""
+        found: list[Step] = []
+        for stretch in way:
+            key = stretch[0], stretch[-1]
+            if key not in self._made:
+                self._made[key] = list(self._of([(word, views(word)) for word in stretch]))
+            found += self._made[key]
+        return found
+
+    def _of(self, stretch: Sequence[tuple[int, View]]) -> Iterable[Step]:
+        open_ = _Open(self._machine.schedulers.issue_width)
+        for word, seen in stretch:
+            control, unit = seen.instr.ctrl, self._machine.units[seen.unit]
+            if control.wait:
+                if open_.begun:
+                    yield open_.end()
+                open_.waits = control.wait
+            open_.add(control.stall, unit.latency if seen.control in (Flow.BRANCH, Flow.BARRIER) else 0)
+            group = self._numbers[unit.port_group]
+            again = 0.0
+            if seen.memory is not None and seen.memory.space == Space.SHARED:
+                again = self._passes(word, seen.memory) - 1
+            open_.uses[group] = open_.uses.get(group, 0.0) + unit.interval / unit.ports + again
+            goes_off = seen.memory is not None and seen.memory.space in OFF_CHIP
+            if control.wbar != NO_SCOREBOARD or control.rbar != NO_SCOREBOARD or goes_off:
+                yield open_.end(**self._result(word, seen))
+            elif seen.control == Flow.BARRIER:
+                yield open_.end(barrier=True)
+        if open_.begun:
+            yield open_.end()
+
+    def _result(self, word: int, seen: View) -> dict[str, object]:
+        """What an instruction takes beyond its issue."""
+        m, control, memory = self._machine, seen.instr.ctrl, seen.memory
+        unit = m.units[seen.unit]
+        found: dict[str, object] = {"latency": float(unit.latency), "barrier": seen.control == Flow.BARRIER}
+        if control.wbar != NO_SCOREBOARD:
+            found["board"] = control.wbar
+        if control.rbar != NO_SCOREBOARD:
+            found["reads_board"], found["reads"] = control.rbar, float(unit.interval)
+        if memory is not None and memory.space == Space.SHARED:
+            found["latency"] = m.shared.latency + self._passes(word, memory) - 1
+        elif memory is not None and memory.space in OFF_CHIP:
+            found["places"] = m.l1.store_places if memory.access == Access.STORE else m.l1.mshrs
+            asked = self._asked(word, seen)
+            found["latency"] = asked.latency
+            wanted = {"answers": asked.answers, "requests": asked.requests, "dram": asked.dram}
+            found["requests"] = tuple((self._numbers[k], n / self._bytes[k]) for k, n in wanted.items() if n)
+        return found
+
+
+class _Open:
+    """The step that has been begun."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.uses: dict[int, float] = {}
+        self.waits, self._issues, self._cycles, self.begun = 0, 0.0, 0.0, False
+
+    def add(self, stall: int, least: int) -> None:
+        """An instruction with its stall count, behind which the warp waits at least so long."""
+        alone = stall > 0 or self._width == 1
+        self._issues += alone
+        self._cycles += max(stall, least, alone)
+        self.begun = True
+
+    def end(self, **more: object) -> Step:
+        step = Step(self.waits, self._issues, self._cycles, tuple(sorted(self.uses.items())), **more)  # type: ignore[arg-type]
+        self.uses = {}
+        self.waits, self._issues, self._cycles, self.begun = 0, 0.0, 0.0, False
+        return step

@@ -1,0 +1,163 @@
+"""What a walk says of how often code runs, beside what a run counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.emulator.runs.run import run
+from binalloc.emulator.walk.repeats import Again
+from binalloc.emulator.walk.setting import Setting
+from binalloc.emulator.walk.thread import MOST_STEPS, Walked
+from binalloc.emulator.walk.warps import Seen, look_at
+from binalloc.isa.sets.files import load
+from binalloc.launch.file import load_launch, parse_launch
+from binalloc.models.machines.reader import load_machine
+from tests.support.paths import sample_file
+from tests.support.programs.builder import program
+
+MACHINE = load_machine("gtx680")
+
+
+def seen_of(name: str, size: str | None = None) -> tuple[Seen, Setting]:
+    launch = load_launch(sample_file(f"{name}.toml"), size)
+    module = load(sample_file(f"{name}.loom"))
+    setting = Setting(module, module.kernels()[0].name, launch, 0, MACHINE)
+    return look_at(setting), setting
+
+
+@pytest.mark.parametrize(("name", "apart"), [("matmul", 0), ("stencil3d", 0), ("callchain", 0), ("stencil2d", 0.05)])
+def test_what_hangs_on_no_data_is_counted_as_it_runs(name: str, apart: float) -> None:
+    """apart: the share that sampled warps may be off, where those at the edges do less."""
+    seen, setting = seen_of(name, "test")
+    assert seen.complete
+    assert setting.launch is not None
+    ran = run(setting.module, setting.kernel.name, setting.launch, MACHINE, hazards=False)
+    warps = setting.warps * setting.blocks
+    assert seen.counts.keys() == ran.counts.keys()
+    off = sum(abs(n - ran.counts[fn][k] / warps) for fn, counts in seen.counts.items() for k, n in enumerate(counts))
+    assert off <= apart * sum(map(sum, seen.counts.values()))
+
+
+def walked(text: str, scalars: bool = True) -> Walked:
+    """Thread 5 of block 1 of a launch of two blocks of 64."""
+    return launched(text, 2, scalars).walk(1, 5)
+
+
+def launched(text: str, blocks: int, scalars: bool = True) -> Setting:
+    argument = {"name": "n", "kind": "scalar", "dtype": "i32", "value": 7}
+    launch = parse_launch({"kernel": "k", "grid": blocks, "block": 64, "argument": [argument]}) if scalars else None
+    named = text.replace(".kernel k registers=12", ".kernel k registers=12\n.param n 4")
+    return Setting(program(named), "k", launch, 64, MACHINE)
+
+
+LOOP = """
+.kernel k registers=12
+MOV R1, 0x0
+MOV R2, 0x40
+MOV R3, 0x0
+{start}
+again:
+IADD3 R1, R1, {step}, RZ
+STL.32 [0x0], R1
+LDL.32 R4, [0x0]
+ISETP.LT.AND P0, PT, R4, R5, PT
+@P0 BRA again, done
+done:
+STG.32 [R2], R1
+EXIT
+"""
+
+
+@pytest.mark.parametrize(("rounds", "step"), [(1, "0x1"), (3, "0x7"), (1000, "0x1"), (1_000_000, "0x3")])
+def test_rounds_that_are_alike_are_counted_and_not_walked(rounds: int, step: str) -> None:
+    """Also where what is counted goes by way of local memory."""
+    found = walked(LOOP.format(start=f"MOV R5, {rounds * int(step, 16):#x}", step=step))
+    assert found.complete
+    assert found.counts[4:9] == [rounds] * 5
+    assert found.counts[9] == 1
+    assert len(found.way) < min(MOST_STEPS, 40)
+    left_out = sum(item.times * (item.end - item.start) for item in found.way if isinstance(item, Again))
+    assert sum(isinstance(item, int) for item in found.way) + left_out == sum(found.counts)
+
+
+def test_what_ends_nobody_knows_when_is_taken_to_go_round_ten_times() -> None:
+    found = walked(LOOP.format(start="LDG.32 R5, [R2]", step="0x1"))
+    assert found.complete
+    assert found.counts[4:9] == [10] * 5
+    assert found.counts[9] == 1
+
+
+def test_a_loop_that_data_may_leave_goes_on_as_long_as_it_may() -> None:
+    leaves = LOOP.format(start="MOV R5, 0x64", step="0x1").replace(
+        "STL.32", "LDG.32 R6, [R2]\nISETP.EQ.AND P1, PT, R6, 0x0, PT\n@P1 BRA done, done\nSTL.32"
+    )
+    found = walked(leaves)
+    assert found.complete
+    assert found.counts[7] == 100
+
+
+def test_both_ways_of_what_hangs_on_data_and_what_is_known_on_both_behind() -> None:
+    text = """
+    .kernel k registers=12
+    MOV R2, 0x40
+    MOV R3, 0x0
+    LDG.32 R1, [R2]
+    ISETP.LT.AND P0, PT, R1, 0x0, PT
+    MOV R4, 0x3
+    @P0 BRA other, join
+    MOV R5, 0x1
+    MOV R6, 0x2
+    BRA join
+    other:
+    MOV R5, 0x1
+    MOV R6, 0x5
+    join:
+    ISETP.EQ.AND P1, PT, R5, 0x1, PT
+    @P1 BRA known, known
+    STG.32 [R2], R1
+    known:
+    ISETP.EQ.AND P2, PT, R6, 0x2, PT
+    @P2 BRA unknown, unknown
+    STG.32 [R2], R4
+    unknown:
+    EXIT
+    """
+    found = walked(text)
+    assert found.complete
+    assert found.counts[6:11] == [1, 1, 1, 1, 1]
+    assert found.counts[13] == 0, "R5 is 1 on both ways"
+    assert found.counts[16] == 1, "R6 is one thing or the other"
+
+
+@pytest.mark.parametrize(("scalars", "rounds"), [(True, 2), (False, 10)])
+def test_without_a_launch_nothing_is_known_of_the_grid(scalars: bool, rounds: int) -> None:
+    found = walked(LOOP.format(start="S2R R5, SR_NCTAID.X", step="0x1"), scalars)
+    assert found.counts[4] == rounds
+
+
+def test_what_calls_an_address_is_not_followed() -> None:
+    found = walked(".kernel k registers=12\nMOV R2, 0x0\nMOV R3, 0x0\nCALL.IND R2\nEXIT\n")
+    assert not found.complete
+
+
+def test_accesses_ask_for_the_sectors_that_they_touch() -> None:
+    """matmul's loads of rows lie side by side; transposed, each lane has a sector of its own."""
+    side, apart = seen_of("matmul")[0], look_at(_transposing())
+    assert set(map(round, side.sectors.values())) <= {4, 8, 16}
+    assert sorted(apart.sectors.values()) == [1, 32]
+    assert apart.fresh == 64 / 66  # the load is of what one lane stores, by both warps
+
+
+def _transposing() -> Setting:
+    text = """
+    .kernel k registers=12
+    S2R R1, SR_TID.X
+    MOV R2, 0x10000000
+    MOV R3, 0x0
+    MOV R4, 0x80
+    IMAD.WIDE.U32 R6, R1, R4, R2
+    LDG.32 R8, [R2]
+    STG.32 [R6], R8
+    EXIT
+    """
+    return launched(text, 4)
