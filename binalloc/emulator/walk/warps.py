@@ -27,6 +27,8 @@ COMMON = (Space.GLOBAL, Space.GENERIC, Space.TEXTURE)
 T = TypeVar("T")
 OTHER_WARPS = 5
 """Warps of which only some threads are walked, at most."""
+GROUP = 8
+"""Blocks that run at about the same time and find in L2 what one of them asked for."""
 STRIDE = 2
 """Has no factor in common with that: neighbouring blocks give warps that are apart."""
 
@@ -36,7 +38,8 @@ class Seen:
     """counts: per function, how often a warp executes each instruction, on average. sectors: per function and
     instruction, how many 32-byte sectors an access of a warp asks for, on average, where its addresses are known;
     passes: likewise how often banks of shared memory have to serve one.
-    fresh: of the sectors that a block asks for those that it has not asked for before, as a share. thread: block and
+    fresh: of the sectors that a block asks for those that it has not asked for before, as a share; first: of those that
+    GROUP blocks in a row ask for, those that none of them has. thread: block and
     thread of one that does about as much as a warp does on average. complete: every thread came to its end."""
 
     counts: dict[str, list[float]]
@@ -45,6 +48,7 @@ class Seen:
     sectors: dict[tuple[str, int], float] = field(default_factory=dict)
     passes: dict[tuple[str, int], float] = field(default_factory=dict)
     fresh: float = 1.0
+    first: float = 1.0
 
 
 def look_at(setting: Setting) -> Seen:
@@ -69,7 +73,7 @@ def look_at(setting: Setting) -> Seen:
 
 def _find_sectors(seen: Seen, setting: Setting, probes: _Probes, walked: list[Walked]) -> None:
     """Fill in what accesses ask for, those of one warp where it executes them and of its block if all did."""
-    asked, different = 0, []
+    asked, different, around = 0, list[NDArray[np.int64]](), list[NDArray[np.int64]]()
     for fn in setting.module.reached(setting.kernel):
         for index in range(len(fn.instrs)):
             each = [one.addresses.get(fn.address + index, []) for one in walked]
@@ -87,9 +91,13 @@ def _find_sectors(seen: Seen, setting: Setting, probes: _Probes, walked: list[Wa
                 per_warp = [sum(map(len, warps)) / len(warps) for warps in known]
                 seen.sectors[fn.name, index] = float(np.mean(per_warp))
                 asked += sum(len(warp) for warps in known for warp in warps)
-                different.append(np.unique(np.concatenate([warp for warps in known for warp in warps])))
+                block = np.unique(np.concatenate([warp for warps in known for warp in warps]))
+                different.append(block)
+                away = probes.blocks_away(fn.address + index)
+                around.append(np.unique(block[:, None] + away[None, :] // SECTOR_BYTES))
     if different:
         seen.fresh = len(np.unique(np.concatenate(different))) / asked
+        seen.first = min(seen.fresh, len(np.unique(np.concatenate(around))) / asked / GROUP)
 
 
 def sectors(addresses: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
@@ -124,8 +132,9 @@ class _Probes:
     def __init__(self, setting: Setting, warp: range) -> None:
         x, y, z = setting.block
         number = np.arange(x * y * z)
-        places = np.stack([number % x, number // x % y, number // (x * y)])
         self._first, self._last = warp[0], warp[-1]
+        self._along = self._blocks(setting)
+        places = np.stack([number % x, number // x % y, number // (x * y)])
         self._away = places - places[:, [self._first]]
         self._next = [self._neighbour(axis, side) for axis, side in enumerate((1, x, x * y))]
         between = warp[len(warp) * 2 // 3]
@@ -137,6 +146,28 @@ class _Probes:
             if 0 <= t < self._away.shape[1] and abs(self._away[axis, t]) == 1 == np.abs(self._away[:, t]).sum():
                 return t
         return None
+
+    def _blocks(self, setting: Setting) -> list[tuple[int, Walked, Walked]]:
+        """How many blocks further, and the walks of the first thread in the middle block and in that: the next ones
+        along x and along y."""
+        middle, found = setting.blocks // 2, list[tuple[int, Walked, Walked]]()
+        x, y, _ = setting.grid or (1, 1, 1)
+        for side, distance in ((x, 1), (y, x)):
+            if side > 1 and middle + distance < setting.blocks:
+                here, there = (setting.walk(b, self._first) for b in (middle, middle + distance))
+                found.append((distance, here, there))
+        return found
+
+    def blocks_away(self, word: int) -> NDArray[np.int64]:
+        """Of GROUP blocks in a row, how far their addresses at a code word are from the first one's, in bytes."""
+        number = np.arange(GROUP)
+        away = np.zeros(GROUP, np.int64)
+        row = self._along[-1][0] if len(self._along) > 1 else GROUP
+        for distance, here, there in self._along:
+            one, other = (walked.addresses.get(word, [None])[0] for walked in (here, there))
+            if one is not None and other is not None:
+                away += (number % row if distance == 1 else number // row) * (other - one)
+        return away
 
     def over_block(self, known: Sequence[int | None]) -> NDArray[np.int64] | None:
         """The addresses of all the block's threads, from those of the walked ones; None where they do not follow."""

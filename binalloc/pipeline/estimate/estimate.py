@@ -57,7 +57,7 @@ class Estimates:
         warps = self._use.warps * version.blocks_per_sm
         streamed = warps * sum(sectors[word] for word in taken) * SECTOR_BYTES / share
         machine, threads = self._request.machine, self._use.threads * version.blocks_per_sm
-        traffic = Traffic(machine, threads, version.local_bytes, streamed, self._seen.fresh)
+        traffic = Traffic(machine, threads, version.local_bytes, streamed, self._seen.fresh, self._seen.first)
 
         def asked(word: int, seen: View) -> Asked:
             assert seen.memory is not None

@@ -2,8 +2,8 @@
 
 Needs a machine, what is known of accesses by the walk (`emulator.walk.warps`), and how many threads are resident.
 Assumed, where the walk does not say: an access whose lanes' addresses hang on loaded data asks for a number of sectors
-halfway, in ratio, between side by side and all apart; what a block asks for first DRAM has, what it asks for again L2
-or, where that caches it and has room for all that is asked for, L1.
+halfway, in ratio, between side by side and all apart; what blocks in a row ask for first DRAM has, what one asks for
+again L1, where that caches it and has room for all that is asked for, and the rest L2.
 Spilled words are in L1 and L2 as far as those hold what is asked for between two accesses to a word.
 """
 
@@ -42,10 +42,12 @@ class Asked:
 class Traffic:
     """Of a version with so many threads resident. spilled: bytes of local memory per thread; streamed: bytes that all
     resident warps together ask for in a run of the kernel, local memory apart; fresh: share of sectors that a block has
-    not asked for before."""
+    not asked for before; first: that no block near it has."""
 
-    def __init__(self, machine: Machine, threads: int, spilled: int, streamed: float, fresh: float) -> None:
-        self._machine, self._fresh = machine, fresh
+    def __init__(
+        self, machine: Machine, threads: int, spilled: int, streamed: float, fresh: float, first: float
+    ) -> None:
+        self._machine, self._fresh, self._first = machine, fresh, first
         local, passing = threads * spilled, streamed * BETWEEN
         l1, l2 = machine.l1, machine.l2
         self._again = _share(l1.bytes, streamed * fresh)
@@ -60,11 +62,11 @@ class Traffic:
             return self._local(memory)
         asked = sectors * SECTOR_BYTES
         if memory.access == Access.STORE:
-            return Asked(m.dram.latency, 0.0, asked, asked * self._fresh)
+            return Asked(m.dram.latency, 0.0, asked, asked * self._first)
         cached = memory.space == Space.TEXTURE or m.l1.caches_global
         hits = (1 - self._fresh) * self._again if cached else 0.0
-        latency = hits * m.l1.latency + self._fresh * m.dram.latency + (1 - self._fresh - hits) * m.l2.latency
-        return Asked(latency, asked * (1 - hits), 0.0, asked * self._fresh)
+        latency = hits * m.l1.latency + self._first * m.dram.latency + (1 - self._first - hits) * m.l2.latency
+        return Asked(latency, asked * (1 - hits), 0.0, asked * self._first)
 
     def _local(self, memory: Memory) -> Asked:
         m, missed = self._machine, (1 - self._in_l1) * memory.size * LANES

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.walk.repeats import Again
 from binalloc.emulator.walk.setting import Setting
 from binalloc.emulator.walk.thread import MOST_STEPS, Walked
-from binalloc.emulator.walk.warps import Seen, look_at
+from binalloc.emulator.walk.warps import GROUP, Seen, look_at, passes
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch, parse_launch
 from binalloc.models.machines.reader import load_machine
@@ -146,6 +147,40 @@ def test_accesses_ask_for_the_sectors_that_they_touch() -> None:
     assert set(map(round, side.sectors.values())) <= {4, 8, 16}
     assert sorted(apart.sectors.values()) == [1, 32]
     assert apart.fresh == 64 / 66  # the load is of what one lane stores, by both warps
+    assert apart.first == 64 / 66 / GROUP  # and all blocks do the same
+
+
+HALO = """
+.kernel k registers=12
+S2R R1, SR_TID.X
+S2R R4, SR_CTAID.X
+{row}
+IMAD R1, R4, 0x40, R1
+MOV R2, 0x10000000
+MOV R3, 0x0
+MOV R5, 0x4
+IMAD.WIDE.U32 R6, R1, R5, R2
+LDG.32 R8, [R6]
+LDG.32 R9, [R6+0x80]
+STG.32 [R6+0x100000], R8
+EXIT
+"""
+
+
+def test_neighbouring_blocks_ask_for_the_same_at_their_borders() -> None:
+    """Blocks of 256 bytes that load 128 more, of their right neighbour's."""
+    seen = look_at(launched(HALO.format(row="NOP"), 40))
+    sectors = 8 + 8 + 8  # of a warp; a block asks for 48, of which 8 + 4 + 8 are different
+    assert seen.fresh == (8 + 4 + 8) / (2 * 12)
+    assert sectors == 24
+    assert seen.first == pytest.approx((GROUP * 8 + 4 + GROUP * 8) / (GROUP * 24))
+
+
+@pytest.mark.parametrize(("stride", "size", "passes_of"), [(4, 4, 1), (8, 8, 1), (256, 4, 32), (0, 16, 2), (16, 16, 2)])
+def test_banks_serve_as_the_table_says(stride: int, size: int, passes_of: int) -> None:
+    """TIMING.md, 32 banks of 8 bytes in 8-byte mode; 16 bytes at one address are served in two groups."""
+    shared = load_machine("gtx780ti").shared
+    assert passes(np.arange(64) * stride, size, shared) == passes_of
 
 
 def _transposing() -> Setting:

@@ -62,7 +62,7 @@ def test_without_a_launch_loops_go_round_ten_times() -> None:
 
 
 def test_spilled_words_go_further_the_more_threads_spill() -> None:
-    few, many = (Traffic(MACHINE, threads, 64, 0.0, 1.0) for threads in (128, 2048))
+    few, many = (Traffic(MACHINE, threads, 64, 0.0, 1.0, 1.0) for threads in (128, 2048))
     assert few.asked(SPILL_LOAD, 0.0).latency == MACHINE.l1.latency
     assert few.asked(SPILL_LOAD, 0.0).dram == few.asked(SPILL_STORE, 0.0).requests == 0
     load, store = many.asked(SPILL_LOAD, 0.0), many.asked(SPILL_STORE, 0.0)
@@ -70,19 +70,21 @@ def test_spilled_words_go_further_the_more_threads_spill() -> None:
     assert load.answers == store.requests > 0
     assert load.requests == store.answers == 0
     assert 0 < load.dram < load.answers
-    polluted = Traffic(load_machine("c2075"), 128, 64, 1e6, 1.0)
+    polluted = Traffic(load_machine("c2075"), 128, 64, 1e6, 1.0, 1.0)
     assert polluted.asked(SPILL_LOAD, 0.0).answers > 0, "Fermi's L1 holds what is loaded from global memory, too"
 
 
 def test_what_a_block_asks_for_again_is_near() -> None:
-    streaming, again = Traffic(MACHINE, 512, 0, 1e5, 1.0), Traffic(MACHINE, 512, 0, 1e5, 0.1)
+    streaming, again = Traffic(MACHINE, 512, 0, 1e5, 1.0, 1.0), Traffic(MACHINE, 512, 0, 1e5, 0.1, 0.1)
     assert streaming.asked(LOAD, 4.0).dram == streaming.asked(LOAD, 4.0).answers == 128
     assert again.asked(LOAD, 4.0).dram == pytest.approx(12.8)
     assert again.asked(LOAD, 4.0).answers == 128, "Kepler's L1 holds nothing of global memory"
     assert again.asked(FETCH, 4.0).answers < 128
     assert again.asked(FETCH, 4.0).latency < again.asked(LOAD, 4.0).latency < streaming.asked(LOAD, 4.0).latency
     assert again.asked(STORE, 4.0).requests == 128
-    crowded = Traffic(MACHINE, 2048, 0, 1e7, 0.1)
+    beside = Traffic(MACHINE, 512, 0, 1e5, 1.0, 0.5).asked(LOAD, 4.0)
+    assert (beside.answers, beside.dram) == (128, 64), "what another block has asked for is in L2"
+    crowded = Traffic(MACHINE, 2048, 0, 1e7, 0.1, 0.1)
     assert crowded.asked(FETCH, 4.0).answers > again.asked(FETCH, 4.0).answers
 
 
