@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from binalloc.errors import UsageError
-from binalloc.isa.instruction import Module
-from binalloc.isa.interface.places import LANES
+from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.places import LANES, REG
+from binalloc.isa.kinds import Space
+from binalloc.isa.sets.table import view
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import KIB
 from binalloc.pipeline.characterise import Character, characterise
@@ -37,10 +39,24 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Residence:
+    """Where a function of a version has its values: instructions, registers that its code names, and instructions that
+    access slots and words of the spill area in local memory."""
+
+    function: str
+    instructions: int
+    registers: int
+    slot_accesses: int
+    local_accesses: int
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """outcome: what the policy chose. curves: by resource (registers per thread, user's shared bytes per block, threads
-    per block), all else being the original's. waves: of the grid, with the recommended blocks on every SM; None without
-    a launch. warnings: sentences."""
+    per block), all else being the original's. expected: how many times as fast as the original policy `model`'s
+    estimate has the recommended version; None where it was run, and where the original is kept. values: where
+    the recommended version has its values, by function. waves: of the grid, with the recommended blocks on every
+    SM; None without a launch. warnings: sentences."""
 
     outcome: Outcome
     character: Character
@@ -48,6 +64,8 @@ class Recommendation:
     curves: dict[str, list[Step]]
     waves: float | None
     warnings: list[str]
+    expected: float | None
+    values: list[Residence]
 
     @property
     def chosen(self) -> Version:
@@ -72,6 +90,26 @@ def recommend(module: Module, request: Request) -> Recommendation:
         _curves(request, use),
         waves,
         _warnings(outcome, waves),
+        _expected(module, outcome),
+        [_residence(fn) for fn in outcome.rewritten.functions],
+    )
+
+
+def _expected(module: Module, outcome: Outcome) -> float | None:
+    from binalloc.pipeline.estimate.estimate import estimates_of
+
+    if outcome.kept_original or outcome.speedup is not None:
+        return None
+    estimates = estimates_of(module, outcome.request)
+    return estimates.rate(outcome.rewritten) / estimates.rate(outcome.original)
+
+
+def _residence(fn: Function) -> Residence:
+    views = [view(instr) for instr in fn.instrs]
+    spills = [v.memory.space for v in views if v.memory is not None and v.memory.spill]
+    named = (ref.index + ref.units for v in views for ref in (*v.defs, *v.uses) if ref.file == REG)
+    return Residence(
+        fn.name, len(views), max(named, default=0), spills.count(Space.SHARED), spills.count(Space.LOCAL)
     )
 
 

@@ -75,7 +75,8 @@ class Preparations:
     """What is known of the kernel last asked for, found once: a policy builds many versions of one.
 
     versions: where somebody keeps them (an empty dictionary is where to begin), what `steps.build_version` came to, by
-    allocator, registers and slots; for requests that differ in policy, reading and allocator alone."""
+    allocator, registers and slots; for requests that differ in policy, reading and allocator alone. estimates: see
+    `estimate.estimates_of`."""
 
     def __init__(self) -> None:
         self._module: Module | None = None
@@ -84,6 +85,7 @@ class Preparations:
         self._asked: tuple[int, str, int, str] | None = None
         self._held: tuple[Module, Profile | None] | None = None  # so that what `_asked` names goes on being theirs
         self.versions: dict[tuple[str, int, int], Any] | None = None
+        self.estimates: Any = None
 
     def graph(self, module: Module, kernel: str) -> CallGraph:
         """The kernel's call graph in the binary as it came; see `build_callgraph`."""

@@ -48,6 +48,8 @@ def recommendation_to_dict(found: Recommendation, command: str) -> dict[str, Any
             "original": _measured(found.outcome.original, request.machine),
             "recommended": _measured(found.chosen, request.machine),
         },
+        "expected_speedup": None if found.expected is None else round(found.expected, 4),
+        "functions": [asdict(one) for one in found.values],
         "waves": None if found.waves is None else round(found.waves, 4),
         "what_if": {name: [asdict(step) for step in steps] for name, steps in found.curves.items()},
         "next": _next(found, command),
@@ -93,6 +95,8 @@ def render_recommendation(found: Recommendation, told: dict[str, Any]) -> str:
         (
             f"{verb}: {blocks} per SM, {registers} and {count(chosen.slots, 'slot')} per thread.\n\n",
             render_outcome(found.outcome),
+            _expected(found),
+            _values(found),
             _slots(told["measured"]),
             _character(told["character"], told["waves"]),
             "\nBlocks that the machine would hold of the original, all else being equal\n",
@@ -102,6 +106,20 @@ def render_recommendation(found: Recommendation, told: dict[str, Any]) -> str:
             _next_lines(told["next"]),
         )
     )
+
+
+def _expected(found: Recommendation) -> str:
+    if found.expected is None:
+        return ""
+    return f"Expected speedup {found.expected:.2f}, by the model: nothing was run.\n"
+
+
+def _values(found: Recommendation) -> str:
+    """Where the recommended version has its values, if any has left the registers."""
+    rows = [[v.function, v.instructions, v.registers, v.slot_accesses, v.local_accesses] for v in found.values]
+    if not any(v.slot_accesses or v.local_accesses for v in found.values):
+        return ""
+    return "\n" + table(["function", "instructions", "registers", "slot accesses", "local accesses"], rows, left=1)
 
 
 def _slots(measured: dict[str, Any]) -> str:

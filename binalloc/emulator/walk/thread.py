@@ -78,12 +78,14 @@ class Split:
 @dataclass
 class Walked:
     """counts: how often each code word was executed; addresses: by code word, in order, where they are known. way: the
-    words one after the other. complete: the thread came to its end."""
+    words one after the other. complete: the thread came to its end; guessed: a loop whose end is unknown was left after
+    so many rounds."""
 
     counts: list[float]
     addresses: dict[int, list[Known]] = field(default_factory=dict)
     way: list[Going] = field(default_factory=list)
     complete: bool = True
+    guessed: bool = False
 
 
 class Code:
@@ -256,6 +258,7 @@ class Walk:
         split.bounded, split.counts = False, counts.copy()
         leaves = split.rounds >= WALKED
         self.word = split.other if leaves else split.first
+        self.found.guessed |= leaves
         if leaves:  # the rounds left out are like the last one
             left = WEIGHT_BASE - 1 - split.rounds
             for word, less in enumerate(before):

@@ -29,24 +29,33 @@ MOST_WORDS = 30_000
 """Of a way; a longer one is taken with fewer rounds of its loops."""
 
 
+def estimates_of(module: Module, request: Request) -> Estimates:
+    """Those of the request, found once."""
+    kept = request.prepared
+    if kept.estimates is None or kept.estimates.module is not module:
+        kept.estimates = Estimates(module, request)
+    found: Estimates = kept.estimates
+    return found
+
+
 class Estimates:
-    """Of versions of one kernel on one machine."""
+    """Of versions of one kernel on one machine. module: the input."""
 
     def __init__(self, module: Module, request: Request) -> None:
         """Raises UsageError as a run does where launch and kernel contradict each other."""
         from binalloc.analysis.program import analyse
         from binalloc.pipeline.steps import kernel_use
 
-        self._request = request
+        self.module, self._request = module, request
         self._use = kernel_use(module.function(request.kernel), request.launch)
         self._seen = look_at(self._setting(module))
         functions = analyse(module, request.kernel).functions
         self._apart = {(name, index) for name, f in functions.items() for index in _apart(f)}
 
     @property
-    def complete(self) -> bool:
-        """Whether the walk that tells how often code runs came to its end."""
-        return self._seen.complete
+    def sure(self) -> bool:
+        """Whether how often code runs and where it accesses memory hangs on little that is unknown."""
+        return self._seen.sure
 
     def rate(self, version: Version) -> float:
         """Runs of the kernel by a warp per cycle of an SM."""

@@ -6,6 +6,7 @@ the most promising first, and what turned out fastest is taken: never anything s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
+    from binalloc.pipeline.steps import Tried
 
 SHARE = 3
 """Of so many levels one is run."""
@@ -31,13 +33,13 @@ class Measured:
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
         """The fastest of those run, if it is faster than the original."""
-        from binalloc.pipeline.estimate.estimate import Estimates
+        from binalloc.pipeline.estimate.estimate import estimates_of
         from binalloc.pipeline.policies.model import expectations
 
         base = original.base
-        judged = list(expectations(module, request, Estimates(module, request), base))
+        judged = list(expectations(module, request, estimates_of(module, request), base))
         tried = [found for found, _ in judged]
-        promising = _in_order([expected for _, expected in judged])
+        promising = _in_order(judged)
         chosen = promising[: max(1, len(promising) // SHARE)]
         best = base
         for k in chosen:
@@ -54,15 +56,14 @@ class Measured:
         return Choice(tried, best, f"fewest cycles of {those}")
 
 
-def _in_order(expected: list[float]) -> list[int]:
-    """The levels of which something is expected, the most promising first; of those that the model cannot tell apart
-    (`model.GAIN`) the one of the fewest blocks, which changes least."""
-    from binalloc.pipeline.policies.model import GAIN
+def _in_order(judged: Sequence[tuple[Tried, float]]) -> list[int]:
+    """The levels of which something is expected, the most promising first."""
+    from binalloc.pipeline.policies.model import most_promising
 
-    left = [k for k, gain in enumerate(expected) if gain]
+    left = [k for k, (_, expected) in enumerate(judged) if expected]
     order = []
     while left:
-        most = max(expected[k] for k in left)
-        order.append(next(k for k in left if expected[k] * GAIN >= most))
+        taken = most_promising([judged[k] for k in left])
+        order.append(next(k for k in left if judged[k] is taken))
         left.remove(order[-1])
     return order

@@ -7,7 +7,7 @@ the model is not mistaken about it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 GAIN = 1.025
 """What a level has to be expected to gain."""
-UNSURE = 1.05
-"""The same where not even how often code runs could be found to its end."""
+UNSURE = 1.08
+"""The same where how often code runs, or where it accesses memory, hangs on data."""
 
 
 class Model:
@@ -37,30 +37,43 @@ class Model:
     measures = False
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
-        """The version that gets through most warps a cycle; of those that the model cannot tell apart the one of the
-        fewest blocks, which changes least. Where the original was not run, the model judges its orders, too."""
-        from binalloc.pipeline.estimate.estimate import Estimates
+        """The version that gets through most warps a cycle (`most_promising`). Where the original was not run, the
+        model judges its orders, too."""
+        from binalloc.pipeline.estimate.estimate import estimates_of
 
-        estimates = Estimates(module, request)
+        estimates = estimates_of(module, request)
         base = original.base
         if base.cycles is None:
             base = _better_order(module, request, estimates, original.given)
         judged = list(expectations(module, request, estimates, base))
         tried = [found for found, _ in judged]
-        most = max((expected for _, expected in judged), default=0.0)
-        if most <= least_gain(estimates):
+        if max((expected for _, expected in judged), default=0.0) <= least_gain(estimates):
             none = "by more than the model may be mistaken no level is expected to beat the original"
             return Choice(tried, None, none, base)
-        best, gain = next((found.version, expected) for found, expected in judged if expected * GAIN >= most)
+        found, gain = most_promising(judged)
+        best = found.version
         assert best is not None
         blocks = count(best.blocks_per_sm, "block")
         reason = f"{blocks} expected to take {1 / gain:.1%} of the original's time, by the model"
         return Choice(tried, best, reason, base)
 
 
+def most_promising(judged: Sequence[tuple[Tried, float]]) -> tuple[Tried, float]:
+    """The level of which most is expected; of those that the model cannot tell apart the one with least in local
+    memory, whose cost hangs on caches, and then the one of the most blocks, which hide what the model does not know."""
+
+    def rank(one: tuple[Tried, float]) -> tuple[int, int]:
+        version = one[0].version
+        assert version is not None
+        return version.local_bytes, -version.blocks_per_sm
+
+    most = max(expected for _, expected in judged)
+    return min((one for one in judged if one[1] and one[1] * GAIN >= most), key=rank)
+
+
 def least_gain(estimates: Estimates) -> float:
     """How many times as fast as the original a version has to be expected to be."""
-    return GAIN if estimates.complete else UNSURE
+    return GAIN if estimates.sure else UNSURE
 
 
 def _better_order(module: Module, request: Request, estimates: Estimates, given: Version) -> Version:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
+from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.policies import measured
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import Tried
 from tests.support.paths import sample_file
 
 
@@ -49,12 +54,18 @@ def test_all_levels_are_run_where_the_share_is_one(monkeypatch: pytest.MonkeyPat
     assert few.rewritten.cycles == every.rewritten.cycles
 
 
-def test_what_the_model_cannot_tell_apart_begins_with_the_fewest_blocks() -> None:
+def level(expected: float, blocks: int = 0, local_bytes: int = 0) -> tuple[Tried, float]:
+    version: Any = SimpleNamespace(blocks_per_sm=blocks, local_bytes=local_bytes)
+    return Tried(Budget(blocks, 32, 0), version), expected
+
+
+def test_of_what_the_model_cannot_tell_apart_least_spilled_and_most_blocks_first() -> None:
     order = measured._in_order
-    assert order([1.0, 1.2, 1.1]) == [1, 2, 0]
-    assert order([1.195, 1.2, 1.1]) == [0, 1, 2]
-    assert order([1.16, 1.2, 0.0, 1.3]) == [3, 1, 0]
-    assert order([0.0]) == order([]) == []
+    assert order([level(1.0), level(1.2), level(1.1)]) == [1, 2, 0]
+    assert order([level(1.195, 3, 4), level(1.2, 4, 8), level(1.1, 5)]) == [0, 1, 2]
+    assert order([level(1.195, 3), level(1.2, 4), level(1.19, 5)]) == [2, 1, 0]
+    assert order([level(1.16), level(1.2), level(0.0), level(1.3)]) == [3, 1, 0]
+    assert order([level(0.0)]) == order([]) == []
 
 
 def test_no_level_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,9 @@ def chosen(name: str) -> Outcome:
     return rewrite_kernel(module_of(name), request_for(name))
 
 
-@pytest.mark.parametrize(("name", "blocks"), [("FDTD3d.ptx", 4), ("stencil2d.loom", 2), ("callchain.loom", 8)])
+@pytest.mark.parametrize(
+    ("name", "blocks"), [("FDTD3d.ptx", 4), ("stencil3d.loom", 4), ("stencil2d.loom", 2), ("callchain.loom", 8)]
+)
 def test_it_takes_what_the_emulator_finds_fastest(name: str, blocks: int) -> None:
     """As `exhaustive` does at full size (README)."""
     found = chosen(name)
@@ -41,12 +43,11 @@ def test_it_takes_what_the_emulator_finds_fastest(name: str, blocks: int) -> Non
     assert "by the model" in found.reason
 
 
-@pytest.mark.parametrize(("name", "blocks", "best"), [("stencil3d.loom", 3, 4), ("nbody.loom", 5, 6)])
-def test_of_levels_that_it_cannot_tell_apart_it_may_take_the_lesser(name: str, blocks: int, best: int) -> None:
-    """In the emulator the other one gains 12 and 3 % more."""
-    found = chosen(name)
-    assert found.rewritten.blocks_per_sm == blocks
-    assert best in [t.budget.blocks for t in found.tried]
+def test_of_levels_that_it_cannot_tell_apart_it_may_take_the_lesser() -> None:
+    """nbody at 6 blocks gains 3 % more in the emulator, with words in local memory that 5 blocks need not."""
+    found = chosen("nbody.loom")
+    assert found.rewritten.blocks_per_sm == 5
+    assert found.rewritten.local_bytes == 0
 
 
 def test_order_alone_is_taken_where_no_level_gains() -> None:

@@ -157,3 +157,28 @@ def test_issue_slots_before_and_after_are_all_there_are() -> None:
     assert shown.split()[1:] == [f"{share:.1f}%" for share in issued]
     still = call("recommend", loom("nbody"), "--json").json["recommendations"][0]
     assert still["measured"] == {"original": None, "recommended": None}
+
+
+def test_what_to_expect_where_nothing_is_run() -> None:
+    found = spills_alone("FDTD3d", "gtx680")
+    assert found.expected is not None
+    assert 0.8 < found.expected < 1.6
+    assert [v.function for v in found.values] == ["FDTD3d"]
+    assert found.values[0].instructions == found.chosen.instructions
+    assert found.values[0].registers == found.chosen.registers
+    kept = spills_alone("convolution", "gtx680")
+    assert kept.outcome.kept_original
+    assert kept.expected is None
+
+
+def test_where_values_live_by_function() -> None:
+    module = load(sample_file("nbody.loom"))
+    launched = load_launch(sample_file("nbody.toml"), "test")
+    found = recommend(module, Request(machine="gtx680", launch=launched, registers=32, slots=6))
+    assert found.expected is None, "it was run"
+    assert {v.function.split("$")[0] for v in found.values} == {"nbody", "pair"}
+    assert sum(v.slot_accesses for v in found.values) > 0
+    assert sum(v.local_accesses for v in found.values) > 0
+    assert sum(v.instructions for v in found.values) == found.chosen.instructions
+    told = call("recommend", loom("nbody"), *launch("nbody"), "--policy", "model").out
+    assert "slot accesses" in told

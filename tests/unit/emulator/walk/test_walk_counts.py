@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.runs.run import run
+from binalloc.emulator.walk.accesses import GROUP, passes
 from binalloc.emulator.walk.repeats import Again
 from binalloc.emulator.walk.setting import Setting
 from binalloc.emulator.walk.thread import MOST_STEPS, Walked
-from binalloc.emulator.walk.warps import GROUP, Seen, look_at, passes
+from binalloc.emulator.walk.warps import Seen, look_at
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch, parse_launch
 from binalloc.models.machines.reader import load_machine
@@ -30,7 +31,7 @@ def seen_of(name: str, size: str | None = None) -> tuple[Seen, Setting]:
 def test_what_hangs_on_no_data_is_counted_as_it_runs(name: str, apart: float) -> None:
     """apart: the share that sampled warps may be off, where those at the edges do less."""
     seen, setting = seen_of(name, "test")
-    assert seen.complete
+    assert seen.sure
     assert setting.launch is not None
     ran = run(setting.module, setting.kernel.name, setting.launch, MACHINE, hazards=False)
     warps = setting.warps * setting.blocks
@@ -84,6 +85,7 @@ def test_rounds_that_are_alike_are_counted_and_not_walked(rounds: int, step: str
 def test_what_ends_nobody_knows_when_is_taken_to_go_round_ten_times() -> None:
     found = walked(LOOP.format(start="LDG.32 R5, [R2]", step="0x1"))
     assert found.complete
+    assert found.guessed
     assert found.counts[4:9] == [10] * 5
     assert found.counts[9] == 1
 
@@ -94,6 +96,7 @@ def test_a_loop_that_data_may_leave_goes_on_as_long_as_it_may() -> None:
     )
     found = walked(leaves)
     assert found.complete
+    assert not found.guessed
     assert found.counts[7] == 100
 
 

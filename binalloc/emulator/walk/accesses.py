@@ -1,0 +1,143 @@
+"""Where the threads of a block access memory, from the walks of a few of them; what such accesses ask for.
+
+Needs a `Setting`. Addresses are taken to grow evenly with a thread's place in its block; where the warp's last thread
+says otherwise, all threads of the warp are walked, and nothing is known of the block's other warps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.emulator.state.layout import LANES, WORD
+from binalloc.emulator.walk.setting import Setting
+from binalloc.emulator.walk.thread import Walked
+from binalloc.models.machines.model import SharedMemory
+from binalloc.models.machines.unloaded import SECTOR_BYTES
+
+Places = NDArray[np.int64]
+"""Addresses in bytes, or numbers of sectors."""
+GROUP = 8
+"""Blocks that run at about the same time and find in L2 what one of them asked for."""
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """Of one instruction, each time that it is executed: addresses of the threads. block: of all threads of the block,
+    else of one warp."""
+
+    times: list[Places]
+    block: bool
+
+
+class Probes:
+    """Threads whose addresses tell those of all threads of their block: the first and the last of a warp and one
+    between, and the first one's neighbours along x, y and z. walks: theirs, in the middle block."""
+
+    def __init__(self, setting: Setting, warp: range) -> None:
+        self._setting, self._warp = setting, warp
+        x, y, z = setting.block
+        number = np.arange(x * y * z)
+        self._first, self._last = warp[0], warp[-1]
+        self._along = self._blocks(setting)
+        places = np.stack([number % x, number // x % y, number // (x * y)])
+        self._away = places - places[:, [self._first]]
+        self._next = [self._neighbour(axis, side) for axis, side in enumerate((1, x, x * y))]
+        between = warp[len(warp) * 2 // 3]
+        self.threads = sorted({self._first, self._last, between, *(t for t in self._next if t is not None)})
+        self.walks = [setting.walk(setting.blocks // 2, t) for t in self.threads]
+
+    def _neighbour(self, axis: int, distance: int) -> int | None:
+        """The number of a thread one further along an axis, or one before; None where the block has no such."""
+        for t in (self._first + distance, self._first - distance):
+            if 0 <= t < self._away.shape[1] and abs(self._away[axis, t]) == 1 == np.abs(self._away[:, t]).sum():
+                return t
+        return None
+
+    def _blocks(self, setting: Setting) -> list[tuple[int, Walked, Walked]]:
+        """How many blocks further, and the walks of the first thread in the middle block and in that: the next ones
+        along x and along y."""
+        middle, found = setting.blocks // 2, list[tuple[int, Walked, Walked]]()
+        x, y, _ = setting.grid or (1, 1, 1)
+        for side, distance in ((x, 1), (y, x)):
+            if side > 1 and middle + distance < setting.blocks:
+                here, there = (setting.walk(b, self._first) for b in (middle, middle + distance))
+                found.append((distance, here, there))
+        return found
+
+    def blocks_away(self, word: int) -> NDArray[np.int64]:
+        """Of GROUP blocks in a row, how far their addresses at a code word are from the first one's, in bytes."""
+        number = np.arange(GROUP)
+        away = np.zeros(GROUP, np.int64)
+        row = self._along[-1][0] if len(self._along) > 1 else GROUP
+        for distance, here, there in self._along:
+            one, other = (walked.addresses.get(word, [None])[0] for walked in (here, there))
+            if one is not None and other is not None:
+                away += (number % row if distance == 1 else number // row) * (other - one)
+        return away
+
+    @cached_property
+    def _whole_warp(self) -> list[Walked]:
+        return [self._setting.walk(self._setting.blocks // 2, t) for t in self._warp]
+
+    def accesses(self, word: int) -> Accesses | None:
+        """Those of a code word; None where nothing is known of them."""
+        times = _times(self.walks, word)
+        if not any(a is not None for known in times for a in known):
+            return None
+        found = [self._over_block(known) for known in times]
+        if None not in [None if one is None else 0 for one in found]:
+            return Accesses([one for one in found if one is not None], True)
+        warp = [[a for a in known if a is not None] for known in _times(self._whole_warp, word)]
+        return Accesses([np.array(known, np.int64) for known in warp if known], False)
+
+    def _over_block(self, known: Sequence[int | None]) -> NDArray[np.int64] | None:
+        """The addresses of all the block's threads, from those of the walked ones; None where they do not follow."""
+        found = dict(zip(self.threads, known, strict=True))
+        start, last = found[self._first], found[self._last]
+        if start is None or last is None:
+            return None
+        grows = np.zeros(3, np.int64)
+        for axis, t in enumerate(self._next):
+            if t is not None:
+                there = found[t]
+                if there is None:
+                    return None
+                grows[axis] = (there - start) * self._away[axis, t]
+        every: NDArray[np.int64] = start + grows @ self._away
+        return every if every[self._last] == last else None
+
+
+def _times(walks: Sequence[Walked], word: int) -> list[tuple[int | None, ...]]:
+    """By time that a code word is executed, what is known of each thread's address."""
+    return list(zip_longest(*(walked.addresses.get(word, []) for walked in walks)))
+
+
+def sectors(addresses: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """By warp, the sectors that its lanes' accesses of so many bytes touch."""
+    found = []
+    for at in range(0, len(addresses), LANES):
+        lanes = addresses[at : at + LANES]
+        ends = np.concatenate([(lanes + byte) // SECTOR_BYTES for byte in {0, size - 1}])
+        found.append(np.unique(ends))
+    return found
+
+
+def passes(addresses: NDArray[np.int64], size: int, shared: SharedMemory) -> float:
+    """How often banks have to serve an access of so many bytes by each lane, on average over the warps: as TIMING.md
+    says of shared memory."""
+    size = max(size, WORD)
+    words = addresses[:, None] + np.arange(0, size, WORD)
+    lanes = min(LANES, max(1, shared.banks * shared.bank_bytes // size))
+    total = 0
+    for at in range(0, len(addresses), lanes):
+        group = words[at : at + lanes].ravel()
+        banks, rows = group // shared.mode_bytes % shared.banks, group // (shared.banks * shared.bank_bytes)
+        wanted = np.unique(np.stack([banks, rows]), axis=1)[0]
+        total += int(np.bincount(wanted).max())
+    return total / -(-len(addresses) // LANES)
