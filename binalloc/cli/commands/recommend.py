@@ -76,17 +76,17 @@ def recommend(
 ) -> None:
     """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
 
-    Without a launch the unified paper's static policy chooses; with one every number of blocks is measured, unless
+    Without a launch the static policy `model` chooses; with one every number of blocks is measured, unless
     --policy says otherwise. Nothing is written: the report ends with the command that does it. PTX is imported in
     memory first.
     """
     from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.pipeline.policies.table import DEFAULT, UNIFIED
+    from binalloc.pipeline.policies.table import DEFAULT, STATIC
     from binalloc.pipeline.recommend import recommend as recommended
     from binalloc.report.recommend import recommendation_to_dict, refusal_to_dict, render_recommendation
 
-    chosen = policy or (UNIFIED if launch is None else DEFAULT)
+    chosen = policy or (STATIC if launch is None else DEFAULT)
     require_read_paper(readings, chosen)
     loaded, counted = optional_launch(launch, size), optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)

@@ -12,6 +12,8 @@ from binalloc.rows import by_name, find
 
 POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified(), Model(), Measured()))
 DEFAULT = "exhaustive"
+STATIC = Model.name
+"""Where nothing can be run."""
 UNIFIED = Unified.name
 
 
