@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from binalloc.emulator.arithmetic.integer import bool_op, plop3, table_masks
 from binalloc.emulator.execute.operation import Operation, Result
@@ -26,7 +25,8 @@ Known = int | None
 Row = list[int]
 """Of the staged table."""
 _C = L.Column
-_HIGH = 32
+_HIGH = 8 * L.WORD
+_PAIR = 2
 _TEXTURE_SHIFT = 48
 _SLOTS = 1 << 28
 """Where slots lie: beyond all words of local memory, which they are kept with."""
@@ -186,7 +186,9 @@ def _sources(operation: Operation, row: Row) -> list[Source]:
     found: list[Source] = []
     for name in operation.arguments.split():
         if name.split(".")[0] in _OPERAND:
-            found.append(_word(row, name[0], int(name.endswith(".hi"))))
+            high = name.endswith(".hi")
+            absent = high and row[_OPERAND[name[0]][0]] < _PAIR  # of an operand of one word nobody looks at a second
+            found.append(_constant(0) if absent else _word(row, name[0], int(high)))
         elif name == "ps0":
             found.append(_predicate(row, _C.PS0, _C.PS0_XOR))
         elif name == "ps1":
@@ -257,10 +259,12 @@ def _computed(operation: Operation, row: Row, forget: Effect) -> Effect:
             if x is None:
                 return forget(v)
             given.append(x)
-        found: Any = function(*given)
-        if kind is Result.PAIR:
+        found = function(*given)
+        if isinstance(found, tuple):
             store(v, *found)
-        elif kind is Result.COMPARISON:
+            return None
+        assert isinstance(found, int)
+        if kind is Result.COMPARISON:
             p, r = other(v), int(found)
             _set(v, pd0, _combined(r, p, bop))
             _set(v, pd1, _combined(1 - r, p, bop))

@@ -39,9 +39,10 @@ from __future__ import annotations
 
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
+from binalloc.pipeline.original import Original
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Tried, Version, build_version
+from binalloc.pipeline.steps import Tried, build_version
 
 
 class SixLess:
@@ -49,8 +50,9 @@ class SixLess:
     summary = "six registers less than the original"
     measures = False
 
-    def search(self, module: Module, request: Request, original: Version) -> Choice:
-        budget = Budget(original.blocks_per_sm + 1, original.registers - 6, 4)
+    def search(self, module: Module, request: Request, original: Original) -> Choice:
+        given = original.given
+        budget = Budget(given.blocks_per_sm + 1, given.registers - 6, 4)
         version = build_version(module, request, budget.registers, budget.slots)
         return Choice([Tried(budget, version)], version, "six less")
 '''

@@ -139,6 +139,14 @@ def test_without_a_launch_nothing_is_known_of_the_grid(scalars: bool, rounds: in
     assert found.counts[4] == rounds
 
 
+def test_a_conversion_of_one_word_looks_at_one() -> None:
+    """The register behind R4 is unknown; the loop's end is not."""
+    start = "LDG.64 R4, [R2]\nMOV R4, 0x5\nI2F.F32.S32 R4, R4\nF2I.S32.F32 R5, R4"
+    found = walked(LOOP.format(start=start, step="0x1"))
+    assert not found.guessed
+    assert found.counts[8] == 5
+
+
 def test_what_calls_an_address_is_not_followed() -> None:
     found = walked(".kernel k registers=12\nMOV R2, 0x0\nMOV R3, 0x0\nCALL.IND R2\nEXIT\n")
     assert not found.complete
