@@ -49,6 +49,7 @@ class Estimates:
         self.module, self._request = module, request
         self._use = kernel_use(module.function(request.kernel), request.launch)
         self._seen = look_at(self._setting(module))
+        self._rates: list[tuple[Version, float]] = []
         functions = analyse(module, request.kernel).functions
         self._apart = {(name, index) for name, f in functions.items() for index in _apart(f)}
 
@@ -58,7 +59,14 @@ class Estimates:
         return self._seen.sure
 
     def rate(self, version: Version) -> float:
-        """Runs of the kernel by a warp per cycle of an SM."""
+        """Runs of the kernel by a warp per cycle of an SM; asked again, it is at hand."""
+        for known, rate in self._rates:
+            if known.module is version.module and known.blocks_per_sm == version.blocks_per_sm:
+                return rate
+        self._rates.append((version, self._rate(version)))
+        return self._rates[-1][1]
+
+    def _rate(self, version: Version) -> float:
         setting = self._setting(version.module)
         way = setting.walk(*self._seen.thread).way
         taken, share = _expanded(way, MOST_WORDS)
