@@ -12,7 +12,16 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.pipeline.request import Preparations, Request
-from binalloc.pipeline.steps import Version, build_version, kernel_use, make_version, measure, same_results
+from binalloc.pipeline.steps import (
+    Version,
+    build_unproven,
+    build_version,
+    kernel_use,
+    make_version,
+    measure,
+    prove,
+    same_results,
+)
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
@@ -54,9 +63,9 @@ def baseline(module: Module, request: Request) -> Version:
 
 
 def ordered_version(module: Module, request: Request, given: Version) -> Version | None:
-    """What allocator `local` makes of the input with all registers that its own number of blocks leaves, no call
-    inlined. None where that is the input, or differs in more than order: in resident blocks, or in local memory, whose
-    values it may have lifted into registers."""
+    """Unproven: what allocator `local` makes of the input with all registers that its own number of blocks leaves, no
+    call inlined. None where that is the input, or differs in more than order: in resident blocks, or in local
+    memory, whose values it may have lifted into registers."""
     if given.allocated:
         return None
     use = kernel_use(module.function(request.kernel), request.launch)
@@ -67,7 +76,7 @@ def ordered_version(module: Module, request: Request, given: Version) -> Version
     if request.inline != NONE:
         asked = replace(asked, inline=NONE, prepared=Preparations())
     try:
-        version = build_version(module, asked, min(most, request.machine.limits.registers_per_thread), 0, BASELINE)
+        version = build_unproven(module, asked, min(most, request.machine.limits.registers_per_thread), 0, BASELINE)
     except Refused:
         return None
     as_much = (version.blocks_per_sm, version.local_bytes) == (given.blocks_per_sm, given.local_bytes)
@@ -83,5 +92,8 @@ def run_original(module: Module, request: Request, given: Version) -> Original:
     if ordered is None:
         return Original(given)
     request.progress(f"{request.kernel}: original in another order")
-    ordered = measure(ordered, request)
+    try:
+        ordered = measure(prove(module, request, ordered), request)
+    except Refused:
+        return Original(given)
     return Original(given, ordered if same_results(request, given, ordered) else None)

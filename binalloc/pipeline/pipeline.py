@@ -26,6 +26,7 @@ from binalloc.pipeline.steps import (
     given_functions,
     kernel_use,
     measure,
+    prove,
     reachable,
     same_results,
 )
@@ -278,12 +279,14 @@ def _automatic_rewrite(module: Module, request: Request, original: Original, run
         )
     choice = policy.search(module, request, original)
     tried, best, reason = choice.tried, choice.best, choice.reason
+    best = None if best is None else prove(module, request, best)
     if best is not None and running and best.cycles is None:
         best = measure(best, request)
     given, base = original.given, choice.base or original.base
     if best is None:
         kept = base is given
         if not kept:
+            base = prove(module, request, base)
             tried.insert(0, own_level(base))
             reason += ", which is taken in another order"
         return Outcome(request, given, base, base, True, True if running else None, kept, reason, tried)

@@ -76,7 +76,7 @@ class Preparations:
 
     versions: where somebody keeps them (an empty dictionary is where to begin), what `steps.build_version` came to, by
     allocator, registers and slots; for requests that differ in policy, reading and allocator alone. estimates: see
-    `estimate.estimates_of`."""
+    `estimate.estimates_of`. proven: modules that the checker has passed."""
 
     def __init__(self) -> None:
         self._module: Module | None = None
@@ -86,6 +86,7 @@ class Preparations:
         self._held: tuple[Module, Profile | None] | None = None  # so that what `_asked` names goes on being theirs
         self.versions: dict[tuple[str, int, int], Any] | None = None
         self.estimates: Any = None
+        self.proven: list[Module] = []
 
     def graph(self, module: Module, kernel: str) -> CallGraph:
         """The kernel's call graph in the binary as it came; see `build_callgraph`."""

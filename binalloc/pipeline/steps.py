@@ -38,7 +38,8 @@ class Version:
     and per SM (blocks, occupancy); instructions are static, over the call graph; cycles None until measured. allocated:
     name of the allocator where a baseline is not the original itself. copies: between registers, new ones. skewed:
     cycles of the runs with each seed's delays. functions: the kernel, then what it calls. explained: the values that
-    left the registers, where that was asked for. name: what errors of its runs call it."""
+    left the registers, where that was asked for. name: what errors of its runs call it. proven: the checker has passed
+    it (`prove`), or there is nothing to prove."""
 
     module: Module
     kernel: str
@@ -60,6 +61,7 @@ class Version:
     copies: int = 0
     skewed: tuple[int, ...] = ()
     name: str = "the original"
+    proven: bool = True
 
     @property
     def instructions(self) -> int:
@@ -179,6 +181,13 @@ def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
     """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
+    return prove(module, request, build_unproven(module, request, registers, slots, allocator))
+
+
+def build_unproven(
+    module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
+) -> Version:
+    """The same without the proof, for what is only to be judged."""
     name, kept = allocator or request.allocator, request.prepared.versions
     if kept is None:
         return _built(module, request, registers, slots, name)
@@ -192,6 +201,18 @@ def build_version(
     if isinstance(found, Refused):
         raise found
     return found
+
+
+def prove(module: Module, request: Request, version: Version) -> Version:
+    """The version, proven to do what `module` does. Raises Refused where that fails; nothing is done again."""
+    if version.proven:
+        return version
+    kept = request.prepared.proven
+    if not any(seen is version.module for seen in kept):
+        require_proof(module, version.module, request)
+        require_no_hazard(version.module, request.machine)
+        kept.append(version.module)
+    return replace(version, proven=True)
 
 
 def _built(module: Module, request: Request, registers: int, slots: int, name: str) -> Version:
@@ -214,13 +235,12 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
     isa = set_of(module)
     code = spread_over_banks(result.module, request.machine, result.functions)
     rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
-    require_proof(module, rewritten, request)
-    require_no_hazard(rewritten, request.machine)
     version = make_version(rewritten, request, result.functions)
     name = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
     explained = result.explain() if request.explain else []
     solver = [found.to_dict() for found in result.solver]
-    return replace(version, solver=solver, explained=explained, copies=result.cost.copies, name=name)
+    copies = result.cost.copies
+    return replace(version, solver=solver, explained=explained, copies=copies, name=name, proven=False)
 
 
 def require_proof(module: Module, rewritten: Module, request: Request) -> None:

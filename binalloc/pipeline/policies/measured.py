@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from binalloc.errors import Refused
 from binalloc.pipeline.policies.levels import cycles_of, run_level
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.printable import count
@@ -35,6 +36,7 @@ class Measured:
         """The fastest of those run, if it is faster than the original."""
         from binalloc.pipeline.estimate.estimate import estimates_of
         from binalloc.pipeline.policies.model import expectations
+        from binalloc.pipeline.steps import Tried, prove
 
         base = original.base
         judged = list(expectations(module, request, estimates_of(module, request), base))
@@ -43,9 +45,14 @@ class Measured:
         chosen = promising[: max(1, len(promising) // SHARE)]
         best = base
         for k in chosen:
-            version = tried[k].version
+            version, budget = tried[k].version, tried[k].budget
             assert version is not None
-            request.progress(f"{request.kernel}: {count(tried[k].budget.blocks, 'block')}")
+            request.progress(f"{request.kernel}: {count(budget.blocks, 'block')}")
+            try:
+                version = prove(module, request, version)
+            except Refused as e:
+                tried[k] = Tried(budget, None, str(e))
+                continue
             ran = run_level(version, request, base)
             tried[k] = replace(tried[k], version=ran)
             best = min(best, ran, key=cycles_of)

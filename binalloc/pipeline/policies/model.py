@@ -40,22 +40,41 @@ class Model:
         """The version that gets through most warps a cycle (`most_promising`). Where the original was not run, the
         model judges its orders, too."""
         from binalloc.pipeline.estimate.estimate import estimates_of
+        from binalloc.pipeline.steps import prove
 
         estimates = estimates_of(module, request)
         base = original.base
         if base.cycles is None:
             base = _better_order(module, request, estimates, original.given)
         judged = list(expectations(module, request, estimates, base))
+        best, gain = _taken(module, request, judged, least_gain(estimates))
         tried = [found for found, _ in judged]
-        if max((expected for _, expected in judged), default=0.0) <= least_gain(estimates):
+        if best is None:
             none = "by more than the model may be mistaken no level is expected to beat the original"
-            return Choice(tried, None, none, base)
-        found, gain = most_promising(judged)
-        best = found.version
-        assert best is not None
+            try:
+                return Choice(tried, None, none, prove(module, request, base))
+            except Refused:
+                return Choice(tried, None, none)
         blocks = count(best.blocks_per_sm, "block")
         reason = f"{blocks} expected to take {1 / gain:.1%} of the original's time, by the model"
         return Choice(tried, best, reason, base)
+
+
+def _taken(
+    module: Module, request: Request, judged: list[tuple[Tried, float]], least: float
+) -> tuple[Version | None, float]:
+    """The most promising version that can be proven, and what it is expected to gain; None where none gains more than
+    so much. Those that cannot are marked so."""
+    from binalloc.pipeline.steps import Tried, prove
+
+    while max((expected for _, expected in judged), default=0.0) > least:
+        found, expected = one = most_promising(judged)
+        assert found.version is not None
+        try:
+            return prove(module, request, found.version), expected
+        except Refused as e:
+            judged[next(k for k, other in enumerate(judged) if other is one)] = Tried(found.budget, None, str(e)), 0.0
+    return None, 0.0
 
 
 def most_promising(judged: Sequence[tuple[Tried, float]]) -> tuple[Tried, float]:
@@ -104,10 +123,10 @@ def _tried(
     module: Module, request: Request, estimates: Estimates, budget: Budget, before: float
 ) -> tuple[Tried, float]:
     """The level, and how many times as fast as the original it should be; 0 where there is none."""
-    from binalloc.pipeline.steps import Tried, build_version
+    from binalloc.pipeline.steps import Tried, build_unproven
 
     try:
-        version = build_version(module, request, budget.registers, budget.slots)
+        version = build_unproven(module, request, budget.registers, budget.slots)
     except Refused as e:
         return Tried(budget, None, str(e)), 0.0
     expected = estimates.rate(version) / before

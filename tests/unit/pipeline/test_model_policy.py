@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from binalloc.errors import Refused
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline import steps
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
 from tests.support.paths import sample_file
@@ -63,3 +65,36 @@ def test_no_gain_leaves_the_original() -> None:
     found = chosen("matmul.loom")
     assert found.kept_original
     assert [t.reason.endswith("by the model") or t.reason.startswith("as ") for t in found.tried] == [True] * 3
+
+
+def test_only_what_is_taken_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Module] = []
+    monkeypatch.setattr(steps, "require_proof", lambda module, rewritten, request: asked.append(rewritten))
+    found = chosen("FDTD3d.ptx")
+    assert len([t for t in found.tried if t.version is not None]) == 2
+    assert asked == [found.rewritten.module]
+    assert found.rewritten.proven
+    asked.clear()
+    alone = chosen("matrixVector.ptx")
+    assert alone.by_order_alone
+    assert asked == [alone.rewritten.module]
+
+
+def test_what_cannot_be_proven_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of FDTD3d's levels the better one is refused, then both; then the other order, too: the input is left."""
+    refused: list[int] = []
+
+    def refuse(module: Module, rewritten: Module, request: Request) -> None:
+        if rewritten.functions[0].info.registers in refused:
+            raise Refused("unproven")
+
+    monkeypatch.setattr(steps, "require_proof", refuse)
+    expected = [(4, "by the model"), (3, "by the model"), (2, "another order")]
+    for registers, (blocks, words) in zip((0, 32, 40), expected, strict=True):
+        refused.append(registers)
+        found = chosen("FDTD3d.ptx")
+        assert found.rewritten.blocks_per_sm == blocks
+        assert words in found.reason
+        assert [t.reason for t in found.tried if t.version is None] == ["unproven"] * (len(refused) - 1)
+    refused.append(53)
+    assert chosen("FDTD3d.ptx").kept_original
