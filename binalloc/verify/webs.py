@@ -182,7 +182,7 @@ class _Builder:
         return x if under is not None and self.under.get(x) == under else self.wanted(x)
 
     def _beside(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
-        """A definition that need not happen. under: its guard, if it is that of a word."""
+        """A definition that need not happen. under: its guard, if that alone decides."""
         name = self.new(place)
         before = self.prior[name] = current.get(place, -1 - b)
         if under is not None:
@@ -195,13 +195,13 @@ class _Builder:
     def _call(self, b: int, current: dict[int, int], i: int, under: Guard | None) -> None:
         summary = self.calls[i]
         self.before[i] = {x: self._read(b, current, x, under) for x in bits(summary.needed & _NAMED)}
-        always = summary.always if self.code.views[i].guard is None else 0
         after = self.after[i] = {}
         for x in bits(summary.writes & _NAMED):
-            if always >> x & 1:
+            always = summary.always >> x & 1
+            if always and under is None:
                 after[x] = current[x] = self.new(x)
             else:
-                after[x] = self._beside(b, current, x)
+                after[x] = self._beside(b, current, x, under if always else None)
 
     def leave(self, i: int, places: int) -> None:
         """At the return at word i."""

@@ -268,3 +268,55 @@ def test_read_by_a_callee_that_only_those_threads_call() -> None:
         around = then if guard else then.replace("-| @!P1 BRA far, far\n", "")
         around = around.replace("@!P1", "@P1") if guard else around
         assert verdict(beside(f"{guard}CALL f", old), in_front(first, around, new)) != set()
+
+
+KEPT = """
+.kernel k registers=12
+S2R R8, SR_TID.X
+MOV R2, 0x40
+MOV R3, 0x0
+ISETP.LT.AND P1, PT, R8, 0x10, PT
+LDG.64 R4, [R2+0x20]
+@!P1 IADD3 R4, R8, 0x2, RZ
+LDG.32 R7, [R2+0x10]
+{guard} CALL f
+STG.32 [R2], R4
+STG.32 [R2+0x4], R5
+STG.32 [R2+0x8], R7
+EXIT
+.func f
+{write}
+RET
+"""
+KEPT_LATE = """
+.kernel k registers=12
+0| S2R R8, SR_TID.X
+1| MOV R2, 0x40
+2| MOV R3, 0x0
+3| ISETP.LT.AND P1, PT, R8, 0x10, PT
+5| @!P1 IADD3 R6, R8, 0x2, RZ
+6| LDG.32 R7, [R2+0x10]
+4| LDG.64 R4, [R2+0x20]
+7| {guard} CALL f
+8| STG.32 [R2], R6
+9| STG.32 [R2+0x4], R5
+10| STG.32 [R2+0x8], R7
+11| EXIT
+.func f
+0| {write}
+1| RET
+"""
+
+
+def test_a_callee_that_always_writes_ends_what_its_callers_other_threads_did_not_write() -> None:
+    """Fuzz seed 9803097: of the pair only R5 is read, since R4 is written under one guard, and by a call under the
+    other."""
+    always, moved = "MOV R4, 0x3", "MOV R6, 0x3"
+
+    def told(guard: str, write: str, rewritten: str) -> set[str]:
+        return verdict(KEPT.format(guard=guard, write=write), KEPT_LATE.format(guard=guard, write=rewritten))
+
+    assert told("@P1", always, moved) == set()
+    assert told("@!P1", always, moved) != set()
+    assert told("@P1", "NOP", "NOP") != set()
+    assert told("@P2", always, moved) != set()
