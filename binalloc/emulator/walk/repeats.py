@@ -15,6 +15,10 @@ from binalloc.emulator.walk.values import Known, Values
 
 Test = tuple[int, tuple[int, ...], bool]
 """What a predicate was made from: the code word, the numbers, and whether it compares the first with the second."""
+ROUNDS = 3
+"""Of which nothing may differ but by what it grows."""
+
+
 @dataclass(frozen=True)
 class Again:
     """A part of the way, from a place in it to another, gone so many times more."""
@@ -26,8 +30,6 @@ class Again:
 
 Going = int | Again
 """A code word that is executed, or what is gone once more."""
-ROUNDS = 3
-"""Of which nothing may differ but by what it grows."""
 
 
 @dataclass
