@@ -91,10 +91,7 @@ class Device:
         self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
         self.addresses |= self.symbols.addresses
         self.images = textures if textures is not None else launch.make_textures()
-        handles = {name: i for i, name in enumerate(self.images, 1)}
-        listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
-        params = launch.parameters(listed, self.addresses | handles)
-        constants = Constants.build(({0: params} if params else {}) | self.symbols.constants)
+        constants = Constants.build(self.symbols.banks(kernel, launch, self.addresses, self.images))
         self.program = Program(module, machine, constants)
         self.memories = Memories(self.program.table)
         self.memories.const = constants.words

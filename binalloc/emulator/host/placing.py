@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
-from binalloc.isa.instruction import Module
+from binalloc.isa.instruction import Function, Module
 from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureRead
 
 BUFFER_ALIGN = 256
@@ -53,6 +53,16 @@ class Symbols:
                 data = contents[a.name].tobytes()
                 found.constants[at.bank] = bank[: at.offset] + data + bank[at.offset + len(data) :]
         return found
+
+    def banks(
+        self, kernel: Function, launch: Launch, buffers: Mapping[str, int], images: Iterable[str]
+    ) -> dict[int, bytes]:
+        """Contents of all constant banks: the kernel's parameters in bank 0, if it has any. buffers: where they lie.
+        images: names of the textures; a texture's handle is its number among them, from 1."""
+        handles = {name: i for i, name in enumerate(images, 1)}
+        listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
+        params = launch.parameters(listed, dict(buffers) | self.addresses | handles)
+        return ({0: params} if params else {}) | self.constants
 
 
 def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:

@@ -82,10 +82,7 @@ class Setting:
         sizes = {a.name: np.empty(a.bytes, np.uint8) for a in launch.buffers if a.name not in filled.names}
         addresses, _ = place_buffers(sizes)
         images = [a.name for a in launch.arguments if a.kind == ArgumentKind.TEXTURE]
-        handles = {name: i for i, name in enumerate(images, 1)}
-        listed = [(p.name, p.offset, p.size) for p in self.kernel.info.params]
-        params = launch.parameters(listed, addresses | filled.addresses | handles)
-        return Constants.build(({0: params} if params else {}) | filled.constants)
+        return Constants.build(filled.banks(self.kernel, launch, addresses, images))
 
     def _textures(self) -> list[list[int]]:
         """Rows of the table of textures, each of which begins at address 0."""
