@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench wheel docs tables samples ptx clean
+.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench wheel docs screenshot tables samples ptx clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -73,6 +73,10 @@ wheel: $(STAMP)
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $(DOCS_STAMP)
+
+# The README's picture of a page. Needs chromium.
+screenshot: $(STAMP)
+	$(BIN)/python docs/screenshot.py
 
 # The site, to build/docs. Offline once its tools are installed.
 docs: $(DOCS_STAMP)

@@ -145,6 +145,7 @@ def _tried_to_dict(t: Tried) -> dict[str, object]:
     out["cycles"] = t.version.cycles if t.version else None
     out["cycles_range"] = t.version.to_dict()["cycles_range"] if t.version else None
     out["local_bytes"] = t.version.local_bytes if t.version else None
+    out["expected_speedup"] = None if t.expected is None else round(t.expected, 4)
     out["reason"] = t.reason
     return out
 

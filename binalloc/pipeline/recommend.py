@@ -16,9 +16,12 @@ from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import KIB
+from binalloc.models.machines.occupancy import Occupancy
+from binalloc.pipeline.certificate import Certificate, certificate
 from binalloc.pipeline.characterise import Character, characterise
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.spread import Spread, spread
 from binalloc.pipeline.steps import Version, kernel_use
 from binalloc.printable import count
 
@@ -39,6 +42,14 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """Steps, ascending, of which the last goes to `most`: more of the resource no block can have."""
+
+    steps: list[Step]
+    most: int
+
+
+@dataclass(frozen=True)
 class Residence:
     """Where a function of a version has its values: instructions, registers that its code names, and instructions that
     access slots and words of the spill area in local memory."""
@@ -52,20 +63,25 @@ class Residence:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """outcome: what the policy chose. curves: by resource (registers per thread, user's shared bytes per block, threads
-    per block), all else being the original's. expected: how many times as fast as the original policy `model`'s
-    estimate has the recommended version; None where it was run, and where the original is kept. values: where
-    the recommended version has its values, by function. waves: of the grid, with the recommended blocks on every
-    SM; None without a launch. warnings: sentences."""
+    """outcome: what the policy chose. given: how the machine holds the input; held: what was chosen. curves: by
+    resource (registers per thread, user's shared bytes per block, threads per block), all else being the original's.
+    expected: how many times as fast as the original policy `model`'s estimate has the recommended version; None where
+    it was run, and where the original is kept. values: where the recommended version has its values, by function.
+    waves: of the grid, with the recommended blocks on every SM; None without a launch. warnings: sentences. spread,
+    certificate: see there."""
 
     outcome: Outcome
     character: Character
     use: KernelUse
-    curves: dict[str, list[Step]]
+    given: Occupancy
+    held: Occupancy
+    curves: dict[str, Curve]
     waves: float | None
     warnings: list[str]
     expected: float | None
+    spread: Spread | None
     values: list[Residence]
+    certificate: Certificate | None
 
     @property
     def chosen(self) -> Version:
@@ -77,8 +93,8 @@ class Recommendation:
         return self.chosen.instructions / self.outcome.original.instructions
 
 
-def recommend(module: Module, request: Request) -> Recommendation:
-    """Raises as `rewrite_kernel` does."""
+def recommend(module: Module, request: Request, certify: bool = False) -> Recommendation:
+    """certify: whether the exact allocator is asked for a bound (`certificate`). Raises as `rewrite_kernel` does."""
     outcome = rewrite_kernel(module, request)
     request = outcome.request
     use = kernel_use(module.function(request.kernel), request.launch)
@@ -87,21 +103,34 @@ def recommend(module: Module, request: Request) -> Recommendation:
         outcome,
         characterise(module, request, outcome.given, use),
         use,
+        _occupancy(outcome.given, request),
+        _occupancy(outcome.rewritten, request),
         _curves(request, use),
         waves,
         _warnings(outcome, waves),
         _expected(module, outcome),
+        spread(outcome),
         [_residence(fn) for fn in outcome.rewritten.functions],
+        certificate(module, outcome, certify),
     )
 
 
+def _occupancy(version: Version, request: Request) -> Occupancy:
+    return request.machine.occupancy(kernel_use(version.module.function(request.kernel), request.launch))
+
+
 def _expected(module: Module, outcome: Outcome) -> float | None:
+    """Over the original in the order in which it should be faster, whatever the policy goes by."""
     from binalloc.pipeline.estimate.estimate import estimates_of
+    from binalloc.pipeline.policies.model import better_order
 
     if outcome.kept_original or outcome.speedup is not None:
         return None
-    estimates = estimates_of(module, outcome.request)
-    return estimates.rate(outcome.rewritten) / estimates.rate(outcome.original)
+    request, base = outcome.request, outcome.original
+    estimates = estimates_of(module, request)
+    if base is outcome.given:
+        base = better_order(module, request, estimates, base)
+    return estimates.rate(outcome.rewritten) / estimates.rate(base)
 
 
 def _residence(fn: Function) -> Residence:
@@ -120,21 +149,22 @@ def _waves(request: Request, chosen: Version) -> float | None:
     return x * y * z / (chosen.blocks_per_sm * request.machine.chip.sms)
 
 
-def _curves(request: Request, use: KernelUse) -> dict[str, list[Step]]:
+def _curves(request: Request, use: KernelUse) -> dict[str, Curve]:
     limits = request.machine.limits
     most = limits.threads_per_block
     return {
-        "registers": _steps(request, range(1, limits.registers_per_thread + 1), use.given),
-        "shared_bytes": _steps(
+        "registers": _curve(request, range(1, limits.registers_per_thread + 1), use.given),
+        "shared_bytes": _curve(
             request, range(0, limits.shared_per_block + 1, SHARED_STEP), lambda b: replace(use, shared_bytes=b)
         ),
-        "threads": _steps(request, range(LANES, most + 1, LANES), lambda t: replace(use, threads=t)),
+        "threads": _curve(request, range(LANES, most + 1, LANES), lambda t: replace(use, threads=t)),
     }
 
 
-def _steps(request: Request, points: Iterable[int], use_at: Callable[[int], KernelUse]) -> list[Step]:
+def _curve(request: Request, points: Iterable[int], use_at: Callable[[int], KernelUse]) -> Curve:
     """Where the number of resident blocks changes, up to the last point that occupancy's rules have an answer for."""
     steps: list[Step] = []
+    most = 0
     for at in points:
         try:
             blocks = request.machine.occupancy(use_at(at)).blocks_per_sm
@@ -142,7 +172,8 @@ def _steps(request: Request, points: Iterable[int], use_at: Callable[[int], Kern
             break
         if not steps or steps[-1].blocks != blocks:
             steps.append(Step(at, blocks))
-    return steps
+        most = at
+    return Curve(steps, most)
 
 
 def _warnings(outcome: Outcome, waves: float | None) -> list[str]:

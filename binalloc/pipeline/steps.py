@@ -27,6 +27,7 @@ from binalloc.printable import count
 if TYPE_CHECKING:
     from binalloc.launch.file import Launch
     from binalloc.transform.allocate.explain import Spilled
+    from binalloc.transform.allocate.spill_cost import SpillCost
     from binalloc.verify.report import Finding
 
 OFF_CHIP = frozenset((Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE))
@@ -39,7 +40,8 @@ class Version:
     name of the allocator where a baseline is not the original itself. copies: between registers, new ones. skewed:
     cycles of the runs with each seed's delays. functions: the kernel, then what it calls. explained: the values that
     left the registers, where that was asked for. name: what errors of its runs call it. proven: the checker has passed
-    it (`prove`), or there is nothing to prove."""
+    it (`prove`), or there is nothing to prove. cost: of its spill code, None where no allocator made it. bound: what no
+    allocation of the same budget costs less than (`Plan.bound`)."""
 
     module: Module
     kernel: str
@@ -62,6 +64,8 @@ class Version:
     skewed: tuple[int, ...] = ()
     name: str = "the original"
     proven: bool = True
+    cost: SpillCost | None = None
+    bound: float | None = None
 
     @property
     def instructions(self) -> int:
@@ -86,11 +90,13 @@ class Version:
 
 @dataclass
 class Tried:
-    """A level the search looked at: its budget, the version or the reason there is none."""
+    """A level the search looked at: its budget, the version or the reason there is none. expected: how many times as
+    fast as the original it should be, by policy `model`'s estimate, where that was asked."""
 
     budget: Budget
     version: Version | None
     reason: str = ""
+    expected: float | None = None
 
 
 def reachable(module: Module, kernel: str, known: Collection[str] | None = None) -> list[Function]:
@@ -239,8 +245,9 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
     name = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
     explained = result.explain() if request.explain else []
     solver = [found.to_dict() for found in result.solver]
-    copies = result.cost.copies
-    return replace(version, solver=solver, explained=explained, copies=copies, name=name, proven=False)
+    cost = result.cost
+    found = replace(version, solver=solver, explained=explained, copies=cost.copies, cost=cost, bound=result.bound)
+    return replace(found, name=name, proven=False)
 
 
 def require_proof(module: Module, rewritten: Module, request: Request) -> None:

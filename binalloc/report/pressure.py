@@ -24,12 +24,24 @@ _WIDTH = 40
 
 
 def pressure_of(module: Module, kernel: str) -> Json:
-    """The curve of every function that the kernel reaches, and the values of the peak over calls.
+    """The curve of every function that the kernel reaches, and the values of the peak over calls; and all that as text.
 
     Raises Refused on recursion and indirect calls.
     """
     program = analyse(module, kernel, lift=True)
-    registers, predicates = build_max_live(program), build_max_live(program, "P")
+    registers = build_max_live(program)
+    found = _facts(program, registers)
+    return found | {"text": _text(program, found, registers)}
+
+
+def pressure_facts(module: Module, kernel: str) -> Json:
+    """The same without the text."""
+    program = analyse(module, kernel, lift=True)
+    return _facts(program, build_max_live(program))
+
+
+def _facts(program: ProgramAnalysis, registers: MaxLive) -> Json:
+    predicates = build_max_live(program, "P")
     peak = [_peak_value(program, v) for v in peak_values(program, registers)]
     functions = []
     for name, f in program.functions.items():
@@ -37,16 +49,14 @@ def pressure_of(module: Module, kernel: str) -> Json:
         functions.append(
             pressure_dict(program, name, registers) | {"predicates": predicates.pressure[name], "lines": lines}
         )
-    found: Json = {
+    return {
         "max_live": registers.kernel.units,
         "max_live_at": [_point(program, at) for at in registers.kernel.point],
         "max_live_predicates": predicates.kernel.units,
-        "demand": module.function(kernel).info.registers,
+        "demand": program.module.function(program.graph.kernel).info.registers,
         "peak": peak,
         "functions": functions,
     }
-    found["text"] = _text(program, found, registers)
-    return found
 
 
 def _point(program: ProgramAnalysis, at: tuple[str, int]) -> Json:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import (
     kernel_of,
     machine_model,
@@ -31,7 +32,7 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
-from binalloc.errors import Refused
+from binalloc.errors import Refused, UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import one_line
 
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 @profile_option
 @inline_option
 @scheduler_option
+@click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
+@click.option("--html", "page", type=click.Path(), metavar="FILE", help="Write a page for a browser there, too.")
 def recommend(
     file: str,
     kernel: str | None,
@@ -73,19 +76,23 @@ def recommend(
     profile: str | None,
     inline: str,
     scheduler: str,
+    certify: bool,
+    page: str | None,
 ) -> None:
     """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
 
     Without a launch the static policy `model` chooses; with one every number of blocks is measured, unless
-    --policy says otherwise. Nothing is written: the report ends with the command that does it. PTX is imported in
-    memory first.
+    --policy says otherwise. No binary is written: the report ends with the command that does it. PTX is imported in
+    memory first. --html needs binalloc[html].
     """
     from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.pipeline.policies.table import DEFAULT, STATIC
     from binalloc.pipeline.recommend import recommend as recommended
-    from binalloc.report.recommend import recommendation_to_dict, refusal_to_dict, render_recommendation
+    from binalloc.report.recommend.facts import recommendation_to_dict, refusal_to_dict
+    from binalloc.report.recommend.text import render_recommendation
 
+    _check_page(page, file, launch, profile)
     chosen = policy or (STATIC if launch is None else DEFAULT)
     require_read_paper(readings, chosen)
     loaded, counted = optional_launch(launch, size), optional_profile(profile)
@@ -111,21 +118,38 @@ def recommend(
                 module, _ = load_or_import(file, one, named)
                 name = find_kernel(module, named).name
                 require_launch_fits(loaded, module, name)
-                found = recommended(module, replace(request, kernel=name, progress=show))
+                found = recommended(module, replace(request, kernel=name, progress=show), certify)
         except Refused as error:
             if len(machines) == 1:
                 raise
             told.append(refusal_to_dict(model.name, error))
             text = f"{model.name}: refused: {one_line(str(error))}\n"
         else:
-            told.append(recommendation_to_dict(found, _command(found, file, one, launch, size)))
-            text = render_recommendation(found, told[-1])
+            told.append(recommendation_to_dict(module, found, _command(found, file, one, launch, size)))
+            text = render_recommendation(found.outcome, told[-1])
         if not as_json:
             say(("\n" if len(told) > 1 else "") + text)
+    if page is not None:
+        from binalloc.report.recommend.page import recommendation_page
+
+        write_output(page, recommendation_page(told, file))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "recommendations": told})
     if all(entry["refused"] for entry in told):
         fail("refused on every machine", 1)
+
+
+def _check_page(page: str | None, *inputs: str | None) -> None:
+    """What can be known before the work is done."""
+    if page is None:
+        return
+    from binalloc.report.page.library import require_page
+
+    if page == "-":
+        raise UsageError("standard output takes the report", place="--html", found=page, remedy="Give --html FILE.")
+    check_output(page, False, "--html")
+    not_over(page, *(name for name in inputs if name), option="--html")
+    require_page()
 
 
 def _command(found: Recommendation, file: str, machine: str, launch: str | None, size: str | None) -> str:

@@ -39,7 +39,7 @@ def tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
 
     for t in tried:
         if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
-            return Tried(budget, t.version, t.reason or f"as {count(t.budget.blocks, 'block')}")
+            return Tried(budget, t.version, t.reason or f"as {count(t.budget.blocks, 'block')}", t.expected)
     return None
 
 

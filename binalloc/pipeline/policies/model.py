@@ -45,7 +45,7 @@ class Model:
         estimates = estimates_of(module, request)
         base = original.base
         if base.cycles is None:
-            base = _better_order(module, request, estimates, original.given)
+            base = better_order(module, request, estimates, original.given)
         judged = list(expectations(module, request, estimates, base))
         best, gain = _taken(module, request, judged, least_gain(estimates))
         tried = [found for found, _ in judged]
@@ -95,7 +95,7 @@ def least_gain(estimates: Estimates) -> float:
     return GAIN if estimates.sure else UNSURE
 
 
-def _better_order(module: Module, request: Request, estimates: Estimates, given: Version) -> Version:
+def better_order(module: Module, request: Request, estimates: Estimates, given: Version) -> Version:
     """The input, or its other order, if the model expects it to gain."""
     from binalloc.pipeline.original import ordered_version
 
@@ -130,4 +130,4 @@ def _tried(
     except Refused as e:
         return Tried(budget, None, str(e)), 0.0
     expected = estimates.rate(version) / before
-    return Tried(budget, version, f"{expected:.3f}x by the model"), expected
+    return Tried(budget, version, f"{expected:.3f}x by the model", expected), expected

@@ -20,12 +20,14 @@ _PART = re.compile(r"a?n? ?\[\w+\]\((?:SWEEP\.md)?#(\w+)\)")
 
 @cache
 def documented(section: str) -> frozenset[str]:
-    """Paths of the fields of a section of the page; those of a part that a row refers to are behind that row's."""
+    """Paths of the fields of a section of the page; those of a part that a row refers to are behind that row's, or in
+    its place where that is a dot."""
     body = re.split(r"^#+ ", PAGE, flags=re.MULTILINE)
     found: set[str] = set()
     for path, meaning in _ROW.findall(next(text for text in body if text.split("\n")[0].lower() == section)):
         part = _PART.match(meaning)
-        found |= {f"{path}.{inner}" for inner in documented(part[1])} if part else {path}
+        behind = "" if path == "." else f"{path}."
+        found |= {f"{behind}{inner}" for inner in documented(part[1])} if part else {path}
     return frozenset(found)
 
 

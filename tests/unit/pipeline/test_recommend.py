@@ -54,13 +54,13 @@ EXIT
 def test_curves_are_the_machines_answers(machine: str) -> None:
     found = spills_alone("FDTD3d", machine)
     model = load_machine(machine)
-    steps = found.curves["registers"]
+    steps = found.curves["registers"].steps
     for registers in range(1, model.limits.registers_per_thread + 1):
         held = [step.blocks for step in steps if step.at <= registers][-1]
         assert held == model.occupancy(found.use.given(registers)).blocks_per_sm
-    assert found.curves["threads"][0].at == 32
+    assert found.curves["threads"].steps[0].at == 32
     use = KernelUse(found.use.registers, 0, found.use.threads)
-    assert found.curves["shared_bytes"][0].blocks == model.occupancy(use).blocks_per_sm
+    assert found.curves["shared_bytes"].steps[0].blocks == model.occupancy(use).blocks_per_sm
 
 
 def test_more_blocks_by_fewer_registers() -> None:

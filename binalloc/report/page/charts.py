@@ -1,0 +1,137 @@
+"""Charts as Vega-Lite has them: plain dictionaries, whose colours are the page's own (`style.css`).
+
+Every chart fills the width that it is given and says in words what it shows. None needs many points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Chart = dict[str, Any]
+Row = dict[str, Any]
+
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_FONT = "system-ui, sans-serif"
+PAGE, TEXT, MUTED, GRID = "var(--page)", "var(--text)", "var(--muted)", "var(--grid)"
+ACCENT, BAR = "var(--accent)", "var(--bar)"
+SERIES = [f"var(--series-{n})" for n in range(1, 7)]
+_AXIS = {"labelColor": TEXT, "titleColor": TEXT, "domainColor": MUTED, "tickColor": MUTED, "gridColor": GRID,
+         "titleFontWeight": "normal"}  # fmt: skip
+_CONFIG = {
+    "background": "transparent",
+    "font": _FONT,
+    "axis": _AXIS,
+    "legend": {"labelColor": TEXT, "titleColor": TEXT, "orient": "top"},
+    "view": {"stroke": None},
+    "text": {"color": TEXT},
+    "rule": {"color": TEXT},
+    "range": {"category": SERIES},
+}
+_HEIGHT = 220
+_BAR_HEIGHT, _ROOM = 13, 70
+"""Of a bar that lies down, and of all else in a chart of such bars."""
+
+
+def chart(description: str, rows: Sequence[Row], body: Chart, height: int = _HEIGHT) -> Chart:
+    """A chart of `rows`. body: its marks and encodings, or layers of those."""
+    return {
+        "$schema": _SCHEMA,
+        "description": description,
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit", "contains": "padding"},
+        "data": {"values": list(rows)},
+        "config": _CONFIG,
+        **body,
+    }
+
+
+def axis(field: str, kind: str, title: str | None, **more: Any) -> Chart:
+    """A channel of an encoding. kind: quantitative, ordinal or nominal."""
+    return {"field": field, "type": kind, "title": title, **more}
+
+
+def tooltips(rows: Sequence[Row]) -> list[Chart]:
+    """All fields of the rows under their own names, in their order."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [{"field": name.replace(".", "\\."), "type": "nominal", "title": name} for name in names]
+
+
+def bars(description: str, rows: Sequence[Row], across: str, up: str, marked: str) -> Chart:
+    """A bar for each row, with its value in it; those whose field `marked` is true stand out. A line is at 1."""
+    position = axis(across, "ordinal", across, sort=None, axis={"labelAngle": 0})
+    height = axis(up, "quantitative", up, scale={"zero": True})
+    colour = {"condition": {"test": f"datum['{marked}']", "value": ACCENT}, "value": BAR}
+    shown = [t for t in tooltips(rows) if t["field"] != marked]
+    return chart(description, rows, {"layer": [
+        {"mark": {"type": "bar"}, "encoding": {"x": position, "y": height, "color": colour, "tooltip": shown}},
+        {"mark": {"type": "text", "baseline": "top", "dy": 4, "color": PAGE}, "encoding": {
+            "x": position, "y": height, "text": {"field": up, "format": ".3f"}}},
+        {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 1}}},
+    ]})  # fmt: skip
+
+
+def paired(description: str, rows: Sequence[Row], along: str, value: str, side: str) -> Chart:
+    """Bars lying down, two and two: `rows` have a name (`along`), a number and the side that it belongs to."""
+    sides = list(dict.fromkeys(row[side] for row in rows))
+    return chart(description, rows, {
+        "mark": "bar",
+        "encoding": {
+            "y": axis(along, "nominal", None, sort=None),
+            "x": axis(value, "quantitative", value),
+            "yOffset": {"field": side, "sort": sides},
+            "color": axis(side, "nominal", None, scale={"domain": sides, "range": [BAR, ACCENT]}),
+            "tooltip": tooltips(rows),
+        },
+    }, _ROOM + _BAR_HEIGHT * len(rows))  # fmt: skip
+
+
+def steps(description: str, rows: Sequence[Row], across: str, up: str, now: int) -> Chart:
+    """A curve that steps at each row, up to the last; a slider asks it for its value. now: where the slider begins."""
+    least, most = rows[0][across], rows[-1][across]
+    at = axis(across, "quantitative", across, scale={"domain": [least, most], "nice": False})
+    height = axis(up, "quantitative", up, axis={"tickMinStep": 1})
+    asked = [
+        {"filter": f"datum['{across}'] <= asked"},
+        {"joinaggregate": [{"op": "max", "field": across, "as": "last"}]},
+        {"filter": f"datum['{across}'] == datum.last"},
+        {"calculate": "asked", "as": "asked"},
+    ]
+    slider = {"input": "range", "min": least, "max": most, "step": 1, "name": f"{across} "}
+    return chart(description, rows, {
+        "params": [{"name": "asked", "value": min(max(now, least), most), "bind": slider}],
+        "layer": [
+            {"mark": {"type": "line", "interpolate": "step-after", "color": ACCENT, "strokeWidth": 2},
+             "encoding": {"x": at, "y": height}},
+            {"mark": {"type": "rule", "strokeDash": [4, 3]}, "transform": asked,
+             "encoding": {"x": axis("asked", "quantitative", across)}},
+            {"mark": {"type": "point", "filled": True, "size": 80, "color": ACCENT}, "transform": asked,
+             "encoding": {"x": axis("asked", "quantitative", across), "y": height}},
+        ],
+    }, 150)  # fmt: skip
+
+
+def area(
+    description: str, rows: Sequence[Row], across: str, up: str, by: str, lines: Sequence[tuple[str, float]]
+) -> Chart:
+    """A filled curve over the rows in order, its colour by field `by`. lines: names of levels to draw across it."""
+    at = axis(across, "quantitative", across, scale={"nice": False})
+    height = axis(up, "quantitative", up)
+    legend = {} if len({row[by] for row in rows}) > 1 else {"legend": None}
+    colour = axis(by, "nominal", None, sort=None, **legend)
+    levels: list[Chart] = []
+    one: Chart = {"values": [{}]}
+    for name, value in lines:
+        levels += [
+            {"data": one, "mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": value}}},
+            {"data": one, "mark": {"type": "text", "align": "left", "dx": 4, "dy": -6},
+             "encoding": {"y": {"datum": value}, "x": {"value": 0}, "text": {"value": f"{name}: {value:g}"}}},
+        ]  # fmt: skip
+    return chart(description, rows, {"layer": [
+        {"mark": {"type": "area", "interpolate": "step-after", "opacity": 0.75, "tooltip": True},
+         "encoding": {"x": at, "y": height, "color": colour}},
+        {"mark": {"type": "rule", "opacity": 0, "strokeWidth": 3},
+         "encoding": {"x": at, "tooltip": tooltips(rows)}},
+        *levels,
+    ]})  # fmt: skip

@@ -1,0 +1,115 @@
+"""A recommendation of how many blocks to run with, as a dictionary."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.occupancy import occupancy_to_dict
+from binalloc.pipeline.certificate import Certificate
+from binalloc.pipeline.recommend import Recommendation, Residence
+from binalloc.pipeline.spread import Spread
+from binalloc.pipeline.steps import Version
+from binalloc.report.pressure import pressure_facts
+
+_SAME = (
+    "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup", "ordering",
+    "original", "ordered", "levels",
+)  # fmt: skip
+"""Fields of an outcome that are here, too."""
+
+
+def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> dict[str, Any]:
+    """What `recommend --json` prints for one machine; see JSON.md. module: the input. command: that writes the
+    recommended version."""
+    character, outcome, request = found.character, found.outcome.to_dict(), found.outcome.request
+    return {
+        "refused": None,
+        **{key: outcome[key] for key in _SAME},
+        "recommended": outcome["rewritten"],
+        "character": {
+            "dispatch_interval": round(float(character.interval), 4),
+            "concurrency_bound": character.concurrency_bound,
+            "register_demand": found.use.registers,
+            "user_shared_bytes_per_thread": round(character.user_shared, 4),
+            "instruction_change": round(found.instruction_change, 4),
+            "mix": [
+                {"kind": share.kind, "static": share.static, "executed_percent": round(share.executed, 2)}
+                for share in character.mix
+            ],
+        },
+        "measured": {
+            "original": _measured(found.outcome.original, request.machine),
+            "recommended": _measured(found.chosen, request.machine),
+        },
+        "occupancy": {"original": occupancy_to_dict(found.given), "recommended": occupancy_to_dict(found.held)},
+        "expected_speedup": None if found.expected is None else round(found.expected, 4),
+        "spread": _spread(found.spread),
+        "certificate": _certificate(found.certificate),
+        "pressure": pressure_facts(module, request.kernel),
+        "functions": [_function(one) for one in found.values],
+        "waves": None if found.waves is None else round(found.waves, 4),
+        "what_if": {name: [asdict(step) for step in curve.steps] for name, curve in found.curves.items()},
+        "what_if_most": {name: curve.most for name, curve in found.curves.items()},
+        "next": _next(found, command),
+        "warnings": found.warnings,
+    }
+
+
+def refusal_to_dict(machine: str, error: Refused) -> dict[str, Any]:
+    """Likewise where there is no answer."""
+    return {"refused": str(error), "machine": machine}
+
+
+def _measured(version: Version, machine: Machine) -> dict[str, Any] | None:
+    """Where its issue slots went, in percent of all of the run; None where it was not run."""
+    stats = version.stats
+    if version.cycles is None or not stats:
+        return None
+    total = stats["issue_slots"] + sum(stats["stalls"].values())
+    return {
+        "achieved_occupancy": round(stats["warp_cycles"] / version.cycles / machine.sm.warps_per_sm, 4),
+        "issued_percent": round(100 * stats["issue_slots"] / total, 2),
+        "stall_percent": {name: round(100 * slots / total, 2) for name, slots in stats["stalls"].items()},
+    }
+
+
+def _function(found: Residence) -> dict[str, Any]:
+    return {
+        "function": found.function,
+        "instructions": found.instructions,
+        "registers": found.registers,
+        "slot_accesses": found.slot_accesses,
+        "local_accesses": found.local_accesses,
+    }
+
+
+def _spread(found: Spread | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    sides = {"auto": found.auto, "best": found.best, "worst": found.worst}
+    return {"emulated": found.emulated} | {
+        name: {"speedup": round(one.speedup, 4), "blocks": one.blocks} for name, one in sides.items()
+    }
+
+
+def _certificate(found: Certificate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    rounded = {name: None if value is None else round(value, 4)
+               for name, value in (("cost", found.achieved), ("bound", found.bound), ("gap", found.gap))}  # fmt: skip
+    return {**rounded, "by": found.by or None}
+
+
+def _next(found: Recommendation, command: str) -> dict[str, Any] | None:
+    """What makes it so; None where the original is kept."""
+    if found.outcome.kept_original:
+        return None
+    return {
+        "rewrite": command,
+        "launch_bounds": f"__launch_bounds__({found.use.threads}, {found.chosen.blocks_per_sm})",
+        "maxrregcount": found.chosen.registers,
+    }

@@ -1,0 +1,194 @@
+"""A recommendation of how many blocks to run with as a page for a browser: one file, which needs no network.
+
+All is taken from what `--json` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from binalloc.printable import one_line
+from binalloc.report.page import charts
+from binalloc.report.page.charts import Chart
+from binalloc.report.page.make import make_page
+from binalloc.report.recommend import parts
+from binalloc.report.recommend.parts import Grid, Told
+
+_POINTS = 2000
+"""Of a curve over the code; of longer code each point is the most of several instructions."""
+
+
+def recommendation_page(told: Sequence[Told], file: str) -> bytes:
+    """told: the entries of `recommendations`, one for each machine. file: as it was named. Needs
+    `page.library.require_page`."""
+    kernel = next((one["kernel"] for one in told if not one["refused"]), "kernel")
+    machines = [_machine(one, f"machine-{n}") for n, one in enumerate(told)]
+    title = f"{one_line(kernel)}: how many blocks"
+    return make_page("recommend/page.html", title, {"file": one_line(file), "machines": machines})
+
+
+def _machine(told: Told, name: str) -> dict[str, Any]:
+    shown = {"id": name, "name": one_line(told["machine"]), "refused": told["refused"]}
+    if told["refused"]:
+        return shown
+    chart, caption = _levels(told)
+    return shown | {
+        "verdict": parts.verdict(told),
+        "why": f"{told['reason'][:1].upper()}{told['reason'][1:]}.",
+        "policy": told["policy"],
+        "figures": _figures(told),
+        "sentences": [line for line in (parts.expected(told), parts.spread(told)) if line],
+        "warnings": told["warnings"],
+        "next": told["next"],
+        "levels_chart": chart,
+        "levels_caption": caption,
+        "levels": parts.levels(told),
+        "occupancy": parts.occupancy(told),
+        "curves": [_curve(told, name) for name in parts.CURVES],
+        "pressure": _pressure(told),
+        "functions": parts.functions(told),
+        "certificate": parts.certificate(told),
+        "stalls": _stalls(told),
+        "character": parts.character(told),
+        "table1": _table1(told),
+        "mix": _mix(told),
+    }
+
+
+def _figures(told: Told) -> list[tuple[str, object]]:
+    """The few figures that stand at the top."""
+    chosen, measured = told["recommended"], told["measured"]["recommended"]
+    gain, how = (told["speedup"], "emulated") if told["speedup"] is not None else (told["expected_speedup"], "expected")
+    found: list[tuple[str, object]] = [
+        ("blocks per SM", chosen["blocks_per_sm"]),
+        ("registers per thread", chosen["registers"]),
+        ("slots per thread", chosen["slots"]),
+        ("local bytes per thread", chosen["local_bytes"]),
+        ("theoretical occupancy", f"{chosen['occupancy']:.0%}"),
+    ]
+    if measured is not None:
+        found.append(("achieved occupancy", f"{measured['achieved_occupancy']:.0%}"))
+    if gain is not None:
+        found.append((f"speedup, {how}", f"{gain:.3f}"))
+    return found
+
+
+def _levels(told: Told) -> tuple[Chart | None, str]:
+    """The speedups of the levels, if they are known, and what they are."""
+    if told["spread"] is None:
+        return None, ""
+    emulated = told["spread"]["emulated"]
+    up = f"speedup, {'emulated' if emulated else 'by the model'}"
+    base = told["ordered"] or told["original"]
+    kept, chosen = told["recommended"] == base, told["spread"]["auto"]
+    rows = [_bar(f"original ({base['blocks_per_sm']})", base, 1.0, up, kept)]
+    for level in told["levels"]:
+        gain = base["cycles"] / level["cycles"] if emulated and level["cycles"] else level["expected_speedup"]
+        if gain is not None and not (kept and _is(level, base)):
+            mine = (round(gain, 4), level["blocks_per_sm"]) == (chosen["speedup"], chosen["blocks"])
+            rows.append(_bar(str(level["blocks"]), level, gain, up, mine and not kept))
+    caption = (
+        f"Speedup over the original ({'emulated' if emulated else 'expected by the model'}) by blocks per SM; "
+        "the recommended level stands out"
+    )
+    return charts.bars(caption, rows, "blocks per SM", up, "recommended"), caption
+
+
+def _is(level: dict[str, Any], version: dict[str, Any]) -> bool:
+    """Whether the level is that version, by all that is told of both."""
+    used = [level[name] for name in ("registers_used", "slots_used", "local_bytes", "blocks_per_sm", "cycles")]
+    return used == [version[name] for name in ("registers", "slots", "local_bytes", "blocks_per_sm", "cycles")]
+
+
+def _bar(name: str, side: dict[str, Any], gain: float, up: str, mine: bool) -> dict[str, Any]:
+    return {
+        "blocks per SM": name,
+        up: round(gain, 4),
+        "registers": side.get("registers_used", side["registers"]),
+        "slots": side.get("slots_used", side["slots"]),
+        "local bytes": side["local_bytes"],
+        "cycles": side["cycles"],
+        "recommended": mine,
+    }
+
+
+def _curve(told: Told, name: str) -> dict[str, Any]:
+    label, found = parts.CURVES[name], told["what_if"][name]
+    side = told["occupancy"]["original"]
+    caption = f"Blocks per SM of the original by {label}, all else being equal"
+    up = "blocks per SM"
+    ends = [*found, {"at": told["what_if_most"][name], "blocks": found[-1]["blocks"]}]
+    rows = [{label: step["at"], up: step["blocks"]} for step in ends]
+    chart = charts.steps(caption, rows, label, up, side[name])
+    return {"caption": caption, "chart": chart, "answer": (label, up), "grid": Grid([f"{label}, from", up], [
+        [step["at"], step["blocks"]] for step in found])}  # fmt: skip
+
+
+def _pressure(told: Told) -> dict[str, Any]:
+    found = told["pressure"]
+    places = [(f, index, taken) for f in found["functions"] for index, taken in enumerate(f["pressure"])]
+    bunch = -(-len(places) // _POINTS) or 1
+    rows = []
+    for first in range(0, len(places), bunch):
+        function, index, taken = max(places[first : first + bunch], key=lambda place: place[2])
+        rows.append({"instruction": first, "registers": taken, "function": function["function"], "word": index})
+    caption = f"Registers live at each instruction of the input: at most {found['max_live']}, callees included"
+    if bunch > 1:
+        caption += f"; of every {bunch} instructions the most"
+    lines = [("registers of the input", told["original"]["registers"])]
+    if told["recommended"]["registers"] != told["original"]["registers"]:
+        lines.append(("recommended", told["recommended"]["registers"]))
+    peak = [[value["place"], value["function"], len(value["uses"]), value["cost"], _lines(value["lines"])]
+            for value in found["peak"]]  # fmt: skip
+    by_line = [[f"{line['file']}:{line['line']}", f["function"], line["registers"]]
+               for f in found["functions"] for line in f["lines"]]  # fmt: skip
+    return {
+        "caption": caption,
+        "chart": charts.area(caption, rows, "instruction", "registers", "function", lines),
+        "peak": Grid(["value", "function", "uses", "weight", "lines"], peak),
+        "lines": Grid(["line", "function", "registers"], by_line),
+    }
+
+
+def _lines(found: Sequence[str | None]) -> str | None:
+    return ", ".join(sorted({line for line in found if line})) or None
+
+
+def _stalls(told: Told) -> dict[str, Any] | None:
+    grid = parts.issue_slots(told)
+    if grid is None:
+        return None
+    rows = []
+    for side, found in told["measured"].items():
+        shares = {"issued": found["issued_percent"], **found["stall_percent"]}
+        kept = {row[0] for row in grid.rows}
+        rows += [
+            {"slots": name.replace("_", " "), "percent": share, "version": side}
+            for name, share in shares.items()
+            if name.replace("_", " ") in kept
+        ]
+    caption = "Issue slots by what became of them, in percent, emulated: original and recommended"
+    return {"caption": caption, "chart": charts.paired(caption, rows, "slots", "percent", "version"), "grid": grid}
+
+
+def _table1(told: Told) -> Grid:
+    found = told["character"]
+    head = ["kernel", "register demand", "user shared bytes per thread", "InstChange"]
+    shared, change = f"{found['user_shared_bytes_per_thread']:g}", f"{found['instruction_change']:.2f}"
+    return Grid(head, [[told["kernel"], found["register_demand"], shared, change]])
+
+
+def _mix(told: Told) -> dict[str, Any]:
+    found = told["character"]["mix"]
+    total = sum(kind["static"] for kind in found)
+    rows = []
+    for kind in found:
+        rows.append({"kind": kind["kind"], "percent": round(100 * kind["static"] / total, 2), "share": "in the code"})
+        rows.append({"kind": kind["kind"], "percent": kind["executed_percent"], "share": "executed"})
+    caption = "Instructions by kind, in percent: in the code, and as often as they are executed"
+    return {
+        "caption": caption,
+        "chart": charts.paired(caption, rows, "kind", "percent", "share"),
+        "grid": parts.mix(told),
+    }
