@@ -13,9 +13,15 @@ Row = dict[str, Any]
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _FONT = "system-ui, sans-serif"
-PAGE, TEXT, MUTED, GRID = "var(--page)", "var(--text)", "var(--muted)", "var(--grid)"
-ACCENT, BAR = "var(--accent)", "var(--bar)"
-SERIES = [f"var(--series-{n})" for n in range(1, 7)]
+
+
+def _colour(name: str) -> str:
+    """A colour of the page's, by its name in the sheet."""
+    return f"var(--{name})"
+
+
+PAGE, TEXT, MUTED, GRID, ACCENT, BAR = map(_colour, ("page", "text", "muted", "grid", "accent", "bar"))
+SERIES = [_colour(f"series-{n}") for n in range(1, 7)]
 _AXIS = {"labelColor": TEXT, "titleColor": TEXT, "domainColor": MUTED, "tickColor": MUTED, "gridColor": GRID,
          "titleFontWeight": "normal"}  # fmt: skip
 _CONFIG = {
