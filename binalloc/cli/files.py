@@ -86,6 +86,19 @@ def not_over(output: str | None, *inputs: str | None, option: str = "-o") -> Non
             raise UsageError("the output would overwrite its own input", file=output, remedy=remedy)
 
 
+def check_page(page: str | None, *inputs: str | None) -> None:
+    """The same of a page for a browser, and that there is what makes pages."""
+    if page is None:
+        return
+    from binalloc.report.page.library import require_page
+
+    if page == "-":
+        raise UsageError("standard output takes the report", place="--html", found=page, remedy="Give --html FILE.")
+    check_output(page, False, "--html")
+    not_over(page, *inputs, option="--html")
+    require_page()
+
+
 def apart(outputs: Mapping[str, str | None]) -> None:
     """UsageError where two outputs would go to one file. outputs: by the options that name them."""
     taken: dict[str, str] = {}

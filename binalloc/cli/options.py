@@ -114,6 +114,9 @@ inline_option = click.option(
     + ".",
 )
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
+page_option = click.option(
+    "--html", "page", type=click.Path(), metavar="FILE", help="Write a page for a browser there, too."
+)
 engine_option = click.option("--engine", type=click.Choice(["numba", "python"]), default="numba", show_default=True)
 max_cycles_option = max_cycles_of("with exit code 4")
 layout_option = click.option(

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from binalloc.printable import one_line
+
+
+class Grid(NamedTuple):
+    """A table before it is text."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[object]]
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.files import check_page, write_output
 from binalloc.cli.inputs import (
     kernel_of,
     machine_model,
@@ -27,12 +27,13 @@ from binalloc.cli.options import (
     launch_option,
     max_cycles_option,
     options,
+    page_option,
     profile_option,
     size_option,
 )
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
-from binalloc.errors import Refused, UsageError
+from binalloc.errors import Refused
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import one_line
 
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 @inline_option
 @scheduler_option
 @click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
-@click.option("--html", "page", type=click.Path(), metavar="FILE", help="Write a page for a browser there, too.")
+@page_option
 def recommend(
     file: str,
     kernel: str | None,
@@ -92,7 +93,7 @@ def recommend(
     from binalloc.report.recommend.facts import recommendation_to_dict, refusal_to_dict
     from binalloc.report.recommend.text import render_recommendation
 
-    _check_page(page, file, launch, profile)
+    check_page(page, file, launch, profile)
     chosen = policy or (STATIC if launch is None else DEFAULT)
     require_read_paper(readings, chosen)
     loaded, counted = optional_launch(launch, size), optional_profile(profile)
@@ -137,19 +138,6 @@ def recommend(
         print_json({"schema_version": SCHEMA_VERSION, "recommendations": told})
     if all(entry["refused"] for entry in told):
         fail("refused on every machine", 1)
-
-
-def _check_page(page: str | None, *inputs: str | None) -> None:
-    """What can be known before the work is done."""
-    if page is None:
-        return
-    from binalloc.report.page.library import require_page
-
-    if page == "-":
-        raise UsageError("standard output takes the report", place="--html", found=page, remedy="Give --html FILE.")
-    check_output(page, False, "--html")
-    not_over(page, *(name for name in inputs if name), option="--html")
-    require_page()
 
 
 def _command(found: Recommendation, file: str, machine: str, launch: str | None, size: str | None) -> str:

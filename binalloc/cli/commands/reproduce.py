@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from binalloc.cli.files import check_folder, read_file
+from binalloc.cli.files import check_folder, check_page, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
 from binalloc.cli.load import subject_of
 from binalloc.cli.options import (
@@ -17,6 +17,7 @@ from binalloc.cli.options import (
     json_option,
     max_cycles_of,
     options,
+    page_option,
     samples_option,
 )
 from binalloc.cli.tables import scheduler_option
@@ -25,7 +26,10 @@ from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, r
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
     from binalloc.pipeline.papers.reproduce import Case, Point
+    from binalloc.pipeline.sweeping.configuration import Subject
+    from binalloc.pipeline.sweeping.rows import Row
 
 
 @click.command()
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 @scheduler_option
 @click.option("--machine", metavar="LIST", help="Of the paper's machines these.  [default: gtx680,c2075]")
 @workers_options
+@page_option
 def reproduce(
     paper: str,
     kernels: tuple[str, ...],
@@ -48,76 +53,90 @@ def reproduce(
     cache: str | None,
     jobs: int | None,
     dask: str | None,
+    page: str | None,
 ) -> None:
-    """Figs. 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
+    """Figs. 1, 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
 
-    KERNELS are some of its seven benchmarks. Each is run at every number of blocks per SM by three allocators; at full
-    size that takes some minutes the first time. Finished runs are kept, as those of `sweep`.
+    KERNELS are some of its benchmarks. Each is run at every number of blocks per SM by three allocators, Fig. 1's
+    at every number of registers as well; at full size that takes some minutes the first time. Finished runs are kept,
+    as those of `sweep`. --html needs binalloc[html].
     """
+    from binalloc.pipeline.papers.by_registers import RegisterCurve, register_curves
     from binalloc.pipeline.papers.reproduce import reproduce as reproduced
     from binalloc.pipeline.sweeping.cache import Cache
     from binalloc.pipeline.sweeping.sweep import Tally
-    from binalloc.report.reproduce import render_reproduction, reproduction_to_dict
+    from binalloc.report.reproduce.facts import reproduction_to_dict
+    from binalloc.report.reproduce.text import render_reproduction
 
     check_folder(cache)
     require_one_kind(jobs, dask)
-    cases = _cases(Path(samples), kernels, machine, size)
+    check_page(page)
+    cases, by_registers = _cases(Path(samples), kernels, machine, size)
     kept = Cache(finished_runs(cache))
     points: list[Point] = []
+    curves: list[RegisterCurve] = []
     tally, code = Tally(), 0
     with executor_of(dask, jobs, engine) as executor, progress(as_json) as show:
         try:
             points.extend(reproduced(cases, executor, kept, show, tally, scheduler, engine, max_cycles))
+            curves.extend(register_curves(by_registers, executor, kept, show, tally, scheduler, engine, max_cycles))
         except KeyboardInterrupt as stopped:
             code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
-    found = reproduction_to_dict(points, tally, code != 0, str(kept.folder))
+    found = reproduction_to_dict(points, curves, tally, code != 0, str(kept.folder))
+    if page is not None:
+        from binalloc.report.reproduce.page import reproduction_page
+
+        write_output(page, reproduction_page(found))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "paper": paper, **found})
-    elif points:
+    elif points or curves:
         say(("PARTIAL: interrupted.\n\n" if code else "") + render_reproduction(found))
     if code:
         fail_interrupted(kept.folder, code)
-    _judge(points)
+    _judge([row for p in points for row in (p.original, *p.levels)] + [row for c in curves for row in c.rows])
 
 
-def _judge(points: Sequence[Point]) -> None:
-    """Exit code 1 where results differ, or where no original could be run."""
+def _judge(rows: Sequence[Row]) -> None:
+    """Exit code 1 where results differ, or where nothing could be run."""
     from binalloc.pipeline.sweeping.tasks import OK
 
-    rows = [row for point in points for row in (point.original, *point.levels)]
     different = sum(row["same_results"] is False for row in rows)
     if different:
         fail(f"{different} of {len(rows)} versions have other results than the original", 1)
-    if all(point.original["status"] != OK for point in points):
-        fail("no original could be run", 1)
+    if all(row["status"] != OK for row in rows):
+        fail("nothing could be run", 1)
 
 
-def _cases(samples: Path, kernels: Sequence[str], machine: str | None, size: str | None) -> list[Case]:
-    """What is run: the benchmarks on the machines, machine by machine as the paper's figures are."""
+def _cases(
+    samples: Path, kernels: Sequence[str], machine: str | None, size: str | None
+) -> tuple[list[Case], list[tuple[str, Module, Subject]]]:
+    """What is run: the benchmarks on the machines, machine by machine as Figs. 6 and 7 are; and those of Fig. 1."""
     from binalloc.launch.file import load_launch
     from binalloc.pipeline.papers.reproduce import Case
-    from binalloc.pipeline.papers.unified import BENCHMARKS, MACHINES
+    from binalloc.pipeline.papers.unified import BENCHMARKS, FIGURE1, FIGURE1_MACHINE, MACHINES
     from binalloc.report.samples import beside, find_samples
 
     named = list(dict.fromkeys(machine.split(","))) if machine else list(MACHINES)
     _known(named, MACHINES, "no machine of the paper's")
-    _known(kernels, [b.kernel for b in BENCHMARKS], "no benchmark of the paper's")
+    _known(kernels, dict.fromkeys([*(b.kernel for b in BENCHMARKS), *FIGURE1]), "no benchmark of the paper's")
     found = find_samples(samples)
-    cases = []
-    for one in named:
-        for benchmark in BENCHMARKS:
-            if kernels and benchmark.kernel not in kernels:
-                continue
-            sample = benchmark.on[one].sample
-            if sample not in found:
-                raise UsageError("a sample is missing", file=str(samples), found="no " + sample, expected=sample)
-            file = str(beside(found[sample], ".ptx"))
-            launch = load_launch(beside(found[sample], ".toml"), size)
-            cases.append(Case(benchmark, *subject_of(read_file(file), file, launch, one)))
-    return cases
+
+    def opened(sample: str, on: str) -> tuple[Module, Subject]:
+        if sample not in found:
+            raise UsageError("a sample is missing", file=str(samples), found="no " + sample, expected=sample)
+        file = str(beside(found[sample], ".ptx"))
+        return subject_of(read_file(file), file, load_launch(beside(found[sample], ".toml"), size), on)
+
+    def wanted(kernel: str) -> bool:
+        return not kernels or kernel in kernels
+
+    cases = [Case(b, *opened(b.on[one].sample, one)) for one in named for b in BENCHMARKS if wanted(b.kernel)]
+    if FIGURE1_MACHINE not in named:
+        return cases, []
+    return cases, [(s, *opened(s, FIGURE1_MACHINE)) for kernel, s in FIGURE1.items() if wanted(kernel)]
 
 
-def _known(names: Sequence[str], known: Sequence[str], what: str) -> None:
+def _known(names: Sequence[str], known: Iterable[str], what: str) -> None:
     for name in names:
         if name not in known:
             raise UsageError(what, found=name, expected=", ".join(known))

@@ -98,6 +98,15 @@ BENCHMARKS = (
     ),
 )  # fmt: skip
 
+FIGURE1 = {"heartwall": "heartwall", "particles": "particles_256", "dxtc": "dxtc_256", "FDTD3d": "FDTD3d_32x8"}
+"""The benchmarks of Fig. 1, which is a GTX680's, and the samples that stand in for them."""
+FIGURE1_MACHINE = KEPLER
+FIGURE1_LEAST = 32
+"""Its least registers per thread."""
+FIGURE1_BEST = {"dxtc": 40}
+"""Where the text says that a benchmark is fastest."""
+
+
 class Claim(StrEnum):
     """What the text says of a benchmark in Figs. 6 and 7."""
 

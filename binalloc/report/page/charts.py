@@ -78,6 +78,35 @@ def bars(description: str, rows: Sequence[Row], across: str, up: str, marked: st
     ]})  # fmt: skip
 
 
+def grouped(description: str, rows: Sequence[Row], across: str, up: str, by: str) -> Chart:
+    """Bars in groups: one for each row, grouped by field `across`, side by side by field `by`. A line is at 1."""
+    sides = list(dict.fromkeys(row[by] for row in rows))
+    return chart(description, rows, {"layer": [
+        {"mark": "bar", "encoding": {
+            "x": axis(across, "nominal", None, sort=None, axis={"labelAngle": -30}),
+            "y": axis(up, "quantitative", up),
+            "xOffset": {"field": by, "sort": sides},
+            "color": axis(by, "nominal", None, scale={"domain": sides, "range": SERIES[: len(sides)]}),
+            "tooltip": tooltips(rows),
+        }},
+        {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 1}}},
+    ]})  # fmt: skip
+
+
+def line(description: str, rows: Sequence[Row], across: str, up: str, marked: int | None) -> Chart:
+    """A point for each row, joined; a line across at `marked`. The height need not begin at 0."""
+    encoding = {
+        "x": axis(across, "quantitative", across, scale={"nice": False, "zero": False}),
+        "y": axis(up, "quantitative", up, scale={"zero": False}),
+        "tooltip": tooltips(rows),
+    }
+    layers: list[Chart] = [{"mark": {"type": "line", "point": {"filled": True, "color": ACCENT}, "color": ACCENT},
+                            "encoding": encoding}]  # fmt: skip
+    if marked is not None:
+        layers.append({"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": marked}}})
+    return chart(description, rows, {"layer": layers})
+
+
 def paired(description: str, rows: Sequence[Row], along: str, value: str, side: str) -> Chart:
     """Bars lying down, two and two: `rows` have a name (`along`), a number and the side that it belongs to."""
     sides = list(dict.fromkeys(row[side] for row in rows))

@@ -13,7 +13,8 @@ from binalloc.report.page import charts
 from binalloc.report.page.charts import Chart
 from binalloc.report.page.make import make_page
 from binalloc.report.recommend import parts
-from binalloc.report.recommend.parts import Grid, Told
+from binalloc.report.recommend.parts import Told
+from binalloc.report.table import Grid
 
 _POINTS = 2000
 """Of a curve over the code; of longer code each point is the most of several instructions."""

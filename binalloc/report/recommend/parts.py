@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from binalloc.printable import count
+from binalloc.report.table import Grid
 
 Told = dict[str, Any]
 
@@ -22,13 +22,6 @@ _LIMITS = {
     "blocks": "the limit of blocks",
     "barriers": "barriers",
 }
-
-
-class Grid(NamedTuple):
-    """A table as `report.table` takes it."""
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[object]]
 
 
 def verdict(told: Told) -> str:

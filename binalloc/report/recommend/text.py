@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from binalloc.pipeline.pipeline import Outcome
 from binalloc.report.recommend import parts
-from binalloc.report.recommend.parts import Grid, Told
+from binalloc.report.recommend.parts import Told
 from binalloc.report.rewrite import render_outcome
-from binalloc.report.table import table
+from binalloc.report.table import Grid, table
 
 
 def render_recommendation(outcome: Outcome, told: Told) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
+
+from binalloc.report.reproduce.page import reproduction_page
+from tests.support.kits.browser import browser, look_at
 from tests.support.kits.cli import SAMPLES, call, refused
 
 LINE = ("reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1")
@@ -35,3 +40,44 @@ def test_what_is_not_the_papers_is_refused(tmp_path: Path) -> None:
     assert "c2075" in refused(2, "reproduce", "unified", "--machine", "a100", "--samples", str(SAMPLES))
     refused(2, "reproduce", "multiplex", "--samples", str(SAMPLES))
     refused(2, "reproduce", "unified", "--samples", str(tmp_path))
+
+
+FIGURE1 = ("reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1")
+
+
+@pytest.fixture(scope="module")
+def dxtc(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], bytes]:
+    """What there is of a benchmark of Fig. 1, and its page."""
+    folder = tmp_path_factory.mktemp("figure1")
+    kept = ("--cache", str(folder / "kept"), "--samples", str(SAMPLES), "--html", str(folder / "page.html"))
+    found = call(*FIGURE1, *kept, "--json")
+    assert found.code == 0, found.err
+    return json.loads(found.out), (folder / "page.html").read_bytes()
+
+
+def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, object], bytes]) -> None:
+    (curve,) = dxtc[0]["figure1"]  # type: ignore[misc]
+    points = curve["points"]
+    assert [point["registers_allowed"] for point in points] == list(range(32, curve["demand"] + 1))
+    assert curve["best_registers"]["paper"] == 40
+    best = min(points, key=lambda point: (point["cycles"], -point["registers_allowed"]))
+    assert curve["best_registers"]["here"] == best["registers_allowed"]
+    assert points[0]["local_bytes"] > 0 == points[-1]["local_bytes"]
+    assert points[0]["blocks_per_sm"] > points[-1]["blocks_per_sm"]
+    assert all(point["same_results"] for point in points)
+    for point in points:  # 1006 MHz
+        assert point["milliseconds"] == pytest.approx(point["cycles"] / 1_006_000, abs=1e-6)
+
+
+def test_the_page_has_both_figures(dxtc: tuple[dict[str, object], bytes], tmp_path: Path) -> None:
+    found, page = dxtc
+    again = {name: value for name, value in found.items() if name not in ("schema_version", "paper")}
+    assert reproduction_page(again) == page
+    browser()
+    seen = look_at(page, """return [...document.querySelectorAll("figure .chart svg.marks")].map(
+      (s) => s.querySelectorAll("[role=graphics-symbol]").length)""", tmp_path)  # fmt: skip
+    assert seen.drawn
+    assert seen.console == []
+    bars, points = seen.found
+    assert bars >= 3
+    assert points >= len(found["figure1"][0]["points"])  # type: ignore[index]

@@ -136,7 +136,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                        "--plot", str(t / "plot.svg")]],
         "sweep": [["sweep", sample, *run, "--levels", "7-9", "--jobs", "1", "--cache", str(t / "kept")]],
-        "reproduce": [["reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1",
+        "reproduce": [["reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1",
                        "--cache", str(t / "kept"), "--samples", str(SAMPLES)]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run]],

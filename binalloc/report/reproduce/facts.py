@@ -1,4 +1,4 @@
-"""The unified paper's figures on emulated machines beside what the paper states, as a dictionary and as text."""
+"""The unified paper's figures on emulated machines beside what the paper states, as a dictionary."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import Any
 
-from binalloc.pipeline.papers.reproduce import OURS, PLAIN, READINGS, SAME, Point, Taken, told
-from binalloc.pipeline.papers.unified import BLOCK
+from binalloc.pipeline.papers.by_registers import RegisterCurve
+from binalloc.pipeline.papers.reproduce import OURS, PLAIN, Point, Taken, told
+from binalloc.pipeline.papers.unified import FIGURE1_BEST
 from binalloc.pipeline.sweeping.rows import Row
 from binalloc.pipeline.sweeping.sweep import Tally
-from binalloc.report.table import table
 
 _OF_A_LEVEL = (
     "allocator", "blocks", "status", "reason", "registers", "slots", "local_bytes", "blocks_per_sm", "occupancy",
     "instructions", "cycles", "same_results", "proven",
 )  # fmt: skip
+_OF_A_POINT = ("status", "reason", "registers", "local_bytes", "blocks_per_sm", "occupancy", "cycles", "same_results")
 _STALL = "stall_"
 _TOP = 2
 
 
-def reproduction_to_dict(points: Sequence[Point], tally: Tally, partial: bool, cache: str) -> dict[str, Any]:
+def reproduction_to_dict(
+    points: Sequence[Point], curves: Sequence[RegisterCurve], tally: Tally, partial: bool, cache: str
+) -> dict[str, Any]:
     """What `reproduce --json` prints; see JSON.md."""
     return {
         "partial": partial,
@@ -29,6 +32,7 @@ def reproduction_to_dict(points: Sequence[Point], tally: Tally, partial: bool, c
         "cached": tally.cached,
         "machines": [_of_machine(name, [p for p in points if _machine(p) == name]) for name in _machines(points)],
         "kernels": [_of_point(point, points) for point in points],
+        "figure1": [_of_curve(curve) for curve in curves],
     }
 
 
@@ -85,6 +89,23 @@ def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
     }
 
 
+def _of_curve(curve: RegisterCurve) -> dict[str, Any]:
+    """A curve of Fig. 1."""
+    best, kernel = curve.best, curve.subject.kernel
+    return {
+        "machine": curve.subject.machine.name,
+        "kernel": kernel,
+        "sample": curve.sample,
+        "demand": curve.demand,
+        "best_registers": _pair(FIGURE1_BEST.get(kernel), None if best is None else best["registers_allowed"]),
+        "points": [
+            {"registers_allowed": row["registers_allowed"], "milliseconds": None if time is None else round(time, 6)}
+            | {name: row[name] for name in _OF_A_POINT}
+            for row, time in zip(curve.rows, curve.milliseconds, strict=True)
+        ],
+    }
+
+
 def _taken(point: Point, taken: Taken) -> dict[str, Any]:
     return {"blocks": taken.blocks, "speedup": point.gain(taken), "reason": taken.reason}
 
@@ -110,7 +131,7 @@ def _table1(point: Point) -> dict[str, Any]:
     }
 
 
-def _pair(paper: float, here: Any) -> dict[str, Any]:
+def _pair(paper: float | None, here: Any) -> dict[str, Any]:
     return {"paper": paper, "here": here}
 
 
@@ -128,84 +149,3 @@ def _stalls(row: Row) -> dict[str, float]:
     shares = {name.removeprefix(_STALL): share for name, share in row.items() if name.startswith(_STALL)}
     most = sorted(((share, name) for name, share in shares.items() if isinstance(share, float)), reverse=True)
     return {name: round(share, 3) for share, name in most[:_TOP]}
-
-
-def render_reproduction(told_of: dict[str, Any]) -> str:
-    """What `reproduction_to_dict` gave, for a terminal."""
-    parts = [_figure(machine, [k for k in told_of["kernels"] if k["machine"] == machine["machine"]])
-             for machine in told_of["machines"]]  # fmt: skip
-    return "\n".join([*parts, _stated(told_of["kernels"]), _legend(told_of["kernels"])])
-
-
-def _figure(machine: dict[str, Any], kernels: Sequence[dict[str, Any]]) -> str:
-    """The bars of a figure, and Table 1's columns: the paper's / here."""
-    readings = list(READINGS)
-    head = ["kernel", "blocks", "auto", "best", "worst", *(f"unified {n}" for n in range(1, len(readings) + 1))]
-    rows = [
-        [k["kernel"], k["original_blocks"], *(_at(k, what) for what in ("auto", "best", "worst")),
-         *(_speed(k["unified"][name]["speedup"], k["unified"][name]["blocks"]) for name in readings)]
-        for k in kernels
-    ]  # fmt: skip
-    text = f"{machine['machine']}: speedups over the original, emulated (at so many blocks)\n\n"
-    text += table(head, rows, left=1)
-    if machine["auto_over_best"] is not None:
-        text += (f"\nauto over best: {machine['auto_over_best']:.3f} in geometric mean, least "
-                 f"{machine['least_auto_over_best']:.3f}.\n")  # fmt: skip
-    names = ["register_demand", "user_shared_bytes_per_thread", "instruction_change", "miss_percent",
-             "miss_percent_local_only"]  # fmt: skip
-    columns = [[k["kernel"], *(f"{k['table1'][name]['paper']:g} / {_number(k['table1'][name]['here'])}"
-                               for name in names)] for k in kernels]  # fmt: skip
-    heads = ["Table 1: paper / here", "registers", "user shared", "InstChange", "misses %", "local only"]
-    return f"{text}\n{table(heads, columns, left=1)}"
-
-
-def _at(kernel: dict[str, Any], what: str) -> str:
-    return _speed(kernel[what], kernel[f"{what}_blocks"])
-
-
-def _speed(value: float | None, blocks: int | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f} ({'orig' if blocks is None else blocks})"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:g}"
-
-
-def _stated(kernels: Sequence[dict[str, Any]]) -> str:
-    """What the text says, and where it is otherwise here, what most issue slots waited for."""
-    lines = ["What the paper says of them, and whether it is so here:\n\n"]
-    for k in kernels:
-        for one in k["stated"]:
-            so = {True: "so", False: "NOT so", None: "not known"}[one["holds"]]
-            line = f"  {k['kernel']} on {k['machine']}: {one['claim']}: {so}"
-            if one["holds"] is False:
-                line += f" (auto {_at(k, 'auto')}, best {_at(k, 'best')}; {_waited(k)})"
-            lines.append(line + "\n")
-    return "".join(lines)
-
-
-def _waited(kernel: dict[str, Any]) -> str:
-    """In what most empty issue slots of the original and of the best level are lost."""
-    said = [
-        f"{name} " + ", ".join(f"{share:.0%} {reason}" for reason, share in kernel["stalls"][name].items())
-        for name in ("original", "best")
-    ]
-    return "empty issue slots: " + "; ".join(said)
-
-
-def _legend(kernels: Sequence[dict[str, Any]]) -> str:
-    readings = "; ".join(f"{n} {name}" for n, name in enumerate(READINGS, 1))
-    sizes = "".join(
-        f"  {', '.join(of)}: {BLOCK[how]}\n"
-        for how in BLOCK
-        if (of := list(dict.fromkeys(k["kernel"] for k in kernels if k["block_is"] == how)))
-    )
-    return (
-        f"original: the input, or the faster code that allocator {PLAIN} orders for as many blocks. auto:\n"
-        f"policy model with allocator {OURS}. best, worst: of every number of blocks, fewer than the original's\n"
-        f"too, by every allocator. unified: the paper's search and its allocator, by reading:\n{readings}.\n"
-        f"Speedups that differ by less than {SAME:.0%} count as the same.\n"
-        f"How block sizes are known:\n{sizes}"
-    )

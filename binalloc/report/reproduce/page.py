@@ -1,0 +1,62 @@
+"""The unified paper's figures on emulated machines as a page for a browser. All is taken from what JSON has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.report.page import charts
+from binalloc.report.page.make import make_page
+from binalloc.report.reproduce import parts
+from binalloc.report.reproduce.parts import BARS, Told
+
+_FIGURES = {"gtx680": "Fig. 6, Kepler", "c2075": "Fig. 7, Fermi"}
+
+
+def reproduction_page(told: Told) -> bytes:
+    """told: what `reproduction_to_dict` gave. Needs `page.library.require_page`."""
+    filled = {
+        "partial": told["partial"],
+        "machines": [_machine(told, machine) for machine in told["machines"]],
+        "figure1": _figure1(told),
+        "statements": parts.statements(told["kernels"]),
+        "legend": parts.legend(),
+        "block_sizes": parts.block_sizes(told["kernels"]),
+    }
+    return make_page("reproduce/page.html", "The unified paper's figures, emulated", filled)
+
+
+def _machine(told: Told, machine: Told) -> dict[str, Any]:
+    kernels = parts.of_machine(told, machine["machine"])
+    rows = [
+        {"kernel": k["kernel"], "speedup": k[bar], "bar": bar, "blocks": k[f"{bar}_blocks"] or k["original_blocks"]}
+        for k in kernels
+        for bar in BARS
+        if k[bar] is not None
+    ]
+    title = f"{_FIGURES[machine['machine']]} ({machine['machine']})"
+    caption = f"{title}: speedups over the original, emulated; automatic choice, best and worst level"
+    return {
+        "title": title,
+        "caption": caption,
+        "chart": charts.grouped(caption, rows, "kernel", "speedup", "bar"),
+        "speedups": parts.speedups(kernels),
+        "reached": parts.reached(machine),
+        "table1": parts.table1(kernels),
+    }
+
+
+def _figure1(told: Told) -> dict[str, Any] | None:
+    if not told["figure1"]:
+        return None
+    drawn = []
+    for curve in told["figure1"]:
+        rows = [
+            {"registers per thread": p["registers_allowed"], "milliseconds": p["milliseconds"],
+             "blocks per SM": p["blocks_per_sm"], "local bytes": p["local_bytes"]}
+            for p in curve["points"] if p["milliseconds"] is not None
+        ]  # fmt: skip
+        caption = f"{curve['kernel']} on {curve['machine']}, of {curve['demand']} registers; the fastest is marked"
+        chart = charts.line(caption, rows, "registers per thread", "milliseconds", curve["best_registers"]["here"])
+        drawn.append({"caption": caption, "chart": chart})
+    curves = told["figure1"]
+    return {"charts": drawn, "fastest": parts.fastest(curves), "grid": parts.figure1(curves)}
