@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from binalloc.models.machines.unloaded import SECTOR_BYTES
 
 Places = NDArray[np.int64]
 """Addresses in bytes, or numbers of sectors."""
+T = TypeVar("T")
 GROUP = 8
 """Blocks that run at about the same time and find in L2 what one of them asked for."""
 
@@ -35,6 +37,12 @@ class Accesses:
     block: bool
 
 
+def inner(threads: Sequence[T]) -> T:
+    """One that stands at no edge of a tile, be it two, four, eight or sixteen threads wide: at its edges threads may
+    have nothing to do."""
+    return threads[len(threads) * 2 // 3]
+
+
 class Probes:
     """Threads whose addresses tell those of all threads of their block: the first and the last of a warp and one
     between, and the first one's neighbours along x, y and z. walks: theirs, in the middle block."""
@@ -44,13 +52,15 @@ class Probes:
         x, y, z = setting.block
         number = np.arange(x * y * z)
         self._first, self._last = warp[0], warp[-1]
-        self._along = self._blocks(setting)
+        middle = setting.walk(setting.blocks // 2, self._first)
+        self._along = self._blocks(setting, middle)
         places = np.stack([number % x, number // x % y, number // (x * y)])
         self._away = places - places[:, [self._first]]
         self._next = [self._neighbour(axis, side) for axis, side in enumerate((1, x, x * y))]
-        between = warp[len(warp) * 2 // 3]
-        self.threads = sorted({self._first, self._last, between, *(t for t in self._next if t is not None)})
-        self.walks = [setting.walk(setting.blocks // 2, t) for t in self.threads]
+        self.threads = sorted({self._first, self._last, inner(warp), *(t for t in self._next if t is not None)})
+        self.walks = [
+            middle if t == self._first else setting.walk(setting.blocks // 2, t) for t in self.threads
+        ]  # fmt: skip
 
     def _neighbour(self, axis: int, distance: int) -> int | None:
         """The number of a thread one further along an axis, or one before; None where the block has no such."""
@@ -59,15 +69,14 @@ class Probes:
                 return t
         return None
 
-    def _blocks(self, setting: Setting) -> list[tuple[int, Walked, Walked]]:
-        """How many blocks further, and the walks of the first thread in the middle block and in that: the next ones
-        along x and along y."""
+    def _blocks(self, setting: Setting, here: Walked) -> list[tuple[int, Walked, Walked]]:
+        """How many blocks further, and the walks of the first thread in the middle block (`here`) and in that: the next
+        ones along x and along y."""
         middle, found = setting.blocks // 2, list[tuple[int, Walked, Walked]]()
         x, y, _ = setting.grid or (1, 1, 1)
         for side, distance in ((x, 1), (y, x)):
             if side > 1 and middle + distance < setting.blocks:
-                here, there = (setting.walk(b, self._first) for b in (middle, middle + distance))
-                found.append((distance, here, there))
+                found.append((distance, here, setting.walk(middle + distance, self._first)))
         return found
 
     def blocks_away(self, word: int) -> NDArray[np.int64]:
@@ -134,10 +143,9 @@ def passes(addresses: NDArray[np.int64], size: int, shared: SharedMemory) -> flo
     size = max(size, WORD)
     words = addresses[:, None] + np.arange(0, size, WORD)
     lanes = min(LANES, max(1, shared.banks * shared.bank_bytes // size))
-    total = 0
-    for at in range(0, len(addresses), lanes):
-        group = words[at : at + lanes].ravel()
-        banks, rows = group // shared.mode_bytes % shared.banks, group // (shared.banks * shared.bank_bytes)
-        wanted = np.unique(np.stack([banks, rows]), axis=1)[0]
-        total += int(np.bincount(wanted).max())
-    return total / -(-len(addresses) // LANES)
+    group = np.arange(len(addresses))[:, None] // lanes
+    banks, rows = words // shared.mode_bytes % shared.banks, words // (shared.banks * shared.bank_bytes)
+    rows -= rows.min()
+    wanted = np.unique((rows * (group.max() + 1) + group) * shared.banks + banks)  # a row of a bank, once a group
+    served = np.bincount(wanted % ((group.max() + 1) * shared.banks), minlength=(group.max() + 1) * shared.banks)
+    return float(served.reshape(-1, shared.banks).max(axis=1).sum()) / -(-len(addresses) // LANES)

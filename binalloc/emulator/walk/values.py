@@ -79,7 +79,7 @@ def address_of(instr: Instr, row: Row, textures: Sequence[Sequence[int]]) -> Sou
     if instr.op.space == Space.TEXTURE:
         return _texel(row, textures)
     low, offset = _word(row, "a", 0), row[_C.OFFSET]
-    if row[_C.A_UNITS] < 2:
+    if row[_C.A_UNITS] < _PAIR:
         return lambda v: None if (x := low(v)) is None else (x + offset) & L.FULL
     high = _word(row, "a", 1)
 
@@ -228,7 +228,7 @@ def forgetting(instr: Instr, row: Row) -> Effect:
 
 def _store(row: Row) -> Callable[[Values, int, int], None]:
     """Writes the words of a result into its destination."""
-    rd, pair = row[_C.RD], row[_C.RD_UNITS] == 2
+    rd, pair = row[_C.RD], row[_C.RD_UNITS] == _PAIR
     if rd == L.RZ:
         return lambda v, low, high: None
 

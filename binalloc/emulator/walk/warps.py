@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
-from binalloc.emulator.walk.accesses import GROUP, Accesses, Places, Probes, passes, sectors
+from binalloc.emulator.walk.accesses import GROUP, Accesses, Places, Probes, T, inner, passes, sectors
 from binalloc.emulator.walk.setting import Setting
 from binalloc.emulator.walk.thread import Walked
 from binalloc.isa.kinds import Space
@@ -21,10 +20,10 @@ from binalloc.models.machines.unloaded import SECTOR_BYTES
 
 COMMON = (Space.GLOBAL, Space.GENERIC, Space.TEXTURE)
 """Memory off the chip that all threads have in common."""
-T = TypeVar("T")
 OTHER_WARPS = 5
 """Warps of which only some threads are walked, at most."""
 KNOWN = 0.75
+"""The least share of a warp's accesses off the chip whose addresses are known, where they are said to be."""
 STRIDE = 2
 """Has no factor in common with that: neighbouring blocks give warps that are apart."""
 
@@ -142,9 +141,8 @@ def _share(k: int, many: int) -> int:
 
 
 def _some(threads: Sequence[T]) -> list[T]:
-    """The first, the last, and one that stands at no edge of a tile, be it two, four, eight or sixteen threads wide: at
-    its edges threads may have nothing to do."""
-    return [threads[k] for k in sorted({0, len(threads) * 2 // 3, len(threads) - 1})]
+    """The first, the last, and one between."""
+    return list(dict.fromkeys([threads[0], inner(threads), threads[-1]]))
 
 
 def _most(walked: list[Walked]) -> list[float]:

@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 BOARDS = 8
 """Of scoreboards and the like that a warp has at most."""
+_BOARDS = [[b for b in range(BOARDS) if waits >> b & 1] for waits in range(1 << BOARDS)]
+"""By set of them, as bits."""
 DISPATCH = 20
 """Cycles between the end of a block and the first instructions of the one that takes its room."""
 MOST_STEPS = 60_000
@@ -97,8 +99,7 @@ class _Sm:
                 self._through(w // self.warps)
                 continue
             step = steps[k]
-            free = self._waited_for(w, step.waits)
-            if free > self.now:
+            if step.waits and (free := self._waited_for(w, step.waits)) > self.now:
                 heappush(ready, (free, w))
                 continue
             end = self._take(w, step)
@@ -115,29 +116,36 @@ class _Sm:
 
     def _waited_for(self, w: int, waits: int) -> float:
         """When all of these boards are free."""
-        if not waits:
-            return 0.0
-        return max([until for b, until in enumerate(self._boards[w]) if waits >> b & 1])
+        boards = self._boards[w]
+        return max([boards[b] for b in _BOARDS[waits]])
 
     def _take(self, w: int, step: Step) -> float:
-        """The warp does the step; when it may go on."""
+        """The warp does the step; when it may go on. (Plain comparisons: this is where the time goes.)"""
+        _, issues, cycles, uses, board, latency, requests, places, reads_board, reads, _ = step
         q, free = w % len(self._issue), self._free
-        start = max(self.now, self._issue[q])
-        self._issue[q] = start + step.issues
-        end = start + step.cycles
-        for r, cycles in step.uses:
-            free[r] = max(start, free[r]) + cycles
-            end = max(end, free[r])
-        if step.board >= 0 or step.requests:
+        start = self._issue[q]
+        if start < self.now:
+            start = self.now
+        self._issue[q] = start + issues
+        end = start + cycles
+        for r, taken in uses:
+            until = free[r]
+            free[r] = until = (start if until < start else until) + taken
+            if until > end:
+                end = until
+        if board >= 0 or requests:
             served = end
-            for r, cycles in step.requests:
-                end = max(end, free[r] - step.places * cycles)
-                free[r] = max(end, free[r]) + cycles
-                served = max(served, free[r])
-            if step.board >= 0:
-                self._boards[w][step.board] = served + step.latency
-        if step.reads_board >= 0:
-            self._boards[w][step.reads_board] = end + step.reads
+            for r, taken in requests:
+                until = free[r]
+                if until - places * taken > end:
+                    end = until - places * taken
+                free[r] = until = (end if until < end else until) + taken
+                if until > served:
+                    served = until
+            if board >= 0:
+                self._boards[w][board] = served + latency
+        if reads_board >= 0:
+            self._boards[w][reads_board] = end + reads
         return end
 
     def _through(self, block: int) -> None:
