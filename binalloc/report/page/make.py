@@ -19,8 +19,8 @@ _REPORT = Path(__file__).parent.parent
 
 
 def make_page(template: str, title: str, told: Mapping[str, Any]) -> bytes:
-    """The page of a template in `report`, as "recommend/page.html". told: what it is filled with. Raises UsageError where
-    what makes pages is not installed."""
+    """The page of a template in `report`, as "recommend/page.html". told: what it is filled with. Raises UsageError
+    where what makes pages is not installed."""
     require_page()
     from markupsafe import Markup
 
