@@ -2,8 +2,8 @@
 
 At the beginning, in the middle and at the end of the grid so many blocks are run as the machine holds many times over;
 in the middle twice as many once more, which tells what the first and the last of them cost beyond the rest. The
-estimate is for a grid whose blocks take as long as those do on average; its error is how far they are apart. Where blocks wait
-for one another, or count what others did, parts of a grid may not run at all: then there is none.
+estimate is for a grid whose blocks take as long as those do on average; its error is how far they are apart. Where
+blocks wait for one another, or count what others did, parts of a grid may not run at all: then there is none.
 """
 
 from __future__ import annotations

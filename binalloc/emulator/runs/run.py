@@ -182,7 +182,7 @@ def _leave_out(device: Device, only: range) -> None:
     blocks = math.prod(device.launch.grid)
     if only.step != 1 or not 0 <= only.start < only.stop <= blocks:
         expected = f"at least one of {blocks}, in a row"
-        raise UsageError("no blocks of the grid", place=Hint("{only}"), found=str(only), expected=expected)
+        raise UsageError("no blocks of the grid", place="only", found=str(only), expected=expected)
     device.put("next_block", only.start)
     device.put("retired", only.start)
     device.put("blocks", only.stop)
