@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
+from binalloc.pipeline.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.original import Original, baseline, run_original
 from binalloc.pipeline.policies.levels import own_level
@@ -22,6 +24,7 @@ from binalloc.pipeline.sampling import sampled_to_dict
 from binalloc.pipeline.steps import (
     Tried,
     Version,
+    build_unproven,
     build_version,
     find_kernel,
     given_functions,
@@ -32,6 +35,7 @@ from binalloc.pipeline.steps import (
     same_results,
 )
 from binalloc.printable import count
+from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
 from binalloc.version import VERSION
 
@@ -147,6 +151,7 @@ class Outcome:
 
 def _tried_to_dict(t: Tried) -> dict[str, object]:
     out: dict[str, object] = {"blocks": t.budget.blocks, "registers": t.budget.registers, "slots": t.budget.slots}
+    out["allocator"] = t.version.allocator or None if t.version else None
     out["registers_used"] = t.version.registers if t.version else None
     out["slots_used"] = t.version.slots if t.version else None
     out["blocks_per_sm"] = t.version.blocks_per_sm if t.version else None
@@ -231,10 +236,13 @@ def _explicit_rewrite(module: Module, request: Request, original: Original, runn
 
     budget = explicit_budget(module, request)
     try:
-        version = build_version(module, request, budget.registers, budget.slots)
+        version = build_unproven(module, request, budget.registers, budget.slots)
     except Infeasible as e:
         raise too_few_registers(module, request, budget, e) from e
     _require_blocks(module, request, version)
+    if request.blocks is not None:
+        version = hold(version, request, request.blocks) or version
+    version = prove(module, request, version)
     same = None
     if running:
         request.progress(f"{request.kernel}: rewritten, {count(version.blocks_per_sm, 'block')} per SM")
@@ -269,7 +277,12 @@ def _as_asked(request: Request, version: Version) -> str:
     """ "as asked", with what came out otherwise than its words suggest."""
     notes = []
     if request.blocks is not None and version.blocks_per_sm > request.blocks:
-        notes.append(f"{count(version.blocks_per_sm, 'block')} are resident with what {request.blocks} would leave")
+        notes.append(
+            f"{count(version.blocks_per_sm, 'block')} are resident with what {request.blocks} would leave, as no "
+            "shared memory of a block can hold them down"
+        )
+    if version.idle_slots:
+        notes.append(f"{count(version.idle_slots, 'slot')} that nothing uses leave room for no more blocks")
     if request.registers is not None and version.registers < request.registers:
         notes.append(f"{version.registers} of {count(request.registers, 'register')} are used")
     if request.slots and version.slots < request.slots:
@@ -302,7 +315,9 @@ def _automatic_rewrite(module: Module, request: Request, original: Original, run
         same = same_results(request, given, base) if running else None
         return Outcome(request, given, base, base, True, same, kept, reason, tried)
     budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)
-    local = local_version(module, request, budget.registers, best) if running else None
+    local = None
+    if running:
+        local = _local_among(tried, budget, best) or local_version(module, request, budget.registers, best)
     if policy.measures and local is not None and _fewer(local, best):
         best, reason = local, f"{reason}; slots do not pay here"
         tried.append(Tried(Budget(budget.blocks, budget.registers, 0), local, "without slots"))
@@ -311,6 +326,14 @@ def _automatic_rewrite(module: Module, request: Request, original: Original, run
     if running:
         _explain(module, outcome)
     return outcome
+
+
+def _local_among(tried: Sequence[Tried], budget: Budget, best: Version) -> Version | None:
+    """What `local_version` would come to, if it was tried and run."""
+    if not best.slots:
+        return best
+    at = [t.version for t in tried if t.budget == budget]
+    return next((v for v in at if v is not None and v.allocator == BASELINE and v.cycles is not None), None)
 
 
 def _fewer(a: Version, b: Version) -> bool:
@@ -362,13 +385,14 @@ def local_version(module: Module, request: Request, registers: int, final: Versi
 
     A version without slots is its own baseline.
     """
-    from binalloc.transform.allocators.table import BASELINE
-
     if final.slots == 0:
         return final
     request.progress(f"{request.kernel}: allocator {BASELINE}, {count(registers, 'register')}")
     try:
-        return measure(build_version(module, request, registers, 0, BASELINE), request)
+        version = build_unproven(module, request, registers, 0, BASELINE)
+        if final.idle_slots:
+            version = hold(version, request, final.blocks_per_sm) or version
+        return measure(prove(module, request, version), request)
     except Refused:
         return None
 
@@ -382,11 +406,13 @@ def add_provenance(outcome: Outcome, source: bytes) -> Module:
         "input_sha256": hashlib.sha256(source).hexdigest(),
         "kernel": request.kernel,
         "machine": request.machine.name,
-        "allocator": request.allocator,
+        "allocator": outcome.rewritten.allocator or request.allocator,
         "registers": outcome.rewritten.registers,
         "slots": outcome.rewritten.slots,
         "policy": None if _explicit(request) else request.policy,
     }
+    if outcome.rewritten.idle_slots:
+        record[IDLE_SLOTS] = outcome.rewritten.idle_slots
     if request.layout != DEFAULT_LAYOUT:
         record["layout"] = request.layout
     if request.inline != NONE:

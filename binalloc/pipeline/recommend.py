@@ -185,7 +185,10 @@ def _warnings(outcome: Outcome, waves: float | None) -> list[str]:
         more = chosen.local_bytes - original.local_bytes
         if more > 0:
             found.append(f"the number of blocks takes {count(more, 'byte')} more of local memory per thread: spills")
-        if chosen.blocks_per_sm <= original.blocks_per_sm:
+        if chosen.blocks_per_sm < original.blocks_per_sm:
+            held = "" if not chosen.idle_slots else ", held down by shared memory that nothing uses"
+            found.append(f"fewer blocks are resident than before{held}: the gain is what they leave to one another")
+        elif chosen.blocks_per_sm == original.blocks_per_sm:
             found.append("no more blocks are resident than before: what is gained is gained by allocation alone")
     others = [name for name in chosen.limiters if name not in ("registers", "shared")]
     if others:

@@ -114,8 +114,8 @@ class Request:
 
     kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path
     of its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
-    explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by `policy` (exhaustive,
-    unified, model, measured). reading: of what the unified paper leaves open, for its policy. allocator: by name.
+    explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by `policy` (measured,
+    exhaustive, unified, model). reading: of what the unified paper leaves open, for its policy. allocator: by name.
     emulate: run original and rewritten and compare results. engine: numba or python. max_cycles: limit of each
     emulated run; None: no limit. scheduler: the emulated warp scheduler, by name. skews: how many further runs
     measure each version, with blocks that start a little later, by seeds. solver_limit: deterministic solver time
@@ -134,7 +134,7 @@ class Request:
     registers: int | None = None
     slots: int | None = None
     blocks: int | None = None
-    policy: str = "exhaustive"
+    policy: str = "measured"
     reading: Reading = PRINTED
     allocator: str = DEFAULT_ALLOCATOR
     emulate: bool = True

@@ -6,7 +6,7 @@ level a search looked at. `binalloc.pipeline.pipeline` puts the steps together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -16,6 +16,7 @@ from binalloc.emulator.host.resources import no_room
 from binalloc.emulator.host.skew import cycles_range, skewed_cycles
 from binalloc.errors import BinallocError, Hint, LimitHit, Refused, UsageError, running
 from binalloc.isa.instruction import Function, FunctionInfo, Module
+from binalloc.isa.interface.instruction_set import InstructionSet
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.machines.budget import Budget
@@ -43,7 +44,9 @@ class Version:
     cycles of the runs with each seed's delays. functions: the kernel, then what it calls. explained: the values that
     left the registers, where that was asked for. name: what errors of its runs call it. proven: the checker has passed
     it (`prove`), or there is nothing to prove. cost: of its spill code, None where no allocator made it. bound: what no
-    allocation of the same budget costs less than (`Plan.bound`). sampled: what cycles are estimated from, if so."""
+    allocation of the same budget costs less than (`Plan.bound`). sampled: what cycles are estimated from, if so.
+    allocator: name of the one that made it. idle_slots: besides `slots`, slots that nothing uses, which hold the number
+    of blocks down (`holding`)."""
 
     module: Module
     kernel: str
@@ -69,6 +72,8 @@ class Version:
     cost: SpillCost | None = None
     bound: float | None = None
     sampled: Sampled | None = None
+    allocator: str = ""
+    idle_slots: int = 0
 
     @property
     def instructions(self) -> int:
@@ -78,6 +83,7 @@ class Version:
         return {
             "registers": self.registers,
             "slots": self.slots,
+            "idle_slots": self.idle_slots,
             "local_bytes": self.local_bytes,
             "shared_bytes": self.shared_bytes,
             "blocks_per_sm": self.blocks_per_sm,
@@ -219,7 +225,7 @@ def prove(module: Module, request: Request, version: Version) -> Version:
         return version
     kept = request.prepared.proven
     if not any(seen is version.module for seen in kept):
-        require_proof(module, version.module, request)
+        require_proof(module, version.module, request, version.idle_slots)
         require_no_hazard(version.module, request.machine)
         kept.append(version.module)
     return replace(version, proven=True)
@@ -246,19 +252,20 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
     code = spread_over_banks(result.module, request.machine, result.functions)
     rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
     version = make_version(rewritten, request, result.functions)
-    name = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
+    told = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
     explained = result.explain() if request.explain else []
     solver = [found.to_dict() for found in result.solver]
     cost = result.cost
     found = replace(version, solver=solver, explained=explained, copies=cost.copies, cost=cost, bound=result.bound)
-    return replace(found, name=name, proven=False)
+    return replace(found, name=told, allocator=name, proven=False)
 
 
-def require_proof(module: Module, rewritten: Module, request: Request) -> None:
-    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does."""
+def require_proof(module: Module, rewritten: Module, request: Request, idle_slots: int = 0) -> None:
+    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does. idle_slots: how
+    many it reserves on purpose that nothing uses."""
     from binalloc.verify.checker import check
 
-    report = check(module, rewritten, request.kernel)
+    report = check(module, rewritten, request.kernel, idle_slots=idle_slots)
     if not report.ok:
         raise _unproven(module, request, report.errors)
 
@@ -303,22 +310,30 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
                 found=f"a read of {read['place']}",
                 remedy="Initialise it in the source.",
             )
-    isa = set_of(module)
-    for function in given_functions(module, request):
-        for index, instr in enumerate(function.instrs):
-            asked = isa.special_register(instr)
-            if asked in (isa.limits.slot_base, isa.limits.shared_size):
-                return Refused(
-                    f"{request.kernel} reads {asked}, which is another with slots",
-                    file=module.path or None,
-                    place=f".text.{function.name} word {index}",
-                    remedy=Hint("Ask for {slots} 0."),
-                )
+    read = reads_slots_place(set_of(module), given_functions(module, request))
+    if read is not None:
+        asked, name, index = read
+        return Refused(
+            f"{request.kernel} reads {asked}, which is another with slots",
+            file=module.path or None,
+            place=f".text.{name} word {index}",
+            remedy=Hint("Ask for {slots} 0."),
+        )
     return Refused(
         f"the rewrite of {request.kernel} could not be proven right ({count(len(findings), 'finding')})",
         place=str(findings[0]),
         remedy="This is a defect of binalloc; nothing was written.",
     )
+
+
+def reads_slots_place(isa: InstructionSet, functions: Iterable[Function]) -> tuple[str, str, int] | None:
+    """The first read of a special register that is another with slots: its name, the function and the word."""
+    for function in functions:
+        for index, instr in enumerate(function.instrs):
+            asked = isa.special_register(instr)
+            if asked in (isa.limits.slot_base, isa.limits.shared_size):
+                return asked, function.name, index
+    return None
 
 
 def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:

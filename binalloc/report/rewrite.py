@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _ROWS = (
     ("registers per thread", "registers"),
     ("slots per thread", "slots"),
+    ("idle slots per thread", "idle_slots"),
     ("local bytes per thread", "local_bytes"),
     ("shared bytes per block", "shared_bytes"),
     ("blocks per SM", "blocks_per_sm"),
@@ -52,8 +53,7 @@ def render_outcome(outcome: Outcome) -> str:
         lines.append(profile_line(request.profile.to_dict()))
     lines.append(_solver(outcome.rewritten.solver))
     if len(outcome.tried) > 1:
-        header = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
-        lines.append("\n" + table(header, [_tried(t) for t in outcome.tried], left=0))
+        lines.append("\n" + _levels(outcome.tried))
     return "".join(lines)
 
 
@@ -63,7 +63,8 @@ def _side_by_side(outcome: Outcome) -> str:
     if outcome.original is outcome.given or outcome.by_order_alone:
         del sides["ordered"]
     told = [version.to_dict() for version in sides.values()]
-    rows = [[label, *(one[key] for one in told)] for label, key in _ROWS]
+    idle = any(one["idle_slots"] for one in told)
+    rows = [[label, *(one[key] for one in told)] for label, key in _ROWS if idle or key != "idle_slots"]
     rows.append(["cycles (emulated)", *map(_cycles, sides.values())])
     return table(["", *sides], rows)
 
@@ -89,6 +90,17 @@ def _solver(reports: Sequence[Mapping[str, object]]) -> str:
     rows = [[r["function"], r["value"], r["bound"], r["gap"], r["source"], _STATUS.get(str(r["status"]), r["status"])]
             for r in reports]  # fmt: skip
     return "\n" + table(["function", "cost", "bound", "gap", "choice of", "solver"], rows)
+
+
+def _levels(tried: Sequence[Tried]) -> str:
+    """What was looked at, and by which allocators, where there are several."""
+    header = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
+    rows = [_tried(t) for t in tried]
+    names = [t.version.allocator or "-" if t.version else "" for t in tried]
+    if len({*names} - {"", "-"}) > 1:
+        header.insert(1, "allocator")
+        rows = [[row[0], name, *row[1:]] for row, name in zip(rows, names, strict=True)]
+    return table(header, rows, left=0)
 
 
 def _tried(t: Tried) -> list[object]:

@@ -89,6 +89,7 @@ def _kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> st
 
 def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[list[str], list[str]]:
     """Findings and notes about all these kernels; `whole`: they are all there should be."""
+    from binalloc.pipeline.holding import declared_idle
     from binalloc.verify.checker import check
     from binalloc.verify.resources import check_data
     from binalloc.verify.surroundings import changed_kernels, check_surroundings
@@ -101,7 +102,7 @@ def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[
         findings |= dict.fromkeys(map(str, check_surroundings(old, new, "", also=changed) + check_data(old, new)))
         names = changed
     for name in names:
-        report = check(old, new, name, also=names, maps=maps)
+        report = check(old, new, name, also=names, maps=maps, idle_slots=declared_idle(new, name))
         findings |= dict.fromkeys(map(str, report.errors))
         notes |= dict.fromkeys(map(str, report.notes))
     return list(findings), list(notes)

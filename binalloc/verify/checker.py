@@ -96,11 +96,13 @@ def check(
     kernel: str,
     also: Collection[str] = (),
     maps: Mapping[str, Origin] | None = None,
+    idle_slots: int = 0,
 ) -> CheckReport:
     """Prove `rewritten`'s kernel equivalent to `original`'s, and the rest of the module unchanged but for the kernels
     in `also`, which have checks of their own. maps: instruction maps to use in place of the functions' own, by name.
+    idle_slots: how many more slots than it uses the kernel may reserve, which holds down how many blocks run at once.
     Never raises; what is not proven is in `errors`."""
-    checker = _Checker(original, rewritten, kernel, also, maps or {})
+    checker = _Checker(original, rewritten, kernel, also, maps or {}, idle_slots)
     try:
         checker.run()
     except TooMuch as e:
@@ -116,9 +118,16 @@ def check(
 
 class _Checker:
     def __init__(
-        self, original: Module, rewritten: Module, kernel: str, also: Collection[str], maps: Mapping[str, Origin]
+        self,
+        original: Module,
+        rewritten: Module,
+        kernel: str,
+        also: Collection[str],
+        maps: Mapping[str, Origin],
+        idle_slots: int,
     ) -> None:
         self.original, self.rewritten, self.kernel, self.also, self.maps = original, rewritten, kernel, also, maps
+        self.idle_slots = idle_slots
         self.follow = True
         self.errors: dict[Finding, None] = {}
         self.notes: list[Finding] = []
@@ -346,7 +355,7 @@ class _Checker:
         for finding in check_accesses(codes, new.info):
             self.errors[finding] = None
         rows = self._reach(new.info.slot_pointer) if self.follow else old.info.slot_bytes // SLOT_ROW
-        for finding in check_reserved(codes, rows, old.info, new.info, self.follow):
+        for finding in check_reserved(codes, rows + self.idle_slots, old.info, new.info, self.follow):
             self.errors[finding] = None
         self.stats.update(contexts=count, steps=contexts.steps, slots=_rows(result))
 

@@ -116,8 +116,8 @@ def check_reserved(
 ) -> list[Finding]:
     """The kernel asks for no more than it uses: what it reserves decides how many blocks run at once.
 
-    rows: slots that are used. follow: the original has no spill accesses of its own; if it has, its slots and spill
-    area must be as they were.
+    rows: slots that are used, and those that are to be idle. follow: the original has no spill accesses of its own; if
+    it has, its slots and spill area must be as they were.
     """
     out = []
     name = codes[-1].name if codes else ""

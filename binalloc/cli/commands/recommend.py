@@ -158,8 +158,10 @@ def _command(found: Recommendation, file: str, machine: str, launch: str | None,
     words = ["binalloc", "rewrite", file, "--kernel", chosen.kernel, "--machine", machine]
     words += [] if launch is None else ["--launch", launch]
     words += [] if size is None else ["--size", size]
-    words += [] if request.allocator == DEFAULT else ["--allocator", request.allocator]
+    allocator = chosen.allocator or request.allocator
+    words += [] if allocator == DEFAULT else ["--allocator", allocator]
     words += [] if request.inline == NONE else ["--inline", request.inline]
     words += [] if request.profile is None else ["--profile", request.profile.path]
+    words += ["--blocks", str(chosen.blocks_per_sm)] if chosen.idle_slots else []
     registers, slots = str(chosen.registers), str(chosen.slots)
     return shlex.join([*words, "--registers", registers, "--slots", slots, "-o", f"{chosen.kernel}.out.loom"])

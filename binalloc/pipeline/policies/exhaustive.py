@@ -1,11 +1,12 @@
-"""Every number of blocks measured in the emulator."""
+"""Every number of blocks measured in the emulator, by every allocator of the unified paper's comparison and ours."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
-from binalloc.pipeline.policies.levels import cycles_of, run_level, tried_before, worth_a_look
+from binalloc.pipeline.policies.levels import Levels, cycles_of, run_level, the_same
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.printable import count
 
@@ -14,41 +15,66 @@ if TYPE_CHECKING:
     from binalloc.models.machines.budget import Budget
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried, Version
+    from binalloc.pipeline.steps import Tried
+
+LEAST = 1.001
+"""What is not so many times as fast as the original is not worth another binary."""
 
 
 class Exhaustive:
-    """Of the levels that are worth a look (`levels.worth_a_look`) each is run."""
+    """Whatever runs is kept as tried, so that there are a best and a worst. Of what costs the same the fewest blocks
+    are taken."""
 
     name = "exhaustive"
-    summary = "every feasible number of blocks in the emulator, the fastest kept"
+    summary = "every feasible number of blocks, by best, local and unified, in the emulator; the fastest kept"
     measures = True
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
         """The version of the fewest cycles, if they are fewer than the original's."""
-        tried: list[Tried] = []
         base = original.base
-        for budget in worth_a_look(module, request, base):
-            request.progress(
-                f"{request.kernel}: {count(budget.blocks, 'block')}, {count(budget.registers, 'register')}, "
-                f"{count(budget.slots, 'slot')}"
-            )
-            tried.append(tried_before(budget, tried) or _build(module, request, budget, base))
+        levels = Levels(module, request, base)
+        tried: list[Tried] = []
+        for budget in levels.all_others:
+            tried += _at(levels, budget, allocators(request), tried)
         measured = [t.version for t in tried if t.version is not None]
         best = min(measured, key=cycles_of, default=None)
-        if best is None or cycles_of(best) >= cycles_of(base):
-            none = "no level beats the original" if tried else "there is no level above the original"
+        if best is None or cycles_of(best) * LEAST > cycles_of(base):
+            none = "no level beats the original" if tried else "there is no level but the original's"
             return Choice(tried, None, none)
-        distinct = len({(t.budget.registers, t.budget.slots) for t in tried})
-        reason = f"fewest cycles of {distinct} level{'s' * (distinct > 1)} above the original's"
-        return Choice(tried, best, reason)
+        programs = len({id(version.module) for version in measured})
+        return Choice(tried, best, f"fewest cycles of {count(programs, 'program')} at all levels")
 
 
-def _build(module: Module, request: Request, budget: Budget, original: Version) -> Tried:
-    from binalloc.pipeline.steps import Tried, build_version
+def allocators(request: Request) -> Sequence[str]:
+    """Those of the unified paper's comparison and ours; or the one that the request asks for."""
+    from binalloc.transform.allocators.table import DEFAULT, OF_EVERY_LEVEL
 
-    try:
-        version = build_version(module, request, budget.registers, budget.slots)
-    except Refused as e:
-        return Tried(budget, None, str(e))
-    return Tried(budget, run_level(version, request, original))
+    return OF_EVERY_LEVEL if request.allocator == DEFAULT else (request.allocator,)
+
+
+def _at(levels: Levels, budget: Budget, names: Sequence[str], tried: Sequence[Tried]) -> list[Tried]:
+    """The level's programs, each once; those that another level has, too, with the run that they had there."""
+    from binalloc.pipeline.steps import Tried, prove
+
+    request = levels.request
+    found: list[Tried] = []
+    for name in names:
+        request.progress(
+            f"{request.kernel}: {count(budget.blocks, 'block')}, {count(budget.registers, 'register')}, "
+            f"{count(budget.slots, 'slot')}, by {name}"
+        )
+        try:
+            version = levels.version(budget, name)
+            if the_same(version, found) is not None:
+                continue
+            again = the_same(version, tried)
+            if again is not None:
+                found.append(Tried(budget, again.version, again.reason or f"as {count(again.budget.blocks, 'block')}"))
+                continue
+            version = prove(levels.module, request, version)
+        except Refused as e:
+            if not any(t.version is None and t.reason == str(e) for t in found):
+                found.append(Tried(budget, None, str(e)))
+            continue
+        found.append(Tried(budget, run_level(version, request, levels.original)))
+    return found

@@ -1,7 +1,8 @@
-"""The levels that policies look at one by one."""
+"""The levels that policies look at one by one, and the versions there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -14,15 +15,63 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps import Tried, Version
 
 
-def worth_a_look(module: Module, request: Request, original: Version) -> list[Budget]:
-    """Below the original's level there is nothing to gain, and at it only where the original has values in local memory
-    that registers or slots could take: levels from there up, ascending."""
-    from binalloc.models.machines.budget import levels
-    from binalloc.pipeline.steps import kernel_use
+ANY = -1
+"""Slots: as many as one likes."""
 
-    every = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
-    lowest = original.blocks_per_sm + (original.local_bytes == 0)
-    return [b for b in every if b.blocks >= lowest]
+
+class Levels:
+    """Of one kernel. original: what the levels are held against; where it has registers to spare, there is nothing to
+    allocate, and levels below its own differ in what else is resident alone."""
+
+    def __init__(self, module: Module, request: Request, original: Version) -> None:
+        from binalloc.models.machines.budget import levels
+        from binalloc.pipeline.steps import kernel_use
+
+        self.module, self.request, self.original = module, request, original
+        self.every: list[Budget] = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
+        self._known: dict[tuple[int, int, str], Version] = {}
+
+    @property
+    def upwards(self) -> list[Budget]:
+        """Those where allocation has something to gain: above the original's own level, and at it where the original
+        has values in local memory that registers or slots could take. Ascending."""
+        lowest = self.original.blocks_per_sm + (self.original.local_bytes == 0)
+        return [b for b in self.every if b.blocks >= lowest]
+
+    @property
+    def all_others(self) -> list[Budget]:
+        """`upwards`, and those below the original's own level. Ascending."""
+        own = self.original.blocks_per_sm
+        return [b for b in self.every if b.blocks != own or self.original.local_bytes]
+
+    def is_below(self, budget: Budget) -> bool:
+        """Whether it is fewer blocks than the original's."""
+        return budget.blocks < self.original.blocks_per_sm
+
+    def version(self, budget: Budget, allocator: str | None = None) -> Version:
+        """Unproven; below the original's level so that no more blocks are resident (`holding.hold`). Raises Refused
+        where the budget is infeasible, or so few blocks are."""
+        from binalloc.pipeline.holding import hold
+
+        if not self.is_below(budget):
+            return self._built(budget, allocator)
+        held = hold(self._built(budget, allocator), self.request, budget.blocks)
+        if held is None:
+            raise Refused(f"no shared memory of a block holds it down at {count(budget.blocks, 'block')}")
+        return held
+
+    def _built(self, budget: Budget, allocator: str | None) -> Version:
+        """As asked before; what needed neither slots nor local memory is the same with more slots."""
+        from binalloc.pipeline.steps import build_unproven
+
+        name = allocator or self.request.allocator
+        for slots in (budget.slots, ANY):
+            if (budget.registers, slots, name) in self._known:
+                return self._known[budget.registers, slots, name]
+        version = build_unproven(self.module, self.request, budget.registers, budget.slots, name)
+        spilled = version.slots or version.local_bytes
+        self._known[budget.registers, budget.slots if spilled else ANY, name] = version
+        return version
 
 
 def own_level(ordered: Version) -> Tried:
@@ -33,14 +82,21 @@ def own_level(ordered: Version) -> Tried:
     return Tried(Budget(ordered.blocks_per_sm, ordered.registers, 0), ordered, "the original in another order")
 
 
-def tried_before(budget: Budget, tried: list[Tried]) -> Tried | None:
-    """Another number of blocks with the same registers and slots is the same program."""
-    from binalloc.pipeline.steps import Tried
-
+def the_same(version: Version, tried: Iterable[Tried]) -> Tried | None:
+    """What was tried before and is the same program in the same room, run or not."""
     for t in tried:
-        if (t.budget.registers, t.budget.slots) == (budget.registers, budget.slots):
-            return Tried(budget, t.version, t.reason or f"as {count(t.budget.blocks, 'block')}", t.expected)
+        other = t.version
+        if other is not None and _room(other) == _room(version) and _code(other) == _code(version):
+            return t
     return None
+
+
+def _room(version: Version) -> tuple[int, int, int]:
+    return version.registers, version.slots + version.idle_slots, version.local_bytes
+
+
+def _code(version: Version) -> list[list[object]]:
+    return [list(fn.instrs) for fn in version.functions]
 
 
 def run_level(version: Version, request: Request, original: Version) -> Version:

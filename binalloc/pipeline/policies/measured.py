@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
-from binalloc.pipeline.policies.levels import cycles_of, run_level
+from binalloc.pipeline.policies.levels import Levels, cycles_of, run_level
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.printable import count
 
@@ -26,7 +26,7 @@ SHARE = 3
 
 
 class Measured:
-    """Levels from the original's up, each program once."""
+    """Levels above the original's and below it, each program once."""
 
     name = "measured"
     summary = "one of three levels in the emulator, those that the model expects most of; the fastest kept"
@@ -39,7 +39,8 @@ class Measured:
         from binalloc.pipeline.steps import Tried, prove
 
         base = original.base
-        judged = list(expectations(module, request, estimates_of(module, request), base))
+        levels = Levels(module, request, base)
+        judged = list(expectations(levels, levels.all_others, estimates_of(module, request)))
         tried = [found for found, _ in judged]
         promising = _in_order(judged)
         chosen = promising[: max(1, len(promising) // SHARE)]
@@ -58,7 +59,7 @@ class Measured:
             best = min(best, ran, key=cycles_of)
         those = f"{count(len(chosen), 'level')} run, of which the model expects most"
         if best is base:
-            none = f"of {those}, none beats the original" if chosen else "there is no level above the original"
+            none = f"of {those}, none beats the original" if chosen else "there is no level but the original's"
             return Choice(tried, None, none)
         return Choice(tried, best, f"fewest cycles of {those}")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
-from binalloc.pipeline.policies.levels import tried_before, worth_a_look
+from binalloc.pipeline.policies.levels import Levels, the_same
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.printable import count
 
@@ -46,7 +46,8 @@ class Model:
         base = original.base
         if base.cycles is None:
             base = better_order(module, request, estimates, original.given)
-        judged = list(expectations(module, request, estimates, base))
+        levels = Levels(module, request, base)
+        judged = list(expectations(levels, levels.upwards, estimates))
         best, gain = _taken(module, request, judged, least_gain(estimates))
         tried = [found for found, _ in judged]
         if best is None:
@@ -105,29 +106,32 @@ def better_order(module: Module, request: Request, estimates: Estimates, given: 
     return ordered if estimates.rate(ordered) > least_gain(estimates) * estimates.rate(given) else given
 
 
-def expectations(
-    module: Module, request: Request, estimates: Estimates, original: Version
-) -> Iterator[tuple[Tried, float]]:
-    """Levels from the original's up, and how many times as fast as the original each should be; 0 where there is none,
+def expectations(levels: Levels, budgets: Sequence[Budget], estimates: Estimates) -> Iterator[tuple[Tried, float]]:
+    """The levels of these budgets, and how many times as fast as the original each should be; 0 where there is none,
     and where it is the same program as one before."""
-    before = estimates.rate(original)
+    from binalloc.pipeline.steps import Tried
+
+    before = estimates.rate(levels.original)
     tried: list[Tried] = []
-    for budget in worth_a_look(module, request, original):
-        again = tried_before(budget, tried)
-        found, expected = (again, 0.0) if again else _tried(module, request, estimates, budget, before)
-        tried.append(found)
-        yield found, expected
+    for budget in budgets:
+        try:
+            version = levels.version(budget)
+        except Refused as e:
+            one = Tried(budget, None, str(e)), 0.0
+        else:
+            one = _expected(budget, version, tried, estimates, before)
+        tried.append(one[0])
+        yield one
 
 
-def _tried(
-    module: Module, request: Request, estimates: Estimates, budget: Budget, before: float
+def _expected(
+    budget: Budget, version: Version, tried: Sequence[Tried], estimates: Estimates, before: float
 ) -> tuple[Tried, float]:
-    """The level, and how many times as fast as the original it should be; 0 where there is none."""
-    from binalloc.pipeline.steps import Tried, build_unproven
+    """before: the original's rate."""
+    from binalloc.pipeline.steps import Tried
 
-    try:
-        version = build_unproven(module, request, budget.registers, budget.slots)
-    except Refused as e:
-        return Tried(budget, None, str(e)), 0.0
+    again = the_same(version, tried)
+    if again is not None:
+        return Tried(budget, again.version, f"as {count(again.budget.blocks, 'block')}", again.expected), 0.0
     expected = estimates.rate(version) / before
     return Tried(budget, version, f"{expected:.3f}x by the model", expected), expected

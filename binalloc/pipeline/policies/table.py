@@ -11,7 +11,7 @@ from binalloc.pipeline.policies.unified import Unified
 from binalloc.rows import by_name, find
 
 POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified(), Model(), Measured()))
-DEFAULT = "exhaustive"
+DEFAULT = Measured.name
 STATIC = Model.name
 """Where nothing can be run."""
 UNIFIED = Unified.name

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
+from binalloc.pipeline.policies.levels import Levels
 from binalloc.pipeline.policies.policy import Choice
 
 if TYPE_CHECKING:
@@ -27,20 +28,20 @@ class Unified:
     def search(self, module: Module, request: Request, original: Original) -> Choice:
         """The level that the paper's listing ends at; the reason is its path of decisions. The paper's original is what
         it was given: here the input, whatever order would make of it."""
-        from binalloc.models.machines.budget import levels
         from binalloc.models.search.unified import SearchProblem, unified_search
         from binalloc.pipeline.steps import dispatch_interval, kernel_use
 
         given = original.given
         use = kernel_use(module.function(request.kernel), request.launch)
         threads = use.threads
-        budgets = {b.blocks: b for b in levels(request.machine, use)}
+        levels = Levels(module, request, given)
+        budgets = {b.blocks: b for b in levels.every}
         built: dict[int, Tried] = {}
 
         def evaluate(active_threads: int) -> Level:
             blocks = active_threads // threads
             if blocks not in built:
-                built[blocks] = _try(module, request, budgets.get(blocks), blocks, given)
+                built[blocks] = _try(levels, budgets.get(blocks), blocks)
             return _level(built[blocks].version)
 
         result = unified_search(
@@ -61,16 +62,16 @@ class Unified:
         return Choice([built[b] for b in sorted(built)], best, "; ".join(result.path))
 
 
-def _try(module: Module, request: Request, budget: Budget | None, blocks: int, original: Version) -> Tried:
+def _try(levels: Levels, budget: Budget | None, blocks: int) -> Tried:
     from binalloc.models.machines.budget import Budget
-    from binalloc.pipeline.steps import Tried, build_version
+    from binalloc.pipeline.steps import Tried, prove
 
     if budget is None:
         return Tried(Budget(blocks, 0, 0), None, "not resident on this machine")
-    if blocks == original.blocks_per_sm:
-        return Tried(budget, original)
+    if blocks == levels.original.blocks_per_sm:
+        return Tried(budget, levels.original)
     try:
-        return Tried(budget, build_version(module, request, budget.registers, budget.slots))
+        return Tried(budget, prove(levels.module, levels.request, levels.version(budget)))
     except Refused as e:
         return Tried(budget, None, str(e))
 

@@ -111,4 +111,12 @@ def _next(found: Recommendation, command: str) -> dict[str, Any] | None:
         "rewrite": command,
         "launch_bounds": f"__launch_bounds__({found.use.threads}, {found.chosen.blocks_per_sm})",
         "maxrregcount": found.chosen.registers,
+        "unused_shared_bytes": _unused_shared(found) or None,
     }
+
+
+def _unused_shared(found: Recommendation) -> int:
+    """Per block, what holds the number of blocks down; 0 where nothing does."""
+    chosen, use = found.chosen, found.use
+    held = use.given(chosen.registers, chosen.slots + chosen.idle_slots)
+    return held.block_shared - use.given(chosen.registers, chosen.slots).block_shared

@@ -117,8 +117,11 @@ def mix(told: Told) -> Grid:
 def levels(told: Told) -> Grid:
     """The levels that the policy looked at."""
     head = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
-    names = ("blocks", "registers", "registers_used", "slots", "slots_used", "local_bytes", "blocks_per_sm", "cycles",
-             "reason")  # fmt: skip
+    names = ["blocks", "registers", "registers_used", "slots", "slots_used", "local_bytes", "blocks_per_sm", "cycles",
+             "reason"]  # fmt: skip
+    if len({level["allocator"] for level in told["levels"]} - {None}) > 1:
+        head.insert(1, "allocator")
+        names.insert(1, "allocator")
     return Grid(head, [[level[name] for name in names] for level in told["levels"]])
 
 
@@ -132,8 +135,10 @@ def next_steps(told: Told) -> list[str]:
     following = told["next"]
     if following is None:
         return []
+    unused = following["unused_shared_bytes"]
+    held = f", launched with {unused:,} bytes of dynamic shared memory per block that nobody uses" if unused else ""
     return [
         f"Next: {following['rewrite']}",
         (f"In CUDA: {following['launch_bounds']} on the kernel, or nvcc -maxrregcount={following['maxrregcount']} "
-        "(what does not fit goes to local memory there)."),
+        f"(what does not fit goes to local memory there){held}."),
     ]

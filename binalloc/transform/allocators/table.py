@@ -15,6 +15,8 @@ from binalloc.transform.allocators.unified import UNIFIED
 ALLOCATORS: dict[str, Allocator] = by_name((LOCAL, UNIFIED, PTXAS_SMEM, REGDEM, BEST, Cpsat()))
 BASELINE = LOCAL.name
 DEFAULT = BEST.name
+OF_EVERY_LEVEL = (BEST.name, LOCAL.name, UNIFIED.name)
+"""Where levels are compared whatever it costs: ours, without slots, and as the unified paper has it."""
 
 
 def find_allocator(name: str) -> Allocator:

@@ -69,7 +69,7 @@ def test_no_gain_leaves_the_original() -> None:
 
 def test_only_what_is_taken_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Module] = []
-    monkeypatch.setattr(steps, "require_proof", lambda module, rewritten, request: asked.append(rewritten))
+    monkeypatch.setattr(steps, "require_proof", lambda _, rewritten, *__: asked.append(rewritten))
     found = chosen("FDTD3d.ptx")
     assert len([t for t in found.tried if t.version is not None]) == 2
     assert asked == [found.rewritten.module]
@@ -84,7 +84,7 @@ def test_what_cannot_be_proven_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> 
     """Of FDTD3d's levels the better one is refused, then both; then the other order, too: the input is left."""
     refused: list[int] = []
 
-    def refuse(module: Module, rewritten: Module, request: Request) -> None:
+    def refuse(_: Module, rewritten: Module, *__: object) -> None:
         if rewritten.functions[0].info.registers in refused:
             raise Refused("unproven")
 

@@ -35,7 +35,7 @@ def test_the_pages_tell_every_row() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \|", readme.split("| allocator | places")[1], re.MULTILINE)
     assert rows[: len(ALLOCATORS)] == [*ALLOCATORS]
     assert [name for name in POLICIES if f"`--policy {name}`" not in readme] == []
-    (row,) = re.findall(r"^\| `allocator` \| (.*) \|$", fields, re.MULTILINE)
+    row = re.findall(r"^\| `allocator` \| (.*) \|$", fields, re.MULTILINE)[0]
     assert re.findall(r"`([\w-]+)`", row) == [*ALLOCATORS]
 
 
@@ -48,14 +48,15 @@ def test_the_exhaustive_policy_prefers_the_original_then_fewer_blocks(
 ) -> None:
     cycles = {1: 90, 2: 70, 3: None, 4: 70, 5: 80}
 
-    def build(_: Module, __: Any, budget: Budget, ___: Any) -> Any:
+    def at(_: Any, budget: Budget, *__: Any) -> Any:
         found = cycles[budget.blocks]
-        version = None if found is None else SimpleNamespace(cycles=found, blocks=budget.blocks)
-        return SimpleNamespace(budget=budget, version=version, reason="" if found else "infeasible")
+        version = None if found is None else SimpleNamespace(cycles=found, blocks=budget.blocks, module=budget)
+        return [SimpleNamespace(budget=budget, version=version, reason="" if found else "infeasible")]
 
-    monkeypatch.setattr(exhaustive, "worth_a_look", lambda *_: [Budget(b, 40 - b, 0) for b in blocks])
-    monkeypatch.setattr(exhaustive, "_build", build)
-    request: Any = SimpleNamespace(kernel="k", progress=lambda _: None)
+    budgets = [Budget(b, 40 - b, 0) for b in blocks]
+    monkeypatch.setattr(exhaustive, "Levels", lambda *_: SimpleNamespace(all_others=budgets))
+    monkeypatch.setattr(exhaustive, "_at", at)
+    request: Any = SimpleNamespace(kernel="k", progress=lambda _: None, allocator="best")
     first: Any = SimpleNamespace(base=SimpleNamespace(cycles=original))
     choice = exhaustive.Exhaustive().search(Module(), request, first)
     assert (choice.best.blocks if choice.best else None) == best  # type: ignore[attr-defined]
