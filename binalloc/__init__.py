@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from binalloc.models.machines.occupancy import occupancy
     from binalloc.models.machines.reader import load_machine
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
+    from binalloc.pipeline.recommend import Recommendation, recommend
+    from binalloc.pipeline.sweeping.kernel import sweep_kernel
+    from binalloc.report.recommend.facts import recommendation_to_dict
+    from binalloc.report.recommend.page import recommendation_page
     from binalloc.testing.launching import LaunchResult, launch_kernel
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
@@ -45,6 +49,7 @@ __all__ = [
     "MalformedInput",
     "Module",
     "Outcome",
+    "Recommendation",
     "Refused",
     "Request",
     "Result",
@@ -63,10 +68,14 @@ __all__ = [
     "load_machine",
     "occupancy",
     "read_module",
+    "recommend",
+    "recommendation_page",
+    "recommendation_to_dict",
     "rewrite_kernel",
     "run",
     "save",
     "schedule",
+    "sweep_kernel",
     "write_module",
 ]
 
@@ -85,6 +94,10 @@ _HOMES = {
     "models.machines.reader": ("load_machine",),
     "models.machines.occupancy": ("occupancy",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
+    "pipeline.recommend": ("Recommendation", "recommend"),
+    "pipeline.sweeping.kernel": ("sweep_kernel",),
+    "report.recommend.facts": ("recommendation_to_dict",),
+    "report.recommend.page": ("recommendation_page",),
     "testing.launching": ("LaunchResult", "launch_kernel"),
     "transform.schedule.schedule": ("schedule",),
     "verify.checker": ("check",),

@@ -96,4 +96,4 @@ def run_original(module: Module, request: Request, given: Version) -> Original:
         ordered = measure(prove(module, request, ordered), request)
     except Refused:
         return Original(given)
-    return Original(given, ordered if same_results(request, given, ordered) else None)
+    return Original(given, None if same_results(request, given, ordered) is False else ordered)

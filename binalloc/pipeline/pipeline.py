@@ -18,6 +18,7 @@ from binalloc.pipeline.original import Original, baseline, run_original
 from binalloc.pipeline.policies.levels import own_level
 from binalloc.pipeline.policies.table import POLICIES, UNIFIED, find_policy
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.sampling import sampled_to_dict
 from binalloc.pipeline.steps import (
     Tried,
     Version,
@@ -93,6 +94,12 @@ class Outcome:
         return self.given.cycles / self.original.cycles
 
     @property
+    def error(self) -> float | None:
+        """How far off the speedup may be, as a share of it, where cycles are estimated from parts of the grid."""
+        sides = [v.sampled.error for v in (self.original, self.rewritten) if v.sampled is not None]
+        return sum(sides) if sides else None
+
+    @property
     def by_order_alone(self) -> bool:
         """Whether what was chosen is the original in another order, at its own number of blocks."""
         return not self.kept_original and self.rewritten is self.original
@@ -124,6 +131,7 @@ class Outcome:
             "kept_original": self.kept_original,
             "reason": self.reason,
             "speedup": None if speedup is None else round(speedup, 4),
+            "speedup_error": None if self.error is None else round(self.error, 4),
             "speedup_range": [round(value, 4) for value in self.speedups] or None,
             "speedup_parts": {name: round(value, 4) for name, value in self.parts.items()},
             "ordering": None if self.ordering is None else round(self.ordering, 4),
@@ -144,6 +152,7 @@ def _tried_to_dict(t: Tried) -> dict[str, object]:
     out["blocks_per_sm"] = t.version.blocks_per_sm if t.version else None
     out["cycles"] = t.version.cycles if t.version else None
     out["cycles_range"] = t.version.to_dict()["cycles_range"] if t.version else None
+    out["sampled"] = sampled_to_dict(t.version.sampled if t.version else None)
     out["local_bytes"] = t.version.local_bytes if t.version else None
     out["expected_speedup"] = None if t.expected is None else round(t.expected, 4)
     out["reason"] = t.reason
@@ -290,7 +299,8 @@ def _automatic_rewrite(module: Module, request: Request, original: Original, run
             base = prove(module, request, base)
             tried.insert(0, own_level(base))
             reason += ", which is taken in another order"
-        return Outcome(request, given, base, base, True, True if running else None, kept, reason, tried)
+        same = same_results(request, given, base) if running else None
+        return Outcome(request, given, base, base, True, same, kept, reason, tried)
     budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)
     local = local_version(module, request, budget.registers, best) if running else None
     if policy.measures and local is not None and _fewer(local, best):

@@ -191,6 +191,9 @@ def _warnings(outcome: Outcome, waves: float | None) -> list[str]:
     if others:
         limits = " and ".join(others)
         found.append(f"what limits the recommended number of blocks is {limits}, not registers or shared memory")
+    if outcome.error is not None and original.sampled is not None:
+        parts = f"{original.sampled.blocks:,} of {original.sampled.grid:,} blocks"
+        found.append(f"cycles are estimated from runs of {parts}; the speedup may be {outcome.error:.1%} off")
     if waves is not None and waves < 1:
         found.append(f"the grid is smaller than one wave ({waves:.2f}): some blocks' room stays empty")
     elif waves is not None and waves < FULL_WAVES and 0 < waves % 1 < FULL:

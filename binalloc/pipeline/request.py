@@ -123,8 +123,9 @@ class Request:
     about seconds, for allocators that have a solver. layout: of the slots of callers and callees
     (`models.allocation.layouts`). explain: whether versions say why values left the registers
     (`Version.explained`). profile: how often code runs, or the path of its file; without, that is estimated from
-    loops. inline: which calls are inlined first (`rewrite.ways.WAYS`). prepared: the call graph and what all
-    versions of the kernel are built from, kept from the first one on.
+    loops. inline: which calls are inlined first (`rewrite.ways.WAYS`). sampled: whether of large grids only parts are
+    run (`sampling`). prepared: the call graph and what all versions of the kernel are built from, kept from the first
+    one on.
     """
 
     kernel: str = ""
@@ -147,6 +148,7 @@ class Request:
     explain: bool = False
     profile: _ProfileField = _ProfileField()
     inline: str = NONE
+    sampled: bool = False
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
     def prepared_for(self, module: Module) -> Prepared:

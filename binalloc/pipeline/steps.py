@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.resources import no_room
@@ -22,6 +23,7 @@ from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import choose_kernel
 from binalloc.pipeline.request import Progress, Request
+from binalloc.pipeline.sampling import Sampled, sample, sampled_to_dict
 from binalloc.printable import count
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class Version:
     cycles of the runs with each seed's delays. functions: the kernel, then what it calls. explained: the values that
     left the registers, where that was asked for. name: what errors of its runs call it. proven: the checker has passed
     it (`prove`), or there is nothing to prove. cost: of its spill code, None where no allocator made it. bound: what no
-    allocation of the same budget costs less than (`Plan.bound`)."""
+    allocation of the same budget costs less than (`Plan.bound`). sampled: what cycles are estimated from, if so."""
 
     module: Module
     kernel: str
@@ -66,6 +68,7 @@ class Version:
     proven: bool = True
     cost: SpillCost | None = None
     bound: float | None = None
+    sampled: Sampled | None = None
 
     @property
     def instructions(self) -> int:
@@ -84,6 +87,7 @@ class Version:
             "copies": self.copies,
             "cycles": self.cycles,
             "cycles_range": None if self.cycles is None else cycles_range(self.cycles, self.skewed),
+            "sampled": sampled_to_dict(self.sampled),
             "allocated": self.allocated or None,
         }
 
@@ -329,13 +333,14 @@ def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
 def measure(
     version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
 ) -> Version:
-    """The version with cycles, statistics and output buffers of an emulated run. Needs a launch."""
+    """The version with cycles, statistics and output buffers of an emulated run. Needs a launch. Of a large grid, where
+    the request says so, cycles and statistics of parts alone (`sampling`)."""
     from binalloc.emulator.runs.run import Result, run
 
     assert request.launch is not None
     launch = request.launch
 
-    def measured(skew: int | None = None) -> Result:
+    def measured(skew: int | None = None, only: range | None = None) -> Result:
         return run(
             version.module,
             request.kernel,
@@ -347,11 +352,17 @@ def measure(
             blocks_per_sm=blocks,
             ideal_blocks=ideal_blocks,
             skew=skew,
+            only=only,
             progress=run_progress(request.kernel, request.progress),
         )
 
     resident = f", {count(ideal_blocks, 'block')} per SM as if registers were free" if ideal_blocks else ""
     with running(f"{version.name}{resident}"):
+        if request.sampled:
+            held = ideal_blocks or min(blocks or version.blocks_per_sm, version.blocks_per_sm)
+            sampled = sample(lambda only: measured(only=only), held, prod(launch.grid))
+            if sampled is not None:
+                return replace(version, cycles=sampled.cycles, stats=sampled.stats, sampled=sampled)
         result = measured()
         skewed = skewed_cycles(lambda seed: measured(seed).cycles, request.skews)
     return replace(
@@ -359,12 +370,14 @@ def measure(
     )
 
 
-def same_results(request: Request, a: Version, b: Version) -> bool:
+def same_results(request: Request, a: Version, b: Version) -> bool | None:
     """Whether both runs left the same global buffers, in the sense the launch file gives each buffer, and the same bits
-    in the module's global variables."""
+    in the module's global variables. None where parts of the grid were run alone."""
     from binalloc.launch.file import compare, compare_globals
 
     assert request.launch is not None
+    if a.sampled is not None or b.sampled is not None:
+        return None
     launch = request.launch
     return not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
 

@@ -150,7 +150,7 @@ def _versions(request: Request, outcome: Outcome) -> dict[str, dict[str, Any] | 
         if version is None:
             out[name] = None
             continue
-        same = same_results(request, outcome.given, version) and _matches_reference(request, version)
+        same = same_results(request, outcome.given, version) is True and _matches_reference(request, version)
         out[name] = {**version.to_dict(), "verified": bool(same)}
     return out
 

@@ -35,9 +35,9 @@ def render_outcome(outcome: Outcome) -> str:
     if outcome.kept_original:
         lines.append(f"The original is kept: {outcome.reason}.\n")
     else:
-        lines.append(f"Chosen: {outcome.reason}. Symbolic check: passed. {_results(outcome.same_results)}\n")
+        lines.append(f"Chosen: {outcome.reason}. Symbolic check: passed. {_results(outcome)}\n")
     if outcome.speedup is not None:
-        lines.append(f"Speedup {outcome.speedup:.3f} (emulated)")
+        lines.append(f"Speedup {outcome.speedup:.3f} (emulated{_of_parts(outcome)})")
         low, high = outcome.speedups or (0.0, 0.0)
         if high - low > LIMIT * outcome.speedup:
             lines.append(f", {low:.3f} to {high:.3f} when blocks start a little later")
@@ -105,7 +105,16 @@ def _cycles(v: Version) -> object:
     return cycles_text(v.cycles, cycles_range(v.cycles, v.skewed))
 
 
-def _results(same: bool | None) -> str:
+def _of_parts(outcome: Outcome) -> str:
+    """How much of the grid was run, if not all, and how far off that may be."""
+    parts = outcome.original.sampled
+    if parts is None or outcome.error is None:
+        return ""
+    return f", {parts.blocks:,} of {parts.grid:,} blocks: within {outcome.error:.1%}"
+
+
+def _results(outcome: Outcome) -> str:
+    same = outcome.same_results
     if same is None:
-        return "Not emulated."
+        return "Not emulated." if outcome.original.cycles is None else "Results were not compared: parts were emulated."
     return "Emulated results: same." if same else "Emulated results: DIFFERENT."

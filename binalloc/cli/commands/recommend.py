@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 @profile_option
 @inline_option
 @scheduler_option
+@click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
 @click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
 @page_option
 def recommend(
@@ -77,6 +78,7 @@ def recommend(
     profile: str | None,
     inline: str,
     scheduler: str,
+    whole: bool,
     certify: bool,
     page: str | None,
 ) -> None:
@@ -88,7 +90,7 @@ def recommend(
     """
     from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.pipeline.policies.table import DEFAULT, STATIC
+    from binalloc.pipeline.policies.table import DEFAULT, MEASURED, STATIC
     from binalloc.pipeline.recommend import recommend as recommended
     from binalloc.report.recommend.facts import recommendation_to_dict, refusal_to_dict
     from binalloc.report.recommend.text import render_recommendation
@@ -113,6 +115,7 @@ def recommend(
             profile=counted,
             inline=inline,
             max_cycles=max_cycles,
+            sampled=chosen == MEASURED and not whole,
         )
         try:
             with progress(as_json) as show:

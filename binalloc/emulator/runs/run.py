@@ -104,6 +104,7 @@ def run(
     buffers: Mapping[str, Array] | None = None,
     textures: Mapping[str, Array] | None = None,
     skew: int | None = None,
+    only: range | None = None,
     progress: Watcher | None = None,
     observer: Observer | None = None,
     log: IssueLog | None = None,
@@ -125,6 +126,7 @@ def run(
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
         buffers: contents in place of `launch.make_buffers()`; not changed. textures: likewise.
         skew: seed of small delays with which blocks start, a hash of their numbers; None: none is delayed.
+        only: blocks of the grid, by number, that are run, those in front and behind left out. None: all.
         progress: called now and then during a long run. observer: called after each cycle with events.
         log: receives all that the SMs do, see `issue_log`.
 
@@ -151,6 +153,8 @@ def run(
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.put("skew", _skew(skew))
+    if only is not None:
+        _leave_out(device, only)
     device.watch(check, race)
     if profile:
         device.profile()
@@ -171,6 +175,17 @@ def run(
         code = getattr(stopped, "exit_code", 130)
         raise Interrupted(_until_now(device, resident, max_cycles), code) from None
     return _result(device, resident)
+
+
+def _leave_out(device: Device, only: range) -> None:
+    """As if the blocks in front of `only` had ended, and there were none behind it."""
+    blocks = math.prod(device.launch.grid)
+    if only.step != 1 or not 0 <= only.start < only.stop <= blocks:
+        expected = f"at least one of {blocks}, in a row"
+        raise UsageError("no blocks of the grid", place="only", found=str(only), expected=expected)
+    device.put("next_block", only.start)
+    device.put("retired", only.start)
+    device.put("blocks", only.stop)
 
 
 def _skew(seed: int | None) -> int:
@@ -239,7 +254,7 @@ def drive(
 
 def _until_now(device: Device, resident: int, max_cycles: int | None) -> Result:
     """What a launch has done that goes no further; one that had come to its end is not partial."""
-    ended = device.get("retired") == math.prod(device.launch.grid) and device.get("unfinished") == 0
+    ended = device.get("retired") == device.get("blocks") and device.get("unfinished") == 0
     cycle = device.get("cycle") if ended else min(device.get("cycle"), last_cycle(max_cycles))
     device.put("cycle", cycle)
     if device.series is not None:

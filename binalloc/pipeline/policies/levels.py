@@ -48,7 +48,7 @@ def run_level(version: Version, request: Request, original: Version) -> Version:
     from binalloc.pipeline.steps import measure, same_results
 
     ran = measure(version, request)
-    if not same_results(request, original, ran):
+    if same_results(request, original, ran) is False:
         blocks = count(version.blocks_per_sm, "block")
         raise Refused(f"{request.kernel}: results differ at {blocks}", remedy="Nothing was written.")
     return ran

@@ -15,6 +15,7 @@ DEFAULT = "exhaustive"
 STATIC = Model.name
 """Where nothing can be run."""
 UNIFIED = Unified.name
+MEASURED = Measured.name
 
 
 def find_policy(name: str) -> Policy:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binalloc.report.page.library import chart_library
+from binalloc.report.page.library import chart_library, require_page
 from binalloc.report.table import cell
 from binalloc.version import VERSION
 
@@ -19,8 +19,9 @@ _REPORT = Path(__file__).parent.parent
 
 
 def make_page(template: str, title: str, told: Mapping[str, Any]) -> bytes:
-    """The page of a template in `report`, as "recommend/page.html". told: what it is filled with. Needs
-    `library.require_page`."""
+    """The page of a template in `report`, as "recommend/page.html". told: what it is filled with. Raises UsageError
+    where what makes pages is not installed."""
+    require_page()
     from markupsafe import Markup
 
     own = {name: Markup((_REPORT / "page" / file).read_text())

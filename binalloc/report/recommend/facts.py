@@ -7,7 +7,6 @@ from typing import Any
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import occupancy_to_dict
 from binalloc.pipeline.certificate import Certificate
 from binalloc.pipeline.recommend import Recommendation, Residence
@@ -16,8 +15,8 @@ from binalloc.pipeline.steps import Version
 from binalloc.report.pressure import pressure_facts
 
 _SAME = (
-    "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup", "ordering",
-    "original", "ordered", "levels",
+    "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup",
+    "speedup_error", "ordering", "original", "ordered", "levels",
 )  # fmt: skip
 """Fields of an outcome that are here, too."""
 
@@ -42,8 +41,8 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
             ],
         },
         "measured": {
-            "original": _measured(found.outcome.original, request.machine),
-            "recommended": _measured(found.chosen, request.machine),
+            "original": _measured(found.outcome.original),
+            "recommended": _measured(found.chosen),
         },
         "occupancy": {"original": occupancy_to_dict(found.given), "recommended": occupancy_to_dict(found.held)},
         "expected_speedup": None if found.expected is None else round(found.expected, 4),
@@ -64,14 +63,14 @@ def refusal_to_dict(machine: str, error: Refused) -> dict[str, Any]:
     return {"refused": str(error), "machine": machine}
 
 
-def _measured(version: Version, machine: Machine) -> dict[str, Any] | None:
+def _measured(version: Version) -> dict[str, Any] | None:
     """Where its issue slots went, in percent of all of the run; None where it was not run."""
     stats = version.stats
     if version.cycles is None or not stats:
         return None
     total = stats["issue_slots"] + sum(stats["stalls"].values())
     return {
-        "achieved_occupancy": round(stats["warp_cycles"] / version.cycles / machine.sm.warps_per_sm, 4),
+        "achieved_occupancy": round(stats["achieved_occupancy"], 4),
         "issued_percent": round(100 * stats["issue_slots"] / total, 2),
         "stall_percent": {name: round(100 * slots / total, 2) for name, slots in stats["stalls"].items()},
     }

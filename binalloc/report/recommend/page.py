@@ -21,8 +21,14 @@ _POINTS = 2000
 
 
 def recommendation_page(told: Sequence[Told], file: str) -> bytes:
-    """told: the entries of `recommendations`, one for each machine. file: as it was named. Needs
-    `page.library.require_page`."""
+    """The page of `recommend --html`, in UTF-8.
+
+    Args:
+        told: what `recommendation_to_dict` gave, for each machine.
+        file: the binary, as the page names it.
+
+    Raises UsageError where what makes pages is not installed (`binalloc[html]`).
+    """
     kernel = next((one["kernel"] for one in told if not one["refused"]), "kernel")
     machines = [_machine(one, f"machine-{n}") for n, one in enumerate(told)]
     title = f"{one_line(kernel)}: how many blocks"

@@ -13,7 +13,7 @@ _FIGURES = {"gtx680": "Fig. 6, Kepler", "c2075": "Fig. 7, Fermi"}
 
 
 def reproduction_page(told: Told) -> bytes:
-    """told: what `reproduction_to_dict` gave. Needs `page.library.require_page`."""
+    """told: what `reproduction_to_dict` gave. Raises UsageError where what makes pages is not installed."""
     filled = {
         "partial": told["partial"],
         "machines": [_machine(told, machine) for machine in told["machines"]],

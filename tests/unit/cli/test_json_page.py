@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,11 +66,44 @@ GLOBALS = """.const 3 {
 """
 
 
+LARGE = """.kernel k
+.param out, 8
+.registers 40
+.block 256
+    S2R R4, SR_TID.X
+    MOV R2, 4
+    IMAD.WIDE R2, R4, R2, c[0][out]
+    LDG R5, [R2]
+    IADD3 R6, R5, 1, RZ
+    IADD3 R7, R6, R5, RZ
+    STG [R2], R7
+    EXIT
+.end
+"""
+LARGE_LAUNCH = """kernel = "k"
+grid = 4000
+block = 256
+[[argument]]
+name = "out"
+kind = "buffer"
+dtype = "u32"
+shape = [256]
+"""
+
+
 UNINITIALISED = """.kernel k
     IADD3 R1, R2, R2, RZ
     EXIT
 .end
 """
+
+
+def large_grid(folder: Path) -> list[str]:
+    """A binary and a launch of so many blocks that parts of them are run."""
+    (folder / "large.lasm").write_text(LARGE)
+    assert call("asm", str(folder / "large.lasm"), "-o", str(folder / "large.loom")).code == 0
+    (folder / "large.toml").write_text(LARGE_LAUNCH)
+    return [str(folder / "large.loom"), "--launch", str(folder / "large.toml")]
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +165,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
              "--profile", counted],
             ["compare-allocators", str(sample_file("scalarProducts.ptx")), "--registers", "24", "--slots", "2"],
         ],
-        "recommend": [["recommend", loom("matmul"), "--machine", "gtx680,c2075", "--launch", launch("matmul")[1]],
+        "recommend": [["recommend", *large_grid(t), "--policy", "measured"],
+                      ["recommend", loom("matmul"), "--machine", "gtx680,c2075", "--launch", launch("matmul")[1]],
                       ["recommend", str(sample_file("FDTD3d.ptx")), "--policy", "unified", "--reading", "spills"]],
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                        "--plot", str(t / "plot.svg")]],

@@ -1,0 +1,75 @@
+"""A sweep of one kernel, asked for from Python: what `binalloc sweep` does with a file, of a module that is at hand."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.runs.warm import warm_up
+from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.isa.instruction import Module
+from binalloc.isa.sets.files import write_module
+from binalloc.launch.file import check_against, load_launch
+from binalloc.launch.types import Launch
+from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.request import Progress
+from binalloc.pipeline.steps import find_kernel
+from binalloc.pipeline.sweeping.cache import Cache
+from binalloc.pipeline.sweeping.configuration import ALL, Configuration, Levels, Subject, configurations
+from binalloc.pipeline.sweeping.executors import Here, Processes
+from binalloc.pipeline.sweeping.rows import Row
+from binalloc.pipeline.sweeping.sweep import sweep
+from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
+
+
+def sweep_kernel(
+    module: Module,
+    launch: Launch | str | Path,
+    *,
+    machines: Sequence[Machine | str | Path] = (DEFAULT_MACHINE,),
+    levels: Levels = ALL,
+    allocators: Sequence[str] = (DEFAULT_ALLOCATOR,),
+    schedulers: Sequence[str] = (DEFAULT_SCHEDULER,),
+    engine: str = "numba",
+    max_cycles: int | None = DEFAULT_MAX_CYCLES,
+    jobs: int = 1,
+    cache: str | Path | None = None,
+    progress: Progress = lambda _: None,
+) -> list[Row]:
+    """The launch's kernel at every number of blocks per SM, by several allocators, on several machines.
+
+    Args:
+        module: the binary. A kernel imported for one machine is the same code on others.
+        launch: a launch or the path of its file.
+        machines: models, their names or paths of their files.
+        levels: "all", "upwards" (from the original's own number of blocks), or numbers of blocks.
+        allocators, schedulers: by name.
+        engine, max_cycles: as those of `Request`.
+        jobs: processes that run it; 1 is this one.
+        cache: a folder in which what is finished is kept, so that it is not done again; None: nowhere.
+        progress: told in words how far it is.
+
+    Returns:
+        A dictionary for each row, by the columns of SWEEP.md: for each machine and scheduler the original, then every
+        level by every allocator. Where a row has no figures, its `status` and `reason` say why.
+
+    Raises:
+        UsageError: a name that is in no table, or a launch that does not fit the kernel.
+        MalformedInput: a file of the launch that is not what it should be.
+    """
+    launch = launch if isinstance(launch, Launch) else load_launch(launch)
+    kernel = find_kernel(module, launch.kernel)
+    check_against(launch, kernel.info)
+    binary, asked = write_module(module), list[Configuration]()
+    for one in machines:
+        machine = one if isinstance(one, Machine) else load_machine(one)
+        subject = Subject(module.path, binary, kernel.name, launch, machine)
+        asked += configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Cache(Path(folder if cache is None else cache))
+        with Here() if jobs == 1 else Processes(jobs, lambda: warm_up(engine)) as executor:
+            return list(sweep(asked, executor, kept, progress))
