@@ -44,6 +44,12 @@ def require_launch_fits(launch: Launch | None, module: Module, kernel: str) -> N
         check_against(launch, module.function(kernel).info, module.path)
 
 
+def require_something_to_run(launch: str | None, emulate: bool | None) -> None:
+    """UsageError where a run is asked for without a launch."""
+    if emulate and launch is None:
+        raise UsageError("--emulate needs something to run", expected="--launch FILE")
+
+
 def kernel_of(named: str | None, launch: Launch | None, profile: Profile | None) -> str | None:
     """The kernel that a command is about: as named, else the launch's, else the profile's; None where nothing says."""
     if named is not None:

@@ -114,6 +114,9 @@ inline_option = click.option(
     + ".",
 )
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
+emulate_option = click.option(
+    "--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given)."
+)
 page_option = click.option(
     "--html", "page", type=click.Path(), metavar="FILE", help="Write a page for a browser there, too."
 )

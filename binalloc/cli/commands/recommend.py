@@ -16,9 +16,11 @@ from binalloc.cli.inputs import (
     optional_profile,
     require_launch_fits,
     require_read_paper,
+    require_something_to_run,
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
+    emulate_option,
     engine_option,
     file_argument,
     inline_option,
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 @scheduler_option
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
 @click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
+@emulate_option
 @page_option
 def recommend(
     file: str,
@@ -79,14 +82,15 @@ def recommend(
     inline: str,
     scheduler: str,
     whole: bool,
+    emulate: bool | None,
     certify: bool,
     page: str | None,
 ) -> None:
     """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
 
     Without a launch the static policy `model` chooses; with one every number of blocks is measured, unless
-    --policy says otherwise. No binary is written: the report ends with the command that does it. PTX is imported in
-    memory first. --html needs binalloc[html].
+    --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that does it. PTX
+    is imported in memory first. --html needs binalloc[html].
     """
     from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, find_kernel
@@ -96,7 +100,9 @@ def recommend(
     from binalloc.report.recommend.text import render_recommendation
 
     check_page(page, file, launch, profile)
-    chosen = policy or (STATIC if launch is None else DEFAULT)
+    require_something_to_run(launch, emulate)
+    running = launch is not None if emulate is None else emulate
+    chosen = policy or (DEFAULT if running else STATIC)
     require_read_paper(readings, chosen)
     loaded, counted = optional_launch(launch, size), optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
@@ -109,7 +115,7 @@ def recommend(
             policy=chosen,
             reading=reading_of(readings),
             allocator=allocator,
-            emulate=loaded is not None,
+            emulate=running,
             engine=engine,
             scheduler=scheduler,
             profile=counted,

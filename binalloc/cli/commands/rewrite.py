@@ -12,9 +12,11 @@ from binalloc.cli.inputs import (
     optional_profile,
     require_launch_fits,
     require_read_paper,
+    require_something_to_run,
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
+    emulate_option,
     engine_option,
     file_argument,
     inline_option,
@@ -69,7 +71,7 @@ from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
 @scheduler_option
 @skews_option
 @click.option("--explain", is_flag=True, help="Say for each value that left the registers why, and where it went.")
-@click.option("--emulate/--no-emulate", default=None, help="Run both versions (default: where a launch is given).")
+@emulate_option
 def rewrite(
     file: str,
     kernel: str | None,
@@ -162,8 +164,7 @@ def rewrite(
 
 def _require_launch(launch: str | None, emulate: bool | None, skews: int) -> None:
     """Usage error where there is nothing to run, but something is said of running it."""
-    if emulate and launch is None:
-        raise UsageError("--emulate needs something to run", expected="--launch FILE")
+    require_something_to_run(launch, emulate)
     if skews and (launch is None or emulate is False):
         raise UsageError("--skews says how often to emulate again", expected="--launch FILE, without --no-emulate")
 

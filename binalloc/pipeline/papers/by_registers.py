@@ -18,7 +18,7 @@ from binalloc.pipeline.request import Progress
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import Configuration, Subject
 from binalloc.pipeline.sweeping.executors import Executor
-from binalloc.pipeline.sweeping.rows import Row
+from binalloc.pipeline.sweeping.rows import Row, cycles_of
 from binalloc.pipeline.sweeping.sweep import Tally, sweep
 from binalloc.pipeline.sweeping.tasks import OK
 
@@ -37,19 +37,13 @@ class RegisterCurve:
     def best(self) -> Row | None:
         """The fastest; of several the one of most registers. None where none ran."""
         ran = [row for row in reversed(self.rows) if row["status"] == OK and row["same_results"]]
-        return min(ran, key=_cycles, default=None)
+        return min(ran, key=cycles_of, default=None)
 
     @property
     def milliseconds(self) -> list[float | None]:
         """At the machine's clock, of each row; None where it did not run."""
         khz = self.subject.machine.clock.core_mhz * 1000
-        return [_cycles(row) / khz if row["status"] == OK else None for row in self.rows]
-
-
-def _cycles(row: Row) -> int:
-    cycles = row["cycles"]
-    assert isinstance(cycles, int)
-    return cycles
+        return [cycles_of(row) / khz if row["status"] == OK else None for row in self.rows]
 
 
 def register_curves(

@@ -25,7 +25,7 @@ from binalloc.pipeline.steps import kernel_use
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import ALL, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Executor
-from binalloc.pipeline.sweeping.rows import Row
+from binalloc.pipeline.sweeping.rows import Row, cycles_of
 from binalloc.pipeline.sweeping.sweep import Tally, sweep
 from binalloc.pipeline.sweeping.tasks import OK
 
@@ -95,13 +95,13 @@ class Point:
             return self.original
         own = self.original["blocks_per_sm"]
         ordered = [row for row in self._ran() if row["allocator"] == PLAIN and row["blocks"] == own]
-        return min([self.original, *ordered], key=_cycles)
+        return min([self.original, *ordered], key=cycles_of)
 
     def speedup(self, row: Row) -> float | None:
         """Emulated; None where it did not run, or the original did not."""
         if self.original["status"] != OK or row["status"] != OK:
             return None
-        return round(_cycles(self.base) / _cycles(row), 4)
+        return round(cycles_of(self.base) / cycles_of(row), 4)
 
     @property
     def automatic(self) -> float | None:
@@ -117,21 +117,15 @@ class Point:
     @property
     def best(self) -> Row:
         """Of the rows that ran, the input's too, the fastest; the input's where none did."""
-        return min(self._ran(), key=_cycles, default=self.original)
+        return min(self._ran(), key=cycles_of, default=self.original)
 
     @property
     def worst(self) -> Row:
         """The slowest, likewise."""
-        return max(self._ran(), key=_cycles, default=self.original)
+        return max(self._ran(), key=cycles_of, default=self.original)
 
     def _ran(self) -> list[Row]:
         return [row for row in (self.original, *self.levels) if row["status"] == OK and row["same_results"]]
-
-
-def _cycles(row: Row) -> float:
-    cycles = row["cycles"]
-    assert isinstance(cycles, int)
-    return cycles
 
 
 def reproduce(

@@ -59,6 +59,13 @@ class Found:
     same: bool | None
 
 
+def cycles_of(row: Row) -> int:
+    """Of a row that ran."""
+    cycles = row["cycles"]
+    assert isinstance(cycles, int)
+    return cycles
+
+
 def row_of(asked: Configuration, found: Found | None) -> Row:
     """found: None where the machine cannot hold so many blocks."""
     row: Row = {column.name: None for column in COLUMNS}

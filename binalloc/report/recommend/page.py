@@ -167,9 +167,9 @@ def _stalls(told: Told) -> dict[str, Any] | None:
     if grid is None:
         return None
     rows = []
+    kept = {row[0] for row in grid.rows}
     for side, found in told["measured"].items():
         shares = {"issued": found["issued_percent"], **found["stall_percent"]}
-        kept = {row[0] for row in grid.rows}
         rows += [
             {"slots": name.replace("_", " "), "percent": share, "version": side}
             for name, share in shares.items()

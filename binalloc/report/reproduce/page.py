@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from binalloc.pipeline.papers.unified import FERMI, KEPLER
 from binalloc.report.page import charts
 from binalloc.report.page.make import make_page
 from binalloc.report.reproduce import parts
 from binalloc.report.reproduce.parts import BARS, Told
 
-_FIGURES = {"gtx680": "Fig. 6, Kepler", "c2075": "Fig. 7, Fermi"}
+_FIGURES = {KEPLER: "Fig. 6, Kepler", FERMI: "Fig. 7, Fermi"}
 
 
 def reproduction_page(told: Told) -> bytes:

@@ -119,6 +119,7 @@ def test_several_machines_and_text() -> None:
         (["--machine", "gtx680,"], 2, ""),
         (["--policy", "exhaustive"], 2, "launch"),
         (["--reading", "spills", "--policy", "exhaustive"], 2, "--policy unified"),
+        (["--emulate"], 2, "--launch FILE"),
     ],
 )
 def test_bad_input(options: list[str], code: int, words: str) -> None:
@@ -141,6 +142,14 @@ def test_a_machine_that_cannot_run_it_leaves_the_others_their_answers(tmp_path: 
     assert second["refused"] is None
     assert call("recommend", binary, "--machine", "gtx285").code == 1
     assert call("recommend", binary, "--machine", "gtx285,gtx285").code == 1
+
+
+def test_a_launch_may_be_there_for_its_grid_alone() -> None:
+    (told,) = call("recommend", loom("nbody"), *launch("nbody"), "--no-emulate", "--json").json["recommendations"]
+    assert told["policy"] == "model"
+    assert told["measured"] == {"original": None, "recommended": None}
+    assert told["original"]["cycles"] is None
+    assert told["waves"] is not None
 
 
 def test_issue_slots_before_and_after_are_all_there_are() -> None:
