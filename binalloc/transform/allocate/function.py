@@ -51,17 +51,21 @@ class OneFunction:
         be."""
         if self.never_fits:
             return None
-        early = self.given if clock is None else self.early(clock)
-        return self.in_registers(early) or self.in_registers(self.given)
+        return self.in_time(self.given, clock)
+
+    def in_time(self, code: Analysed, clock: Clock | None) -> RegisterAllocation | None:
+        """One of the code's orders with nothing in memory, changed so that results come early, or as it stands."""
+        early = code if clock is None else self.early(code, clock)
+        return self.in_registers(early) or self.in_registers(code)
 
     @cached_property
     def never_fits(self) -> bool:
         """Whether no order inside of blocks fits."""
         return never_fits(self.given, self.count)
 
-    def early(self, clock: Clock) -> Analysed:
-        """In the order in which results come early."""
-        return self._order(("early", clock), lambda: for_latency(self.given, self.count, clock))
+    def early(self, code: Analysed, clock: Clock) -> Analysed:
+        """code: one of its orders; that in which results come early."""
+        return code.once(("early", clock, self.count), lambda: for_latency(code, self.count, clock))
 
     @cached_property
     def moved(self) -> Analysed:
@@ -88,13 +92,15 @@ class OneFunction:
 
         return self.once(("in registers", code), make)
 
-    def cheapest(self, how: Spilling) -> Cheapest:
+    def cheapest(self, how: Spilling, clock: Clock | None) -> Cheapest:
         """The search for the order whose spill code costs least."""
         if self.ordered is self.given:
             orders = [self.given]
         else:
             orders = [self.ordered] if is_large(self.given) else [self.given, self.ordered]
-        return self.once((how.prices, how.slots), lambda: Cheapest(orders, self.available, self.contracts, how))
+        return self.once(
+            (how.prices, how.slots), lambda: Cheapest(orders, self.available, self.contracts, how, clock=clock)
+        )
 
 
 def allocate_function(
@@ -108,9 +114,9 @@ def allocate_function(
     if not may_spill and never_fits(function.moved, function.count):
         raise NeedsMemory
     if function.ordered is not function.given:
-        found = function.in_registers(function.ordered)
+        found = function.in_time(function.ordered, clock)
         if found is not None:
             return found
     if not may_spill:
         raise NeedsMemory
-    return function.cheapest(how).found(below)
+    return function.cheapest(how, clock).found(below)

@@ -21,6 +21,8 @@ from binalloc.transform.assign.assign import assign, homeless, settle
 from binalloc.transform.assign.fewest import fewest_homes
 from binalloc.transform.assign.homes import find_all_homes
 from binalloc.transform.assign.placed import NoPlace, Placed
+from binalloc.transform.order.arrange import for_latency
+from binalloc.transform.order.clock import Clock
 from binalloc.transform.spill.overlap import overlap
 from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
@@ -114,13 +116,14 @@ class Cheapest:
         how: Spilling,
         *,
         may_spill: bool = True,
+        clock: Clock | None = None,
     ) -> None:
         self.tried: list[tuple[float, Analysed]] = []
         self.open: list[_Spilled] = []
         self.end: RegisterAllocation | Infeasible | None = None
         for given in orders:
             try:
-                self.open.append(_Spilled(given, available, contracts, how, may_spill=may_spill))
+                self.open.append(_Spilled(given, available, contracts, how, may_spill=may_spill, clock=clock))
             except Infeasible as error:
                 refusal = error
         if self.open:
@@ -167,9 +170,17 @@ class _Spilled:
     leaders of blocks in which spill code stays where it is. failed: items that found no places."""
 
     def __init__(
-        self, given: Analysed, available: int, contracts: Mapping[str, Contract], how: Spilling, *, may_spill: bool
+        self,
+        given: Analysed,
+        available: int,
+        contracts: Mapping[str, Contract],
+        how: Spilling,
+        *,
+        may_spill: bool,
+        clock: Clock | None,
     ) -> None:
         self.given, self.available, self.contracts, self.may_spill = given, available, contracts, may_spill
+        self.clock = clock
         self.how = replace(how, rounds=[])
         self.slacks = list(SLACKS)
         self.relieved = 0
@@ -200,7 +211,20 @@ class _Spilled:
                 if self.failed:
                     return None
             else:
+                placed = self._in_time(moved) or placed
                 return replace(finish(placed, self.contracts, self.given), rounds=self.how.rounds)
+
+    def _in_time(self, moved: Analysed) -> Placed | None:
+        """Places for the code in an order in which results come earlier; None where there is none, or no places."""
+        if self.clock is None:
+            return None
+        early = for_latency(moved, self.available.bit_count(), self.clock, spilled=True)
+        if early is moved:
+            return None
+        try:
+            return assign(early, self.available, self.contracts)
+        except NoPlace:
+            return None
 
     def _apart(self) -> Analysed:
         """With its spill code moved apart, but for the blocks `still`."""

@@ -14,7 +14,7 @@ from binalloc.models.allocation.terms import Interval
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import dependences, stretches
 from binalloc.transform.order.latency import by_latency, ends_at
-from binalloc.transform.order.local_words import keeps_its_order
+from binalloc.transform.order.local_words import keeps_its_order, touches_local
 from binalloc.transform.order.pressure import Stretch, measure
 from binalloc.transform.virtual.analysed import Analysed, analysed
 
@@ -106,9 +106,10 @@ def _reaches(pieces: list[Interval], point: int) -> bool:
     return at >= 0 and pieces[at][1] >= point
 
 
-def for_latency(given: Analysed, registers: int, clock: Clock) -> Analysed:
+def for_latency(given: Analysed, registers: int, clock: Clock, *, spilled: bool = False) -> Analysed:
     """The code with every stretch in which results are waited for in an order in which they come earlier, as far as
-    `registers` allow."""
+    `registers` allow. spilled: it has its spill code."""
+    keeps = touches_local if spilled else keeps_its_order
     flat = given.flat
     pressure = given.live.pressure(flat.points).tolist()
     found: dict[tuple[int, int], list[int]] = {}
@@ -117,7 +118,7 @@ def for_latency(given: Analysed, registers: int, clock: Clock) -> Analysed:
             takes = [clock.takes(item) for item in flat.items[first:end]]
             if _need(pressure, (first, end), registers)[1] or max(takes) <= clock.every:
                 continue
-            if keeps_its_order(given, b, first, end):
+            if keeps(given, b, first, end):
                 continue
             order = _soonest(stretch_of(given, b, first, end), takes, clock.every, registers)
             if order is not None:

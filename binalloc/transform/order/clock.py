@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.isa.kinds import Access, Space
 from binalloc.isa.sets.table import view
-from binalloc.transform.virtual.code import Item
+from binalloc.transform.virtual.code import RELOAD, Item
 
 if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
@@ -30,6 +30,8 @@ class Clock:
 
     def takes(self, item: Item) -> int:
         """Cycles from issue to result."""
+        if item.kind == RELOAD:  # of a slot or, from L1, about as long
+            return self.machine.shared.latency
         if item.instr is None:
             return self.machine.units["alu"].latency
         seen = view(item.instr)

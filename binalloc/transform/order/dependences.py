@@ -14,7 +14,7 @@ Needs flat code; leaves it unchanged. Answers a `Dag` per stretch: a run of item
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from binalloc.analysis.backward import ALWAYS
@@ -22,7 +22,7 @@ from binalloc.bitset import bits
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, ENDS, Access, Space
 from binalloc.isa.sets.table import view
-from binalloc.transform.virtual.code import ARRIVE, ENTRY, Item
+from binalloc.transform.virtual.code import ARRIVE, ENTRY, PASS, RELOAD, STORE, Item
 from binalloc.transform.virtual.flat import Flat
 
 MOST_ITEMS = 1500
@@ -70,7 +70,7 @@ def stretches(flat: Flat, block: int) -> list[tuple[int, int]]:
 
 def is_wall(item: Item) -> bool:
     """Does nothing pass the item, not even pure code?"""
-    if item.kind in (ENTRY, ARRIVE) or item.callee:
+    if item.kind in (ENTRY, ARRIVE, PASS) or item.callee:
         return True
     return item.instr is not None and view(item.instr).control in _CLOSES
 
@@ -85,8 +85,8 @@ class _Builder:
         self.flat, self.first, self.end = flat, first, end
         self.edges: list[set[int]] = []
         self.flow: list[set[int]] = []
-        self.written: dict[int, int] = {}
-        self.read: dict[int, list[int]] = {}
+        self.written: dict[Hashable, int] = {}
+        self.read: dict[Hashable, list[int]] = {}
         self.versions: dict[int, int] = {}
 
     def run(self) -> Dag:
@@ -134,11 +134,14 @@ class _Builder:
                 self.edges[at] = {p for p in self.edges[at] if p not in mine or p < at}
 
     def _places(self, k: int) -> None:
-        """Values by their numbers, predicates by the negative ones."""
+        """Values by their numbers, predicates by the negative ones, memory values by their own."""
         flat, at = self.flat, k - self.first
         lit = flat.lits[k]
-        reads = [*flat.uses[k], *(~p for p in bits(flat.items[k].predicate_uses))]
-        writes = [*flat.defs[k], *(~p for p in bits(flat.changes[k]))]
+        item = flat.items[k]
+        reads: list[Hashable] = [*flat.uses[k], *(~p for p in bits(item.predicate_uses))]
+        writes: list[Hashable] = [*flat.defs[k], *(~p for p in bits(flat.changes[k]))]
+        if item.kind in (RELOAD, STORE):
+            (reads if item.kind == RELOAD else writes).append(("memory", item.memory))
         if lit != ALWAYS:
             reads += writes
             if lit >= 0:

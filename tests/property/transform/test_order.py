@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import Dag, is_wall, stretches
 from binalloc.transform.order.latency import by_latency, ends_at
 from binalloc.transform.order.pressure import Stretch, measure, orders
+from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import VCode
 from tests.support.generator.programs import generate, random_program
@@ -35,6 +37,7 @@ PROGRAMS = (("wide", "kernel"), ("unstructured", "k"))
 CLOCK = Clock(load_machine("gtx680"))
 SEEDS = 40
 PATHS = 4
+MOST = 256
 
 
 def by_item(trace: Trace, told: Container[int] | None = None) -> dict[int, list[Any]]:
@@ -108,6 +111,40 @@ def test_loads_of_drawn_code_come_early_and_read_what_they_read(shape: Shape) ->
         assert waited(given, after) <= waited(given, given), seed
         moved += after is not given
     assert moved > SEEDS // 4
+
+
+def spilled(drawn: Drawn) -> tuple[Analysed, int]:
+    """The code with what two thirds of its registers ask for in memory, and how many those are."""
+    given = analysed(numbered(drawn.code))
+    for count in range(2 * max(given.live.pressure(given.flat.points)) // 3, MOST):
+        with suppress(Infeasible):
+            return spill_to_room(given, (1 << count) - 1, drawn.contracts, Spilling()), count
+    raise AssertionError
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=range(len(SHAPES)))
+def test_spilled_code_in_another_order_reads_what_it_read(shape: Shape) -> None:
+    moved = passed = 0
+    for seed in range(SEEDS):
+        drawn = random_virtual(seed, shape)
+        given, count = spilled(drawn)
+        after = for_latency(given, count, CLOCK, spilled=True)
+        told = {item.origin for item in given.flat.items if item.origin >= 0}
+        assert not differences(given.code, after.code, drawn.contracts, told), seed
+        assert _accesses(given) == _accesses(after), seed
+        moved += after is not given
+        passed += [i.memory for i in given.flat.items] != [i.memory for i in after.flat.items]
+    assert moved > SEEDS // 4
+    assert passed > SEEDS // 8, "spill code too"
+
+
+def _accesses(given: Analysed) -> dict[int, list[str]]:
+    """By memory value, the kinds of what touches it, block by block."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for item in given.flat.items:
+        if item.memory >= 0:
+            found[item.memory].append(item.kind)
+    return found
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=range(len(SHAPES)))
