@@ -88,7 +88,7 @@ def recommend(
 ) -> None:
     """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
 
-    Without a launch the static policy `model` chooses; with one every number of blocks is measured, unless
+    Without a launch the static policy `model` chooses; with one the levels that it expects most of are run, unless
     --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that does it. PTX
     is imported in memory first. --html needs binalloc[html].
     """

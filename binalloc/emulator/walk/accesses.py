@@ -127,12 +127,12 @@ def _times(walks: Sequence[Walked], word: int) -> list[tuple[int | None, ...]]:
     return list(zip_longest(*(walked.addresses.get(word, []) for walked in walks)))
 
 
-def sectors(addresses: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
-    """By warp, the sectors that its lanes' accesses of so many bytes touch."""
+def pieces(addresses: NDArray[np.int64], size: int, of: int = SECTOR_BYTES) -> list[NDArray[np.int64]]:
+    """By warp, the pieces of so many bytes (sectors, lines) that its lanes' accesses of `size` bytes touch."""
     found = []
     for at in range(0, len(addresses), LANES):
         lanes = addresses[at : at + LANES]
-        ends = np.concatenate([(lanes + byte) // SECTOR_BYTES for byte in {0, size - 1}])
+        ends = np.concatenate([(lanes + byte) // of for byte in {0, size - 1}])
         found.append(np.unique(ends))
     return found
 

@@ -17,6 +17,9 @@ Test = tuple[int, tuple[int, ...], bool]
 """What a predicate was made from: the code word, the numbers, and whether it compares the first with the second."""
 ROUNDS = 3
 """Of which nothing may differ but by what it grows."""
+MOST_NOTED = 128
+"""Addresses of one code word."""
+ADDRESS = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,15 @@ Going = int | Again
 
 @dataclass
 class Arrival:
-    """The state on the way back: registers, local memory, how often each code word was executed, predicates tested, and
-    how long the way was."""
+    """The state on the way back: registers, local memory, how often each code word was executed, predicates tested,
+    how long the way was, and how many addresses of each code word were noted."""
 
     registers: list[Known]
     local: dict[int, Known]
     counts: list[float]
     tests: int
     way: int
+    accesses: dict[int, int]
 
 
 class Repeats:
@@ -51,17 +55,28 @@ class Repeats:
         self.tests: list[Test] = []
         self._arrivals: dict[tuple[int, int], list[Arrival]] = {}
 
-    def skip(self, branch: int, depth: int, values: Values, counts: list[float], way: list[Going]) -> None:
+    def skip(
+        self,
+        branch: int,
+        depth: int,
+        values: Values,
+        counts: list[float],
+        way: list[Going],
+        addresses: dict[int, list[Known]],
+    ) -> None:
         """The walk goes back `branch`, `depth` calls deep: adds to values, counts and way all rounds that it may leave
-        out."""
+        out, and to addresses those of the first ones."""
         before = self._arrivals.setdefault((branch, depth), [])
-        before.append(Arrival(values.registers.copy(), values.local.copy(), counts.copy(), len(self.tests), len(way)))
+        noted = {word: len(known) for word, known in addresses.items()}
+        there = values.registers.copy(), values.local.copy(), counts.copy()
+        before.append(Arrival(*there, len(self.tests), len(way), noted))
         if len(before) <= ROUNDS:
             return
         del before[0]
         rounds = self._rounds(before)
         if not rounds:
             return
+        _go_on(addresses, before, rounds)
         _advance(values, before, rounds)
         last, last_but_one = before[-1].counts, before[-2].counts
         for word, (n, less) in enumerate(zip(last, last_but_one, strict=True)):
@@ -108,6 +123,20 @@ def _advance(values: Values, arrivals: Sequence[Arrival], rounds: int) -> None:
     each = zip(a.registers, b.registers, c.registers, strict=True)
     values.registers = [_later(x, y, z, rounds) for x, y, z in each]
     values.local = {at: _later(a.local.get(at), b.local.get(at), z, rounds) for at, z in c.local.items()}
+
+
+def _go_on(addresses: dict[int, list[Known]], arrivals: Sequence[Arrival], rounds: int) -> None:
+    """Note the addresses of the next rounds: each as far from the round before as those two were apart."""
+    a, b, c = (arrival.accesses for arrival in arrivals[-3:])
+    for word, known in addresses.items():
+        start, middle, end = a.get(word, 0), b.get(word, 0), c.get(word, 0)
+        older, newer = known[start:middle], known[middle:end]
+        if not newer or len(older) != len(newer):
+            continue
+        more = min(rounds, (MOST_NOTED - end) // len(newer))
+        pairs = list(zip(older, newer, strict=True))
+        for k in range(1, more + 1):
+            known += [None if x is None or y is None else (y + k * (y - x)) & ADDRESS for x, y in pairs]
 
 
 def _later(x: Known, y: Known, z: Known, rounds: int) -> Known:

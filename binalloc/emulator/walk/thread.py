@@ -219,7 +219,8 @@ class Walk:
                 if step.guard != L.PT:
                     for around in self._splits:
                         around.bounded |= step.target <= around.branch <= word
-                self._repeats.skip(word, len(self._calls), self.values, self.found.counts, self.found.way)
+                found = self.found
+                self._repeats.skip(word, len(self._calls), self.values, found.counts, found.way, found.addresses)
             self.word = step.target
             return
         split = self._split_at(word, len(self._calls))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from binalloc.emulator.walk.accesses import GROUP, Accesses, Places, Probes, T, inner, passes, sectors
+from binalloc.emulator.walk.accesses import GROUP, Accesses, Places, Probes, T, inner, passes, pieces
 from binalloc.emulator.walk.setting import Setting
 from binalloc.emulator.walk.thread import Walked
-from binalloc.isa.kinds import Space
+from binalloc.isa.kinds import Flow, Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
 
 COMMON = (Space.GLOBAL, Space.GENERIC, Space.TEXTURE)
@@ -32,16 +32,20 @@ STRIDE = 2
 class Seen:
     """counts: per function, how often a warp executes each instruction, on average. sectors: per function and
     instruction, how many 32-byte sectors an access of a warp asks for, on average, where its addresses are known;
-    passes: likewise how often banks of shared memory have to serve one.
+    lines: likewise how many lines of L1; passes: likewise how often banks of shared memory have to serve one.
     fresh: of the sectors that a block asks for those that it has not asked for before, as a share; first: of those that
     GROUP blocks in a row ask for, those that none of them has. thread: block and
-    thread of one that does about as much as a warp does on average. sure: every thread came to its end,
-    no loop of them hangs on data, and of the accesses off the chip at least a share of KNOWN have known addresses."""
+    thread of one that does about as much as a warp does on average; threads: likewise of each warp of a block, where
+    warps wait for one another and have been seen to do different things, else of one for all. sure: every thread came
+    to its end, no loop of them hangs on data, and of the accesses off the chip at least a share of KNOWN have known
+    addresses."""
 
     counts: dict[str, list[float]]
     thread: tuple[int, int]
+    threads: list[tuple[int, int]]
     sure: bool
     sectors: dict[tuple[str, int], float] = field(default_factory=dict)
+    lines: dict[tuple[str, int], float] = field(default_factory=dict)
     passes: dict[tuple[str, int], float] = field(default_factory=dict)
     fresh: float = 1.0
     first: float = 1.0
@@ -62,9 +66,31 @@ def look_at(setting: Setting) -> Seen:
     }
     busiest = [max(group, key=_length) for group in groups]
     thread, _ = min(busiest, key=lambda one: abs(_length(one) - float(mean.sum())))
-    seen = Seen(counts, thread, all(one.complete and not one.guessed for group in groups for _, one in group))
+    sure = all(one.complete and not one.guessed for group in groups for _, one in group)
+    seen = Seen(counts, thread, _each_warp(setting) or [thread], sure)
     _find_sectors(seen, setting, probes)
     return seen
+
+
+def _each_warp(setting: Setting) -> list[tuple[int, int]]:
+    """Block and thread of one thread of each warp of a block, where barriers make warps wait for one another and they
+    differ: looked at are the first two, the middle and the last one, others do as the one of these before them. Empty
+    where all do the same, and where a thread's walk is too long."""
+    words = (fn.address + index for fn in setting.module.reached(setting.kernel) for index in range(len(fn.instrs)))
+    if setting.warps == 1 or not any(setting.view(word).control == Flow.BARRIER for word in words):
+        return []
+    block, found = setting.blocks // 2, list[tuple[tuple[int, int], list[float]]]()
+    for w in range(setting.warps):
+        if w not in (0, 1, setting.warps // 2, setting.warps - 1):
+            found.append(found[-1])
+            continue
+        walks = [((block, t), setting.walk(block, t)) for t in _some(setting.threads(w))]
+        if not all(walked.complete for _, walked in walks):
+            return []
+        at, walked = max(walks, key=_length)
+        found.append((at, walked.counts))
+    alike = all(counts == found[0][1] for _, counts in found)
+    return [] if alike else [at for at, _ in found]
 
 
 def _find_sectors(seen: Seen, setting: Setting, probes: Probes) -> None:
@@ -85,6 +111,9 @@ def _find_sectors(seen: Seen, setting: Setting, probes: Probes) -> None:
             if found is not None:
                 asked = tally.add(found, memory.size, setting.warps, probes.blocks_away(fn.address + index))
                 seen.sectors[fn.name, index] = asked
+                line = setting.machine.l1.line_bytes
+                touched = [len(warp) for one in found.times for warp in pieces(one, memory.size, line)]
+                seen.lines[fn.name, index] = float(np.mean(touched))
     seen.sure = seen.sure and tally.known >= KNOWN * tally.accesses
     seen.fresh, seen.first = tally.shares()
 
@@ -95,8 +124,9 @@ class _Tally:
 
     def __init__(self) -> None:
         self.known = self.accesses = 0.0
-        self._asked, self._apart = 0, 0
+        self._asked, self._warps = 0, 1
         self._own: list[Places] = []
+        self._apart: list[Places] = []
         self._around: list[Places] = []
 
     def weigh(self, times: float, known: bool) -> None:
@@ -106,7 +136,7 @@ class _Tally:
 
     def add(self, found: Accesses, size: int, warps: int, away: Places) -> float:
         """Accesses of so many bytes by a block of so many warps; sectors that a warp asks for, on average."""
-        by_warp = [warp for addresses in found.times for warp in sectors(addresses, size)]
+        by_warp = [warp for addresses in found.times for warp in pieces(addresses, size)]
         asked, different = sum(map(len, by_warp)), np.unique(np.concatenate(by_warp))
         if found.block:
             self._asked += asked
@@ -114,7 +144,8 @@ class _Tally:
             self._around.append(np.unique(different[:, None] + away[None, :] // SECTOR_BYTES))
         else:
             self._asked += asked * warps
-            self._apart += len(different) * warps
+            self._warps = warps
+            self._apart.append(different)
         return asked / len(by_warp)
 
     def shares(self) -> tuple[float, float]:
@@ -122,8 +153,9 @@ class _Tally:
         has."""
         if not self._asked:
             return 1.0, 1.0
-        fresh = (_different(self._own) + self._apart) / self._asked
-        first = (_different(self._around) / GROUP + self._apart) / self._asked
+        apart = _different(self._apart) * self._warps
+        fresh = (_different(self._own) + apart) / self._asked
+        first = (_different(self._around) / GROUP + apart) / self._asked
         return fresh, min(fresh, first)
 
 

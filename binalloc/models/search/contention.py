@@ -22,7 +22,7 @@ _BOARDS = [[b for b in range(BOARDS) if waits >> b & 1] for waits in range(1 << 
 """By set of them, as bits."""
 DISPATCH = 20
 """Cycles between the end of a block and the first instructions of the one that takes its room."""
-MOST_STEPS = 60_000
+MOST_STEPS = 160_000
 """Of all warps together."""
 WAVES = 3
 """Blocks that come one after the other into the room of each resident one."""
@@ -52,33 +52,36 @@ class Step(NamedTuple):
     barrier: bool = False
 
 
-def throughput(steps: Sequence[Step], warps: int, blocks: int, schedulers: int) -> float:
-    """Runs of all the steps by a warp, per cycle. warps: of a block; blocks: resident; all three >= 1. 0 without
-    steps."""
-    if not steps:
+def throughput(ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int) -> float:
+    """Runs of all their steps by a warp, per cycle. ways: the steps of each warp of a block, or of one for all; warps:
+    of a block; blocks: resident; all three >= 1. 0 without steps."""
+    if not all(ways):
         return 0.0
-    alone = _Sm(steps, 1, 1, 1)
-    alone.run(1, 2 * len(steps) + 2)  # a step, and the time that it is waited for
-    sm = _Sm(steps, warps, blocks, schedulers)
+    alone = [_Sm([steps], 1, 1, 1) for steps in ways]
+    for one, steps in zip(alone, ways, strict=True):
+        one.run(1, 2 * len(steps) + 2)  # a step, and the time that it is waited for
+    sm = _Sm(ways, warps, blocks, schedulers)
     sm.run(WAVES * blocks, MOST_STEPS)
-    unfinished = sum(map(alone.came.__getitem__, sm.reached())) / alone.now
-    return (sm.finished * warps + unfinished) / sm.now
+    each = (alone[w % len(ways)].came[at] / alone[w % len(ways)].now for w, at in enumerate(sm.reached()))
+    return (sm.finished * warps + sum(each)) / sm.now
 
 
 class _Sm:
     """The resident warps, numbered block by block. at: their next steps; came: when the last of them came to each
     step; now: when the last thing happened; finished: blocks that are through."""
 
-    def __init__(self, steps: Sequence[Step], warps: int, blocks: int, schedulers: int) -> None:
-        self.steps, self.warps = steps, warps
+    def __init__(self, ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int) -> None:
+        self.warps = warps
         count = warps * blocks
+        self._steps = [ways[w % len(ways)] for w in range(warps)] * blocks
         self.at = [0] * count
-        self.came = [0.0] * (len(steps) + 1)
+        self.came = [0.0] * (max(map(len, ways)) + 1)
         self.now, self.finished = 0.0, 0
         self._busy = [0.0] * count
         self._boards = [[0.0] * BOARDS for _ in range(count)]
         self._issue = [0.0] * schedulers
-        self._free = [0.0] * (1 + max((r for s in steps for r, _ in (*s.uses, *s.requests)), default=-1))
+        used = (r for steps in ways for s in steps for r, _ in (*s.uses, *s.requests))
+        self._free = [0.0] * (1 + max(used, default=-1))
         self._ready = [(0.0, w) for w in range(count)]
         self._met: list[list[int]] = [[] for _ in range(blocks)]
         self._left = [warps] * blocks
@@ -89,12 +92,12 @@ class _Sm:
 
     def run(self, blocks: int, most: int) -> None:
         """Until so many blocks are through, or so many steps are done."""
-        steps, at, ready = self.steps, self.at, self._ready
+        at, ready = self.at, self._ready
         for _ in range(most):
             if self.finished >= blocks:
                 return
             self.now, w = heappop(ready)
-            k = at[w]
+            k, steps = at[w], self._steps[w]
             if k == len(steps):
                 self._through(w // self.warps)
                 continue
@@ -110,8 +113,9 @@ class _Sm:
             met = self._met[w // self.warps]
             met.append(w)
             if len(met) == self.warps:
+                last = max(map(self._busy.__getitem__, met))
                 for other in met:
-                    heappush(ready, (end, other))
+                    heappush(ready, (last, other))
                 met.clear()
 
     def _waited_for(self, w: int, waits: int) -> float:

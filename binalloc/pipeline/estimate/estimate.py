@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from binalloc.emulator.walk.repeats import Again, Going
 from binalloc.emulator.walk.setting import Setting
+from binalloc.emulator.walk.thread import Walked
 from binalloc.emulator.walk.warps import COMMON, look_at
-from binalloc.isa.interface.places import LANES
+from binalloc.isa.interface.places import LANES, WORD
+from binalloc.isa.kinds import Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
 from binalloc.models.search.contention import throughput
 from binalloc.pipeline.estimate.steps import Steps
@@ -48,7 +50,10 @@ class Estimates:
 
         self.module, self._request = module, request
         self._use = kernel_use(module.function(request.kernel), request.launch)
-        self._seen = look_at(self._setting(module))
+        setting = self._setting(module)
+        self._seen = look_at(setting)
+        self._walked = setting.walk(*self._seen.thread)
+        self._work = _work(self._walked, setting)
         self._rates: list[tuple[Version, float]] = []
         functions = analyse(module, request.kernel).functions
         self._apart = {(name, index) for name, f in functions.items() for index in _apart(f)}
@@ -68,32 +73,44 @@ class Estimates:
 
     def _rate(self, version: Version) -> float:
         setting = self._setting(version.module)
-        way = setting.walk(*self._seen.thread).way
-        taken, share = _expanded(way, MOST_WORDS)
-        sectors = {word: self._sectors(*setting.where(word), setting.view(word)) for word in set(taken)}
-        warps = self._use.warps * version.blocks_per_sm
-        streamed = warps * sum(sectors[word] for word in taken) * SECTOR_BYTES / share
+        ways = [setting.walk(*thread) for thread in self._seen.threads]
+        expanded = [_expanded(walked.way, MOST_WORDS) for walked in ways]
+        words = {word for taken, _ in expanded for word in taken}
+        sectors = {word: self._sectors(*setting.where(word), setting.view(word)) for word in words}
+        asks = [sum(map(sectors.__getitem__, taken)) / share for taken, share in expanded]
+        streamed = self._use.warps * version.blocks_per_sm * sum(asks) / len(asks) * SECTOR_BYTES
         machine, threads = self._request.machine, self._use.threads * version.blocks_per_sm
         traffic = Traffic(machine, threads, version.local_bytes, streamed, self._seen.fresh, self._seen.first)
 
         def asked(word: int, seen: View) -> Asked:
             assert seen.memory is not None
-            return traffic.asked(seen.memory, sectors[word])
+            return traffic.asked(seen.memory, sectors[word], passes(word, seen.memory))
 
-        steps = Steps(machine, asked, self._passes(setting)).along(_stretches(taken), setting.view)
-        return share * throughput(steps, self._use.warps, version.blocks_per_sm, machine.schedulers.count)
+        passes = self._passes(setting)
+        made = Steps(machine, asked, passes)
+        steps = [made.along(_stretches(taken), setting.view) for taken, _ in expanded]
+        share = sum(share for _, share in expanded) / len(expanded)
+        complete = self._walked.complete and all(walked.complete for walked in ways)
+        done = 1.0 if complete else _work(ways[0], setting) / self._work
+        return done * share * throughput(steps, self._use.warps, version.blocks_per_sm, machine.schedulers.count)
 
     def _setting(self, module: Module) -> Setting:
         request = self._request
         return Setting(module, request.kernel, request.launch, self._use.threads, request.machine)
 
     def _passes(self, setting: Setting) -> Callable[[int, Memory], float]:
-        """How often banks serve a shared access at a code word."""
+        """How many cycles the access at a code word takes its port: how often banks of shared memory serve it, or how
+        many lines it touches."""
         shared = self._request.machine.shared
 
         def passes(word: int, memory: Memory) -> float:
-            known = self._seen.passes.get(_original(*setting.where(word)))
-            return max(1.0, memory.size * LANES / (shared.banks * shared.bank_bytes)) if known is None else known
+            at = _original(*setting.where(word))
+            if memory.space == Space.SHARED:
+                known = self._seen.passes.get(at)
+                return max(1.0, memory.size * LANES / (shared.banks * shared.bank_bytes)) if known is None else known
+            if memory.space == Space.LOCAL:
+                return max(1.0, memory.size / WORD)
+            return self._seen.lines.get(at, SCATTERED if at in self._apart else 1.0)
 
         return passes
 
@@ -107,6 +124,14 @@ class Estimates:
         if known is not None:
             return known
         return SCATTERED if at in self._apart else 1.0
+
+
+def _work(walked: Walked, setting: Setting) -> float:
+    """How far a walk came that may have been cut short: how often it accessed memory, spills apart, which no rewrite
+    makes more or less."""
+    counts = enumerate(walked.counts)
+    views = ((setting.view(word).memory, times) for word, times in counts if times)
+    return sum(times for memory, times in views if memory is not None and not memory.spill) or 1.0
 
 
 def _original(fn: Function, index: int) -> tuple[str, int]:

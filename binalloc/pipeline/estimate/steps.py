@@ -22,6 +22,11 @@ NO_SCOREBOARD = DEFAULT_CONTROL.wbar
 OFF_CHIP = (Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE)
 QUEUES = ("answers", "requests", "dram")
 """What accesses queue for, beside the ports of the units."""
+PORT = (Space.SHARED, Space.GLOBAL, Space.LOCAL, Space.GENERIC)
+"""Whose accesses take their port for as long as banks or lines want."""
+IN_TURN = 4
+"""Issues after which others have their turn: schedulers go round their warps instruction by instruction, which would
+take as many steps as there are instructions."""
 
 
 class Steps:
@@ -30,8 +35,8 @@ class Steps:
     def __init__(
         self, machine: Machine, asked: Callable[[int, View], Asked], passes: Callable[[int, Memory], float]
     ) -> None:
-        """asked: what the access at a code word asks for, which goes off the chip; passes: how often banks serve one to
-        shared memory."""
+        """asked: what the access at a code word asks for, which goes off the chip; passes: how many cycles
+        one takes the port, of shared memory's banks or for L1's lines."""
         self._machine, self._asked, self._passes = machine, asked, passes
         names = sorted({unit.port_group for _, unit in machine.units.items()})
         self._numbers = {name: k for k, name in enumerate((*QUEUES, *names))}
@@ -64,7 +69,7 @@ class Steps:
             open_.add(control.stall, unit.latency if seen.control in (Flow.BRANCH, Flow.BARRIER) else 0)
             group = self._numbers[unit.port_group]
             again = 0.0
-            if seen.memory is not None and seen.memory.space == Space.SHARED:
+            if seen.memory is not None and seen.memory.space in PORT:
                 again = self._passes(word, seen.memory) - 1
             open_.uses[group] = open_.uses.get(group, 0.0) + unit.interval / unit.ports + again
             goes_off = seen.memory is not None and seen.memory.space in OFF_CHIP
@@ -72,6 +77,8 @@ class Steps:
                 yield open_.end(**self._result(word, seen))
             elif seen.control == Flow.BARRIER:
                 yield open_.end(barrier=True)
+            elif open_.issues >= IN_TURN:
+                yield open_.end()
         if open_.begun:
             yield open_.end()
 
@@ -101,17 +108,18 @@ class _Open:
     def __init__(self, width: int) -> None:
         self._width = width
         self.uses: dict[int, float] = {}
-        self.waits, self._issues, self._cycles, self.begun = 0, 0.0, 0.0, False
+        self.issues = 0.0
+        self.waits, self._cycles, self.begun = 0, 0.0, False
 
     def add(self, stall: int, least: int) -> None:
         """An instruction with its stall count, behind which the warp waits at least so long."""
         alone = stall > 0 or self._width == 1
-        self._issues += alone
+        self.issues += alone
         self._cycles += max(stall, least, alone)
         self.begun = True
 
     def end(self, **more: object) -> Step:
-        step = Step(self.waits, self._issues, self._cycles, tuple(sorted(self.uses.items())), **more)  # type: ignore[arg-type]
+        step = Step(self.waits, self.issues, self._cycles, tuple(sorted(self.uses.items())), **more)  # type: ignore[arg-type]
         self.uses = {}
-        self.waits, self._issues, self._cycles, self.begun = 0, 0.0, 0.0, False
+        self.waits, self.issues, self._cycles, self.begun = 0, 0.0, 0.0, False
         return step

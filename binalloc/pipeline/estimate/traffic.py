@@ -3,7 +3,8 @@
 Needs a machine, what is known of accesses by the walk (`emulator.walk.warps`), and how many threads are resident.
 Assumed, where the walk does not say: an access whose lanes' addresses hang on loaded data asks for a number of sectors
 halfway, in ratio, between side by side and all apart; what blocks in a row ask for first DRAM has, what one asks for
-again L1, where that caches it and has room for all that is asked for, and the rest L2.
+again L1, where that caches it and has room for all that is asked for, and the rest L2. An L1 that fills whole lines
+asks for those.
 Spilled words are in L1 and L2 as far as those hold what is asked for between two accesses to a word.
 """
 
@@ -55,14 +56,17 @@ class Traffic:
         self._in_l1 = _share(l1.bytes, in_l1) if l1.caches_local else 0.0
         self._in_l2 = _share(l2.bytes / machine.chip.sms, local + passing) if l2.caches_data else 0.0
 
-    def asked(self, memory: Memory, sectors: float) -> Asked:
-        """By an access to memory off the chip. sectors: that it asks for, of memory that all threads have in common."""
+    def asked(self, memory: Memory, sectors: float, lines: float = 1.0) -> Asked:
+        """By an access to memory off the chip. sectors, lines: that it asks for, of memory that all threads have in
+        common."""
         m = self._machine
         if memory.space == Space.LOCAL:
             return self._local(memory)
         asked = sectors * SECTOR_BYTES
         if memory.access == Access.STORE:
             return Asked(m.dram.latency, 0.0, asked, asked * self._first)
+        if memory.space != Space.TEXTURE and m.l1.caches_global and m.l1.fills_lines:
+            asked = lines * m.l1.line_bytes
         cached = memory.space == Space.TEXTURE or m.l1.caches_global
         hits = (1 - self._fresh) * self._again if cached else 0.0
         latency = hits * m.l1.latency + self._first * m.dram.latency + (1 - self._first - hits) * m.l2.latency

@@ -17,17 +17,17 @@ def test_one_warp_takes_what_its_steps_take() -> None:
     ]
     first, second = 10 + 100, 10 + 1 + 8 + 50
     whole = max(first, second) + 20
-    assert 1 / throughput(steps, 1, 1, 4) == pytest.approx(whole + DISPATCH * 2 / 3)
-    assert throughput([], 4, 2, 4) == 0
+    assert 1 / throughput([steps], 1, 1, 4) == pytest.approx(whole + DISPATCH * 2 / 3)
+    assert throughput([[]], 4, 2, 4) == 0
 
 
 def test_what_one_warp_leaves_free_another_uses_up_to_the_busiest_resource() -> None:
     steps = [Step(0, 1, 4, ((0, 3.0),), board=0, latency=96.0), Step(1, 1, 4, ())]
-    rates = [throughput(steps, 1, blocks, 4) for blocks in (1, 2, 8, 64)]
+    rates = [throughput([steps], 1, blocks, 4) for blocks in (1, 2, 8, 64)]
     assert rates == sorted(rates)
     assert rates[1] == pytest.approx(2 * rates[0], rel=0.05)
     assert 0.8 / 3 < rates[3] <= 1 / 3
-    issue = throughput([Step(0, 8, 8, ())], 8, 8, 2)
+    issue = throughput([[Step(0, 8, 8, ())]], 8, 8, 2)
     assert issue == pytest.approx(2 / 8, rel=0.1)
 
 
@@ -36,28 +36,45 @@ def test_warps_wait_for_one_another_at_barriers() -> None:
     load = Step(0, 1, 1, ((0, 10.0),), board=0, latency=200.0)
     apart = [load, Step(1, 1, 20, ()), load, Step(1, 1, 20, ())]
     met = [load, Step(1, 1, 20, (), barrier=True), load, Step(1, 1, 20, (), barrier=True)]
-    assert throughput(met, 8, 1, 1) < throughput(apart, 8, 1, 1)
-    assert throughput(met, 8, 2, 1) > 1.2 * throughput(met, 8, 1, 1)
+    assert throughput([met], 8, 1, 1) < throughput([apart], 8, 1, 1)
+    assert throughput([met], 8, 2, 1) > 1.2 * throughput([met], 8, 1, 1)
 
 
 def test_reads_hold_their_board_and_requests_queue_for_their_own_resource() -> None:
     store = Step(0, 1, 1, (), requests=((0, 32.0),), reads_board=2, reads=40.0)
     wait = Step(1 << 2, 1, 1, ())
-    assert 1 / throughput([store, wait], 1, 1, 1) == pytest.approx(42 + DISPATCH * 2 / 3)
-    assert throughput([store] * 40, 8, 8, 8) == pytest.approx(1 / 32 / 40, rel=0.05)
+    assert 1 / throughput([[store, wait]], 1, 1, 1) == pytest.approx(42 + DISPATCH * 2 / 3)
+    assert throughput([[store] * 40], 8, 8, 8) == pytest.approx(1 / 32 / 40, rel=0.05)
 
 
 def test_a_part_tells_about_what_the_whole_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of steps that take ten times as long as others, here and there."""
     few = [Step(0, 1, 4, ((0, 10.0),), board=0, latency=40.0), Step(1, 1, 4, ())]
     steps = [*[Step(0, 1, 4, ((0, 1.0),), board=0, latency=4.0), Step(1, 1, 4, ())] * 9, *few] * 20
-    whole = throughput(steps, 4, 2, 4)
+    whole = throughput([steps], 4, 2, 4)
     monkeypatch.setattr(contention, "MOST_STEPS", len(steps) * 4)
-    part = throughput(steps, 4, 2, 4)
+    part = throughput([steps], 4, 2, 4)
     assert part == pytest.approx(whole, rel=0.15)
     assert part != whole
 
 
 def test_the_same_again() -> None:
     steps = [Step(0, 1.5, 4, ((0, 1.5), (1, 0.25)), board=k % 6, latency=30.0 + k) for k in range(50)]
-    assert throughput(steps, 6, 3, 2) == throughput(list(steps), 6, 3, 2)
+    assert throughput([steps], 6, 3, 2) == throughput([list(steps)], 6, 3, 2)
+
+
+def test_warps_that_do_less_wait_at_the_barrier_for_those_that_do_more() -> None:
+    """One warp of four computes for 400 cycles, the others for 4; then all meet, and all do the same."""
+    much, little = Step(0, 100, 400, (), barrier=True), Step(0, 1, 4, (), barrier=True)
+    after = Step(0, 1, 4, ())
+    one_does = [[much, after], *[[little, after]] * 3]
+    per_block = 4 / throughput(one_does, 4, 1, 4)
+    assert per_block == pytest.approx(404 + DISPATCH * 2 / 3, rel=0.01)
+    assert throughput(one_does, 4, 2, 4) == pytest.approx(2 * throughput(one_does, 4, 1, 4), rel=0.05)
+    apart = [[replace_barrier(much), after], *[[replace_barrier(little), after]] * 3]
+    assert throughput(apart, 4, 1, 4) == pytest.approx(throughput(one_does, 4, 1, 4), rel=0.05)
+    assert throughput([[little, after]], 4, 1, 4) > 5 * throughput(one_does, 4, 1, 4)
+
+
+def replace_barrier(step: Step) -> Step:
+    return step._replace(barrier=False)

@@ -7,7 +7,7 @@ import pytest
 
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.walk.accesses import GROUP, passes
-from binalloc.emulator.walk.repeats import Again
+from binalloc.emulator.walk.repeats import MOST_NOTED, Again
 from binalloc.emulator.walk.setting import Setting
 from binalloc.emulator.walk.thread import MOST_STEPS, Walked
 from binalloc.emulator.walk.warps import Seen, look_at
@@ -207,3 +207,55 @@ def _transposing() -> Setting:
     EXIT
     """
     return launched(text, 4)
+
+
+def test_addresses_of_rounds_that_are_left_out_go_on_as_they_grew() -> None:
+    text = LOOP.format(start="MOV R5, 0x64\nMOV R6, 0x1000", step="0x1").replace(
+        "STL.32", "IADD3 R2, R2, R6, RZ\nSTG.32 [R2], R1\nSTL.32"
+    )
+    found = walked(text)
+    assert found.counts[7] == 100
+    known = max(found.addresses.values(), key=lambda addresses: addresses[-1] or 0)
+    assert known == [0x40 + 0x1000 * k for k in range(1, 101)]
+    many = walked(text.replace("0x64", "0x4000"))
+    known = max(many.addresses.values(), key=lambda addresses: addresses[-1] or 0)
+    assert known[:-1] == [0x40 + 0x1000 * k for k in range(1, MOST_NOTED + 1)]
+    assert known[-1] == 0x40 + 0x1000 * 0x4000, "the last round is walked"
+
+
+FIRST_WARP = """
+.kernel k registers=12
+S2R R1, SR_TID.X
+MOV R2, 0x10000000
+MOV R3, 0x0
+ISETP.GE.AND P0, PT, R1, 0x20, PT
+@P0 BRA meet, meet
+MOV R4, 0x0
+again:
+IADD3 R4, R4, 0x1, RZ
+ISETP.LT.AND P1, PT, R4, 0x28, PT
+@P1 BRA again, meet
+meet:
+{wait}
+STG.32 [R2], R4
+EXIT
+"""
+
+
+def test_warps_that_do_other_things_before_a_barrier_are_told_apart() -> None:
+    seen = look_at(launched(FIRST_WARP.format(wait="BAR.SYNC 0x0"), 4))
+    assert [thread // 32 for _, thread in seen.threads] == [0, 1]
+    assert look_at(launched(FIRST_WARP.format(wait="NOP"), 4)).threads == [seen_thread(FIRST_WARP)]
+    alike = FIRST_WARP.replace("0x20, PT", "0x40, PT")
+    assert len(look_at(launched(alike.format(wait="BAR.SYNC 0x0"), 4)).threads) == 1
+
+
+def seen_thread(text: str) -> tuple[int, int]:
+    return look_at(launched(text.format(wait="NOP"), 4)).thread
+
+
+def test_lines_are_counted_as_sectors_are() -> None:
+    """A line is four sectors; lanes that are far apart have one each."""
+    side, apart = seen_of("matmul")[0], look_at(_transposing())
+    assert all(sectors / 4 <= side.lines[at] <= sectors for at, sectors in side.sectors.items())
+    assert sorted(apart.lines.values()) == [1, 32]

@@ -8,9 +8,11 @@ import pytest
 
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.walk.repeats import Again
+from binalloc.isa.instruction import Module
 from binalloc.isa.interface.view import Memory
 from binalloc.isa.kinds import Access, Space
 from binalloc.isa.sets.files import load
+from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.estimate.estimate import Estimates, _expanded
@@ -86,6 +88,60 @@ def test_what_a_block_asks_for_again_is_near() -> None:
     assert (beside.answers, beside.dram) == (128, 64), "what another block has asked for is in L2"
     crowded = Traffic(MACHINE, 2048, 0, 1e7, 0.1, 0.1)
     assert crowded.asked(FETCH, 4.0).answers > again.asked(FETCH, 4.0).answers
+
+
+def test_an_l1_that_fills_lines_asks_for_whole_ones() -> None:
+    fermi = Traffic(load_machine("c2075"), 512, 0, 1e7, 1.0, 1.0)
+    assert fermi.asked(LOAD, 11.0, 11.0).answers == 11 * 128
+    assert fermi.asked(LOAD, 4.0, 1.0).answers == 128
+    assert fermi.asked(STORE, 11.0, 11.0).requests == 11 * 32
+    assert Traffic(MACHINE, 512, 0, 1e7, 1.0, 1.0).asked(LOAD, 11.0, 11.0).answers == 11 * 32
+
+
+ROUND_AND_ROUND = """
+.kernel k
+.param out, 8
+.block 256, 1, 1
+MOV R2, c[0][out]
+MOV R3, c[0][out+4]
+MOV R1, 0x0
+outer:
+MOV R4, 0x0
+middle:
+MOV R5, 0x0
+inner:
+{body}
+LDG R6, [R2]
+IADD3 R5, R5, 0x1, RZ
+ISETP.NE.AND P0, PT, R5, R6, PT
+@P0 BRA inner, next
+next:
+IADD3 R4, R4, 0x1, RZ
+ISETP.NE.AND P0, PT, R4, R6, PT
+@P0 BRA middle, after
+after:
+IADD3 R1, R1, 0x1, RZ
+ISETP.NE.AND P0, PT, R1, R6, PT
+@P0 BRA outer, done
+done:
+STG [R2], R1
+EXIT
+.end
+"""
+
+
+def test_walks_that_are_cut_short_are_held_against_the_same_work() -> None:
+    """Ten times ten times ten rounds of 40 instructions are beyond a walk, and so are those of 60: a warp takes half as
+    long again for each, and the walk does not come as far."""
+
+    def module(extra: int) -> Module:
+        return assemble(ROUND_AND_ROUND.format(body="\n".join(["FADD R7, R8, R9"] * (36 + extra))))
+
+    request = Request(kernel="k", machine=MACHINE, emulate=False)
+    original, longer = (baseline(module(extra), request) for extra in (0, 20))
+    estimates = Estimates(module(0), request)
+    assert not estimates.sure
+    assert estimates.rate(original) / estimates.rate(longer) == pytest.approx(1.5, rel=0.05)
 
 
 def test_a_long_way_is_taken_with_fewer_rounds() -> None:
