@@ -36,7 +36,7 @@ class Step(NamedTuple):
     earlier than. board: taken from its end on, -1 for none; for latency cycles, and until each of (resource, cycles) of
     requests has served it and latency cycles have passed from then; places: of requests that a resource takes before it
     has served the first of them, the next waits. reads_board: another, taken for reads cycles.
-    barrier: all warps of the block come to its end before one of them goes on.
+    barrier: all warps of the block that are not through come to its end before one of them goes on.
     """
 
     waits: int
@@ -110,13 +110,17 @@ class _Sm:
             if not step.barrier:
                 heappush(ready, (end, w))
                 continue
-            met = self._met[w // self.warps]
-            met.append(w)
-            if len(met) == self.warps:
-                last = max(map(self._busy.__getitem__, met))
-                for other in met:
-                    heappush(ready, (last, other))
-                met.clear()
+            self._met[w // self.warps].append(w)
+            self._open(w // self.warps)
+
+    def _open(self, block: int) -> None:
+        """The barrier, if all warps have come to it that are not through."""
+        met = self._met[block]
+        if len(met) == self._left[block]:
+            last = max(map(self._busy.__getitem__, met))
+            for w in met:
+                heappush(self._ready, (last, w))
+            met.clear()
 
     def _waited_for(self, w: int, waits: int) -> float:
         """When all of these boards are free."""
@@ -156,6 +160,7 @@ class _Sm:
         """A warp of the block is through; if it is the last, the next block takes its room."""
         self._left[block] -= 1
         if self._left[block]:
+            self._open(block)
             return
         self.finished += 1
         self._left[block] = self.warps

@@ -78,3 +78,13 @@ def test_warps_that_do_less_wait_at_the_barrier_for_those_that_do_more() -> None
 
 def replace_barrier(step: Step) -> Step:
     return step._replace(barrier=False)
+
+
+def test_warps_that_are_through_are_not_waited_for() -> None:
+    """Ways of unknown loops may have fewer barriers than others."""
+    meets, goes = Step(0, 1, 4, (), barrier=True), Step(0, 1, 4, ())
+    uneven = [[meets, goes], [meets] * 5, [goes]]
+    for blocks in (1, 2, 5):
+        rate = throughput(uneven, 3, blocks, 4)
+        assert 3 * blocks / rate / blocks < 3 * (5 * 4 + DISPATCH)
+        assert rate > 0
