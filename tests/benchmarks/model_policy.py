@@ -27,6 +27,7 @@ from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import Version
 from binalloc.report.samples import APART
 from binalloc.report.table import table
+from binalloc.transform.allocators.table import DEFAULT
 from tests.support.paths import sample_files
 
 
@@ -60,17 +61,19 @@ def compared(path: Path, machine: Machine, size: str | None) -> Row | None:
     before = measured.original.cycles
     assert before is not None
     versions = [t.version for t in measured.tried if t.version is not None and t.version is not measured.original]
-    speedups = {key(version): before / version.cycles for version in versions if version.cycles}
-    if not speedups:
+    ran_ones = sorted((v for v in versions if v.cycles), key=lambda v: v.allocator != DEFAULT)
+    speedups = {key(v): before / (v.cycles or 0) for v in reversed(ran_ones)}  # what two programs share is of `best`
+    if all(v.blocks_per_sm < measured.original.blocks_per_sm for v in ran_ones):
         return None
     taken = _taken(measured, expected, speedups)
     few = rewrite_kernel(module, Request(**request, policy="measured"))
     ran = sum(bool(t.version and t.version.cycles) for t in few.tried if t.version is not few.original)
-    best = max(1.0, *speedups.values())
-    return Row(path.stem, taken, few.speedup or 1.0, f"{ran} of {len(speedups)}", best, levels(measured, expected))
+    best = max([1.0, *(before / (v.cycles or 0) for v in ran_ones)])
+    programs = len({id(v.module) for v in ran_ones})
+    return Row(path.stem, taken, few.speedup or 1.0, f"{ran} of {programs}", best, levels(measured, expected))
 
 
-def _taken(measured: Outcome, expected: Outcome, speedups: dict[tuple[int, int, int], float]) -> float:
+def _taken(measured: Outcome, expected: Outcome, speedups: dict[tuple[int, int, int, int], float]) -> float:
     """Of what the model chose: a level, or one of the original's orders."""
     if not expected.kept_original and not expected.by_order_alone:
         return speedups[key(expected.rewritten)]
@@ -80,8 +83,8 @@ def _taken(measured: Outcome, expected: Outcome, speedups: dict[tuple[int, int, 
     return 1 / measured.ordering
 
 
-def key(version: Version) -> tuple[int, int, int]:
-    return version.registers, version.slots, version.local_bytes
+def key(version: Version) -> tuple[int, int, int, int]:
+    return version.registers, version.slots, version.local_bytes, version.blocks_per_sm
 
 
 def levels(measured: Outcome, expected: Outcome) -> str:
@@ -91,7 +94,7 @@ def levels(measured: Outcome, expected: Outcome) -> str:
     return ", ".join(
         f"{t.budget.blocks}: {before / t.version.cycles:.3f} ({said.get(t.budget.blocks, '-')})"
         for t in measured.tried
-        if t.version is not None and t.version.cycles and t.version is not measured.original
+        if t.version is not None and t.version.cycles and t.version.allocator == DEFAULT
     )
 
 

@@ -9,7 +9,7 @@ from binalloc.isa.instruction import Function
 from binalloc.launch.types import Launch
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.occupancy import Occupancy
+from binalloc.models.machines.occupancy import Occupancy, registers_for_blocks
 from binalloc.printable import count
 
 
@@ -59,5 +59,14 @@ def no_room(machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch 
         found=f"{count(use.threads, 'thread')}, {count(use.registers, 'register')} each, {use.block_shared:,} bytes of "
         "shared memory",
         expected="resources of one block within one SM; limited by " + ", ".join(answer.limiters) + thread,
-        remedy="Use fewer registers, less shared memory or smaller blocks, or choose another machine.",
+        remedy=_makes_room(machine, use, answer),
     )
+
+
+def _makes_room(machine: Machine, use: KernelUse, answer: Occupancy) -> str:
+    """What helps where no block fits."""
+    enough = registers_for_blocks(machine, use.given(0, use.slots), 1) if answer.limiters == ("registers",) else None
+    if enough:
+        fewer = f"Rewrite the kernel for {count(enough, 'register')} (what does not fit is spilled)"
+        return f"{fewer}, or choose another machine."
+    return "Use fewer registers, less shared memory or smaller blocks, or choose another machine."

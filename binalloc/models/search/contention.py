@@ -53,27 +53,28 @@ class Step(NamedTuple):
 
 
 def throughput(ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int) -> float:
-    """Runs of all their steps by a warp, per cycle. ways: the steps of each warp of a block, or of one for all; warps:
-    of a block; blocks: resident; all three >= 1. 0 without steps."""
+    """Runs of all their steps by a warp, per cycle. ways: the steps of each warp of a block (those that do the same
+    may be one list), or of one for all; warps: of a block; blocks: resident; all three >= 1. 0 without steps."""
     if not all(ways):
         return 0.0
-    alone = [_Sm([steps], 1, 1, 1) for steps in ways]
-    for one, steps in zip(alone, ways, strict=True):
-        one.run(1, 2 * len(steps) + 2)  # a step, and the time that it is waited for
+    alone = {id(steps): _Sm([steps], 1, 1, 1) for steps in ways}
+    for one in alone.values():
+        one.run(1, 2 * len(one.steps[0]) + 2)  # a step, and the time that it is waited for
     sm = _Sm(ways, warps, blocks, schedulers)
     sm.run(WAVES * blocks, MOST_STEPS)
-    each = (alone[w % len(ways)].came[at] / alone[w % len(ways)].now for w, at in enumerate(sm.reached()))
+    sole = [alone[id(steps)] for steps in sm.steps]
+    each = (one.came[at] / one.now for one, at in zip(sole, sm.reached(), strict=True))
     return (sm.finished * warps + sum(each)) / sm.now
 
 
 class _Sm:
-    """The resident warps, numbered block by block. at: their next steps; came: when the last of them came to each
+    """The resident warps, numbered block by block. steps: of each; at: their next ones; came: when the last of them came to each
     step; now: when the last thing happened; finished: blocks that are through."""
 
     def __init__(self, ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int) -> None:
         self.warps = warps
         count = warps * blocks
-        self._steps = [ways[w % len(ways)] for w in range(warps)] * blocks
+        self.steps = [ways[w % len(ways)] for w in range(warps)] * blocks
         self.at = [0] * count
         self.came = [0.0] * (max(map(len, ways)) + 1)
         self.now, self.finished = 0.0, 0
@@ -97,7 +98,7 @@ class _Sm:
             if self.finished >= blocks:
                 return
             self.now, w = heappop(ready)
-            k, steps = at[w], self._steps[w]
+            k, steps = at[w], self.steps[w]
             if k == len(steps):
                 self._through(w // self.warps)
                 continue

@@ -73,12 +73,12 @@ class Estimates:
 
     def _rate(self, version: Version) -> float:
         setting = self._setting(version.module)
-        ways = [setting.walk(*thread) for thread in self._seen.threads]
-        expanded = [_expanded(walked.way, MOST_WORDS) for walked in ways]
-        words = {word for taken, _ in expanded for word in taken}
+        ways = {thread: setting.walk(*thread) for thread in dict.fromkeys(self._seen.threads)}
+        expanded = {thread: _expanded(walked.way, MOST_WORDS) for thread, walked in ways.items()}
+        words = {word for taken, _ in expanded.values() for word in taken}
         sectors = {word: self._sectors(*setting.where(word), setting.view(word)) for word in words}
-        asks = [sum(map(sectors.__getitem__, taken)) / share for taken, share in expanded]
-        streamed = self._use.warps * version.blocks_per_sm * sum(asks) / len(asks) * SECTOR_BYTES
+        asks = {thread: sum(map(sectors.__getitem__, taken)) / share for thread, (taken, share) in expanded.items()}
+        streamed = self._use.warps * version.blocks_per_sm * self._mean(asks) * SECTOR_BYTES
         machine, threads = self._request.machine, self._use.threads * version.blocks_per_sm
         traffic = Traffic(machine, threads, version.local_bytes, streamed, self._seen.fresh, self._seen.first)
 
@@ -88,11 +88,16 @@ class Estimates:
 
         passes = self._passes(setting)
         made = Steps(machine, asked, passes)
-        steps = [made.along(_stretches(taken), setting.view) for taken, _ in expanded]
-        share = sum(share for _, share in expanded) / len(expanded)
-        complete = self._walked.complete and all(walked.complete for walked in ways)
-        done = 1.0 if complete else _work(ways[0], setting) / self._work
-        return done * share * throughput(steps, self._use.warps, version.blocks_per_sm, machine.schedulers.count)
+        steps = {thread: made.along(_stretches(taken), setting.view) for thread, (taken, _) in expanded.items()}
+        share = self._mean({thread: share for thread, (_, share) in expanded.items()})
+        complete = self._walked.complete and all(walked.complete for walked in ways.values())
+        done = 1.0 if complete else _work(ways[self._seen.threads[0]], setting) / self._work
+        each = [steps[thread] for thread in self._seen.threads]
+        return done * share * throughput(each, self._use.warps, version.blocks_per_sm, machine.schedulers.count)
+
+    def _mean(self, of: dict[tuple[int, int], float]) -> float:
+        """Over the warps of a block, by the threads that stand for them."""
+        return sum(of[thread] for thread in self._seen.threads) / len(self._seen.threads)
 
     def _setting(self, module: Module) -> Setting:
         request = self._request

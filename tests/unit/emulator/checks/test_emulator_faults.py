@@ -229,6 +229,8 @@ def test_limits_and_refusals_before_the_run() -> None:
     with pytest.raises(Refused, match="no block fits") as wide:
         go(module([op("EXIT")], registers=40, machine="c2075"), block=1024, machine="c2075")
     assert (dynamic.value.place, wide.value.place) == ("dynamic_shared", "block")
+    assert "Rewrite the kernel for 32 registers" in str(wide.value), "the most that 1,024 threads can have there"
+    assert "less shared memory or smaller blocks" in str(dynamic.value)
     with pytest.raises(UsageError, match="blocks_per_sm"):
         go(module([op("EXIT")]), blocks_per_sm=99)
     with pytest.raises(UsageError, match="engine"):
