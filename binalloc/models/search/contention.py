@@ -68,8 +68,8 @@ def throughput(ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedule
 
 
 class _Sm:
-    """The resident warps, numbered block by block. steps: of each; at: their next ones; came: when the last of them came to each
-    step; now: when the last thing happened; finished: blocks that are through."""
+    """The resident warps, numbered block by block. steps: of each; at: their next ones; came: when the last of them
+    came to each step; now: when the last thing happened; finished: blocks that are through."""
 
     def __init__(self, ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int) -> None:
         self.warps = warps
