@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.policies import measured
 from binalloc.pipeline.policies.levels import Levels
-from binalloc.pipeline.request import Request
+from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.steps import Tried
 from tests.support.paths import sample_file
 
@@ -76,3 +77,19 @@ def test_no_level_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.by_order_alone
     assert found.speedup == 1
     assert found.reason == "there is no level but the original's, which is taken in another order"
+
+
+def test_other_allocators_have_their_turn_at_the_level_that_is_taken() -> None:
+    launch = load_launch(sample_file("nbody.toml"), "test")
+    module = load(sample_file("nbody.loom"))
+    asked = Request(machine="gtx680", launch=launch, policy="measured")
+    ran = [t for t in rewrite_kernel(module, asked).tried if t.version and t.version.cycles]
+    by_best, (other,) = ([t for t in ran if t.version and t.version.allocator == name] for name in ("best", "unified"))
+    assert other.budget == min(by_best, key=cycles).budget
+    alone = rewrite_kernel(module, replace(asked, allocator="ptxas-smem", prepared=Preparations())).tried
+    assert {t.version.allocator for t in alone if t.version} <= {"ptxas-smem", "local"}
+
+
+def cycles(tried: Tried) -> int:
+    assert tried.version
+    return tried.version.cycles or 0
