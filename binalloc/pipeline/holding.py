@@ -9,31 +9,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.sets.table import set_of
 from binalloc.models.machines.budget import slots_for_blocks
+from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.models.machines.model import Machine
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version, kernel_use, make_version, reads_slots_place
+from binalloc.pipeline.steps import Version, given_functions, kernel_use, make_version, reads_slots_place
+from binalloc.printable import count
 
 IDLE_SLOTS = "idle_slots"
 """In a record of provenance: how many of the kernel's slots nothing uses."""
 
 
-def hold(version: Version, request: Request, blocks: int) -> Version | None:
+def hold(module: Module, version: Version, request: Request, blocks: int) -> Version:
     """The version with `blocks` resident, unproven if it was not so before; itself where there is room for no more.
-    None where no shared memory that a block can have makes it so few, or the kernel asks where its slots would lie."""
+    module: the input. Refused where no shared memory that a block can have makes it so few, or the kernel asks where
+    its slots would lie."""
     if version.blocks_per_sm <= blocks:
         return version
-    module = version.module
-    use = kernel_use(module.function(version.kernel), request.launch)
-    enough = slots_for_blocks(request.machine, use, blocks + 1)
-    if enough is None or reads_slots_place(set_of(module), version.functions) is not None:
-        return None
-    idle = max(enough + 1, use.slots + 1) - use.slots
-    if request.machine.occupancy(use.given(use.registers, use.slots + idle)).blocks_per_sm != blocks:
-        return None
-    padded = _padded(module, version.kernel, use.slots + idle)
+    read = reads_slots_place(set_of(module), given_functions(module, request))
+    if read is not None:
+        raise Refused(f"it reads {read[0]}, and so cannot be held at {count(blocks, 'block')}")
+    use = kernel_use(version.module.function(version.kernel), request.launch)
+    idle = idle_slots(request.machine, use, blocks)
+    if idle is None:
+        raise Refused(f"no shared memory of a block holds it at {count(blocks, 'block')}")
+    padded = _padded(version.module, version.kernel, use.slots + idle)
     held = make_version(padded, request, [fn.name for fn in version.functions])
     return replace(
         version,
@@ -49,6 +53,17 @@ def hold(version: Version, request: Request, blocks: int) -> Version | None:
     )
 
 
+def idle_slots(machine: Machine, use: KernelUse, blocks: int) -> int | None:
+    """The fewest slots beside those of `use` that leave room for `blocks` blocks and no more; 0 where there is room for
+    no more anyhow, None where it is for more or for fewer, whatever is added."""
+    if machine.occupancy(use).blocks_per_sm <= blocks:
+        return 0
+    enough = slots_for_blocks(machine, use, blocks + 1)
+    assert enough is not None, "there is room for so many with the slots that it has"
+    most = enough + 1
+    return most - use.slots if machine.occupancy(use.given(use.registers, most)).blocks_per_sm == blocks else None
+
+
 def _padded(module: Module, kernel: str, slots: int) -> Module:
     """The module with so many slots in the kernel's record; its code is shared with it."""
 
@@ -59,6 +74,7 @@ def _padded(module: Module, kernel: str, slots: int) -> Module:
 
 
 def declared_idle(module: Module, kernel: str) -> int:
-    """The slots of the kernel that nothing is said to use, by the record of the rewrite that set them aside."""
+    """The slots of the kernel that nothing is said to use, by the record of its last rewrite."""
     found = [record.get(IDLE_SLOTS) for record in module.provenance if record.get("kernel") == kernel]
-    return max((n for n in found if isinstance(n, int) and n > 0), default=0)
+    said = found[-1] if found else None
+    return max(0, said) if isinstance(said, int) else 0

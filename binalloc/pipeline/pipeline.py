@@ -240,15 +240,19 @@ def _explicit_rewrite(module: Module, request: Request, original: Original, runn
     except Infeasible as e:
         raise too_few_registers(module, request, budget, e) from e
     _require_blocks(module, request, version)
+    not_held = ""
     if request.blocks is not None:
-        version = hold(version, request, request.blocks) or version
+        try:
+            version = hold(module, version, request, request.blocks)
+        except Refused as e:
+            not_held = e.message
     version = prove(module, request, version)
     same = None
     if running:
         request.progress(f"{request.kernel}: rewritten, {count(version.blocks_per_sm, 'block')} per SM")
         version = measure(version, request)
         same = same_results(request, original.given, version)
-    reason = _as_asked(request, version)
+    reason = _as_asked(request, version, not_held)
     outcome = Outcome(
         request, original.given, original.base, version, True, same, False, reason, [Tried(budget, version)]
     )
@@ -273,14 +277,12 @@ def _require_blocks(module: Module, request: Request, version: Version) -> None:
     )
 
 
-def _as_asked(request: Request, version: Version) -> str:
-    """ "as asked", with what came out otherwise than its words suggest."""
+def _as_asked(request: Request, version: Version, not_held: str) -> str:
+    """ "as asked", with what came out otherwise than its words suggest. not_held: why more blocks are resident."""
     notes = []
-    if request.blocks is not None and version.blocks_per_sm > request.blocks:
-        notes.append(
-            f"{count(version.blocks_per_sm, 'block')} are resident with what {request.blocks} would leave, as no "
-            "shared memory of a block can hold them down"
-        )
+    if not_held:
+        resident = count(version.blocks_per_sm, "block")
+        notes.append(f"{resident} are resident with what {request.blocks} would leave: {not_held}")
     if version.idle_slots:
         notes.append(f"{count(version.idle_slots, 'slot')} that nothing uses leave room for no more blocks")
     if request.registers is not None and version.registers < request.registers:
@@ -381,7 +383,8 @@ def split_speedup(request: Request, original: Version, final: Version, local: Ve
 
 
 def local_version(module: Module, request: Request, registers: int, final: Version) -> Version | None:
-    """The baseline allocator `local` with the registers that `final` was given, measured; None if infeasible.
+    """The baseline allocator `local` with the registers that `final` was given, and no more blocks resident, measured;
+    None if infeasible.
 
     A version without slots is its own baseline.
     """
@@ -390,8 +393,7 @@ def local_version(module: Module, request: Request, registers: int, final: Versi
     request.progress(f"{request.kernel}: allocator {BASELINE}, {count(registers, 'register')}")
     try:
         version = build_unproven(module, request, registers, 0, BASELINE)
-        if final.idle_slots:
-            version = hold(version, request, final.blocks_per_sm) or version
+        version = hold(module, version, request, final.blocks_per_sm)
         return measure(prove(module, request, version), request)
     except Refused:
         return None

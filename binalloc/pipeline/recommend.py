@@ -187,7 +187,7 @@ def _warnings(outcome: Outcome, waves: float | None) -> list[str]:
             found.append(f"the number of blocks takes {count(more, 'byte')} more of local memory per thread: spills")
         if chosen.blocks_per_sm < original.blocks_per_sm:
             held = "" if not chosen.idle_slots else ", held down by shared memory that nothing uses"
-            found.append(f"fewer blocks are resident than before{held}: the gain is what they leave to one another")
+            found.append(f"fewer blocks are resident than before{held}")
         elif chosen.blocks_per_sm == original.blocks_per_sm:
             found.append("no more blocks are resident than before: what is gained is gained by allocation alone")
     others = [name for name in chosen.limiters if name not in ("registers", "shared")]

@@ -7,8 +7,9 @@ many more there are before one of them comes out otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from binalloc.emulator.state.layout import FULL
 from binalloc.emulator.walk.values import Known, Values
@@ -19,7 +20,6 @@ ROUNDS = 3
 """Of which nothing may differ but by what it grows."""
 MOST_NOTED = 128
 """Addresses of one code word."""
-ADDRESS = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,46 @@ class Arrival:
     accesses: dict[int, int]
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Accesses of a code word in rounds that were left out. at: where in the word's addresses they belong; last: those
+    of the round before; growth: by which each has grown in the rounds before."""
+
+    word: int
+    at: int
+    rounds: int
+    last: list[int]
+    growth: list[int]
+
+    @staticmethod
+    def of(addresses: dict[int, list[Known]], arrivals: Sequence[Arrival], rounds: int) -> Iterator[LeftOut]:
+        """Of the words whose addresses are known and grew evenly in all rounds between these arrivals."""
+        for word, known in addresses.items():
+            ends = [arrival.accesses.get(word, 0) for arrival in arrivals]
+            each = [[x for x in known[start:end] if x is not None] for start, end in pairwise(ends)]
+            if not each[-1] or len({len(one) for one in each}) > 1 or ends[-1] - ends[0] != sum(map(len, each)):
+                continue
+            older, newer = ([y - x for x, y in zip(*two, strict=True)] for two in pairwise(each))
+            if older == newer:
+                yield LeftOut(word, ends[-1], rounds, each[-1], newer)
+
+    def fill(self, known: list[Known]) -> None:
+        """Rings and toggles grow evenly for some rounds only: the last round tells."""
+        after = [x + (self.rounds + 1) * more for x, more in zip(self.last, self.growth, strict=True)]
+        if known[self.at : self.at + len(after)] != after:
+            return
+        many = min(self.rounds, max(0, MOST_NOTED - len(known)) // len(after))
+        known[self.at : self.at] = [
+            x + k * more for k in range(1, many + 1) for x, more in zip(self.last, self.growth, strict=True)
+        ]
+
+
 class Repeats:
     """Of one walk."""
 
     def __init__(self) -> None:
         self.tests: list[Test] = []
+        self._left_out: list[LeftOut] = []
         self._arrivals: dict[tuple[int, int], list[Arrival]] = {}
 
     def skip(
@@ -65,18 +100,18 @@ class Repeats:
         addresses: dict[int, list[Known]],
     ) -> None:
         """The walk goes back `branch`, `depth` calls deep: adds to values, counts and way all rounds that it may leave
-        out, and to addresses those of the first ones."""
+        out; the addresses of these are for `fill`."""
         before = self._arrivals.setdefault((branch, depth), [])
         noted = {word: len(known) for word, known in addresses.items()}
         there = values.registers.copy(), values.local.copy(), counts.copy()
         before.append(Arrival(*there, len(self.tests), len(way), noted))
         if len(before) <= ROUNDS:
             return
-        del before[0]
+        earliest = before.pop(0)
         rounds = self._rounds(before)
         if not rounds:
             return
-        _go_on(addresses, before, rounds)
+        self._left_out += LeftOut.of(addresses, [earliest, *before], rounds)
         _advance(values, before, rounds)
         last, last_but_one = before[-1].counts, before[-2].counts
         for word, (n, less) in enumerate(zip(last, last_but_one, strict=True)):
@@ -84,6 +119,12 @@ class Repeats:
                 counts[word] += rounds * (n - less)
         way.append(Again(before[-2].way, before[-1].way, rounds))
         del self._arrivals[branch, depth]
+
+    def fill(self, addresses: dict[int, list[Known]]) -> None:
+        """At the end of the walk: note the addresses of the first of the rounds that were left out, where they have
+        grown evenly up to the last round, which was walked."""
+        for left_out in reversed(self._left_out):  # so that places before it stay what they were
+            left_out.fill(addresses[left_out.word])
 
     def _rounds(self, arrivals: Sequence[Arrival]) -> int:
         """How many rounds like the last ones follow for sure; 0 too where that cannot be told."""
@@ -123,20 +164,6 @@ def _advance(values: Values, arrivals: Sequence[Arrival], rounds: int) -> None:
     each = zip(a.registers, b.registers, c.registers, strict=True)
     values.registers = [_later(x, y, z, rounds) for x, y, z in each]
     values.local = {at: _later(a.local.get(at), b.local.get(at), z, rounds) for at, z in c.local.items()}
-
-
-def _go_on(addresses: dict[int, list[Known]], arrivals: Sequence[Arrival], rounds: int) -> None:
-    """Note the addresses of the next rounds: each as far from the round before as those two were apart."""
-    a, b, c = (arrival.accesses for arrival in arrivals[-3:])
-    for word, known in addresses.items():
-        start, middle, end = a.get(word, 0), b.get(word, 0), c.get(word, 0)
-        older, newer = known[start:middle], known[middle:end]
-        if not newer or len(older) != len(newer):
-            continue
-        more = min(rounds, (MOST_NOTED - end) // len(newer))
-        pairs = list(zip(older, newer, strict=True))
-        for k in range(1, more + 1):
-            known += [None if x is None or y is None else (y + k * (y - x)) & ADDRESS for x, y in pairs]
 
 
 def _later(x: Known, y: Known, z: Known, rounds: int) -> Known:

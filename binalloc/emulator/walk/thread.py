@@ -133,6 +133,12 @@ class Walk:
 
     def run(self) -> Walked:
         """Until the thread ends, or has gone too far."""
+        self.found.complete = self._to_its_end()
+        self._repeats.fill(self.found.addresses)
+        return self.found
+
+    def _to_its_end(self) -> bool:
+        """Whether it came so far."""
         for _ in range(MOST_STEPS):
             while self._meet():
                 pass
@@ -142,9 +148,8 @@ class Walk:
             self.found.counts[self.word] += 1
             self.found.way.append(self.word)
             if self._execute(step):
-                return self.found
-        self.found.complete = False
-        return self.found
+                return True
+        return False
 
     def _meet(self) -> bool:
         """At the point where the ways of the last split meet: the other way, or both are done."""

@@ -52,7 +52,7 @@ class Estimates:
         self._use = kernel_use(module.function(request.kernel), request.launch)
         setting = self._setting(module)
         self._seen = look_at(setting)
-        self._walked = setting.walk(*self._seen.thread)
+        self._walked = setting.walk(*self._seen.threads[0])
         self._work = _work(self._walked, setting)
         self._rates: list[tuple[Version, float]] = []
         functions = analyse(module, request.kernel).functions

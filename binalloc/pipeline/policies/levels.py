@@ -55,10 +55,7 @@ class Levels:
 
         if not self.is_below(budget):
             return self._built(budget, allocator)
-        held = hold(self._built(budget, allocator), self.request, budget.blocks)
-        if held is None:
-            raise Refused(f"no shared memory of a block holds it down at {count(budget.blocks, 'block')}")
-        return held
+        return hold(self.module, self._built(budget, allocator), self.request, budget.blocks)
 
     def _built(self, budget: Budget, allocator: str | None) -> Version:
         """As asked before; what needed neither slots nor local memory is the same with more slots."""

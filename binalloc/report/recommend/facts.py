@@ -9,6 +9,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.occupancy import occupancy_to_dict
 from binalloc.pipeline.certificate import Certificate
+from binalloc.pipeline.holding import idle_slots
 from binalloc.pipeline.recommend import Recommendation, Residence
 from binalloc.pipeline.spread import Spread
 from binalloc.pipeline.steps import Version
@@ -116,7 +117,8 @@ def _next(found: Recommendation, command: str) -> dict[str, Any] | None:
 
 
 def _unused_shared(found: Recommendation) -> int:
-    """Per block, what holds the number of blocks down; 0 where nothing does."""
-    chosen, use = found.chosen, found.use
-    held = use.given(chosen.registers, chosen.slots + chosen.idle_slots)
-    return held.block_shared - use.given(chosen.registers, chosen.slots).block_shared
+    """Per block, what holds the number of blocks down where code has no slots, as the vendor's compiler makes it; 0
+    where nothing has to or could."""
+    use = found.use.given(found.chosen.registers)
+    slots = idle_slots(found.outcome.request.machine, use, found.chosen.blocks_per_sm) or 0
+    return use.given(use.registers, slots).block_shared - use.block_shared

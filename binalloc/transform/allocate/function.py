@@ -99,7 +99,8 @@ class OneFunction:
         else:
             orders = [self.ordered] if is_large(self.given) else [self.given, self.ordered]
         return self.once(
-            (how.prices, how.slots), lambda: Cheapest(orders, self.available, self.contracts, how, clock=clock)
+            (how.prices, how.slots, clock is None),
+            lambda: Cheapest(orders, self.available, self.contracts, how, clock=clock),
         )
 
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import BinallocError, Refused
 from binalloc.isa.instruction import Module
+from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocate.registers import Infeasible
-from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 from binalloc.transform.rewrite.ways import WAYS
 from binalloc.transform.schedule.banks import spread_over_banks
 from tests.support.generator.programs import generate
@@ -25,6 +26,8 @@ from tests.support.kits.rewrite_judge import MACHINE, Original, Verdict, rewritt
 
 SLOTS = (0, 1, 2, 3, 5, 8, 16)
 MOST_TRIES = 40
+MACHINES = (None, "c2075", "gtx680", "a100")
+"""Whose latencies the rewrite's order hides; None: nobody's."""
 HOLES = 0.06
 """Share of the words that define something which programs with holes are without."""
 
@@ -53,6 +56,13 @@ class WideProgram(Original):
     def __init__(self, seed: int, options: Mapping[str, object]) -> None:
         super().__init__(*generate("wide", seed, **options), holes=bool(options.get("holes")))
         self.inline = random.Random(f"wide inline {seed}").choice(list(WAYS))
+        timed = random.Random(f"wide machine {seed}").choice(MACHINES)
+        self.machine = None if timed is None else load_machine(timed)
+
+    def rewritten(self, module: Module, kernel: str, registers: int, slots: int, allocator: str) -> Module:
+        """In an order for the machine's latencies, if there is one."""
+        prepared = prepare(module, kernel, inline=self.inline)
+        return rewrite_to_budget(prepared, registers, slots, allocator, machine=self.machine).module
 
     def feasible(self, rng: random.Random, slots: int, allocator: str) -> tuple[int, Module] | None:
         """A budget and its rewrite: the least one, or one between; None if nothing up to 255 will do."""
@@ -61,7 +71,7 @@ class WideProgram(Original):
         low = rng.randrange(3, max(4, self.demand + 3))
         for registers in sorted({min(255, low + k + k * k // 4) for k in range(MOST_TRIES)}):
             try:
-                return registers, rewrite(self.module, "kernel", registers, slots, allocator, self.inline)
+                return registers, self.rewritten(self.module, "kernel", registers, slots, allocator)
             except Infeasible:
                 continue
         return None
@@ -71,7 +81,7 @@ class WideProgram(Original):
         while high - low > 1 or best is None:
             middle = (low + high) // 2 if high - low > 1 else high
             try:
-                best = middle, rewrite(self.module, "kernel", middle, slots, allocator, self.inline)
+                best = middle, self.rewritten(self.module, "kernel", middle, slots, allocator)
                 high = middle
             except Infeasible:
                 if middle == high:
@@ -124,7 +134,7 @@ def _case(program: WideProgram, rng: random.Random, slots: int, allocator: str, 
         second = rng.choice(others)
         try:
             more = min(255, registers + rng.randrange(4))
-            both = rewrite(verdict.final, second, more, slots, allocator, program.inline)
+            both = program.rewritten(verdict.final, second, more, slots, allocator)
         except (Infeasible, Refused):
             report.counts["second kernel refused"] += 1
             return

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import assemble, load, write_module
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.holding import IDLE_SLOTS, declared_idle, hold
 from binalloc.pipeline.pipeline import Request, add_provenance, rewrite_kernel
-from binalloc.pipeline.steps import build_unproven, kernel_use, prove
+from binalloc.pipeline.recommend import recommend
+from binalloc.pipeline.steps import Version, build_unproven, kernel_use, prove
+from binalloc.report.recommend.facts import recommendation_to_dict
 from binalloc.verify.checker import check
 from tests.support.kits.cli import call
 from tests.support.paths import sample_file
@@ -30,6 +34,13 @@ def kernel(registers: int, threads: int, shared: int = 0, line: str = "") -> Mod
         + (f".shared buffer, {shared}\n" if shared else "")
         + f"{line}\nMOV R2, c[0][out]\nMOV R3, c[0][out+4]\nS2R R0, SR_TID.X\nSTG [R2], R0\nEXIT\n.end\n"
     )
+
+
+def held_at(module: Module, version: Version, request: Request, blocks: int) -> Version | None:
+    try:
+        return hold(module, version, request, blocks)
+    except Refused:
+        return None
 
 
 @settings(max_examples=150, deadline=None)
@@ -48,7 +59,7 @@ def test_exactly_so_many_are_resident_with_the_least_that_does_it(
     if request.machine.occupancy(kernel_use(module.function("k"), None)).blocks_per_sm == 0:
         return
     version = build_unproven(module, request, registers, 0)
-    held = hold(version, request, blocks)
+    held = held_at(module, version, request, blocks)
     registers = version.registers
     occupancy = request.machine.occupancy
     if version.blocks_per_sm <= blocks:
@@ -72,8 +83,7 @@ def test_exactly_so_many_are_resident_with_the_least_that_does_it(
 def test_the_checker_knows_how_many_may_be_idle() -> None:
     request = Request("k", machine="gtx680")
     module = kernel(20, 256)
-    held = hold(build_unproven(module, request, 20, 0), request, 2)
-    assert held is not None
+    held = hold(module, build_unproven(module, request, 20, 0), request, 2)
     for known in (0, held.idle_slots - 1):
         (finding,) = check(module, held.module, "k", idle_slots=known).errors
         assert "reserves more slots than it uses" in finding.message
@@ -87,7 +97,7 @@ def test_a_kernel_that_asks_where_its_slots_would_lie_is_not_held() -> None:
     outcome = rewrite_kernel(module, request)
     assert outcome.rewritten.idle_slots == 0
     assert outcome.rewritten.blocks_per_sm == 8
-    assert "8 blocks are resident with what 2 would leave" in outcome.reason
+    assert "8 blocks are resident with what 2 would leave: it reads SR_TOTAL_SMEM" in outcome.reason
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
@@ -138,3 +148,31 @@ def test_levels_below_the_original_are_searched_and_held() -> None:
         for v in below
         if v is not None
     )
+
+
+def test_versions_with_slots_are_held_too_and_local_beside_them() -> None:
+    """nbody with few registers: its own slots leave room for four blocks, and `local` has none."""
+    launch = load_launch(sample_file("nbody.toml"), "test")
+    module = load(sample_file("nbody.loom"))
+    for blocks in (1, 2, 3):
+        outcome = rewrite_kernel(module, Request(machine="gtx680", launch=launch, registers=24, slots=6, blocks=blocks))
+        assert outcome.rewritten.slots == 6
+        assert outcome.rewritten.blocks_per_sm == blocks
+        assert outcome.verified
+        assert outcome.local is not None
+        assert (outcome.local.slots, outcome.local.blocks_per_sm) == (0, blocks)
+
+
+def test_what_holds_code_without_slots_is_told_for_cuda() -> None:
+    """Also where slots that are used are what holds the rewrite."""
+    launch = load_launch(sample_file("nbody.toml"), "test")
+    module = load(sample_file("nbody.loom"))
+    for blocks, slots in ((2, 24), (2, 0), (5, 8)):
+        request = Request(machine="gtx680", launch=launch, registers=48, slots=slots, blocks=blocks, emulate=False)
+        told = recommendation_to_dict(module, recommend(module, request), "")
+        unused = told["next"]["unused_shared_bytes"]
+        use = replace(kernel_use(module.function("nbody"), launch), registers=told["next"]["maxrregcount"])
+        assert request.machine.occupancy(use).blocks_per_sm == 5
+        assert (unused is None) == (blocks == 5)
+        held = replace(use, shared_bytes=use.shared_bytes + (unused or 0))
+        assert request.machine.occupancy(held).blocks_per_sm == blocks
