@@ -1,9 +1,10 @@
 """The number of blocks by the emulator, which is asked about few levels: those that the model expects most of.
 
 A run costs what many judgements of the model do. So every level is judged (`model.expectations`), one of three is run,
-the most promising first, and what turned out fastest is taken: never anything slower than the original. Of what then
-spills, the unified paper's allocator has its turn at the same level, as `local` has (`pipeline`), where that makes no
-more than one of three of `exhaustive`'s programs.
+the most promising first, those below the original's level only if they are expected to be faster than it; and what
+turned out fastest is taken: never anything slower than the original. Of what then spills, the unified paper's allocator
+has its turn at the same level, as `local` has (`pipeline`), where that makes no more than one of three of
+`exhaustive`'s programs.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class Measured:
         levels = Levels(module, request, base)
         judged = list(expectations(levels, levels.all_others, estimates_of(module, request)))
         tried = [found for found, _ in judged]
-        promising = _in_order(judged)
-        chosen = promising[: max(1, len(promising) // SHARE)]
+        every = _in_order(judged)
+        promising = [k for k in every if judged[k][1] > 1 or not levels.is_below(tried[k].budget)]
+        chosen = promising[: max(1, len(every) // SHARE)]
         best = base
         for k in chosen:
             version, budget = tried[k].version, tried[k].budget
@@ -69,9 +71,16 @@ class Measured:
             best = min((t.version for t in tried if t.version is not None and t.version.cycles), key=cycles_of)
         those = f"{count(len(chosen), 'level')} run, of which the model expects most"
         if best is base:
-            none = f"of {those}, none beats the original" if chosen else "there is no level but the original's"
+            none = f"of {those}, none beats the original" if chosen else _nothing_to_run(every)
             return Choice(tried, None, none)
         return Choice(tried, best, f"fewest cycles of {those}")
+
+
+def _nothing_to_run(levels: Sequence[int]) -> str:
+    """Why no level was run."""
+    if not levels:
+        return "there is no level but the original's"
+    return "there is no level above, and none below is expected to beat the original"
 
 
 def _programs(tried: Sequence[Tried], request: Request) -> int:

@@ -53,7 +53,9 @@ def test_all_levels_are_run_where_the_share_is_one(monkeypatch: pytest.MonkeyPat
     """Then it is `exhaustive`, and of levels that are one program one stands for all."""
     monkeypatch.setattr(measured, "SHARE", 1)
     every, few = outcome("nbody", "exhaustive"), outcome("nbody", "measured")
-    assert set(ran(few).values()) == set(ran(every).values())
+    own = every.given.blocks_per_sm
+    above = {cycles for blocks, cycles in ran(every).items() if blocks > own}
+    assert above <= set(ran(few).values()) <= set(ran(every).values()), "below it only what is expected to gain"
     assert few.rewritten.cycles == every.rewritten.cycles
 
 
