@@ -18,7 +18,7 @@ Test = tuple[int, tuple[int, ...], bool]
 """What a predicate was made from: the code word, the numbers, and whether it compares the first with the second."""
 ROUNDS = 3
 """Of which nothing may differ but by what it grows."""
-MOST_NOTED = 128
+MOST_NOTED = 120
 """Addresses of one code word."""
 
 

@@ -22,8 +22,10 @@ CASES = [
     *((preset, seed) for preset in ("wide", "structured") for seed in range(8)),
     ("structured", 9),
     ("structured", 18),
+    ("structured", 10),
 ]
-"""The last two: values that spill in two rounds, and regions between two accesses that follow one another."""
+"""The last three: values that spill in two rounds, regions between two accesses that follow one another, an argument
+that arrives in memory."""
 
 
 def at_budgets(preset: str, seed: int) -> list[Rewrite]:
