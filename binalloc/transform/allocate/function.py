@@ -99,7 +99,7 @@ class OneFunction:
         else:
             orders = [self.ordered] if is_large(self.given) else [self.given, self.ordered]
         return self.once(
-            (how.prices, how.slots, clock is None),
+            (how.prices, how.slots, clock),
             lambda: Cheapest(orders, self.available, self.contracts, how, clock=clock),
         )
 
