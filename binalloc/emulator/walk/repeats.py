@@ -129,8 +129,6 @@ class Repeats:
     def _rounds(self, arrivals: Sequence[Arrival]) -> int:
         """How many rounds like the last ones follow for sure; 0 too where that cannot be told."""
         a, b, c = arrivals[-3:]
-        if any(z - y != y - x for x, y, z in zip(a.counts, b.counts, c.counts, strict=True)):
-            return 0
         older, newer = self.tests[a.tests : b.tests], self.tests[b.tests : c.tests]
         if len(older) != len(newer):
             return 0
@@ -144,7 +142,9 @@ class Repeats:
                 return 0
             left = _same_sign(first[0] - first[1], second[0] - second[1])
             most = left if most is None else min(most, left)
-        return most or 0
+        if not most or any(z - y != y - x for x, y, z in zip(a.counts, b.counts, c.counts, strict=True)):
+            return 0
+        return most
 
 
 def _same_sign(before: int, now: int) -> int:

@@ -32,6 +32,7 @@ class Setting:
         constants = self._constants()
         self._program = Program(module, machine, constants)
         self._code = Code(self._program, constants, self._textures())
+        self._walked: dict[tuple[int, int], Walked] = {}
 
     @property
     def warps(self) -> int:
@@ -55,10 +56,12 @@ class Setting:
         return _place(thread, self.block)
 
     def walk(self, block: int, thread: int) -> Walked:
-        """The thread of that number in the block of that number."""
-        there = None if self.grid is None else _place(block, self.grid)
-        special = special_values(self.place(thread), there, self.block, self.grid)
-        return Walk(self._code, self.kernel.address, Values(special)).run()
+        """The thread of that number in the block of that number; walked once."""
+        if (block, thread) not in self._walked:
+            there = None if self.grid is None else _place(block, self.grid)
+            special = special_values(self.place(thread), there, self.block, self.grid)
+            self._walked[block, thread] = Walk(self._code, self.kernel.address, Values(special)).run()
+        return self._walked[block, thread]
 
     def where(self, word: int) -> tuple[Function, int]:
         """The function and instruction that a code word is."""

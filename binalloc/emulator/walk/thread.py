@@ -42,9 +42,12 @@ _C = L.Column
 
 @dataclass
 class Step:
-    """A code word made ready. tested: what it makes predicates from, and whether it compares two numbers."""
+    """A code word made ready. plain: always executed, with the next word behind it. tested: what it makes predicates
+    from, and whether it compares two numbers."""
 
     seen: View
+    flow: Flow
+    plain: bool
     effect: Effect
     forget: Effect
     guard: int
@@ -98,18 +101,24 @@ class Code:
 
     def step(self, word: int) -> Step | None:
         """None where there is no code."""
-        if word not in self._steps:
+        try:
+            return self._steps[word]
+        except KeyError:
             place = self._program.place(word)
-            self._steps[word] = None if place is None else self._ready(word, *place)
-        return self._steps[word]
+            found = self._steps[word] = None if place is None else self._ready(word, *place)
+            return found
 
     def _ready(self, word: int, fn: Function, index: int) -> Step:
         row = [int(x) for x in self._program.table[word]]
         instr = fn.instrs[index]
         seen = view(instr)
         compares, decides = comparison_of(instr, row), any(ref.file == PRED for ref in seen.defs)
+        flow = seen.control
+        goes = flow in (Flow.BRANCH, Flow.CALL, Flow.CALL_INDIRECT, Flow.RETURN, Flow.EXIT)
         return Step(
             seen,
+            flow,
+            row[_C.GUARD] == L.PT and not row[_C.GUARDN] & 1 and not goes,
             effect_of(instr, row, self._constants),
             forgetting(instr, row),
             row[_C.GUARD],
@@ -138,23 +147,26 @@ class Walk:
         return self.found
 
     def _to_its_end(self) -> bool:
-        """Whether it came so far."""
+        """Whether it came so far. (Plain steps are told apart here: this is where the time goes.)"""
+        counts, way, ready = self.found.counts, self.found.way, self.code.step
         for _ in range(MOST_STEPS):
-            while self._meet():
+            while self._splits and self._meet():
                 pass
-            step = self.code.step(self.word)
-            if step is None or step.seen.control == Flow.CALL_INDIRECT:
+            word = self.word
+            step = ready(word)
+            if step is None or step.flow == Flow.CALL_INDIRECT:
                 break
-            self.found.counts[self.word] += 1
-            self.found.way.append(self.word)
-            if self._execute(step):
+            counts[word] += 1
+            way.append(word)
+            if step.plain:
+                self.word = word + 1
+                self._compute(word, step, True)
+            elif self._execute(step):
                 return True
         return False
 
     def _meet(self) -> bool:
-        """At the point where the ways of the last split meet: the other way, or both are done."""
-        if not self._splits:
-            return False
+        """At the point where the ways of the last split meet, if there is one: the other way, or both are done."""
         split = self._splits[-1]
         if self.word != split.meets or len(self._calls) != split.depth:
             return False
@@ -174,7 +186,7 @@ class Walk:
         guard = self.values.predicates[step.guard]
         holds = None if guard is None else bool(guard ^ step.negated)
         word, self.word = self.word, self.word + 1
-        flow = step.seen.control
+        flow = step.flow
         if holds is False:
             return False
         if flow == Flow.BRANCH:

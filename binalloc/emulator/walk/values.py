@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, count
+from operator import ne
 
 from binalloc.emulator.arithmetic.integer import bool_op, plop3, table_masks
 from binalloc.emulator.execute.operation import Operation, Result
@@ -47,8 +49,9 @@ class Values:
 
     def forget_others(self, other: Values) -> None:
         """Know only what the other knows, too."""
-        self.registers = [x if x == y else None for x, y in zip(self.registers, other.registers, strict=True)]
-        self.predicates = [x if x == y else None for x, y in zip(self.predicates, other.predicates, strict=True)]
+        for mine, theirs in (self.registers, other.registers), (self.predicates, other.predicates):
+            for k in compress(count(), map(ne, mine, theirs)):
+                mine[k] = None
         self.local = {at: x for at, x in self.local.items() if other.local.get(at) == x}
 
 

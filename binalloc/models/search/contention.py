@@ -52,16 +52,19 @@ class Step(NamedTuple):
     barrier: bool = False
 
 
-def throughput(ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int) -> float:
+def throughput(
+    ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int, most: int = MOST_STEPS
+) -> float:
     """Runs of all their steps by a warp, per cycle. ways: the steps of each warp of a block (those that do the same
-    may be one list), or of one for all; warps: of a block; blocks: resident; all three >= 1. 0 without steps."""
+    may be one list), or of one for all; warps: of a block; blocks: resident; all three >= 1. most: of steps followed,
+    of all warps together. 0 without steps."""
     if not all(ways):
         return 0.0
     alone = {id(steps): _Sm([steps], 1, 1, 1) for steps in ways}
     for one in alone.values():
         one.run(1, 2 * len(one.steps[0]) + 2)  # a step, and the time that it is waited for
     sm = _Sm(ways, warps, blocks, schedulers)
-    sm.run(WAVES * blocks, MOST_STEPS)
+    sm.run(WAVES * blocks, most)
     sole = [alone[id(steps)] for steps in sm.steps]
     each = (one.came[at] / one.now for one, at in zip(sole, sm.reached(), strict=True))
     return (sm.finished * warps + sum(each)) / sm.now

@@ -16,7 +16,7 @@ from binalloc.emulator.walk.warps import COMMON, look_at
 from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.kinds import Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
-from binalloc.models.search.contention import throughput
+from binalloc.models.search.contention import MOST_STEPS, throughput
 from binalloc.pipeline.estimate.steps import Steps
 from binalloc.pipeline.estimate.traffic import SCATTERED, Asked, Traffic
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 30_000
 """Of a way; a longer one is taken with fewer rounds of its loops."""
+FEW_STEPS = MOST_STEPS // 4
+"""Followed where no launch says what any of them take."""
 
 
 def estimates_of(module: Module, request: Request) -> Estimates:
@@ -50,6 +52,7 @@ class Estimates:
 
         self.module, self._request = module, request
         self._use = kernel_use(module.function(request.kernel), request.launch)
+        self._last: Setting | None = None
         setting = self._setting(module)
         self._seen = look_at(setting)
         self._walked = setting.walk(*self._seen.threads[0])
@@ -63,6 +66,11 @@ class Estimates:
         """Whether how often code runs and where it accesses memory hangs on little that is unknown."""
         return self._seen.sure
 
+    @property
+    def launched(self) -> bool:
+        """Whether it is known how the kernel is launched."""
+        return self._request.launch is not None
+
     def rate(self, version: Version) -> float:
         """Runs of the kernel by a warp per cycle of an SM; asked again, it is at hand."""
         for known, rate in self._rates:
@@ -72,14 +80,15 @@ class Estimates:
         return self._rates[-1][1]
 
     def _rate(self, version: Version) -> float:
+        blocks, most = version.blocks_per_sm, MOST_STEPS if self.launched else FEW_STEPS
         setting = self._setting(version.module)
         ways = {thread: setting.walk(*thread) for thread in dict.fromkeys(self._seen.threads)}
         expanded = {thread: _expanded(walked.way, MOST_WORDS) for thread, walked in ways.items()}
         words = {word for taken, _ in expanded.values() for word in taken}
         sectors = {word: self._sectors(*setting.where(word), setting.view(word)) for word in words}
         asks = {thread: sum(map(sectors.__getitem__, taken)) / share for thread, (taken, share) in expanded.items()}
-        streamed = self._use.warps * version.blocks_per_sm * self._mean(asks) * SECTOR_BYTES
-        machine, threads = self._request.machine, self._use.threads * version.blocks_per_sm
+        streamed = self._use.warps * blocks * self._mean(asks) * SECTOR_BYTES
+        machine, threads = self._request.machine, self._use.threads * blocks
         traffic = Traffic(machine, threads, version.local_bytes, streamed, self._seen.fresh, self._seen.first)
 
         def asked(word: int, seen: View) -> Asked:
@@ -93,15 +102,18 @@ class Estimates:
         complete = self._walked.complete and all(walked.complete for walked in ways.values())
         done = 1.0 if complete else _work(ways[self._seen.threads[0]], setting) / self._work
         each = [steps[thread] for thread in self._seen.threads]
-        return done * share * throughput(each, self._use.warps, version.blocks_per_sm, machine.schedulers.count)
+        return done * share * throughput(each, self._use.warps, blocks, machine.schedulers.count, most)
 
     def _mean(self, of: dict[tuple[int, int], float]) -> float:
         """Over the warps of a block, by the threads that stand for them."""
         return sum(of[thread] for thread in self._seen.threads) / len(self._seen.threads)
 
     def _setting(self, module: Module) -> Setting:
-        request = self._request
-        return Setting(module, request.kernel, request.launch, self._use.threads, request.machine)
+        """Kept for the next, which is often asked of the same."""
+        if self._last is None or self._last.module is not module:
+            request = self._request
+            self._last = Setting(module, request.kernel, request.launch, self._use.threads, request.machine)
+        return self._last
 
     def _passes(self, setting: Setting) -> Callable[[int, Memory], float]:
         """How many cycles the access at a code word takes its port: how often banks of shared memory serve it, or how

@@ -8,6 +8,7 @@ the model is not mistaken about it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -28,9 +29,13 @@ GAIN = 1.025
 UNSURE = 1.08
 """The same where how often code runs, or where it accesses memory, hangs on data."""
 
+ABOUT = 1.05
+"""How many times as fast a rewrite may be as the original's own code at the same number of blocks, by its order."""
+
 
 class Model:
-    """Levels from the original's up, each program once."""
+    """Levels from the original's up, each program once. Without a launch only those from which more blocks would gain
+    something if nothing were spilled."""
 
     name = "model"
     summary = "every feasible number of blocks by a model of the SM; nothing is run"
@@ -47,8 +52,9 @@ class Model:
         if base.cycles is None:
             base = better_order(module, request, estimates, original.given)
         levels = Levels(module, request, base)
-        judged = list(expectations(levels, levels.upwards, estimates))
-        best, gain = _taken(module, request, judged, least_gain(estimates))
+        least = least_gain(estimates)
+        judged = list(expectations(levels, levels.upwards, estimates, 0.0 if estimates.launched else least))
+        best, gain = _taken(module, request, judged, least)
         tried = [found for found, _ in judged]
         if best is None:
             none = "by more than the model may be mistaken no level is expected to beat the original"
@@ -106,14 +112,20 @@ def better_order(module: Module, request: Request, estimates: Estimates, given: 
     return ordered if estimates.rate(ordered) > least_gain(estimates) * estimates.rate(given) else given
 
 
-def expectations(levels: Levels, budgets: Sequence[Budget], estimates: Estimates) -> Iterator[tuple[Tried, float]]:
+def expectations(
+    levels: Levels, budgets: Sequence[Budget], estimates: Estimates, least: float = 0.0
+) -> Iterator[tuple[Tried, float]]:
     """The levels of these budgets, and how many times as fast as the original each should be; 0 where there is none,
-    and where it is the same program as one before."""
+    where it is the same program as one before, and where that could hardly be `least` were nothing spilled."""
     from binalloc.pipeline.steps import Tried
 
-    before = estimates.rate(levels.original)
     tried: list[Tried] = []
+    hopeless = _hopeless(levels, budgets, estimates, least)
     for budget in budgets:
+        if budget in hopeless:
+            yield Tried(budget, None, hopeless[budget]), 0.0
+            continue
+        before = estimates.rate(levels.original)
         try:
             version = levels.version(budget)
         except Refused as e:
@@ -122,6 +134,20 @@ def expectations(levels: Levels, budgets: Sequence[Budget], estimates: Estimates
             one = _expected(budget, version, tried, estimates, before)
         tried.append(one[0])
         yield one
+
+
+def _hopeless(levels: Levels, budgets: Sequence[Budget], estimates: Estimates, least: float) -> dict[Budget, str]:
+    """Budgets at which the original would not be so many times as fast if it had all registers it wants, and why
+    nothing is allocated for them: a first look takes a tenth of the time then. None where it has values in local
+    memory, which an allocation may save."""
+    original = levels.original
+    if not least or original.local_bytes or not budgets:
+        return {}
+    before = estimates.rate(original)
+    ideal = ((budget, replace(original, blocks_per_sm=budget.blocks)) for budget in budgets)
+    gains = ((budget, estimates.rate(version) / before) for budget, version in ideal if before)
+    none = "x by the model if nothing were spilled: not built"
+    return {budget: f"{gain:.3f}{none}" for budget, gain in gains if gain * ABOUT < least}
 
 
 def _expected(

@@ -56,7 +56,7 @@ def allocate_passing(
                 program, registers, slots, spill, fits=fits, clock=clock, known=known, stored=stored, far=far
             )
         except Infeasible as error:
-            refusal = error
+            refusal = error.with_traceback(None)  # which would hold this frame, and all that was tried
             continue
         if found is None or (other.pointer >= 0 and other.cost < found.cost):
             found = other

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -125,7 +126,7 @@ class Cheapest:
             try:
                 self.open.append(_Spilled(given, available, contracts, how, may_spill=may_spill, clock=clock))
             except Infeasible as error:
-                refusal = error
+                refusal = error.with_traceback(None)  # which would hold all that was tried
         if self.open:
             self._look()
         else:
@@ -141,7 +142,7 @@ class Cheapest:
             if self.end is None and self.tried[-1][0] >= below:
                 raise TooDear(self.tried[-1][1])
         if isinstance(self.end, Infeasible):
-            raise self.end
+            raise copy(self.end)  # where it was raised, it holds all who were on the way there
         return self.end
 
     def _look(self) -> None:
@@ -158,7 +159,7 @@ class Cheapest:
             except Infeasible as error:
                 self.open.remove(self.cheapest)
                 if not self.open:
-                    self.end = error
+                    self.end = error.with_traceback(None)
         if self.end is None:
             self._look()
         else:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from binalloc.analysis.backward import ALWAYS
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.order.clock import Clock
-from binalloc.transform.order.dependences import dependences, stretches
+from binalloc.transform.order.dependences import dependences, divided, stretches
 from binalloc.transform.order.latency import by_latency, ends_at
 from binalloc.transform.order.local_words import keeps_its_order, touches_local
 from binalloc.transform.order.pressure import Stretch, measure
@@ -88,7 +88,8 @@ def _stretch(given: Analysed, block: int, first: int, end: int) -> Stretch:
         kept = live.kept.get(k, ()) if flat.lits[k] != ALWAYS else ()
         defs.append(list(dict.fromkeys(flat.defs[k])))
         uses.append(list(dict.fromkeys((*flat.uses[k], *kept))))
-    return Stretch(dependences(flat, first, end), defs, uses, _live_at(given, block, 2 * end))
+    whole = given.once("whole", lambda: divided(flat))
+    return Stretch(dependences(flat, first, end, whole), defs, uses, _live_at(given, block, 2 * end))
 
 
 def _live_at(given: Analysed, block: int, point: int) -> frozenset[int]:

@@ -4,7 +4,8 @@ Needs flat code; leaves it unchanged. Answers a `Dag` per stretch: a run of item
 `entry` and what arrives), which nothing crosses. Edges are those that the rewrite's checker asks for:
 
 - *Values and predicates*: a read behind the write before it, a write behind the reads and writes before it. What a
-  guarded write leaves standing it also reads.
+  guarded write leaves standing it also reads. All parts of a value that spill code has divided count as that value:
+  the original's instructions, as the checker puts them in the rewrite's order, have one register for it.
 - *Memory*: loads change places; so do accesses of different spaces, unless one is generic (or a texture, with global
   memory), and in global and local memory those of one base value at disjoint offsets. In shared and generic memory a
   store changes places with no access; an atomic or ordered access with no access at all.
@@ -14,15 +15,17 @@ Needs flat code; leaves it unchanged. Answers a `Dag` per stretch: a run of item
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from binalloc.analysis.backward import ALWAYS
+from binalloc.analysis.webs import UnionFind
 from binalloc.bitset import bits
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, ENDS, Access, Space
 from binalloc.isa.sets.table import view
-from binalloc.transform.virtual.code import ARRIVE, ENTRY, PASS, RELOAD, STORE, Item
+from binalloc.models.allocation.terms import Value
+from binalloc.transform.virtual.code import AGAIN, ARRIVE, ENTRY, NO_VALUE, PASS, RELOAD, STORE, Item
 from binalloc.transform.virtual.flat import Flat
 
 MOST_ITEMS = 1500
@@ -37,6 +40,7 @@ _ALIASES = {
     Space.GENERIC: (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC, Space.TEXTURE),
     Space.TEXTURE: (Space.GLOBAL, Space.GENERIC),
 }
+_SPILL = (AGAIN, RELOAD, STORE)
 _CLOSES = frozenset((*ENDS, *CALLS))
 _OWN = frozenset((Space.GLOBAL, Space.LOCAL))
 """Spaces in which disjoint accesses of one thread change places."""
@@ -75,14 +79,30 @@ def is_wall(item: Item) -> bool:
     return item.instr is not None and view(item.instr).control in _CLOSES
 
 
-def dependences(flat: Flat, first: int, end: int) -> Dag:
-    """The graph over items first .. end - 1, none of them a wall."""
-    return _Builder(flat, first, end).run()
+def dependences(flat: Flat, first: int, end: int, whole: Mapping[int, int] | None = None) -> Dag:
+    """The graph over items first .. end - 1, none of them a wall. whole: of the code, see `divided`."""
+    return _Builder(flat, first, end, whole or {}).run()
+
+
+def divided(flat: Flat) -> dict[int, int]:
+    """By each part of a value that spill code has divided one that stands for them all."""
+    parts: list[tuple[Value, Value]] = []
+    for item in flat.items:
+        kept = item.serves if item.kind == AGAIN else item.memory
+        if item.kind in _SPILL and kept != NO_VALUE:
+            moved = item.uses if item.kind == STORE else item.defs
+            parts += [(part, kept) for operand in moved for part in operand.values]
+    known = sorted({v for pair in parts for v in pair})
+    number = {v: k for k, v in enumerate(known)}
+    sets = UnionFind(len(known))
+    for part, kept in parts:
+        sets.union(number[part], number[kept])
+    return {v: known[sets.find(k)] for v, k in number.items()}
 
 
 class _Builder:
-    def __init__(self, flat: Flat, first: int, end: int) -> None:
-        self.flat, self.first, self.end = flat, first, end
+    def __init__(self, flat: Flat, first: int, end: int, whole: Mapping[int, int]) -> None:
+        self.flat, self.first, self.end, self.whole = flat, first, end, whole
         self.edges: list[set[int]] = []
         self.flow: list[set[int]] = []
         self.written: dict[Hashable, int] = {}
@@ -151,6 +171,9 @@ class _Builder:
             if x in self.written:
                 edges.add(self.written[x])
                 flow.add(self.written[x])
+        if item.kind not in _SPILL:
+            reads += self._whole(flat.uses[k])
+            writes += self._whole(flat.defs[k])
         for x in writes:
             edges.update(self.read.pop(x, ()))
             if x in self.written:
@@ -162,6 +185,10 @@ class _Builder:
             self.read[x] = []
         edges.discard(at)
         flow.discard(at)
+
+    def _whole(self, values: Sequence[int]) -> list[Hashable]:
+        """What spill code has divided, of these."""
+        return [("whole", v) for v in dict.fromkeys(self.whole[v] for v in values if v in self.whole)]
 
     def _base(self, item: Item) -> object:
         """What the address is counted from: the same for the same value. None where that is not known."""

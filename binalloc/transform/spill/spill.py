@@ -138,7 +138,8 @@ def _leave(
     near, slots = how.prices.usual, how.slots
     far = how.prices.far if slots else near
     spills = partial(list_spills, now.flat, found, comebacks, there.holes, near=near, far=far, slots=slots)
-    homes = Homes(regions, lambda: listed.at(comebacks.at(how.prices.all_local)), slots, spills)
+    local = comebacks.at(how.prices.all_local)  # not `how` itself, whose rounds would hold what holds them
+    homes = Homes(regions, lambda: listed.at(local), slots, spills)
     choice = how.choose(homes, there.pressure, tight)
     if choice.local:
         comebacks = comebacks.at(replace(how.prices, local=how.prices.local | choice.local))

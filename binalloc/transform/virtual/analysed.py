@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.virtual.code import COPY, Item, VCode
@@ -13,6 +13,9 @@ from binalloc.transform.virtual.flat import Flat, flatten
 from binalloc.transform.virtual.live_ranges import LiveRanges, deaths, live_ranges
 
 T = TypeVar("T")
+
+_ITSELF = object()
+"""What stands for the code among what it has found: that it would otherwise hold itself until a collector comes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +30,10 @@ class Analysed:
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, which nothing but this code and `what` decides."""
         if what not in self._found:
-            self._found[what] = make()
-        found: T = self._found[what]
-        return found
+            made = make()
+            self._found[what] = _ITSELF if made is self else made
+        found = self._found[what]
+        return cast("T", self if found is _ITSELF else found)
 
     @cached_property
     def order(self) -> tuple[tuple[str, int], ...]:

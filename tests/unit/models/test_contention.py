@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.models.search import contention
 from binalloc.models.search.contention import DISPATCH, Step, throughput
 
 
@@ -47,13 +46,12 @@ def test_reads_hold_their_board_and_requests_queue_for_their_own_resource() -> N
     assert throughput([[store] * 40], 8, 8, 8) == pytest.approx(1 / 32 / 40, rel=0.05)
 
 
-def test_a_part_tells_about_what_the_whole_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_tells_about_what_the_whole_does() -> None:
     """Of steps that take ten times as long as others, here and there."""
     few = [Step(0, 1, 4, ((0, 10.0),), board=0, latency=40.0), Step(1, 1, 4, ())]
     steps = [*[Step(0, 1, 4, ((0, 1.0),), board=0, latency=4.0), Step(1, 1, 4, ())] * 9, *few] * 20
     whole = throughput([steps], 4, 2, 4)
-    monkeypatch.setattr(contention, "MOST_STEPS", len(steps) * 4)
-    part = throughput([steps], 4, 2, 4)
+    part = throughput([steps], 4, 2, 4, most=len(steps) * 4)
     assert part == pytest.approx(whole, rel=0.15)
     assert part != whole
 

@@ -6,9 +6,11 @@ from binalloc.analysis.program import analyse
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.order.arrange import for_latency, for_pressure
 from binalloc.transform.order.clock import Clock
-from binalloc.transform.order.dependences import dependences, stretches
+from binalloc.transform.order.dependences import dependences, divided, stretches
 from binalloc.transform.order.local_words import keeps_its_order
+from binalloc.transform.spill.spill import spill_to_room
 from binalloc.transform.virtual.analysed import Analysed, analysed, without_dead_copies
+from binalloc.transform.virtual.code import RELOAD
 from binalloc.transform.virtual.virtualise import virtualise
 from tests.support.programs.builder import program
 
@@ -194,3 +196,43 @@ def test_what_is_left_of_a_wide_access_keeps_its_order() -> None:
     assert not again(*use, "STG [R2], R4", "STG [R2+4], R5")
     assert again(*use, "STG [R2], R4")
     assert again("MOV R2, c[0][p]", "MOV R3, c[0][p+4]", "STL.64 [RZ], R2", "LDL R4, [RZ]", "STG [R2], R4")
+
+
+MERGED = """
+        S2R R0, SR_TID.X
+        MOV R1, 4
+        IMAD.WIDE.U32 R2, R0, R1, c[0][p]
+        LDG R4, [R2]
+        LDG R5, [R2+4]
+        LDG R6, [R2+8]
+        LDG R7, [R2+12]
+        IADD3 R12, R4, 1, RZ
+        ISETP.EQ P0, PT, R4, 0, PT
+        @P0 BRA .join, .join
+        STS [RZ+0x100], R12
+        LDG R12, [R2+16]
+.join:
+        IADD3 R4, R4, R5, R6
+        STG [R2], R4
+        STG [R2+4], R5
+        STG [R2+8], R6
+        STG [R2+12], R7
+        STG [R2+16], R12
+"""
+"""R12 is read by the store to shared memory and written by the load behind it."""
+
+
+def test_what_spill_code_divides_is_still_one_value() -> None:
+    """The original's words are put in the rewrite's order by the checker, and have one register for it."""
+    available = (1 << 3) - 1
+    given = spill_to_room(code(MERGED), available, {})
+    origins = [item.origin for item in given.flat.items]
+    read, written = origins.index(10), origins.index(11)
+    assert given.flat.items[read - 1].kind == RELOAD  # of a part of it that nothing else reads
+    assert not set(given.flat.uses[read]) & set(given.flat.defs[written])
+    block = next(b for b in given.flat.blocks() if given.flat.starts[b] <= read < given.flat.starts[b + 1])
+    first, end = next((a, b) for a, b in stretches(given.flat, block) if a <= read < b)
+    assert written < end
+    before = dependences(given.flat, first, end, divided(given.flat)).before
+    assert read - first in before[written - first]
+    assert read - first not in dependences(given.flat, first, end).before[written - first]
