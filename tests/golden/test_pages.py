@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 import binalloc
+from binalloc.models.search.unified import DEPARTURES
+from binalloc.pipeline.policies.exhaustive import LEAST
+from binalloc.pipeline.policies.model import GAIN, UNSURE
+from binalloc.pipeline.policies.table import POLICIES
+from binalloc.transform.allocators.table import OF_EVERY_LEVEL
 from tests.support.paths import ROOT
 
 PAGES = sorted(
@@ -105,3 +110,21 @@ def test_the_site_has_every_page() -> None:
     listed = {(ROOT / "docs" / f"{entry}.md").resolve() for entry in entries}
     site = {page for page in PAGES if page.parts[-2] != "tests" and "tests" not in page.relative_to(ROOT).parts}
     assert listed == site - {ROOT / "docs/index.md"}
+
+
+def test_the_policies_page_has_every_policy_and_every_reading() -> None:
+    text = (ROOT / "docs/policies.md").read_text()
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert sections.keys() == POLICIES.keys()
+    rows = dict(re.findall(r"^\| \[`(\w+)`\]\(#\w+\) \| (yes|no)\b", text, re.MULTILINE))
+    assert rows == {name: "yes" if policy.measures else "no" for name, policy in POLICIES.items()}
+    for section in sections.values():
+        assert "*From the paper*" in section
+        assert "*Decided here*" in section
+    assert re.findall(r"^\| `([\w-]+)` \|", sections["unified"], re.MULTILINE) == list(DEPARTURES)
+    assert f"gain more than {GAIN - 1:.1%}".replace("%", " %") in sections["model"]
+    assert f"more than {UNSURE - 1:.0%}".replace("%", " %") in sections["model"]
+    assert f"from {LEAST - 1:.1%} on".replace("%", " %") in sections["exhaustive"]
+    allocators = re.search(r"^\| \[`exhaustive`.*\| ([^|]*), or the one of", text, re.MULTILINE)
+    assert allocators is not None
+    assert tuple(re.findall(r"`(\w+)`", allocators[1])) == OF_EVERY_LEVEL
