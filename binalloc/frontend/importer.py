@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from binalloc.collection import no_collection
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
 from binalloc.frontend.ir import Program
-from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
@@ -70,17 +69,15 @@ def import_ptx(
     line and column, for text that is not PTX, and for what cannot be imported exactly (NotImportable, which tells the
     kernels that can; with skip_unsupported only where none can); UsageError for a missing kernel.
     """
-    from binalloc.frontend.ptx.parser import parse
     from binalloc.models.machines.files import DEFAULT_MACHINE
     from binalloc.models.machines.reader import load_machine
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
-    parsed = parse(text, path)
     left_out: list[LeftOut] = []
     while True:
         try:
-            allocated = _allocated(parsed, kernels, block_dim, optimised, skip_unsupported)
+            allocated = _allocated(text, path, kernels, block_dim, optimised, skip_unsupported)
             break
         except NotImportable as error:
             left_out += error.left_out
@@ -97,7 +94,8 @@ def import_ptx(
 
 
 def _allocated(
-    parsed: ast.Module,
+    text: str,
+    path: str,
     kernels: Sequence[str] | None,
     block_dim: tuple[int, int, int] | None,
     optimised: bool,
@@ -106,8 +104,9 @@ def _allocated(
     """Lowered, optimised, with registers. Raises NotImportable; NoRoom where registers lack and nothing is skipped."""
     from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
+    from binalloc.frontend.ptx.parser import parse
 
-    program = lower_module(parsed, kernels, block_dim)
+    program = lower_module(parse(text, path), kernels, block_dim)  # what is parsed goes: of large files it is much
     if optimised:
         for routine in program.routines.values():
             optimise(routine)

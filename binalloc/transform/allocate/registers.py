@@ -279,7 +279,7 @@ def allocate_fewest(
     slack = count - max(least, most)
     spilled = given
     for _ in range(ROUNDS):
-        spilled = spill_to_room(spilled, available, contracts, replace(how, slack=slack))
+        spilled = spill_to_room(spilled, available, contracts, replace(how, slack=slack, keeps=False))
         code = homeless(spilled, contracts)
         found = find_all_homes(code.bundles, code.wishes(available), available, code.end)
         if found is not None:

@@ -136,10 +136,10 @@ class _Finder:
             for following in self.flat.succs[block]:
                 self._edge(block, following)
         number = self._numbers()
-        accesses = {
-            k: [Access(v, number[a], number[b], use, define, merges, w) for v, a, b, use, define, merges, w in found]
-            for k, found in self.accesses.items()
-        }
+        accesses: dict[int, list[Access]] = {}
+        for k in list(self.accesses):  # those as opened go at once: of large code there are many
+            found = self.accesses.pop(k)
+            accesses[k] = [Access(v, number[a], number[b], *rest) for v, a, b, *rest in found]
         entry = [{v: number[r] for v, r in here.items()} for here in self.entry]
         exits = [{v: number[r] for v, r in here.items()} for here in self.exit]
         start = {b: {v: number[r] for v, r in here.items()} for b, here in self.start.items()}

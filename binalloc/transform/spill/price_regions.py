@@ -27,20 +27,28 @@ class PriceList:
 
     def __init__(self, flat: Flat, found: FoundRegions) -> None:
         self.flat, self.found = flat, found
-        self.accesses: list[tuple[Access, int, float]] = []
-        self.wishes: list[tuple[int, float]] = []  # region, weight
-        for k, here in found.accesses.items():
+        self.wishes = [
+            (access.before, flat.items[k].weight)
+            for k, here in found.accesses.items()
+            for access in here
+            if access.wish and access.before != NOWHERE
+        ]
+        """Region, weight."""
+
+    def _accesses(self) -> Iterator[tuple[Access, int, float]]:
+        """What is no wish, its item, and how often that runs."""
+        items = self.flat.items
+        for k, here in self.found.accesses.items():
+            weight = items[k].weight
             for access in here:
                 if not access.wish:
-                    self.accesses.append((access, k, flat.items[k].weight))
-                elif access.before != NOWHERE:
-                    self.wishes.append((access.before, flat.items[k].weight))
+                    yield access, k, weight
 
     @cached_property
     def families(self) -> list[Sequence[int]]:
         """Sets of regions of one value that may be worth leaving together: by the dearest comeback."""
         highest = [0.0] * len(self.found.value)
-        for access, _, weight in self.accesses:
+        for access, _, weight in self._accesses():
             if access.use and access.before != NOWHERE and weight > highest[access.before]:
                 highest[access.before] = weight
         for joint in self.found.joints:
@@ -63,7 +71,7 @@ class PriceList:
             free=[False] * count,
         )
         exits, stored, free, ways = out.exits, out.stored, out.free, out.ways
-        for access, k, weight in self.accesses:
+        for access, k, weight in self._accesses():
             v, before, after, use, define, merges, _ = access
             if after != NOWHERE:
                 source = DEFINED if define else before
@@ -90,7 +98,7 @@ class PriceList:
     def _unneeded(self, out: Regions, comebacks: Comebacks) -> None:
         """The reload of an argument that arrived in memory is not needed where the argument is away behind it; but a
         region costs no less than nothing."""
-        for access, k, weight in self.accesses:
+        for access, k, weight in self._accesses():
             saved = comebacks.saved(self.flat.items[k]) if access.define else 0.0
             if saved and access.after != NOWHERE:
                 out.exits[access.after] = max(out.exits[access.after] - weight * saved, 0.0)

@@ -61,13 +61,15 @@ class NeedsMemory(Exception):
 class Spilling:
     """How to spill. prices: of reloads and stores. choose: gives the regions that leave, and the values for which there
     is no slot, see `models.allocation.homes.choose_homes`. slots: how many there are, 0 where `prices` know enough.
-    slack: registers to leave free where values live. rounds: what was done, added to as it is done."""
+    slack: registers to leave free where values live. rounds: what was done, added to as it is done; keeps: whether it
+    is: of large code that takes much memory."""
 
     prices: Prices = field(default_factory=Prices)
     choose: Choose = choose_homes
     slots: int = 0
     slack: int = 0
     rounds: list[Round] = field(default_factory=list)
+    keeps: bool = True
 
 
 def spill_to_room(
@@ -153,7 +155,8 @@ def _leave(
         return None
     comebacks.chosen = choice.kept
     insert_spills(code, now.flat, found, regions, choice.away, comebacks)
-    how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks, homes, choice))
+    if how.keeps:
+        how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks, homes, choice))
     return analysed(code)
 
 
