@@ -30,6 +30,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "u32": np.dtype("<u4"),
     "i64": np.dtype("<i8"),
     "u64": np.dtype("<u8"),
+    "f16": np.dtype("<f2"),
     "f32": np.dtype("<f4"),
     "f64": np.dtype("<f8"),
 }

@@ -16,7 +16,8 @@ from binalloc.launch.types import DTYPES
 from binalloc.printable import quoted
 from binalloc.toml_values import Place
 
-_F32_LIMIT = 2.0**128 - 2.0**103  # from here on a number rounds to infinity in f32
+_LIMITS = {2: 2.0**16 - 2.0**4, 4: 2.0**128 - 2.0**103}
+"""By bytes of a float the number from which on it rounds to infinity."""
 _SPELLING_LIMIT = 4096
 HUGE = 2.0**1023  # bounds whose difference is still a finite f64
 
@@ -91,7 +92,7 @@ def a_value(value: object, dtype: str, at: At) -> int | float:
     if kind == "f":
         if not is_number(value):
             at.fail("not a number", quoted(value), f"an {dtype}")
-        limit = _F32_LIMIT if bits == 32 else HUGE
+        limit = _LIMITS.get(DTYPES[dtype].itemsize, HUGE)
         if (isinstance(value, int) and abs(value) >= limit) or limit <= abs(value) < math.inf:
             at.fail("does not fit its type", quoted(value), f"an {dtype}")
         return float(value)

@@ -53,7 +53,7 @@ REFUSED = [
     (("argument",), {"name": "x"}, "argument", None),
     (("argument", 0), 3, "argument\\[0\\]", None),
     (("argument", 0, "kind"), "bufer", "kind", "buffer"),
-    (("argument", 0, "dtype"), "f16", "dtype", None),
+    (("argument", 0, "dtype"), "f8", "dtype", None),
     (("argument", 0, "name"), "n", "same name", None),
     (("argument", 0, "shape"), [], "wrong rank", None),
     (("argument", 0, "shape"), [0], "out of range", None),
@@ -126,6 +126,8 @@ def test_integers_outside_the_type_are_refused() -> None:
         ("i8", {"kind": "arange", "start": 2, "step": -3}, [2, -1, -4, -7]),
         ("u64", {"kind": "arange", "start": 2**64 - 4}, [2**64 - 4, 2**64 - 3, 2**64 - 2, 2**64 - 1]),
         ("f32", {"kind": "arange", "start": 0.5, "step": 0.25}, [0.5, 0.75, 1.0, 1.25]),
+        ("f16", {"kind": "arange", "start": 0.5, "step": 0.25}, [0.5, 0.75, 1.0, 1.25]),
+        ("f16", {"kind": "constant", "value": 65519.0}, [65504.0] * 4),
         ("f64", {"kind": "constant", "value": 3}, [3.0, 3.0, 3.0, 3.0]),
     ],
 )
@@ -244,7 +246,9 @@ def test_exact_is_bit_by_bit_and_names_the_first_difference() -> None:
 
 
 @pytest.mark.parametrize("mode", ["exact", "unordered"])
-@pytest.mark.parametrize(("dtype", "word", "high"), [("f32", "u4", 0x7FC00000), ("f64", "u8", 0x7FF8 << 48)])
+@pytest.mark.parametrize(
+    ("dtype", "word", "high"), [("f16", "u2", 0x7E00), ("f32", "u4", 0x7FC00000), ("f64", "u8", 0x7FF8 << 48)]
+)
 def test_two_nans_that_differ_are_told_by_their_bits(mode: str, dtype: str, word: str, high: int) -> None:
     launch = parse_launch(buffer(dtype, 2, "zeros", mode))
     want, got = (np.array([pattern, high + 1], word).view(word.replace("u", "f")) for pattern in (high, high + 64))
