@@ -40,6 +40,7 @@ _KEYS = {
     ),
     ArgumentKind.SCALAR: ("name", "kind", "dtype", "value"),
     ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes"),
+    ArgumentKind.POINTER: ("name", "kind", "argument", "at"),
 }  # fmt: skip
 _OF_A_SIZE: dict[str, tuple[str, ...]] = {
     ArgumentKind.BUFFER: ("shape", "init"),
@@ -47,8 +48,9 @@ _OF_A_SIZE: dict[str, tuple[str, ...]] = {
     ArgumentKind.TEXTURE: ("shape", "init"),
     ArgumentKind.SCALAR: ("value",),
     ArgumentKind.STRUCT: ("fields", "bytes"),
+    ArgumentKind.POINTER: ("at",),
 }
-_FIELD_KEYS = ("name", "dtype", "value", "argument", "offset")
+_FIELD_KEYS = ("name", "dtype", "value", "argument", "at", "offset")
 _INIT_KEYS: dict[InitKind, tuple[str, ...]] = {
     InitKind.ZEROS: (),
     InitKind.ONES: (),
@@ -106,6 +108,9 @@ def _argument(entry: dict[str, Any], index: int, at: At) -> Argument:
     name = a_name(at.required(entry, "name"), at.sub("name"))
     if kind == ArgumentKind.STRUCT:
         return _struct(name, entry, at)
+    if kind == ArgumentKind.POINTER:
+        at.required(entry, "argument")
+        return Argument(name, ArgumentKind.STRUCT, "u8", size=POINTER_BYTES, fields=(_address(entry, 0, "", at),))
     dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), tuple(DTYPES))
     if kind == ArgumentKind.SCALAR:
         return Argument(name, kind, dtype, value=a_value(at.required(entry, "value"), dtype, at.sub("value")))
@@ -145,10 +150,10 @@ def _field(entry: dict[str, Any], end: int, at: At) -> Field:
     at.only_keys(entry, _FIELD_KEYS)
     name = a_name(entry["name"], at.sub("name")) if "name" in entry else ""
     if "argument" in entry:
-        at.only_keys(entry, ("name", "argument", "offset"))
-        other = a_name(entry["argument"], at.sub("argument"))
-        field = Field(-(-end // POINTER_BYTES) * POINTER_BYTES, argument=other, name=name)
+        at.only_keys(entry, ("name", "argument", "at", "offset"))
+        field = _address(entry, -(-end // POINTER_BYTES) * POINTER_BYTES, name, at)
     else:
+        at.only_keys(entry, ("name", "dtype", "value", "offset"))
         dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), tuple(DTYPES))
         given = at.required(entry, "value")
         items = given if isinstance(given, list) else [given]
@@ -162,14 +167,25 @@ def _field(entry: dict[str, Any], end: int, at: At) -> Field:
     return field
 
 
+def _address(entry: dict[str, Any], offset: int, name: str, at: At) -> Field:
+    """The address of a byte of a buffer, the first by default, or a texture's handle, at a byte offset."""
+    other = a_name(entry["argument"], at.sub("argument"))
+    byte = at.sub("at").integer(entry.get("at", 0), 0, MAX_BUFFER_BYTES)
+    return Field(offset, argument=other, name=name, at=byte)
+
+
 def _check_references(arguments: list[Argument], at: At) -> None:
-    """Fields name buffers and textures of the launch."""
-    known = [a.name for a in arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE)]
+    """Fields name buffers and textures of the launch, and bytes of those buffers, or the one behind the last."""
+    known = {a.name: a for a in arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE)}
     for i, a in enumerate(arguments):
         for k, field in enumerate(a.fields):
+            where = at.sub(f"argument[{i}]").sub(f"fields[{k}]")
             if field.argument and field.argument not in known:
-                where = at.sub(f"argument[{i}]").sub(f"fields[{k}]").sub("argument")
-                where.fail("no such buffer or texture", field.argument, ", ".join(known) or "one of the launch")
+                expected = ", ".join(known) or "one of the launch"
+                where.sub("argument").fail("no such buffer or texture", field.argument, expected)
+            if field.at:
+                last = known[field.argument].bytes * (known[field.argument].kind == ArgumentKind.BUFFER)
+                where.sub("at").integer(field.at, 0, last)
 
 
 def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) -> Texture:

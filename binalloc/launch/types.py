@@ -41,13 +41,14 @@ _UNNAMED = re.compile(r".+_param_\d+")
 
 
 class ArgumentKind(StrEnum):
-    """What an argument is; see `Argument`."""
+    """What an argument is; see `Argument`. A pointer is read as a struct of one field."""
 
     BUFFER = "buffer"
     SYMBOL = "symbol"
     TEXTURE = "texture"
     SCALAR = "scalar"
     STRUCT = "struct"
+    POINTER = "pointer"
 
 
 class InitKind(StrEnum):
@@ -134,7 +135,8 @@ class Compare:
 @dataclass(frozen=True, slots=True)
 class Field:
     """A member of a struct: its byte offset and its values of one dtype, or the buffer or texture (`argument`) whose
-    address or handle stands there. listed: the file gives its value as a list. name: "" where it has none."""
+    address or handle stands there. listed: the file gives its value as a list. name: "" where it has none. at: the byte
+    of the buffer that the address is of."""
 
     offset: int
     dtype: str = "u64"
@@ -142,6 +144,7 @@ class Field:
     argument: str = ""
     name: str = ""
     listed: bool = False
+    at: int = 0
 
     @property
     def element_bytes(self) -> int:
@@ -331,7 +334,7 @@ def _parameter(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
         return np.array(a.value, a.numpy_dtype).tobytes()
     out = bytearray(a.size)
     for f in a.fields:
-        value = (addresses[f.argument],) if f.argument else f.values
+        value = (addresses[f.argument] + f.at,) if f.argument else f.values
         out[f.offset : f.offset + f.bytes] = np.array(value, DTYPES[f.dtype]).tobytes()
     return bytes(out)
 

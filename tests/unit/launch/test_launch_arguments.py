@@ -151,3 +151,52 @@ def test_parameter_bank() -> None:
     launch = parse_launch(base())
     bank = launch.parameters([("x", 0, 8), ("n", 8, 4), ("a", 16, 8)], {"x": 0x1_2345_6780})
     assert bank == (0x1_2345_6780).to_bytes(8, "little") + b"\xfd\xff\xff\xff" + bytes(4) + np.float64(2.5).tobytes()
+
+
+def pointed(*pointers: dict[str, Any]) -> dict[str, Any]:
+    arguments = [{"name": "both", "kind": "buffer", "dtype": "f32", "shape": 8}]
+    arguments += [{"name": f"p{k}", "kind": "pointer"} | pointer for k, pointer in enumerate(pointers)]
+    return {"kernel": "k", "grid": 1, "block": 32, "argument": arguments}
+
+
+def test_pointers_into_one_buffer() -> None:
+    params = [("k_param_0", 0, 8), ("k_param_1", 8, 8), ("k_param_2", 16, 8)]
+    launch = parse_launch(pointed({"argument": "both"}, {"argument": "both", "at": 12}, {"argument": "both", "at": 32}))
+    check_against(launch, FunctionInfo(params=[Param(*p) for p in params]))
+    bank = launch.parameters(params, {"both": 0x1000})
+    assert [int.from_bytes(bank[k : k + 8], "little") for k in (0, 8, 16)] == [0x1000, 0x100C, 0x1020]
+
+
+def test_a_buffer_keeps_the_parameter_of_its_name() -> None:
+    params = [("both", 0, 8), ("p0", 8, 8)]
+    launch = parse_launch(pointed({"argument": "both", "at": 4}))
+    bank = launch.parameters(params, {"both": 0x1000})
+    assert bank == (0x1000).to_bytes(8, "little") + (0x1004).to_bytes(8, "little")
+
+
+def test_a_size_may_move_a_pointer() -> None:
+    data = pointed({"argument": "both", "at": 4}) | {"sizes": {"small": {"argument": {"p0": {"at": 8}}}}}
+    bank = parse_launch(data, size="small").parameters([("k_param_0", 0, 8)], {"both": 0x1000})
+    assert bank == (0x1008).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize(
+    ("pointer", "message"),
+    [
+        ({}, "missing key 'argument'"),
+        ({"argument": "other"}, "no such buffer"),
+        ({"argument": "both", "at": 33}, "out of range"),
+        ({"argument": "both", "at": -1}, "out of range"),
+        ({"argument": "both", "dtype": "u64"}, "unknown key"),
+    ],
+)
+def test_pointers_to_nowhere_are_refused(pointer: dict[str, Any], message: str) -> None:
+    with pytest.raises(MalformedInput, match=message):
+        parse_launch(pointed(pointer))
+
+
+def test_a_texture_has_no_bytes_to_point_to() -> None:
+    data = pointed({"argument": "tex", "at": 4})
+    data["argument"].append({"name": "tex", "kind": "texture", "dtype": "f32", "shape": 5})
+    with pytest.raises(MalformedInput, match="out of range"):
+        parse_launch(data)
