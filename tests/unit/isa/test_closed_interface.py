@@ -73,7 +73,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
         "models/allocation/colouring.py": (7,), "transform/virtual/live_ranges.py": (7,),
     },
     "more than any register's number": {"transform/assign/homes.py": (256,)},
-    "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (32, 128)},
+    "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (128,)},
     "an exponent: names of slots lie that far apart": {"verify/names.py": (32,)},
     "decimals": {
         "transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,), "pipeline/sweeping/rows.py": (6,),
