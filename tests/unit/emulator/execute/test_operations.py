@@ -66,7 +66,7 @@ def test_a_sum_goes_beyond_32_bits_only_where_a_carry_is_wanted() -> None:
 def test_a_comparison_collects_bits_and_writes_no_register() -> None:
     text = lines(Operation("X", 0, icompare, "a b ps1", Result.COMPARISON))
     assert "            bits |= int(icompare(int(rows[a, t]), int(rows[b, t]), (ps1 >> t) & 1)) << t" in text
-    assert [line.strip() for line in text[-2:]] == ["write_comparison(g, s, program, w, pc, bits, mask)", "return"]
+    assert [line.strip() for line in text[-2:]] == ["write_comparisons(g, s, program, w, pc, bits, bits ^ 4294967295, mask)", "return"]
 
 
 def test_the_plain_function_serves_where_staging_says_so() -> None:

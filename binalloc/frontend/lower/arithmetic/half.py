@@ -1,0 +1,212 @@
+"""PTX arithmetic on f16, bf16 and pairs of them (PTX ISA 9.7.4, and 9.7.3 and 9.7.6 for what they share with f32).
+
+A half is in the low bits of its unit, and what stands above does not matter: Loom's operations work on both halves, and
+nobody reads the other. neg and abs work on the sign bit, NaN included. The .approx functions are those of f32, rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from binalloc.frontend.emitter import Imm, Source
+from binalloc.frontend.ir import PT, RZ
+from binalloc.frontend.lower.arithmetic.approx import mufu, tanh
+from binalloc.frontend.lower.arithmetic.compare import Comparison
+from binalloc.frontend.lower.arithmetic.floats import AND, XOR
+from binalloc.frontend.lower.context.context import Context, Handler
+from binalloc.frontend.lower.context.modifiers import Modifiers
+from binalloc.frontend.ptx import ast
+
+Function = Callable[[Context, int, Source], None]
+"""(context, target, source): target = the function of an f32."""
+OR = 0xFC
+SIGN = 0x8000
+ALL = 0xFFFF
+_INVERSE = {
+    "EQ": "NEU", "NE": "EQU", "LT": "GEU", "LE": "GTU", "GT": "LEU", "GE": "LTU", "EQU": "NE", "NEU": "EQ",
+    "LTU": "GE", "LEU": "GT", "GTU": "LE", "GEU": "LT", "NUM": "NAN", "NAN": "NUM",
+}  # fmt: skip
+"""Comparisons that hold where others do not."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """A type. name: in PTX. format: in Loom. one: the pattern of 1. packed: two of them in a unit."""
+
+    name: str
+    format: str
+    one: int
+    packed: bool
+
+    @property
+    def flushes(self) -> bool:
+        """Whether PTX has .ftz and .sat for it."""
+        return self.format == "F16"
+
+    def both(self, pattern: int) -> int:
+        """A pattern in each half that counts."""
+        return pattern << 16 | pattern if self.packed else pattern
+
+    def halves(self) -> tuple[str, ...]:
+        """Loom's names of those."""
+        return ("H0", "H1") if self.packed else ("H0",)
+
+    # -- operations
+
+    def handlers(self) -> dict[str, Handler]:
+        """By PTX name."""
+        return {
+            "add": lambda ctx, ins: self._rounded(ctx, "HADD2", 2),
+            "sub": lambda ctx, ins: self._rounded(ctx, "HADD2", 2, negb=1),
+            "mul": lambda ctx, ins: self._rounded(ctx, "HMUL2", 2),
+            "fma": lambda ctx, ins: self._rounded(ctx, "HFMA2", 3),
+            "neg": lambda ctx, ins: self._sign(ctx, "nega", XOR, SIGN),
+            "abs": lambda ctx, ins: self._sign(ctx, "absa", AND, SIGN - 1),
+            "min": lambda ctx, ins: self._extreme(ctx, 0),
+            "max": lambda ctx, ins: self._extreme(ctx, 1),
+            "setp": lambda ctx, ins: self._setp(ctx),
+            "set": lambda ctx, ins: self._set(ctx),
+            "ex2": lambda ctx, ins: self._approx(ctx, _ex2),
+            "tanh": lambda ctx, ins: self._approx(ctx, tanh),
+        }
+
+    def _flag(self, m: Modifiers, name: str) -> int:
+        """A suffix that f16 has and bf16 has not."""
+        found = m.has(name)
+        if found and not self.flushes:
+            m.refuse(f"modifier .{name} of {m.ins.op} is not for type .{self.name}", expected=".f16 or .f16x2")
+        return int(found)
+
+    def _rounded(self, ctx: Context, name: str, sources: int, **fields: int) -> None:
+        """add, sub, mul, fma."""
+        m = ctx.modifiers()
+        if not m.has("rn") and sources == 3:
+            m.refuse(f"{ctx.ins.op} must name its rounding", expected=".rn")
+        flags = {"ftz": self._flag(m, "ftz"), "sat": self._flag(m, "sat")}
+        if sources == 3:
+            flags["relu"] = int(m.has("relu"))
+            if flags["relu"] and flags["sat"]:
+                m.refuse("a result is clamped one way", expected=".sat or .relu")
+        m.type(self.name)
+        m.done()
+        d, *operands = ctx.operands(sources + 1)
+        a, b, *c = [ctx.word(operand, self.name) for operand in operands]
+        rd = ctx.dest(d, self.name)
+        ctx.b.emit(name, rd=rd, a=a, b=b, c=c[0] if c else None, guard=None, hfmt=self.format, **flags, **fields)
+
+    def _sign(self, ctx: Context, field: str, lut: int, mask: int) -> None:
+        """neg, abs."""
+        m = ctx.modifiers()
+        ftz = self._flag(m, "ftz")
+        m.type(self.name)
+        m.done()
+        d, a = ctx.operands(2)
+        source, target = ctx.b.unit(ctx.word(a, self.name)), ctx.dest(d, self.name)
+        if ftz:
+            one = Imm(self.both(self.one))
+            ctx.b.emit("HMUL2", rd=target, a=source, b=one, guard=None, hfmt=self.format, ftz=1, **{field: 1})
+        else:
+            ctx.b.emit("LOP3", rd=target, a=source, b=Imm(self.both(mask)), c=RZ, lut=lut)
+
+    def _extreme(self, ctx: Context, larger: int) -> None:
+        """min, max."""
+        m = ctx.modifiers()
+        flags = {"ftz": self._flag(m, "ftz"), "hnan": int(m.has("NaN")), "xsign": int(m.has("xorsign"))}
+        if flags["xsign"] and not m.has("abs"):
+            m.refuse(".xorsign needs .abs", expected=".xorsign.abs")
+        m.type(self.name)
+        m.done()
+        d, a, b = ctx.operands(3)
+        first, second = ctx.word(a, self.name), ctx.word(b, self.name)
+        rd = ctx.dest(d, self.name)
+        ctx.b.emit("HMNMX2", rd=rd, a=first, b=second, guard=None, ps0=PT, ps0n=larger, hfmt=self.format, **flags)
+
+    # -- comparisons
+
+    def _compare(self, ctx: Context, comparison: Comparison, operands: tuple[ast.Operand, ...], pd0: int, pd1: int) -> None:
+        """pd0 = the comparison of the low halves; pd1 = that of the high ones, of a single half the opposite."""
+        x, y, *rest = operands
+        other = ctx.predicate(rest[0]) if rest else (PT, 0)
+        a, b = ctx.b.unit(ctx.word(x, self.name)), ctx.word(y, self.name)
+        text, bop = comparison.floating(self.name), (comparison.bop or "and").upper()
+        fields = {"hfmt": self.format, "ftz": comparison.ftz, "bop": bop, "ps0": other[0], "ps0n": other[1]}
+        if self.packed or pd1 == PT:
+            ctx.b.emit("HSETP2", pd0=pd0, pd1=pd1, a=a, b=b, guard=None, fcmp=text, **fields)
+            return
+        low = ctx.b.predicate()  # what is read may be what is written
+        ctx.b.emit("HSETP2", pd0=low, a=a, b=b, guard=None, fcmp=text, **fields)
+        ctx.b.emit("HSETP2", pd0=pd1, a=a, b=b, guard=None, fcmp=_INVERSE[text], **fields)
+        ctx.b.emit("PLOP3", pd0=pd0, ps0=low, lut_b=0xF0, lut2=0)
+
+    def _comparison(self, m: Modifiers) -> Comparison:
+        comparison = Comparison(m)
+        if comparison.ftz and not self.flushes:
+            m.refuse(f"modifier .ftz of {m.ins.op} is not for type .{self.name}", expected=".f16 or .f16x2")
+        return comparison
+
+    def _setp(self, ctx: Context) -> None:
+        m = ctx.modifiers()
+        comparison = self._comparison(m)
+        m.type(self.name)
+        m.done()
+        d, *operands = ctx.operands(4 if comparison.bop else 3)
+        first, second = (d.first, d.second) if isinstance(d, ast.Dual) else (d, ast.Discard())
+        if first == second and isinstance(first, ast.Register):
+            ctx.refuse("both destinations are the same predicate", expected="two predicates")
+        self._compare(ctx, comparison, tuple(operands), ctx.dest_predicate(first), ctx.dest_predicate(second))
+
+    def _set(self, ctx: Context) -> None:
+        """All ones, or 1 where the result is a float; of two halves in each."""
+        m = ctx.modifiers()
+        comparison = self._comparison(m)
+        result = m.type(*(("u32", "s32", self.name) if self.packed else ("u16", "s16", "u32", "s32", self.name)))
+        m.type(self.name)
+        m.done()
+        d, *operands = ctx.operands(4 if comparison.bop else 3)
+        low, high = ctx.b.predicate(), ctx.b.predicate() if self.packed else PT
+        self._compare(ctx, comparison, tuple(operands), low, high)
+        truth = self.one if result == self.name else ALL if self.packed or ast.TYPE_BYTES[result] == 2 else -1
+        target = ctx.dest(d, result)
+        if not self.packed:
+            ctx.b.emit("SEL", rd=target, a=ctx.b.unit(Imm(truth & 0xFFFFFFFF)), b=RZ, ps0=low)
+            return
+        words = [ctx.b.new(), ctx.b.new()]
+        for word, half, shift in zip(words, (low, high), (0, 16), strict=True):
+            ctx.b.emit("SEL", rd=word, a=ctx.b.unit(Imm(truth << shift)), b=RZ, ps0=half)
+        ctx.b.emit("LOP3", rd=target, a=words[0], b=words[1], c=RZ, lut=OR)
+
+    # -- by f32
+
+    def _approx(self, ctx: Context, function: Function) -> None:
+        m = ctx.modifiers()
+        if not m.has("approx"):
+            m.refuse(f"{ctx.ins.op} needs .approx", expected=f"{ctx.ins.op}.approx.{self.name}")
+        ftz = int(m.has("ftz"))
+        m.type(self.name)
+        m.done()
+        d, a = ctx.operands(2)
+        source, results = ctx.b.unit(ctx.word(a, self.name)), []
+        for half in self.halves():
+            value, result = ctx.b.new(), ctx.b.new()
+            ctx.b.emit("H2F", rd=value, b=source, hfmt=self.format, hsel=half)
+            function(ctx, result, value)
+            results.append(result)
+        target = ctx.dest(d, self.name)
+        rounded = ctx.b.new() if ftz and self.flushes else target
+        if self.packed:
+            ctx.b.emit("F2H2", rd=rounded, a=results[1], b=results[0], hfmt=self.format)
+        else:
+            ctx.b.emit("F2H", rd=rounded, b=results[0], hfmt=self.format)
+        if rounded != target:
+            ctx.b.emit("HMUL2", rd=target, a=rounded, b=Imm(self.both(self.one)), hfmt=self.format, ftz=1)
+
+
+def _ex2(ctx: Context, target: int, source: Source) -> None:
+    mufu(ctx, target, source, "EX2")
+
+
+F16, F16X2 = Half("f16", "F16", 0x3C00, packed=False), Half("f16x2", "F16", 0x3C00, packed=True)
+BF16, BF16X2 = Half("bf16", "BF16", 0x3F80, packed=False), Half("bf16x2", "BF16", 0x3F80, packed=True)
+TYPES = {half.name: half for half in (F16, F16X2, BF16, BF16X2)}
+HANDLERS: dict[str, dict[str, Handler]] = {name: half.handlers() for name, half in TYPES.items()}
