@@ -47,7 +47,9 @@ SASS: dict[str, str] = {
 
 _WIDTHS = {"U8": "U8", "S8": "U8", "U16": "U16", "S16": "U16", "32": "", "64": "64", "128": "128"}
 """The simulator reads U8 and U16 as one and two bytes, and takes S8 and S16 for four."""
-_TYPES = {"": "", "S32": "S32", "U64": "64", "S64": "64", "F32": "F32", "F64": "64", "F16X2": "F16x2", "BF16X2": "F16x2"}
+_TYPES = {
+    "": "", "S32": "S32", "U64": "64", "S64": "64", "F32": "F32", "F64": "64", "F16X2": "F16x2", "BF16X2": "F16x2",
+}  # fmt: skip
 """Likewise: of a type it understands no more than a number."""
 _CACHE = {"": "", "CG": "STRONG.GPU", "CS": "EF", "CV": "STRONG.SYS"}
 _NO_MODIFIERS = frozenset(("DMNMX", "HMNMX2", "BAR.ALLOC", "BAR.FREE"))

@@ -138,8 +138,8 @@ exec_pred: Executor
 exec_warp: Executor
 exec_special: Executor
 _FUNCTIONS = {
-    "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_half": _HALF, "exec_conv": _CONV, "exec_pred": _PRED, "exec_warp": _WARP,
-    "exec_special": _SPECIAL,
+    "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_half": _HALF, "exec_conv": _CONV, "exec_pred": _PRED,
+    "exec_warp": _WARP, "exec_special": _SPECIAL,
 }  # fmt: skip
 _CALLED: list[Callable[..., object]] = [finish_sum, first_row, lane_predicates, stage_signs, write_back]
 _CALLED += [write_comparisons, write_nonzero, write_rows]

@@ -329,7 +329,7 @@ def _define_arithmetic() -> None:
         0x04B, "HMNMX2", "rd ra-| b-| ps0", "hfmt ftz hnan xsign", "alu", h,
         "minimum of both halves where the predicate holds, else maximum",
     )  # fmt: skip
-    _op(0x04C, "HSETP2", "pd0 pd1 ra-| b-| ps0", "fcmp bop hfmt ftz", "alu", h, "compare of both halves into predicates")
+    _op(0x04C, "HSETP2", "pd0 pd1 ra-| b-| ps0", "fcmp bop hfmt ftz", "alu", h, "compare both halves into predicates")
     # -- conversions
     _op(0x050, "I2F", "rd:f b:i", "ftyp ityp rnd2", "conv", c, "integer to float")
     _op(

@@ -94,8 +94,8 @@ def _tanh(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def tanh(ctx: Context, target: int, source: Source) -> None:
-    """target = tanh(source) on f32: 1 - 2 / (1 + e^2x) to an absolute 2^-22, and x itself below 2^-6, where x^3/3 is less
-    than 2^-13 of it; PTX allows a relative 2^-11."""
+    """target = tanh(source) on f32: 1 - 2 / (1 + e^2x) to an absolute 2^-22, and x itself below 2^-6, where x^3/3 is
+    less than 2^-13 of it; PTX allows a relative 2^-11."""
     x, value, small = ctx.b.unit(source), ctx.b.new(), ctx.b.predicate()
     power, above, inverse = ctx.b.new(), ctx.b.new(), ctx.b.new()
     scaled = ctx.b.new()

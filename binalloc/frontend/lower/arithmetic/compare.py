@@ -13,7 +13,8 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
 TYPES = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")
-ONE = Imm(0x3F800000)
+_ONES = {"f32": Imm(0x3F800000), "f16": Imm(0x3C00), "bf16": Imm(0x3F80)}
+"""What set leaves of a comparison that holds."""
 _ORDER = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
 _UNSIGNED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
 _UNORDERED = {**{f"{name}u": f"{text}U" for name, text in _ORDER.items()}, "num": "NUM", "nan": "NAN"}
@@ -102,17 +103,17 @@ def _setp(ctx: Context, ins: Instruction) -> None:
 
 
 def _set(ctx: Context, ins: Instruction) -> None:
-    """d = all ones (.f32: 1.0) or zero."""
+    """d = all ones (of a float: 1.0) or zero."""
     m = ctx.modifiers()
     comparison = Comparison(m)
-    result = m.type("u32", "s32", "f32")
+    result = m.type("u32", "s32", *_ONES)
     type_ = m.type(*TYPES)
     m.done()
     d, a, b, *rest = ctx.operands(4 if comparison.bop else 3)
     other = ctx.predicate(rest[0]) if rest else (PT, 0)
     truth = ctx.b.predicate()
     compare(ctx, comparison, type_, a, b, truth, PT, other)
-    wide.pick(ctx, ctx.dest(d, result), ONE if result == "f32" else Imm(MASK), RZ, (truth, 0))
+    wide.pick(ctx, ctx.dest(d, result), _ONES.get(result, Imm(MASK)), RZ, (truth, 0))
 
 
 def _selp(ctx: Context, ins: Instruction) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.frontend.emitter import Imm, Source
+from binalloc.frontend.ir import PT
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.arithmetic.convert import FLOATS, INTEGERS, convert, float_to_integer, saturated
-from binalloc.frontend.lower.arithmetic.half import TYPES, Half
-from binalloc.frontend.lower.context.context import Context, Handler
+from binalloc.frontend.lower.arithmetic.floats import FLOAT_ROUNDINGS
+from binalloc.frontend.lower.arithmetic.half import SIGN, TYPES, Half
+from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.context.modifiers import INTEGER_ROUNDINGS, RND, Modifiers
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
-
-ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 
 @dataclass
@@ -28,6 +28,7 @@ class Suffixes:
     ftz: int
     sat: int
     relu: int
+    finite: bool
 
     def rounds(self, *allowed: str) -> str:
         """Loom's rounding; refused unless it is one of these."""
@@ -40,10 +41,18 @@ class Suffixes:
         if self.rnd:
             self.m.refuse(f"this conversion does not round: .{self.rnd} is not allowed")
 
-    def unclamped(self) -> None:
-        """Refused where the result is to be clamped at zero."""
-        if self.relu:
-            self.m.refuse("modifier .relu of cvt is not for this result", expected="a result of .f16, .bf16 or a pair")
+    def check(self, to: str, of: str) -> None:
+        """Refused where a suffix is not for these types (or, under .relu and .satfinite, roundings)."""
+        pair = to in TYPES and TYPES[to].packed
+        if self.ftz and ("f32" not in (to, of) or pair) and not to == of == "f16":
+            self.m.refuse("modifier .ftz of cvt needs .f32", expected="a conversion of one value from or to .f32")
+        if self.sat and to in TYPES and to != "f16":
+            self.m.refuse(f"modifier .sat of cvt is not for a result of type .{to}", expected=".f16 or .f32")
+        for name, found in (("relu", self.relu), ("satfinite", self.finite)):
+            if found and (to not in TYPES or of != "f32"):
+                self.m.refuse(f"modifier .{name} of cvt is for halves of .f32", expected="a half or a pair, of .f32")
+            if found and (self.sat or self.rnd not in ("rn", "rz")):
+                self.m.refuse(f"cvt.{name} rounds by .rn or .rz, and has no .sat", expected=f".rn.{name} or .rz.{name}")
 
 
 def _cvt(ctx: Context, ins: ast.Instruction) -> None:
@@ -51,14 +60,11 @@ def _cvt(ctx: Context, ins: ast.Instruction) -> None:
         convert(ctx, ins)
         return
     m = ctx.modifiers()
-    rnd = m.take(*ROUNDINGS, *INTEGER_ROUNDINGS)
-    said = Suffixes(m, rnd, int(m.has("ftz")), int(m.has("sat")), int(m.has("relu")))
+    rnd = m.take(*FLOAT_ROUNDINGS, *INTEGER_ROUNDINGS)
+    said = Suffixes(m, rnd, int(m.has("ftz")), int(m.has("sat")), int(m.has("relu")), m.has("satfinite"))
     to, of = m.type(*INTEGERS, *FLOATS, *TYPES), m.type(*INTEGERS, *FLOATS, *TYPES)
     m.done()
-    if said.ftz and "f32" not in (to, of) and not to == of == "f16":
-        m.refuse("modifier .ftz of cvt needs .f32", expected="a conversion from or to .f32")
-    if said.relu and said.sat:
-        m.refuse("a result is clamped one way", expected=".sat or .relu")
+    said.check(to, of)
     _convert(ctx, said, to, of)
 
 
@@ -83,43 +89,46 @@ def _pack(ctx: Context, said: Suffixes, to: Half, of: str) -> None:
         said.m.refuse(f"cvt has no conversion from .{of} to .{to.name}", expected=".f32")
     d, high, low = ctx.operands(3)
     rnd = said.rounds("rn", "rz")
-    a, b = ctx.word(high, "f32"), ctx.word(low, "f32")
-    fields = {"hfmt": to.format, "ftz": said.ftz, "sat2": said.sat, "relu": said.relu}
-    ctx.b.emit("F2H2", rd=ctx.dest(d, to.name), a=a, b=b, guard=None, rnd2=rnd, **fields)
+    a, b, rd = ctx.word(high, "f32"), ctx.word(low, "f32"), ctx.dest(d, to.name)
+    result = ctx.b.new() if said.finite else rd
+    ctx.b.emit("F2H2", rd=result, a=a, b=b, guard=None, hfmt=to.format, rnd2=rnd, relu=said.relu)
+    if said.finite:
+        _finite(ctx, rd, result, to)
 
 
 def _to_half(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to: Half, of: str) -> None:
-    rnd, rd = said.rounds(*ROUNDINGS), ctx.dest(d, to.name)
+    rnd, rd = said.rounds(*FLOAT_ROUNDINGS), ctx.dest(d, to.name)
     source: Source
     if of[0] == "f":
         source = ctx.double(a) if of == "f64" else ctx.word(a, of)
-        fields = {"ftyp": of.upper(), "ftz": said.ftz, "sat2": said.sat, "relu": said.relu}
-        ctx.b.emit("F2H", rd=rd, b=source, guard=None, hfmt=to.format, rnd2=rnd, **fields)
+        result = ctx.b.new() if said.finite else rd
+        fields: Fields = {"ftyp": of.upper(), "ftz": said.ftz, "sat2": said.sat, "relu": said.relu}
+        ctx.b.emit("F2H", rd=result, b=source, guard=None, hfmt=to.format, rnd2=rnd, **fields)
+        if said.finite:
+            _finite(ctx, rd, result, to)
         return
     source = ctx.b.pair(*ctx.wide(a, of, wider=True)) if TYPE_BYTES[of] == 8 else ctx.word(a, of, wider=True)
-    clamped = said.sat or said.relu
-    result = ctx.b.new() if clamped else rd
+    result = ctx.b.new() if said.sat else rd
     ctx.b.emit("I2H", rd=result, b=source, hfmt=to.format, ityp=of.upper(), rnd2=rnd)
-    if clamped:
-        _clamp(ctx, said, rd, result, to)
+    if said.sat:
+        _saturated(ctx, rd, result, to)
 
 
-def _clamp(ctx: Context, said: Suffixes, rd: int, source: int, type_: Half) -> None:
-    """rd = source limited to 0 .. 1 under .sat, from below to 0 under .relu."""
-    one, flags = Imm(type_.one), {"sat": said.sat, "relu": said.relu}
-    ctx.b.emit("HFMA2", rd=rd, a=source, b=one, c=ctx.b.unit(Imm(1 << 15)), guard=None, hfmt=type_.format, **flags)
+def _finite(ctx: Context, rd: int, source: int, type_: Half) -> None:
+    """rd = source, the largest number of its sign in an infinity's place."""
+    below, largest = ctx.b.new(), type_.both(type_.largest)
+    fields: Fields = {"hfmt": type_.format, "hnan": 1, "ps0": PT}
+    ctx.b.emit("HMNMX2", rd=below, a=source, b=Imm(largest), **fields)
+    ctx.b.emit("HMNMX2", rd=rd, a=below, b=Imm(largest ^ type_.both(SIGN)), ps0n=1, **fields)
 
 
-def as_single(ctx: Context, operand: ast.Operand, of: Half) -> int:
-    """A unit with the half as f32."""
-    out = ctx.b.new()
-    ctx.b.emit("H2F", rd=out, b=ctx.word(operand, of.name), hfmt=of.format)
-    return out
+def _saturated(ctx: Context, rd: int, source: int, type_: Half) -> None:
+    """rd = source limited to 0 .. 1; NaN gives 0."""
+    ctx.b.emit("HMUL2", rd=rd, a=source, b=Imm(type_.one), hfmt=type_.format, sat=1)
 
 
 def _from_half(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to: str, of: Half) -> None:
-    said.unclamped()
-    single = as_single(ctx, a, of)
+    single = of.single(ctx, a)
     if to[0] != "f":
         said.rounds(*INTEGER_ROUNDINGS)
         float_to_integer(ctx, d, single, to, "f32", said.rnd, 0)
@@ -141,18 +150,17 @@ def _between(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to: H
     """Of one format a rounding to an integral value, or only .sat; else to the other format."""
     rd = ctx.dest(d, to.name)
     if to is not of:
-        rnd = said.rounds(*ROUNDINGS)
-        fields = {"sat2": said.sat, "relu": said.relu}
-        ctx.b.emit("F2H", rd=rd, b=as_single(ctx, a, of), guard=None, hfmt=to.format, rnd2=rnd, **fields)
+        rnd = said.rounds(*FLOAT_ROUNDINGS)
+        ctx.b.emit("F2H", rd=rd, b=of.single(ctx, a), hfmt=to.format, rnd2=rnd, sat2=said.sat)
         return
     source = ctx.b.unit(ctx.word(a, of.name))
     if said.rnd:
         rnd, integral, rounded = said.rounds(*INTEGER_ROUNDINGS), ctx.b.new(), ctx.b.new()
-        ctx.b.emit("FRND", rd=integral, b=as_single(ctx, a, of), ftyp="F32", rnd2=rnd)
+        ctx.b.emit("FRND", rd=integral, b=of.single(ctx, a), ftyp="F32", rnd2=rnd)
         ctx.b.emit("F2H", rd=rounded, b=integral, hfmt=to.format)
         source = rounded
-    if said.sat or said.relu:
-        _clamp(ctx, said, rd, source, to)
+    if said.sat:
+        _saturated(ctx, rd, source, to)
     elif said.ftz:
         ctx.b.emit("HMUL2", rd=rd, a=source, b=Imm(to.one), hfmt=to.format, ftz=1)
     else:

@@ -2,6 +2,7 @@
 
 A half is in the low bits of its unit, and what stands above does not matter: Loom's operations work on both halves, and
 nobody reads the other. neg and abs work on the sign bit, NaN included. The .approx functions are those of f32, rounded.
+add, sub and fma of halves and an f32 are f32's, of the halves as f32.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic.approx import mufu, tanh
 from binalloc.frontend.lower.arithmetic.compare import Comparison
-from binalloc.frontend.lower.arithmetic.floats import AND, XOR
-from binalloc.frontend.lower.context.context import Context, Handler
-from binalloc.frontend.lower.context.modifiers import Modifiers
+from binalloc.frontend.lower.arithmetic.floats import FLOAT_ROUNDINGS
+from binalloc.frontend.lower.arithmetic.logic import AND, OR, XOR
+from binalloc.frontend.lower.context.context import Context, Fields, Handler
+from binalloc.frontend.lower.context.modifiers import RND, Modifiers
 from binalloc.frontend.ptx import ast
 
+Operands = tuple[ast.Operand, ...]
 Function = Callable[[Context, int, Source], None]
 """(context, target, source): target = the function of an f32."""
-OR = 0xFC
 SIGN = 0x8000
 ALL = 0xFFFF
 _INVERSE = {
@@ -28,15 +30,19 @@ _INVERSE = {
     "LTU": "GE", "LEU": "GT", "GTU": "LE", "GEU": "LT", "NUM": "NAN", "NAN": "NUM",
 }  # fmt: skip
 """Comparisons that hold where others do not."""
+_ALSO = {"f16": ("bf16",)}
+"""Further results of set."""
 
 
 @dataclass(frozen=True)
 class Half:
-    """A type. name: in PTX. format: in Loom. one: the pattern of 1. packed: two of them in a unit."""
+    """A type. name: in PTX. format: in Loom. one, largest: patterns of 1 and of the largest number. packed: two of them
+    in a unit."""
 
     name: str
     format: str
     one: int
+    largest: int
     packed: bool
 
     @property
@@ -57,17 +63,17 @@ class Half:
     def handlers(self) -> dict[str, Handler]:
         """By PTX name."""
         return {
-            "add": lambda ctx, ins: self._rounded(ctx, "HADD2", 2),
-            "sub": lambda ctx, ins: self._rounded(ctx, "HADD2", 2, negb=1),
+            "add": lambda ctx, ins: self._rounded(ctx, "HADD2", 2, "FADD"),
+            "sub": lambda ctx, ins: self._rounded(ctx, "HADD2", 2, "FADD", negb=1),
             "mul": lambda ctx, ins: self._rounded(ctx, "HMUL2", 2),
-            "fma": lambda ctx, ins: self._rounded(ctx, "HFMA2", 3),
+            "fma": lambda ctx, ins: self._rounded(ctx, "HFMA2", 3, "FFMA"),
             "neg": lambda ctx, ins: self._sign(ctx, "nega", XOR, SIGN),
             "abs": lambda ctx, ins: self._sign(ctx, "absa", AND, SIGN - 1),
             "min": lambda ctx, ins: self._extreme(ctx, 0),
             "max": lambda ctx, ins: self._extreme(ctx, 1),
             "setp": lambda ctx, ins: self._setp(ctx),
             "set": lambda ctx, ins: self._set(ctx),
-            "ex2": lambda ctx, ins: self._approx(ctx, _ex2),
+            "ex2": lambda ctx, ins: self._approx(ctx, _ex2, flushes=not self.flushes),
             "tanh": lambda ctx, ins: self._approx(ctx, tanh),
         }
 
@@ -78,9 +84,12 @@ class Half:
             m.refuse(f"modifier .{name} of {m.ins.op} is not for type .{self.name}", expected=".f16 or .f16x2")
         return int(found)
 
-    def _rounded(self, ctx: Context, name: str, sources: int, **fields: int) -> None:
-        """add, sub, mul, fma."""
+    def _rounded(self, ctx: Context, name: str, sources: int, single: str = "", **fields: int) -> None:
+        """add, sub, mul, fma. single: f32's operation."""
         m = ctx.modifiers()
+        if single and not self.packed and m.has("f32"):
+            self._mixed(ctx, m, single, sources, **fields)
+            return
         if not m.has("rn") and sources == 3:
             m.refuse(f"{ctx.ins.op} must name its rounding", expected=".rn")
         flags = {"ftz": self._flag(m, "ftz"), "sat": self._flag(m, "sat")}
@@ -94,6 +103,24 @@ class Half:
         a, b, *c = [ctx.word(operand, self.name) for operand in operands]
         rd = ctx.dest(d, self.name)
         ctx.b.emit(name, rd=rd, a=a, b=b, c=c[0] if c else None, guard=None, hfmt=self.format, **flags, **fields)
+
+    def _mixed(self, ctx: Context, m: Modifiers, name: str, sources: int, **fields: int) -> None:
+        """Halves and, last, an f32, which the result is, too (PTX ISA 9.7.5)."""
+        rnd, sat = m.take(*FLOAT_ROUNDINGS), int(m.has("sat"))
+        if not rnd and sources == 3:
+            m.refuse(f"{ctx.ins.op} must name its rounding", expected="." + ", .".join(FLOAT_ROUNDINGS))
+        m.type(self.name)
+        m.done()
+        d, *halves, last = ctx.operands(sources + 1)
+        a, *rest = [*(self.single(ctx, half) for half in halves), ctx.word(last, "f32")]
+        named: Fields = {**dict(zip("bc", rest, strict=False)), "rnd": RND[rnd or "rn"], "sat": sat, **fields}
+        ctx.b.emit(name, rd=ctx.dest(d, "f32"), a=a, **named)
+
+    def single(self, ctx: Context, operand: ast.Operand, half: str = "H0") -> int:
+        """A unit with the half as f32."""
+        out = ctx.b.new()
+        ctx.b.emit("H2F", rd=out, b=ctx.word(operand, self.name), hfmt=self.format, hsel=half)
+        return out
 
     def _sign(self, ctx: Context, field: str, lut: int, mask: int) -> None:
         """neg, abs."""
@@ -124,13 +151,13 @@ class Half:
 
     # -- comparisons
 
-    def _compare(self, ctx: Context, comparison: Comparison, operands: tuple[ast.Operand, ...], pd0: int, pd1: int) -> None:
+    def _compare(self, ctx: Context, comparison: Comparison, operands: Operands, pd0: int, pd1: int) -> None:
         """pd0 = the comparison of the low halves; pd1 = that of the high ones, of a single half the opposite."""
         x, y, *rest = operands
         other = ctx.predicate(rest[0]) if rest else (PT, 0)
         a, b = ctx.b.unit(ctx.word(x, self.name)), ctx.word(y, self.name)
         text, bop = comparison.floating(self.name), (comparison.bop or "and").upper()
-        fields = {"hfmt": self.format, "ftz": comparison.ftz, "bop": bop, "ps0": other[0], "ps0n": other[1]}
+        fields: Fields = {"hfmt": self.format, "ftz": comparison.ftz, "bop": bop, "ps0": other[0], "ps0n": other[1]}
         if self.packed or pd1 == PT:
             ctx.b.emit("HSETP2", pd0=pd0, pd1=pd1, a=a, b=b, guard=None, fcmp=text, **fields)
             return
@@ -151,6 +178,8 @@ class Half:
         m.type(self.name)
         m.done()
         d, *operands = ctx.operands(4 if comparison.bop else 3)
+        if self.packed and not isinstance(d, ast.Dual):
+            ctx.refuse("one destination for two comparisons", expected="p|q: of the low halves, and of the high ones")
         first, second = (d.first, d.second) if isinstance(d, ast.Dual) else (d, ast.Discard())
         if first == second and isinstance(first, ast.Register):
             ctx.refuse("both destinations are the same predicate", expected="two predicates")
@@ -160,13 +189,13 @@ class Half:
         """All ones, or 1 where the result is a float; of two halves in each."""
         m = ctx.modifiers()
         comparison = self._comparison(m)
-        result = m.type(*(("u32", "s32", self.name) if self.packed else ("u16", "s16", "u32", "s32", self.name)))
+        result = m.type("u32", "s32", self.name, *(() if self.packed else ("u16", "s16")), *_ALSO.get(self.name, ()))
         m.type(self.name)
         m.done()
         d, *operands = ctx.operands(4 if comparison.bop else 3)
         low, high = ctx.b.predicate(), ctx.b.predicate() if self.packed else PT
         self._compare(ctx, comparison, tuple(operands), low, high)
-        truth = self.one if result == self.name else ALL if self.packed or ast.TYPE_BYTES[result] == 2 else -1
+        truth = TYPES[result].one if result in TYPES else ALL if self.packed or ast.TYPE_BYTES[result] == 2 else -1
         target = ctx.dest(d, result)
         if not self.packed:
             ctx.b.emit("SEL", rd=target, a=ctx.b.unit(Imm(truth & 0xFFFFFFFF)), b=RZ, ps0=low)
@@ -178,22 +207,22 @@ class Half:
 
     # -- by f32
 
-    def _approx(self, ctx: Context, function: Function) -> None:
+    def _approx(self, ctx: Context, function: Function, *, flushes: bool = False) -> None:
+        """flushes: subnormal arguments and results are zeros, and .ftz says so."""
         m = ctx.modifiers()
-        if not m.has("approx"):
-            m.refuse(f"{ctx.ins.op} needs .approx", expected=f"{ctx.ins.op}.approx.{self.name}")
-        ftz = int(m.has("ftz"))
+        suffix = "approx.ftz" if flushes else "approx"
+        if not m.has("approx") or m.has("ftz") != flushes:
+            m.refuse(f"{ctx.ins.op} of type .{self.name} is .{suffix}", expected=f"{ctx.ins.op}.{suffix}.{self.name}")
         m.type(self.name)
         m.done()
         d, a = ctx.operands(2)
-        source, results = ctx.b.unit(ctx.word(a, self.name)), []
+        results = []
         for half in self.halves():
-            value, result = ctx.b.new(), ctx.b.new()
-            ctx.b.emit("H2F", rd=value, b=source, hfmt=self.format, hsel=half)
-            function(ctx, result, value)
+            result = ctx.b.new()
+            function(ctx, result, self.single(ctx, a, half))
             results.append(result)
         target = ctx.dest(d, self.name)
-        rounded = ctx.b.new() if ftz and self.flushes else target
+        rounded = ctx.b.new() if flushes else target
         if self.packed:
             ctx.b.emit("F2H2", rd=rounded, a=results[1], b=results[0], hfmt=self.format)
         else:
@@ -206,7 +235,10 @@ def _ex2(ctx: Context, target: int, source: Source) -> None:
     mufu(ctx, target, source, "EX2")
 
 
-F16, F16X2 = Half("f16", "F16", 0x3C00, packed=False), Half("f16x2", "F16", 0x3C00, packed=True)
-BF16, BF16X2 = Half("bf16", "BF16", 0x3F80, packed=False), Half("bf16x2", "BF16", 0x3F80, packed=True)
-TYPES = {half.name: half for half in (F16, F16X2, BF16, BF16X2)}
+TYPES = {
+    "f16": Half("f16", "F16", 0x3C00, 0x7BFF, packed=False),
+    "f16x2": Half("f16x2", "F16", 0x3C00, 0x7BFF, packed=True),
+    "bf16": Half("bf16", "BF16", 0x3F80, 0x7F7F, packed=False),
+    "bf16x2": Half("bf16x2", "BF16", 0x3F80, 0x7F7F, packed=True),
+}
 HANDLERS: dict[str, dict[str, Handler]] = {name: half.handlers() for name, half in TYPES.items()}

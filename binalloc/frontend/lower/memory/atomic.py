@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from binalloc.frontend.emitter import Imm
 from binalloc.frontend.ir import RZ
-from binalloc.frontend.lower.arithmetic.floats import AND
-from binalloc.frontend.lower.arithmetic.half import OR
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.memory import address
 from binalloc.frontend.lower.memory.memory import SCOPES, SPACES
@@ -33,8 +31,10 @@ _ATYP = {
 }  # fmt: skip
 _WHOLE = {"f16": "f16x2", "bf16": "bf16x2"}
 """What an addition to half a word is."""
-MINUS_ZERO_ABOVE = 0x80000000
+_MINUS_ZERO_ABOVE = Imm(0x80000000)
 """-0 in the high half, 0 in the low one."""
+_AND, _OR = 0xC0, 0xFC
+"""LOP3 tables."""
 
 
 def atomic(ctx: Context, ins: Instruction) -> None:
@@ -87,24 +87,24 @@ def atomic(ctx: Context, ins: Instruction) -> None:
 
 def _whole_word(ctx: Context, fields: Fields, *, wide: bool) -> int:
     """Address and operand of an addition to a half become those of one to the word that it is in. Answers the unit
-    with the half's first bit in that word."""
+    with the half's first bit in that word. An odd address stays odd, and faults."""
     b, at, offset = ctx.b, fields["ra"], fields["moff"]
     if wide:
         at = address.add_wide(ctx, at, offset)
     else:
         at = address.add(ctx, at, offset)
     aligned = b.new(2 if wide else 1)
-    b.emit("LOP3", rd=aligned, a=at, b=Imm(~3 & 0xFFFFFFFF), c=RZ, lut=AND)
+    b.emit("LOP3", rd=aligned, a=at, b=Imm(~2 & 0xFFFFFFFF), c=RZ, lut=_AND)
     if wide:
         b.move(aligned + 1, at + 1)
     fields["ra"], fields["moff"] = aligned, 0
     odd, shift, low, moved, zero, word = (b.new() for _ in range(6))
-    b.emit("LOP3", rd=odd, a=at, b=Imm(2), c=RZ, lut=AND)
+    b.emit("LOP3", rd=odd, a=at, b=Imm(2), c=RZ, lut=_AND)
     b.emit("SHF", rd=shift, a=odd, b=Imm(3), c=RZ, dir="L")
-    b.emit("LOP3", rd=low, a=fields["rb"], b=Imm(0xFFFF), c=RZ, lut=AND)
+    b.emit("LOP3", rd=low, a=fields["rb"], b=Imm(0xFFFF), c=RZ, lut=_AND)
     b.emit("SHF", rd=moved, a=low, b=shift, c=RZ, dir="L")
-    b.emit("SHF", rd=zero, a=RZ, b=shift, c=b.unit(Imm(MINUS_ZERO_ABOVE)), dir="R", stype="U32", hi=1)
-    b.emit("LOP3", rd=word, a=moved, b=zero, c=RZ, lut=OR)
+    b.emit("SHF", rd=zero, a=RZ, b=shift, c=b.unit(_MINUS_ZERO_ABOVE), dir="R", stype="U32", hi=1)
+    b.emit("LOP3", rd=word, a=moved, b=zero, c=RZ, lut=_OR)
     fields["rb"] = word
     return shift
 
