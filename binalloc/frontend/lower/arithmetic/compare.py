@@ -107,6 +107,8 @@ def _set(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
     comparison = Comparison(m)
     result = m.type("u32", "s32", *_ONES)
+    if comparison.ftz and result == "bf16":
+        m.refuse("modifier .ftz of set is not for a result of type .bf16", expected="another result")
     type_ = m.type(*TYPES)
     m.done()
     d, a, b, *rest = ctx.operands(4 if comparison.bop else 3)

@@ -36,23 +36,29 @@ class Suffixes:
             self.m.refuse("this conversion must name its rounding", expected="." + ", .".join(allowed))
         return RND[self.rnd]
 
-    def exact(self) -> None:
-        """Refused where there is a rounding, as nothing is rounded."""
-        if self.rnd:
+    def exact(self, of: Half) -> None:
+        """Refused where there is a rounding, as nothing is rounded; bf16 may have one."""
+        if self.rnd and (of.format == "F16" or self.rnd not in FLOAT_ROUNDINGS):
             self.m.refuse(f"this conversion does not round: .{self.rnd} is not allowed")
 
     def check(self, to: str, of: str) -> None:
-        """Refused where a suffix is not for these types (or, under .relu and .satfinite, roundings)."""
-        pair = to in TYPES and TYPES[to].packed
-        if self.ftz and ("f32" not in (to, of) or pair) and not to == of == "f16":
+        """Refused where a suffix is not for these types, or not with another one."""
+        if self.ftz and ("f32" not in (to, of) or _packed(to)):
             self.m.refuse("modifier .ftz of cvt needs .f32", expected="a conversion of one value from or to .f32")
-        if self.sat and to in TYPES and to != "f16":
-            self.m.refuse(f"modifier .sat of cvt is not for a result of type .{to}", expected=".f16 or .f32")
+        if self.sat and (of == "bf16" or (to in TYPES and to != "f16")):
+            self.m.refuse("modifier .sat of cvt is not for .bf16, nor for pairs", expected="other types")
         for name, found in (("relu", self.relu), ("satfinite", self.finite)):
             if found and (to not in TYPES or of != "f32"):
                 self.m.refuse(f"modifier .{name} of cvt is for halves of .f32", expected="a half or a pair, of .f32")
-            if found and (self.sat or self.rnd not in ("rn", "rz")):
-                self.m.refuse(f"cvt.{name} rounds by .rn or .rz, and has no .sat", expected=f".rn.{name} or .rz.{name}")
+            if found and (self.sat or self.ftz or self.rnd not in ("rn", "rz")):
+                expected = f".rn.{name} or .rz.{name}"
+                self.m.refuse(f"cvt.{name} rounds by .rn or .rz, and has neither .sat nor .ftz", expected=expected)
+        if {to, of} in ({"bf16", "u8"}, {"bf16", "s8"}):
+            self.m.refuse("there is no cvt between .bf16 and integers of 8 bits", expected="16 bits or more")
+
+
+def _packed(type_: str) -> bool:
+    return type_ in TYPES and TYPES[type_].packed
 
 
 def _cvt(ctx: Context, ins: ast.Instruction) -> None:
@@ -69,10 +75,10 @@ def _cvt(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def _convert(ctx: Context, said: Suffixes, to: str, of: str) -> None:
-    if to in TYPES and TYPES[to].packed:
+    if _packed(to):
         _pack(ctx, said, TYPES[to], of)
         return
-    if of in TYPES and TYPES[of].packed:
+    if _packed(of):
         said.m.refuse(f"cvt has no source of type .{of}", expected="one value")
     d, a = ctx.operands(2)
     if to not in TYPES:
@@ -133,7 +139,7 @@ def _from_half(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to:
         said.rounds(*INTEGER_ROUNDINGS)
         float_to_integer(ctx, d, single, to, "f32", said.rnd, 0)
         return
-    said.exact()
+    said.exact(of)
     rd = wide.target(ctx, d, to) if to == "f64" else ctx.dest(d, to)
     if to == "f64":
         result = ctx.b.new(2) if said.sat else rd
@@ -161,8 +167,6 @@ def _between(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to: H
         source = rounded
     if said.sat:
         _saturated(ctx, rd, source, to)
-    elif said.ftz:
-        ctx.b.emit("HMUL2", rd=rd, a=source, b=Imm(to.one), hfmt=to.format, ftz=1)
     else:
         ctx.b.move(rd, source)
 

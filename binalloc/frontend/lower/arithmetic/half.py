@@ -25,11 +25,6 @@ Function = Callable[[Context, int, Source], None]
 """(context, target, source): target = the function of an f32."""
 SIGN = 0x8000
 ALL = 0xFFFF
-_INVERSE = {
-    "EQ": "NEU", "NE": "EQU", "LT": "GEU", "LE": "GTU", "GT": "LEU", "GE": "LTU", "EQU": "NE", "NEU": "EQ",
-    "LTU": "GE", "LEU": "GT", "GTU": "LE", "GEU": "LT", "NUM": "NAN", "NAN": "NUM",
-}  # fmt: skip
-"""Comparisons that hold where others do not."""
 _ALSO = {"f16": ("bf16",)}
 """Further results of set."""
 
@@ -91,7 +86,7 @@ class Half:
             self._mixed(ctx, m, single, sources, **fields)
             return
         if not m.has("rn") and sources == 3:
-            m.refuse(f"{ctx.ins.op} must name its rounding", expected=".rn")
+            m.refuse(f"{ctx.ins.op} of type .{self.name} rounds by .rn", expected=".rn")
         flags = {"ftz": self._flag(m, "ftz"), "sat": self._flag(m, "sat")}
         if sources == 3:
             flags["relu"] = int(m.has("relu"))
@@ -152,19 +147,13 @@ class Half:
     # -- comparisons
 
     def _compare(self, ctx: Context, comparison: Comparison, operands: Operands, pd0: int, pd1: int) -> None:
-        """pd0 = the comparison of the low halves; pd1 = that of the high ones, of a single half the opposite."""
+        """pd0 = the comparison of the low halves; pd1 = that of the high ones."""
         x, y, *rest = operands
         other = ctx.predicate(rest[0]) if rest else (PT, 0)
         a, b = ctx.b.unit(ctx.word(x, self.name)), ctx.word(y, self.name)
-        text, bop = comparison.floating(self.name), (comparison.bop or "and").upper()
-        fields: Fields = {"hfmt": self.format, "ftz": comparison.ftz, "bop": bop, "ps0": other[0], "ps0n": other[1]}
-        if self.packed or pd1 == PT:
-            ctx.b.emit("HSETP2", pd0=pd0, pd1=pd1, a=a, b=b, guard=None, fcmp=text, **fields)
-            return
-        low = ctx.b.predicate()  # what is read may be what is written
-        ctx.b.emit("HSETP2", pd0=low, a=a, b=b, guard=None, fcmp=text, **fields)
-        ctx.b.emit("HSETP2", pd0=pd1, a=a, b=b, guard=None, fcmp=_INVERSE[text], **fields)
-        ctx.b.emit("PLOP3", pd0=pd0, ps0=low, lut_b=0xF0, lut2=0)
+        fields: Fields = {"fcmp": comparison.floating(self.name), "bop": (comparison.bop or "and").upper()}
+        fields |= {"hfmt": self.format, "ftz": comparison.ftz, "ps0": other[0], "ps0n": other[1]}
+        ctx.b.emit("HSETP2", pd0=pd0, pd1=pd1, a=a, b=b, **fields)
 
     def _comparison(self, m: Modifiers) -> Comparison:
         comparison = Comparison(m)
@@ -178,9 +167,9 @@ class Half:
         m.type(self.name)
         m.done()
         d, *operands = ctx.operands(4 if comparison.bop else 3)
-        if self.packed and not isinstance(d, ast.Dual):
-            ctx.refuse("one destination for two comparisons", expected="p|q: of the low halves, and of the high ones")
         first, second = (d.first, d.second) if isinstance(d, ast.Dual) else (d, ast.Discard())
+        if not self.packed and not isinstance(second, ast.Discard):
+            ctx.refuse(f"setp of type .{self.name} has one destination", expected="one predicate")
         if first == second and isinstance(first, ast.Register):
             ctx.refuse("both destinations are the same predicate", expected="two predicates")
         self._compare(ctx, comparison, tuple(operands), ctx.dest_predicate(first), ctx.dest_predicate(second))
@@ -190,6 +179,8 @@ class Half:
         m = ctx.modifiers()
         comparison = self._comparison(m)
         result = m.type("u32", "s32", self.name, *(() if self.packed else ("u16", "s16")), *_ALSO.get(self.name, ()))
+        if comparison.ftz and result == "bf16":
+            m.refuse(f"modifier .ftz of set is not for a result of type .{result}", expected="another result")
         m.type(self.name)
         m.done()
         d, *operands = ctx.operands(4 if comparison.bop else 3)
