@@ -26,7 +26,7 @@ lg2 vabsdiff4 addc subc exit bfe lop3 match activemask
 
 @pytest.fixture(scope="module")
 def programs() -> list[Program]:
-    return [generate(seed) for seed in range(40)]
+    return [generate(seed) for seed in range(60)]
 
 
 def test_a_seed_is_a_program() -> None:

@@ -83,7 +83,7 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
-    """Compute into fresh units, then move them under the guard."""
+    """Compute into fresh units, then move them under the guard, which itself is the last to be written."""
     assert ins.guard is not None
     guard = (ctx.predicate_register(ins.guard[0]), ins.guard[1])
     names = [o.name for o in _destinations(ins) if isinstance(o, ast.Register)]
@@ -106,7 +106,7 @@ def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
     for real, fresh, width in units:
         for k in range(width):
             ctx.b.move(real + k, fresh + k, guard)
-    for target, source in predicates:
+    for target, source in sorted(predicates, key=lambda moved: moved[0] == guard[0]):
         ctx.b.emit("PLOP3", pd0=target, ps0=source, lut_b=0xF0, lut2=0, guard=guard)
 
 

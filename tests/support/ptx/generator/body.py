@@ -154,14 +154,14 @@ class Body:
     def two_predicates(self) -> None:
         first, second = self.rng.sample(self.variables["p"], 2)
         c, t = self.rng.choice((("w", "s32"), ("d", "u64"), ("f", "f32"), ("g", "f64")))
-        negation = self.rng.choice(("", "!"))
+        negation, guard = self.rng.choice(("", "!")), self.guard()
         how = self.rng.choice(("lt", "eq", "ge"))
         if self.rng.random() < 0.5:
-            self.emit(f"setp.{how}.{t} {first}|{second}, {self.read(c)}, {self.operand(c)}")
+            self.emit(f"{guard}setp.{how}.{t} {first}|{second}, {self.read(c)}, {self.operand(c)}")
         else:
             combine = self.rng.choice(("and", "or", "xor"))
             operands = f"{self.read(c)}, {self.operand(c)}, {negation}{self.read('p')}"
-            self.emit(f"setp.{how}.{combine}.{t} {first}|{second}, {operands}")
+            self.emit(f"{guard}setp.{how}.{combine}.{t} {first}|{second}, {operands}")
 
     def special(self) -> None:
         name = self.rng.choice(("%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ctaid.x", "%nctaid.x", "%laneid"))

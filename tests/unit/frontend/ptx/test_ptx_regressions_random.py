@@ -68,3 +68,18 @@ FIRST:
 """,
         optimised=optimised,
     )
+
+
+@pytest.mark.parametrize("optimised", [False, True])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_guard_that_is_a_destination_guards_the_other_one_too(first: bool, optimised: bool) -> None:
+    """Two predicates are written under one of them: as it was before."""
+    pair = "%p1|%p2" if first else "%p2|%p1"
+    check(
+        f"""
+    ld.global.u32 %r1, [%d0]; and.b32 %r2, %r1, 1024; setp.ne.u32 %p1, %r2, 0; setp.lt.u32 %p2, %r0, 7;
+    @%p1 setp.lt.s32 {pair}, %r1, 0; selp.u32 %r3, 1, 2, %p1; selp.u32 %r4, 4, 8, %p2; or.b32 %r3, %r3, %r4;
+    st.global.u32 [%d1], %r3;
+""",
+        optimised=optimised,
+    )
