@@ -27,12 +27,18 @@ def atomic_legal(aop: int, atyp: int) -> int:
     return 1
 
 
+@device(inline=True)
+def adds_halves(aop: int, atyp: int) -> int:
+    """1 for an addition to the two halves of a word, each by itself."""
+    return 1 if aop == 0 and atyp >= 6 else 0
+
+
 @device
 def atomic32(aop: int, atyp: int, old: int, b: int, c: int) -> int:
     """The 32-bit word to store. CAS: c where old equals b."""
+    if adds_halves(aop, atyp):
+        return hadd2_atomic(old, b, atyp - 6)
     if aop == 0:
-        if atyp >= 6:
-            return hadd2_atomic(old, b, atyp - 6)
         return fadd_rn(old, b) if atyp == 4 else (old + b) & M32
     if aop == 1 or aop == 2:
         flip = SIGN32 if atyp == 1 else 0

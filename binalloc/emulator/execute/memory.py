@@ -7,7 +7,7 @@ to that. Lanes act in ascending order, so the highest lane wins a conflicting st
 
 from __future__ import annotations
 
-from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
+from binalloc.emulator.arithmetic.atomic import adds_halves, atomic32, atomic64, atomic_legal
 from binalloc.emulator.arithmetic.half import HALF, SIGN16
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
@@ -90,7 +90,7 @@ def lone_halves(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, shift: int) ->
     """Lanes whose atomic adds to two halves, -0 to the one from bit `shift` on: that is left alone, and need not be
     there."""
     found = 0
-    if program[pc, Column.AOP] == 0 and program[pc, Column.ATYP] >= 6:
+    if adds_halves(program[pc, Column.AOP], program[pc, Column.ATYP]):
         for t in range(g.lanes):
             found |= (1 if (int(s.b[t]) >> shift) & HALF == SIGN16 else 0) << t
     return found & mask
@@ -275,11 +275,11 @@ def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, 
         high = lone_halves(g, s, program, pc, mask & ~low, 0) if access == Access.ATOMIC else 0
         global_bounds(g, s, w, pc, mask & ~(low | high), size)
         if low and g.fault == 0:
-            global_bounds(g, s, w, pc, low, 2)
+            global_bounds(g, s, w, pc, low, WORD // 2)
         if high and g.fault == 0:
-            move_addresses(g, s, 2)
-            global_bounds(g, s, w, pc, high, 2)
-            move_addresses(g, s, -2)
+            move_addresses(g, s, WORD // 2)
+            global_bounds(g, s, w, pc, high, WORD // 2)
+            move_addresses(g, s, -WORD // 2)
         if g.fault:
             return
     count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, size)
@@ -297,7 +297,7 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
         low = lone_halves(g, s, program, pc, mask, 16) if access == Access.ATOMIC else 0
         shared_bounds(g, s, w, pc, mask & ~low, size, spill)
         if low and g.fault == 0:
-            shared_bounds(g, s, w, pc, low, 2, spill)
+            shared_bounds(g, s, w, pc, low, WORD // 2, spill)
         if g.fault:
             return
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
