@@ -161,7 +161,7 @@ def dynamic(ops: Ops) -> None:
         ops.put("STS", guard, ra=at, rb=ops.src(), moff=moff, width=4)
     else:
         aop = r.randrange(9)
-        atyp = r.choice((0, 6, 7)) if aop == 0 and o.floats else 0  # a sum, of integers or of halves
+        atyp = r.choice((0, 6, 7)) if aop == 0 and o.floats and o.halves else 0  # a sum, of integers or of halves
         ops.put("ATOMS", guard, rd=ops.dst(), ra=at, rb=ops.src(), moff=moff, aop=aop, atyp=atyp)
 
 

@@ -60,7 +60,7 @@ class Ops:
             (2, self.constant),
         ]
         if options.floats:
-            self.kinds += [(4, self.f32), (2, self.half)]
+            self.kinds += [(4, self.f32), *([(2, self.half)] if options.halves else [])]
         if options.wide:
             self.kinds += [(3, self.wide_integer), (2, self.carry)]
             if options.floats:
