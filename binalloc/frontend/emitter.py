@@ -26,12 +26,14 @@ from binalloc.isa.table.opcodes import (
 MASK = 0xFFFFFFFF
 _SIGN = 0x80000000
 COMMUTATIVE = frozenset(
-    ("IADD3", "IMAD", "IMAD.WIDE", "IMAD.HI", "FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "IMNMX", "FMNMX", "DMNMX")
+    ("IADD3", "IMAD", "IMAD.WIDE", "IMAD.HI", "FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "IMNMX", "FMNMX", "DMNMX",
+     "HADD2", "HMUL2", "HFMA2", "HMNMX2")
 )
 """Operations in which a and b may be exchanged (with their negation and absolute bits)."""
 
 FLOAT = frozenset(
-    ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "MUFU", "DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "F2I", "F2F", "FRND")
+    ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "MUFU", "DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "F2I", "F2F", "FRND",
+     "HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2", "F2H", "F2H2")
 )
 
 
@@ -254,8 +256,9 @@ class Emitter:
 def signed(op: OpSpec, bits: int, negative: bool, absolute: bool, carries: bool) -> int:
     """Pattern of an immediate with its negation and absolute value worked in; carries: the operation is an .X."""
     if op.name in FLOAT:
-        bits = bits & ~_SIGN if absolute else bits
-        return bits ^ _SIGN if negative else bits
+        signs = _SIGN >> 16 | _SIGN if op.group == "half" else _SIGN
+        bits = bits & ~signs if absolute else bits
+        return bits ^ signs if negative else bits
     if not negative:
         return bits
     return (~bits if carries else -bits) & MASK

@@ -17,8 +17,8 @@ from binalloc.errors import MalformedInput
 class Form:
     """forms: as PTX.md names them. reason: said in the message. instead: what the user can do.
 
-    Instructions of one of `ops` (of any, where empty) with one of `mods` (with any, where empty) and, where it is not
-    0, `operands` operands; reads of the special registers that begin with one of `specials`.
+    Instructions of one of `ops` (of any, where empty) with one of `mods` (with any, where empty), none of `but` and,
+    where it is not 0, `operands` operands; reads of the special registers that begin with one of `specials`.
     """
 
     key: str
@@ -28,6 +28,7 @@ class Form:
     ops: frozenset[str] = frozenset()
     mods: frozenset[str] = frozenset()
     operands: int = 0
+    but: frozenset[str] = frozenset()
     specials: tuple[str, ...] = ()
 
 
@@ -47,7 +48,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_HALF = "f16 f16x2 bf16 bf16x2"
+_HALF = _set("f16 f16x2 bf16 bf16x2")
 _NARROW = "tf32 e4m3 e5m2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 s2f6x2 ue4m3"
 _VIDEO = [f"v{op}{n}" for op in ("add", "sub", "absdiff", "min", "max", "avrg", "set") for n in ("", "2", "4")]
 _REBUILD = "Compile the source without it, or for an older architecture (nvcc -arch=sm_75)."
@@ -82,13 +83,18 @@ FORMS: tuple[Form, ...] = (
          "layered, cube and multisampled textures are not supported",
          "Use a 3-D texture with point filtering, or one texture for each layer.", _set("tex"),
          _set("a1d a2d cube acube 2dms a2dms")),
-    Form("half", "`.f16`, `.f16x2`, `.bf16`, `.bf16x2` in any instruction", "half precision is not supported",
-         "Compute in f32.", frozenset(), _set(_HALF)),
     Form("narrow", "`.tf32`, `.e4m3x2`, `.e5m2x2` and other formats below 32 bits",
          "floating formats below 32 bits are not supported", "Compute in f32.", frozenset(), _set(_NARROW)),
     Form("packed", "`.f32x2`, `.s16x2`, `.u16x2`", "instructions on two values in one register are not supported",
          _REBUILD, frozenset(), _set("f32x2 s16x2 u16x2")),
-    Form("relu", "`.relu`", "results clamped at zero are not supported", "Use max with zero.", mods=_set("relu")),
+    Form("relu", "`.relu` of integers", "results clamped at zero are not supported", "Use max with zero.",
+         mods=_set("relu"), but=_HALF),
+    Form("stochastic", "`cvt` with `.rs`", "stochastic rounding is not supported", "Round by .rn.", _set("cvt"),
+         _set("rs")),
+    Form("oob", "`fma` with `.oob`", "operands that may be out of bounds are not supported", "Compute without .oob.",
+         _set("fma"), _set("oob")),
+    Form("texture-half", "`tex` with `.f16` or `.f16x2`", "textures of halves are not supported",
+         "Fetch .f32 and convert.", _set("tex"), _set("f16 f16x2")),
     Form("fns", "`fns`", "fns is not supported", "Write the search in C.", _set("fns")),
     Form("cvt-pack", "`cvt.pack`", "cvt.pack is not supported", "Use cvt.sat of each value and prmt.", _set("cvt"),
          _set("pack")),
@@ -102,8 +108,8 @@ FORMS: tuple[Form, ...] = (
          _set("atom"), _set("b16")),
     Form("wide", "`.b128` of `ld`, `st`, `ldu`, `atom`", "accesses of one 128-bit value are not supported",
          "Use .v2.b64; there are no atomics of 128 bits.", _set("ld st ldu atom"), _set("b128")),
-    Form("xorsign", "`min` and `max` with `.xorsign`", "min and max with .xorsign are not supported", _REBUILD,
-         _set("min max"), _set("xorsign")),
+    Form("xorsign", "`min.f32` and `max.f32` with `.xorsign`", "min and max with .xorsign are not supported", _REBUILD,
+         _set("min max"), _set("xorsign"), but=_HALF),
     Form("minmax3", "`min` and `max` of three values", "min and max of three values are not supported",
          "Use two instructions.", _set("min max"), operands=4),
     Form("redux-float", "`redux.f32`", "redux of floats is not supported", _REBUILD, _set("redux"), _set("f32")),
@@ -189,7 +195,7 @@ def of_instruction(op: str, mods: tuple[str, ...], operands: int) -> Form | None
         if not form.ops and not form.mods:
             continue
         said = (not form.ops or op in form.ops) and (not form.mods or not form.mods.isdisjoint(mods))
-        if said and form.operands in (0, operands):
+        if said and form.operands in (0, operands) and form.but.isdisjoint(mods):
             return BY_KEY[form.key]
     return None
 

@@ -28,6 +28,9 @@ SASS: dict[str, str] = {
     # f32, f64; Volta has no DMNMX: another instruction of the unit stands for it
     "FADD": "FADD", "FMUL": "FMUL", "FFMA": "FFMA", "FMNMX": "FMNMX", "FSETP": "FSETP", "MUFU": "MUFU",
     "DADD": "DADD", "DMUL": "DMUL", "DFMA": "DFMA", "DMNMX": "DADD", "DSETP": "DSETP",
+    # f16, bf16; Volta converts with F2F
+    "HADD2": "HADD2", "HMUL2": "HMUL2", "HFMA2": "HFMA2", "HMNMX2": "HADD2", "HSETP2": "HSETP2",
+    "F2H": "F2F", "F2H2": "F2F", "H2F": "F2F", "I2H": "I2F",
     # conversions, predicates, warps
     "I2F": "I2F", "F2I": "F2I", "F2F": "F2F", "FRND": "FRND", "PLOP3": "PLOP3.LUT", "P2R": "P2R", "R2P": "R2P",
     "SHFL": "SHFL", "VOTE": "VOTE", "MATCH": "MATCH", "WARPSYNC": "WARPSYNC",
@@ -44,10 +47,12 @@ SASS: dict[str, str] = {
 
 _WIDTHS = {"U8": "U8", "S8": "U8", "U16": "U16", "S16": "U16", "32": "", "64": "64", "128": "128"}
 """The simulator reads U8 and U16 as one and two bytes, and takes S8 and S16 for four."""
-_TYPES = {"": "", "S32": "S32", "U64": "64", "S64": "64", "F32": "F32", "F64": "64"}
+_TYPES = {
+    "": "", "S32": "S32", "U64": "64", "S64": "64", "F32": "F32", "F64": "64", "F16X2": "F16x2", "BF16X2": "F16x2",
+}  # fmt: skip
 """Likewise: of a type it understands no more than a number."""
 _CACHE = {"": "", "CG": "STRONG.GPU", "CS": "EF", "CV": "STRONG.SYS"}
-_NO_MODIFIERS = frozenset(("DMNMX", "BAR.ALLOC", "BAR.FREE"))
+_NO_MODIFIERS = frozenset(("DMNMX", "HMNMX2", "BAR.ALLOC", "BAR.FREE"))
 _ADDRESSED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC))
 """Spaces whose accesses a trace has addresses for; the simulator takes the others for arithmetic."""
 

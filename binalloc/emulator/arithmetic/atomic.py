@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.float32 import fadd_rn
 from binalloc.emulator.arithmetic.float64 import MIN64, dadd_rn, long_from_pair, pair_from_long
+from binalloc.emulator.arithmetic.half import hadd2_atomic
 from binalloc.emulator.arithmetic.integer import SIGN32
 from binalloc.emulator.state.device import device
 
@@ -17,7 +18,7 @@ M32 = 0xFFFFFFFF
 @device
 def atomic_legal(aop: int, atyp: int) -> int:
     """1 if the operation exists for the type: floats know ADD EXCH CAS only, INC and DEC are for unsigned 32 bits."""
-    if aop > 9 or atyp > 5:
+    if aop > 9 or atyp > 7:
         return 0
     if atyp >= 4:
         return 1 if aop == 0 or aop >= 8 else 0
@@ -26,9 +27,17 @@ def atomic_legal(aop: int, atyp: int) -> int:
     return 1
 
 
+@device(inline=True)
+def adds_halves(aop: int, atyp: int) -> int:
+    """1 for an addition to the two halves of a word, each by itself."""
+    return 1 if aop == 0 and atyp >= 6 else 0
+
+
 @device
 def atomic32(aop: int, atyp: int, old: int, b: int, c: int) -> int:
     """The 32-bit word to store. CAS: c where old equals b."""
+    if adds_halves(aop, atyp):
+        return hadd2_atomic(old, b, atyp - 6)
     if aop == 0:
         return fadd_rn(old, b) if atyp == 4 else (old + b) & M32
     if aop == 1 or aop == 2:

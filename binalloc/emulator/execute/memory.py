@@ -7,7 +7,8 @@ to that. Lanes act in ascending order, so the highest lane wins a conflicting st
 
 from __future__ import annotations
 
-from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
+from binalloc.emulator.arithmetic.atomic import adds_halves, atomic32, atomic64, atomic_legal
+from binalloc.emulator.arithmetic.half import HALF, SIGN16
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.counting import buffer_of, count_access
@@ -82,6 +83,17 @@ def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
             ok = 1 if s.addr[t] >= g.buffer_start[b] and s.addr[t] <= last else 0
             inside |= ok << t
         rest &= ~inside
+
+
+@device(apart=True)
+def lone_halves(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, shift: int) -> int:
+    """Lanes whose atomic adds to two halves, -0 to the one from bit `shift` on: that is left alone, and need not be
+    there."""
+    found = 0
+    if adds_halves(program[pc, Column.AOP], program[pc, Column.ATYP]):
+        for t in range(g.lanes):
+            found |= (1 if (int(s.b[t]) >> shift) & HALF == SIGN16 else 0) << t
+    return found & mask
 
 
 @device(apart=True)
@@ -259,7 +271,15 @@ def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, 
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     if s.inside == 0:
-        global_bounds(g, s, w, pc, mask, size)
+        low = lone_halves(g, s, program, pc, mask, 16) if access == Access.ATOMIC else 0
+        high = lone_halves(g, s, program, pc, mask & ~low, 0) if access == Access.ATOMIC else 0
+        global_bounds(g, s, w, pc, mask & ~(low | high), size)
+        if low and g.fault == 0:
+            global_bounds(g, s, w, pc, low, WORD // 2)
+        if high and g.fault == 0:
+            move_addresses(g, s, WORD // 2)
+            global_bounds(g, s, w, pc, high, WORD // 2)
+            move_addresses(g, s, -WORD // 2)
         if g.fault:
             return
     count_access(s, Stat.USER_GLOBAL_LOADS + access, mask, size)
@@ -274,7 +294,10 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
     size = program[pc, Column.SIZE]
     spill = program[pc, Column.SPILL]
     if s.inside == 0:
-        shared_bounds(g, s, w, pc, mask, size, spill)
+        low = lone_halves(g, s, program, pc, mask, 16) if access == Access.ATOMIC else 0
+        shared_bounds(g, s, w, pc, mask & ~low, size, spill)
+        if low and g.fault == 0:
+            shared_bounds(g, s, w, pc, low, WORD // 2, spill)
         if g.fault:
             return
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)

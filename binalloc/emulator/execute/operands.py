@@ -118,12 +118,12 @@ def write_predicate(s: Sm, w: int, p: int, bits: int, mask: int) -> None:
 
 
 @device
-def write_comparison(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, mask: int) -> None:
-    """pd0 = r bop ps0, pd1 = !r bop ps0 for the comparison results `bits`, all lanes at once."""
+def write_comparisons(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, others: int, mask: int) -> None:
+    """pd0 = r bop ps0 for the comparison results `bits`, and pd1 likewise for `others`, all lanes at once."""
     p = s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]
     bop = program[pc, Column.BOP]
     write_predicate(s, w, program[pc, Column.PD0], bool_op(bits, p, bop), mask)
-    write_predicate(s, w, program[pc, Column.PD1], bool_op(bits ^ FULL, p, bop), mask)
+    write_predicate(s, w, program[pc, Column.PD1], bool_op(others, p, bop), mask)
 
 
 # -- rows: where most operations find their operands and leave their results ------------------------------------------

@@ -35,6 +35,8 @@ class Result(Enum):
     """rd, and whether it is not zero in pd0."""
     COMPARISON = auto()
     """0 or 1: pd0 and pd1, combined with ps0 as field bop says."""
+    COMPARISONS = auto()
+    """Two bits: the lower one for pd0, the other for pd1, each combined with ps0 as field bop says."""
     WARP = auto()
     """No scalar function but one of the whole warp, (g, s, program, w, pc, mask), that leaves its result in `s.d` and
     `s.dh` for rd."""
@@ -129,6 +131,8 @@ def _row_body(row: Operation) -> Iterator[str]:
     """What one operation of a group that works on rows does before its result is written to its destination."""
     if row.result is Result.COMPARISON:
         yield "bits = 0"
+    if row.result is Result.COMPARISONS:
+        yield "bits, others = 0, 0"
     if row.result is Result.PAIR:
         yield f"d = {L.RESULT_ROW}"
     if row.result in _SUMS:
@@ -138,7 +142,10 @@ def _row_body(row: Operation) -> Iterator[str]:
     kept = _KEPT_IN_ROWS.get(row.result, "rows[d, t] = {}")
     yield from _choice(row, _plain(row, _IN_ROWS, kept), _full(row, _IN_ROWS, kept))
     if row.result is Result.COMPARISON:
-        yield "write_comparison(g, s, program, w, pc, bits, mask)"
+        yield f"write_comparisons(g, s, program, w, pc, bits, bits ^ {L.FULL}, mask)"
+        yield "return"
+    if row.result is Result.COMPARISONS:
+        yield "write_comparisons(g, s, program, w, pc, bits, others, mask)"
         yield "return"
     if row.result is Result.NONZERO:
         yield f"if program[pc, {L.Column.PLAIN}] == 0:"
@@ -158,7 +165,11 @@ def _sum(row: Operation, word: str) -> Iterator[str]:
     yield f"    finish_sum(g, s, program, rows, w, pc, d, mask, {int(row.result is Result.DOUBLE_SUM)})"
 
 
-_KEPT_IN_ROWS = {Result.COMPARISON: "bits |= int({}) << t", Result.PAIR: "rows[d, t], rows[d + 1, t] = {}"}
+_KEPT_IN_ROWS = {
+    Result.COMPARISON: "bits |= int({}) << t",
+    Result.COMPARISONS: "r = int({}); bits |= (r & 1) << t; others |= (r >> 1) << t",
+    Result.PAIR: "rows[d, t], rows[d + 1, t] = {}",
+}
 
 
 def _staged_body(row: Operation) -> Iterator[str]:

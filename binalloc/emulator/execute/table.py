@@ -8,6 +8,7 @@ from collections.abc import Callable
 from binalloc.emulator.arithmetic.conversion import f2f, f2i, frnd, i2f
 from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn, fcompare, ffma, ffma_rn, fmnmx, fmul, fmul_rn
 from binalloc.emulator.arithmetic.float64 import dadd, dadd_rn, dcompare, dfma, dfma_rn, dmnmx, dmul, dmul_rn
+from binalloc.emulator.arithmetic.half import f2h, f2h2, h2f, hadd2, hcompare2, hfma2, hmnmx2, hmul2, i2h
 from binalloc.emulator.arithmetic.integer import (
     brev,
     flo,
@@ -36,7 +37,7 @@ from binalloc.emulator.execute.operands import (
     lane_predicates,
     stage_signs,
     write_back,
-    write_comparison,
+    write_comparisons,
     write_nonzero,
     write_rows,
 )
@@ -48,6 +49,7 @@ from binalloc.emulator.state.device import define
 from binalloc.isa.table.opcodes import BY_NAME
 
 _INT, _F32, _F64, _CONV = L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.F64, L.ExecGroup.CONV
+_HALF = L.ExecGroup.HALF
 _PRED, _WARP, _SPECIAL = L.ExecGroup.PRED, L.ExecGroup.WARP, L.ExecGroup.SPECIAL
 _MEM, _CONTROL = L.ExecGroup.MEM, L.ExecGroup.CONTROL
 
@@ -85,6 +87,16 @@ _ROWS = (
     Operation("DFMA", _F64, dfma, "a.lo a.hi b.lo b.hi c.lo c.hi rnd", Result.PAIR, plain=dfma_rn, unless="rnd"),
     Operation("DMNMX", _F64, dmnmx, "a.lo a.hi b.lo b.hi ps0", Result.PAIR),
     Operation("DSETP", _F64, dcompare, "a.lo a.hi b.lo b.hi fcmp", Result.COMPARISON),
+    # -- f16, bf16, and conversions to and from them
+    Operation("HADD2", _HALF, hadd2, "a b hfmt ftz sat"),
+    Operation("HMUL2", _HALF, hmul2, "a b hfmt ftz sat"),
+    Operation("HFMA2", _HALF, hfma2, "a b c hfmt ftz sat relu"),
+    Operation("HMNMX2", _HALF, hmnmx2, "a b ps0 hfmt ftz hnan xsign"),
+    Operation("HSETP2", _HALF, hcompare2, "a b fcmp hfmt ftz", Result.COMPARISONS),
+    Operation("F2H", _HALF, f2h, "b.lo b.hi ftyp hfmt rnd2 ftz sat2 relu"),
+    Operation("F2H2", _HALF, f2h2, "a b hfmt rnd2 ftz sat2 relu"),
+    Operation("H2F", _HALF, h2f, "b hfmt hsel"),
+    Operation("I2H", _HALF, i2h, "b.lo b.hi hfmt ityp rnd2"),
     # -- conversions
     Operation("I2F", _CONV, i2f, "b.lo b.hi ftyp ityp rnd2", Result.PAIR),
     Operation("F2I", _CONV, f2i, "b.lo b.hi ityp ftyp rnd2 ftz", Result.PAIR),
@@ -120,16 +132,17 @@ assert OPERATIONS.keys() == BY_NAME.keys(), (
 exec_int: ExecutorInRows
 exec_f32: ExecutorInRows
 exec_f64: ExecutorInRows
+exec_half: ExecutorInRows
 exec_conv: ExecutorInRows
 exec_pred: Executor
 exec_warp: Executor
 exec_special: Executor
 _FUNCTIONS = {
-    "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_conv": _CONV, "exec_pred": _PRED, "exec_warp": _WARP,
-    "exec_special": _SPECIAL,
+    "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_half": _HALF, "exec_conv": _CONV, "exec_pred": _PRED,
+    "exec_warp": _WARP, "exec_special": _SPECIAL,
 }  # fmt: skip
 _CALLED: list[Callable[..., object]] = [finish_sum, first_row, lane_predicates, stage_signs, write_back]
-_CALLED += [write_comparison, write_nonzero, write_rows]
+_CALLED += [write_comparisons, write_nonzero, write_rows]
 _CALLED += [function for row in _ROWS for function in (row.function, row.plain) if function is not None]
 for _name, _group in _FUNCTIONS.items():
     _text = group_text(_name, [row for row in _ROWS if row.group == _group])

@@ -43,7 +43,8 @@ from binalloc.models.machines.model import Machine
 
 PAST_L1 = ("CG", "CV")
 """Cache modifiers of accesses that look for nothing in L1 and leave nothing there."""
-_FLOAT_GROUPS = ("float32", "float64", "conversion")
+_FLOAT_GROUPS = ("float32", "float64", "half", "conversion")
+_COMPUTES = (L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.CONV, L.ExecGroup.F64, L.ExecGroup.HALF)
 
 
 @dataclass
@@ -196,7 +197,7 @@ def stage_instruction(
 def easy(row: list[int]) -> bool:
     """Whether the warp does nothing behind the instruction but wait out its stall count, which is not 0: it computes,
     arms no scoreboard, and need not ask for its registers."""
-    computes = row[L.Column.GROUP] in (L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.CONV, L.ExecGroup.F64)
+    computes = row[L.Column.GROUP] in _COMPUTES
     free = row[L.Column.WBAR] == row[L.Column.RBAR] == L.NO_BARRIER
     return computes and free and row[L.Column.STALL] > 0 and not row[L.Column.READS]
 
@@ -294,10 +295,11 @@ def stage_reads(row: list[int], banks: int) -> None:
 
 
 def stage_signs(row: list[int], name: str, keep: int, flip: int, instr: Instr) -> None:
-    """Negation and absolute value of a float operand, as masks of its highest word."""
+    """Negation and absolute value of a float operand, or of two halves, as masks of its highest word."""
     if instr.op.group in _FLOAT_GROUPS:
-        row[keep] = 0x7FFFFFFF if instr.f.get("abs" + name) else L.FULL
-        row[flip] = 0x80000000 if instr.f.get("neg" + name) else 0
+        signs = 0x80008000 if instr.op.group == "half" else 0x80000000
+        row[keep] = L.FULL ^ signs if instr.f.get("abs" + name) else L.FULL
+        row[flip] = signs if instr.f.get("neg" + name) else 0
 
 
 def stage_memory(row: list[int], instr: Instr) -> None:

@@ -16,7 +16,16 @@ from binalloc.emulator.execute.control import advance
 from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.execute.row_access import access_row
-from binalloc.emulator.execute.table import exec_conv, exec_f32, exec_f64, exec_int, exec_pred, exec_special, exec_warp
+from binalloc.emulator.execute.table import (
+    exec_conv,
+    exec_f32,
+    exec_f64,
+    exec_half,
+    exec_int,
+    exec_pred,
+    exec_special,
+    exec_warp,
+)
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
 from binalloc.emulator.memory.dram import settle
@@ -93,6 +102,8 @@ def execute(
         exec_conv(g, s, program, rows, w, pc, mask)
     elif group == ExecGroup.F64:
         exec_f64(g, s, program, rows, w, pc, mask)
+    elif group == ExecGroup.HALF:
+        exec_half(g, s, program, rows, w, pc, mask)
     elif group == ExecGroup.MEM:
         if program[pc, Column.ACCESS] == Access.ATOMIC:
             stage(g, s, program, regs, w, pc)

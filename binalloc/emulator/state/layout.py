@@ -248,6 +248,7 @@ class ExecGroup(Codes):
     INT: int
     F32: int
     F64: int
+    HALF: int
     CONV: int
     PRED: int
     WARP: int

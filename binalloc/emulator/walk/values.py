@@ -267,10 +267,10 @@ def _computed(operation: Operation, row: Row, forget: Effect) -> Effect:
             store(v, *found)
             return None
         assert isinstance(found, int)
-        if kind is Result.COMPARISON:
+        if kind in (Result.COMPARISON, Result.COMPARISONS):
             p, r = other(v), int(found)
-            _set(v, pd0, _combined(r, p, bop))
-            _set(v, pd1, _combined(1 - r, p, bop))
+            _set(v, pd0, _combined(r & 1, p, bop))
+            _set(v, pd1, _combined(r >> 1 if kind is Result.COMPARISONS else 1 - r, p, bop))
         else:
             store(v, found, 0)
             if kind is Result.NONZERO:

@@ -32,12 +32,13 @@ FORM_NAMES = ("register", "immediate B", "constant B", "immediate C", "constant 
 WIDTHS = ("U8", "S8", "U16", "S16", "32", "64", "128")
 ITYPES = ("U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64")
 FTYPES = ("F32", "F64")
+HTYPES = ("F16", "BF16")
 ICMPS = ("F", "LT", "EQ", "LE", "GT", "NE", "GE", "T")
 FCMPS = ("F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T")
 ROUNDINGS = ("", "RM", "RP", "RZ")
 MUFU_FUNCS = ("RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "RCP64H", "RSQ64H")
 ATOMIC_OPS = ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "CAS")
-ATOMIC_TYPES = ("", "S32", "U64", "S64", "F32", "F64")
+ATOMIC_TYPES = ("", "S32", "U64", "S64", "F32", "F64", "F16X2", "BF16X2")
 PRMT_MODES = ("", "F4E", "B4E", "RC8", "ECL", "ECR", "RC16")
 BAR_MODES = ("SYNC", "ARV", "RED.POPC", "RED.AND", "RED.OR")
 CACHE_OPS = ("", "CG", "CS", "CV")
@@ -89,6 +90,12 @@ MODIFIERS: dict[str, Modifier] = {
         Modifier("ftyp", FTYPES),
         Modifier("ftyp_d", FTYPES),
         Modifier("ftyp_s", FTYPES),
+        Modifier("hfmt", HTYPES),
+        Modifier("sat2", ("", "SAT")),
+        Modifier("relu", ("", "RELU")),
+        Modifier("hnan", ("", "NAN")),
+        Modifier("xsign", ("", "XORSIGN")),
+        Modifier("hsel", ("H0", "H1")),
         Modifier("shfl", ("IDX", "UP", "DOWN", "BFLY")),
         Modifier("vote", ("ALL", "ANY", "EQ")),
         Modifier("match", ("ANY", "ALL")),
@@ -116,7 +123,7 @@ UNITS: dict[str, tuple[str, tuple[int, ...]]] = {
     "f": ("ftyp", (1, 2)),
     "fd": ("ftyp_d", (1, 2)),
     "fs": ("ftyp_s", (1, 2)),
-    "a": ("atyp", (1, 1, 2, 2, 1, 2)),
+    "a": ("atyp", (1, 1, 2, 2, 1, 2, 1, 1)),
     "t": ("tdim", (1, 2, 2)),
     "ch": ("tchan", (4, 1, 2)),
     "m": ("m64", (1, 2)),
@@ -124,7 +131,7 @@ UNITS: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 
 WIDTH_BYTES = (1, 1, 2, 2, 4, 8, 16)
-ATOMIC_BYTES = (4, 4, 8, 8, 4, 8)
+ATOMIC_BYTES = (4, 4, 8, 8, 4, 8, 4, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +289,7 @@ def _memory(
 
 
 def _define_arithmetic() -> None:
-    i, f, d, p, c = "integer", "float32", "float64", "predicate", "conversion"
+    i, f, d, h, p, c = "integer", "float32", "float64", "half", "predicate", "conversion"
     # -- integer
     _op(0x010, "IADD3", "rd pd0? pd1? ra- b- c- ps0?0 ps1?0", "x", "alu", i, "three-input add with carries")
     _op(0x011, "IMAD", "rd ra b c-", "u32", "imad", i, "low 32 bits of a*b+c")
@@ -314,6 +321,15 @@ def _define_arithmetic() -> None:
     _op(0x042, "DFMA", "rd:2 ra:2 b:2- c:2-", "rnd", "dp", d, "a * b + c, rounded once")
     _op(0x043, "DMNMX", "rd:2 ra:2-| b:2-| ps0", "", "dp", d, "minimum where the predicate holds, else maximum")
     _op(0x044, "DSETP", "pd0 pd1 ra:2-| b:2-| ps0", "fcmp bop", "dp", d, "double compare into predicates")
+    # -- f16, bf16: words of two halves
+    _op(0x048, "HADD2", "rd ra-| b-|", "hfmt ftz sat", "fma", h, "a + b of both halves")
+    _op(0x049, "HMUL2", "rd ra-| b-|", "hfmt ftz sat", "fma", h, "a * b of both halves")
+    _op(0x04A, "HFMA2", "rd ra b- c-", "hfmt ftz sat relu", "fma", h, "a * b + c of both halves, rounded once")
+    _op(
+        0x04B, "HMNMX2", "rd ra-| b-| ps0", "hfmt ftz hnan xsign", "alu", h,
+        "minimum of both halves where the predicate holds, else maximum",
+    )  # fmt: skip
+    _op(0x04C, "HSETP2", "pd0 pd1 ra-| b-| ps0", "fcmp bop hfmt ftz", "alu", h, "compare both halves into predicates")
     # -- conversions
     _op(0x050, "I2F", "rd:f b:i", "ftyp ityp rnd2", "conv", c, "integer to float")
     _op(
@@ -322,6 +338,10 @@ def _define_arithmetic() -> None:
     )  # fmt: skip
     _op(0x052, "F2F", "rd:fd b:fs-|", "ftyp_d ftyp_s rnd2 ftz", "conv", c, "float to float")
     _op(0x053, "FRND", "rd:f b:f-|", "ftyp rnd2 ftz", "conv", c, "round to an integral value")
+    _op(0x054, "F2H", "rd b:f-|", "hfmt ftyp rnd2 ftz sat2 relu", "conv", c, "float to half")
+    _op(0x055, "F2H2", "rd ra-| b-|", "hfmt rnd2 ftz sat2 relu", "conv", c, "two f32 to two halves")
+    _op(0x056, "H2F", "rd b", "hfmt hsel", "conv", c, "half to f32")
+    _op(0x057, "I2H", "rd b:i", "hfmt ityp rnd2", "conv", c, "integer to half")
     # -- predicates
     _op(0x060, "PLOP3", "pd0 pd1 ps0 ps1 ps2 lut_b lut2", "", "alu", p, "two three-input functions of predicates")
     _op(0x061, "P2R", "rd ra pmask", "", "alu", p, "predicates into the masked bits of a")

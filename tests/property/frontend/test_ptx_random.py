@@ -15,6 +15,7 @@ SHAPES = {
     "integer": Options(families=("integer", "predicate"), approximate=False),
     "float": Options(families=("float", "predicate")),
     "conversion": Options(families=("conversion", "integer")),
+    "half": Options(families=("half", "predicate")),
     "straight": Options(statements=60, functions=0, control=False, barriers=False),
     "control": Options(statements=60, functions=0, memory=False, families=("integer", "predicate")),
     "calls": Options(statements=30, functions=6, barriers=False, warps=False),

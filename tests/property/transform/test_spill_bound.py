@@ -83,7 +83,7 @@ def in_order(plan: Plan) -> list[object]:
 
 def test_no_allocator_emits_what_costs_less_than_the_bound() -> None:
     """None that takes the same order."""
-    compared, tight = zip(*(against_the_bound(seed, 0) for seed in range(3)), strict=True)
+    compared, tight = zip(*(against_the_bound(seed, 0) for seed in range(2, 5)), strict=True)
     assert sum(compared) > 10
     assert sum(tight)
 

@@ -160,7 +160,9 @@ def dynamic(ops: Ops) -> None:
     elif pick < 0.8 or not o.atomics:
         ops.put("STS", guard, ra=at, rb=ops.src(), moff=moff, width=4)
     else:
-        ops.put("ATOMS", guard, rd=ops.dst(), ra=at, rb=ops.src(), moff=moff, aop=r.randrange(9))
+        aop = r.randrange(9)
+        atyp = r.choice((0, 6, 7)) if aop == 0 and o.floats and o.halves else 0  # a sum, of integers or of halves
+        ops.put("ATOMS", guard, rd=ops.dst(), ra=at, rb=ops.src(), moff=moff, aop=aop, atyp=atyp)
 
 
 def bank_end(ops: Ops) -> None:

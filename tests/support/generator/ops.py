@@ -60,7 +60,7 @@ class Ops:
             (2, self.constant),
         ]
         if options.floats:
-            self.kinds.append((4, self.f32))
+            self.kinds += [(4, self.f32), *([(2, self.half)] if options.halves else [])]
         if options.wide:
             self.kinds += [(3, self.wide_integer), (2, self.carry)]
             if options.floats:
@@ -278,6 +278,33 @@ class Ops:
             f |= self.psrc("ps0") if name == "DMNMX" else {}
         f |= self.signs(name, f["form"])
         self.put(name, self.guard(), units=2, **f)
+
+    def half(self) -> None:
+        """f16 and bf16: whatever the modifiers are."""
+        r = self.rng
+        name = r.choice(["HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2", "F2H", "F2H2", "H2F", "I2H"])
+        spec = BY_NAME[name]
+        f: dict[str, int] = {m: int(r.random() < 0.25) for m in ("ftz", "sat", "sat2", "relu") if m in spec.modifiers}
+        f |= {m: r.randrange(2) for m in ("hfmt", "hnan", "xsign", "hsel") if m in spec.modifiers}
+        wide = int(self.options.wide and r.random() < 0.4)
+        if name == "HSETP2":
+            f |= {"pd0": self.pdst(), "pd1": self.pdst(), "fcmp": r.randrange(16), "bop": r.randrange(3)}
+            if f["pd0"] == f["pd1"]:
+                f["pd1"] = PT
+        else:
+            f["rd"] = self.dst()
+        if "rnd2" in spec.modifiers:
+            f["rnd2"] = r.randrange(4)
+        if name == "F2H":
+            f["ftyp"] = wide
+        elif name == "I2H":
+            f["ityp"] = 6 * wide + r.randrange(2 if wide else 6)
+        f |= self.flexible(name, 1 + (wide if name in ("F2H", "I2H") else 0), int(name == "HFMA2"))
+        if "ra" in spec.operand:
+            f["ra"] = self.src()
+        if "ps0" in spec.operand:
+            f |= self.psrc("ps0")
+        self.put(name, self.guard(), **f | self.signs(name, f["form"]))
 
     def wide_integer(self) -> None:
         f = {"rd": self.dst(2), "ra": self.src(), "u32": self.rng.randrange(2)}

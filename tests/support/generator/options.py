@@ -28,7 +28,7 @@ class Options:
 
     registers: highest register + 1 (4..255). depth: nesting of control flow. callees: functions beside the kernel, in
     a chain at least that deep. block: threads per block, a power of two. uninitialised: also read places that hold
-    no value on some path.
+    no value on some path. halves: f16 and bf16 beside the other floats.
 
     aliases: one predicate as both destinations. hops: branches over nothing, or over what a rewriter deletes, in front
     of operations that see the active lanes. odd_points, uniform: shares of branches with a reconvergence point that is
@@ -52,6 +52,7 @@ class Options:
     local: bool = True
     wide: bool = True
     floats: bool = True
+    halves: bool = True
     atomics: bool = True
     guards: float = 0.15
     uninitialised: bool = False

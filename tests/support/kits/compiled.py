@@ -11,7 +11,7 @@ from typing import Any
 
 from binalloc.emulator.state.device import REGISTRY
 
-MODULES = ("integer", "float32", "float64", "conversion", "atomic", "mufu")
+MODULES = ("integer", "float32", "float64", "half", "conversion", "atomic", "mufu")
 PRIMITIVES = (
     "f32_from_bits",
     "bits_from_f32",

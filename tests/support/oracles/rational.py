@@ -42,6 +42,8 @@ class Format:
         return round_fraction(value, self, mode)
 
 
+F16 = Format(16, 11, 0x7FFF)
+BF16 = Format(16, 8, 0x7FFF)
 F32 = Format(32, 24, 0x7FFFFFFF)
 F64 = Format(64, 53, 0x7FF8000000000000)
 

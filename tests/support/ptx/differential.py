@@ -16,7 +16,10 @@ from tests.support.ptx.harness import MACHINE, launched
 from tests.support.ptx.interpreter.interpreter import interpret
 from tests.support.ptx.patterns import Array
 
-APPROXIMATE = {"approx32": (2.0**-19, 2.0**-20), "approx64": (2.0**-18, 0.0)}
+APPROXIMATE = {
+    "approx32": (2.0**-19, 2.0**-20), "approx64": (2.0**-18, 0.0),
+    "approxf16": (2.0**-9.9, 0.0), "approxbf16": (2.0**-7, 0.0),
+}  # fmt: skip
 """Relative and absolute tolerance: PTX's bounds for the .approx forms on operands of 0.25 to 3, with room."""
 
 

@@ -13,9 +13,9 @@ from binalloc.isa.table import doc
 from binalloc.isa.table.opcodes import BY_NAME, OpSpec
 
 LANES = [name for name, row in OPERATIONS.items() if row.arguments]
-SIGNED_BEFORE = ("float32", "float64", "conversion")
+SIGNED_BEFORE = ("float32", "float64", "half", "conversion")
 """Groups whose operands the emulator negates, and takes the absolute value of, before the function is called."""
-COMPUTING = ("integer", "float32", "float64", "conversion", "predicate", "warp")
+COMPUTING = ("integer", "float32", "float64", "half", "conversion", "predicate", "warp")
 PROSE = re.sub(r"<!-- table:(\w+):begin -->.*?<!-- table:\1:end -->", "", doc.PATH.read_text("utf-8"), flags=re.DOTALL)
 PROSE = PROSE.split("\n## Container\n")[0]
 """ISA.md without what is generated, and without container and assembly, in whose examples any opcode may stand."""
@@ -24,7 +24,7 @@ PROSE = PROSE.split("\n## Container\n")[0]
 def read(row: Operation) -> set[str]:
     """Operands and fields that the row's function is given, or that what follows it reads."""
     given = {name.split(".")[0] for name in row.arguments.split()}
-    return given | {"ps0"} if row.result is Result.COMPARISON else given
+    return given | {"ps0"} if row.result in (Result.COMPARISON, Result.COMPARISONS) else given
 
 
 def forgotten(spec: OpSpec, row: Operation) -> set[str]:

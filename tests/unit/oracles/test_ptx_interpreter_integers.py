@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.ptx.interpreter.arithmetic.operations import Unsupported, evaluate, plan
+from tests.support.ptx.interpreter.arithmetic.operations import evaluate, plan
+from tests.support.ptx.interpreter.arithmetic.plans import Unsupported
 
 WORKED = [
     # add, sub, mul, mad
@@ -219,7 +220,7 @@ def test_multiply_add_with_carry() -> None:
 
 def test_what_is_not_known_is_refused() -> None:
     for op, mods in [
-        ("add", ("f16",)),
+        ("add", ("e4m3",)),
         ("mma", ("sync",)),
         ("mul", ("s32",)),
         ("setp", ("foo", "s32")),

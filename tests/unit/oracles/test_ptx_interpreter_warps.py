@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.ptx.interpreted import run
 from tests.support.ptx.interpreter import interpreter
-from tests.support.ptx.interpreter.arithmetic.operations import Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import Unsupported
 from tests.support.ptx.interpreter.interpreter import interpret
 from tests.support.ptx.interpreter.memory import AccessError
 from tests.support.ptx.interpreter.text.lexer import PtxSyntaxError

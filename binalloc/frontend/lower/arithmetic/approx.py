@@ -84,15 +84,19 @@ def _wave(func: str) -> Handler:
 
 
 def _tanh(ctx: Context, ins: ast.Instruction) -> None:
-    """tanh x = 1 - 2 / (1 + e^2x) to an absolute 2^-22, and x itself below 2^-6, where x^3/3 is less than 2^-13 of it;
-    PTX allows a relative 2^-11."""
     m = ctx.modifiers()
     if not m.has("approx"):
         m.refuse("tanh needs .approx", expected="tanh.approx.f32")
     m.type("f32")
     m.done()
     d, a = ctx.operands(2)
-    x, value, small = ctx.b.unit(ctx.word(a, "f32")), ctx.b.new(), ctx.b.predicate()
+    tanh(ctx, ctx.dest(d, "f32"), ctx.word(a, "f32"))
+
+
+def tanh(ctx: Context, target: int, source: Source) -> None:
+    """target = tanh(source) on f32: 1 - 2 / (1 + e^2x) to an absolute 2^-22, and x itself below 2^-6, where x^3/3 is
+    less than 2^-13 of it; PTX allows a relative 2^-11."""
+    x, value, small = ctx.b.unit(source), ctx.b.new(), ctx.b.predicate()
     power, above, inverse = ctx.b.new(), ctx.b.new(), ctx.b.new()
     scaled = ctx.b.new()
     ctx.b.emit("FMUL", rd=scaled, a=x, b=Imm(TWO_LOG2_E))
@@ -101,7 +105,7 @@ def _tanh(ctx: Context, ins: ast.Instruction) -> None:
     mufu(ctx, inverse, above, "RCP")
     ctx.b.emit("FFMA", rd=value, a=inverse, b=Imm(MINUS_TWO), c=ctx.b.unit(Imm(ONE)))
     ctx.b.emit("FSETP", pd0=small, a=x, b=Imm(TANH_LINEAR), absa=1, fcmp="LT")
-    ctx.b.emit("SEL", rd=ctx.dest(d, "f32"), a=x, b=value, ps0=small)
+    ctx.b.emit("SEL", rd=target, a=x, b=value, ps0=small)
 
 
 def divide_approx(ctx: Context, target: int, a: Source, b: Source, *, ftz: bool) -> None:

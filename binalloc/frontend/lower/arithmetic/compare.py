@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from binalloc.frontend.emitter import MASK, Imm, Source
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
@@ -11,7 +13,8 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
 TYPES = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")
-ONE = Imm(0x3F800000)
+_ONES = {"f32": Imm(0x3F800000), "f16": Imm(0x3C00), "bf16": Imm(0x3F80)}
+"""What set leaves of a comparison that holds."""
 _ORDER = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
 _UNSIGNED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
 _UNORDERED = {**{f"{name}u": f"{text}U" for name, text in _ORDER.items()}, "num": "NUM", "nan": "NAN"}
@@ -19,7 +22,7 @@ _COMPARISONS = (*_ORDER, *_UNSIGNED, *_UNORDERED)
 _EXCHANGED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "LTU": "GTU", "LEU": "GEU", "GTU": "LTU", "GEU": "LEU"}
 
 
-class _Comparison:
+class Comparison:
     """What the suffixes of setp and set say, the last type apart. text: Loom's comparison. bop: how it is combined."""
 
     def __init__(self, m: Modifiers) -> None:
@@ -32,21 +35,28 @@ class _Comparison:
 
     def typed(self, type_: str) -> str:
         """Loom's comparison for operands of this type."""
+        if self.ftz and type_ != "f32":
+            self.m.refuse(f"modifier .ftz of {self.m.ins.op} is not for type .{type_}", expected=".f32")
         if type_[0] == "f":
-            table = _ORDER | _UNORDERED
-        elif type_[0] == "u":
+            return self.floating(type_)
+        if type_[0] == "u":
             table = _ORDER | _UNSIGNED
         else:
             table = _ORDER if type_[0] == "s" else {"eq": "EQ", "ne": "NE"}
+        return self._of(table, type_)
+
+    def floating(self, type_: str) -> str:
+        """Loom's comparison of floating-point numbers."""
+        return self._of(_ORDER | _UNORDERED, type_)
+
+    def _of(self, table: Mapping[str, str], type_: str) -> str:
         if self.name not in table:
             self.m.refuse(f"no comparison .{self.name} of type .{type_}", expected="." + ", .".join(table))
-        if self.ftz and type_ != "f32":
-            self.m.refuse(f"modifier .ftz of {self.m.ins.op} is not for type .{type_}", expected=".f32")
         return table[self.name]
 
 
 def compare(
-    ctx: Context, comparison: _Comparison, type_: str, x: ast.Operand, y: ast.Operand, pd0: int, pd1: int, other: Pred
+    ctx: Context, comparison: Comparison, type_: str, x: ast.Operand, y: ast.Operand, pd0: int, pd1: int, other: Pred
 ) -> None:
     """pd0, pd1 = the comparison, its negation, each combined with `other`."""
     text, bop = comparison.typed(type_), (comparison.bop or "and").upper()
@@ -81,7 +91,7 @@ def _exchanged(a: Source, b: Source, text: str) -> tuple[Source, Source, str]:
 
 def _setp(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
-    comparison = _Comparison(m)
+    comparison = Comparison(m)
     type_ = m.type(*TYPES)
     m.done()
     d, a, b, *rest = ctx.operands(4 if comparison.bop else 3)
@@ -93,17 +103,19 @@ def _setp(ctx: Context, ins: Instruction) -> None:
 
 
 def _set(ctx: Context, ins: Instruction) -> None:
-    """d = all ones (.f32: 1.0) or zero."""
+    """d = all ones (of a float: 1.0) or zero."""
     m = ctx.modifiers()
-    comparison = _Comparison(m)
-    result = m.type("u32", "s32", "f32")
+    comparison = Comparison(m)
+    result = m.type("u32", "s32", *_ONES)
+    if comparison.ftz and result == "bf16":
+        m.refuse("modifier .ftz of set is not for a result of type .bf16", expected="another result")
     type_ = m.type(*TYPES)
     m.done()
     d, a, b, *rest = ctx.operands(4 if comparison.bop else 3)
     other = ctx.predicate(rest[0]) if rest else (PT, 0)
     truth = ctx.b.predicate()
     compare(ctx, comparison, type_, a, b, truth, PT, other)
-    wide.pick(ctx, ctx.dest(d, result), ONE if result == "f32" else Imm(MASK), RZ, (truth, 0))
+    wide.pick(ctx, ctx.dest(d, result), _ONES.get(result, Imm(MASK)), RZ, (truth, 0))
 
 
 def _selp(ctx: Context, ins: Instruction) -> None:

@@ -1,4 +1,4 @@
-"""PTX cvt between integers of 8 to 64 bits, f32 and f64 (PTX ISA 9.7.9.21).
+"""PTX cvt between integers of 8 to 64 bits, f32 and f64 (PTX ISA 9.7.9.21); `convert_half` has those of halves.
 
 A register may be wider than its type: a source then counts by its low bits, a result is extended to the register by the
 result type's sign. From a float to an integer the result is limited to the type's range with or without .sat; a NaN
@@ -12,7 +12,7 @@ from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.arithmetic.float32 import flushed
 from binalloc.frontend.lower.arithmetic.integer import narrow_extreme
-from binalloc.frontend.lower.context.context import Context, Fields, Handler
+from binalloc.frontend.lower.context.context import Context, Fields
 from binalloc.frontend.lower.context.modifiers import INTEGER_ROUNDINGS, RND, Modifiers
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
@@ -24,7 +24,8 @@ ONE = Imm(0x3F800000)
 ONE_HIGH = Imm(0x3FF00000)
 
 
-def _cvt(ctx: Context, ins: Instruction) -> None:
+def convert(ctx: Context, _: Instruction) -> None:
+    """cvt of such types."""
     m = ctx.modifiers()
     rnd = m.take(*FLOAT_ROUNDINGS, *INTEGER_ROUNDINGS)
     ftz, saturate = int(m.has("ftz")), m.has("sat")
@@ -140,7 +141,11 @@ def _limited_wide(ctx: Context, source: wide.Wide, to: str, signed: bool) -> wid
 
 
 def _to_integer(ctx: Context, d: ast.Operand, a: ast.Operand, to: str, of: str, rnd: str, ftz: int) -> None:
-    source = ctx.double(a) if of == "f64" else ctx.word(a, of)
+    float_to_integer(ctx, d, ctx.double(a) if of == "f64" else ctx.word(a, of), to, of, rnd, ftz)
+
+
+def float_to_integer(ctx: Context, d: ast.Operand, source: Source, to: str, of: str, rnd: str, ftz: int) -> None:
+    """The integer next to a value of type `of`, f32 or f64."""
     rd, size = _units(ctx, d, to)
     fields: Fields = {"ityp": to.upper(), "ftyp": of.upper(), "rnd2": RND[rnd], **({"ftz": ftz} if of == "f32" else {})}
     bytes_ = TYPE_BYTES[to]
@@ -183,10 +188,10 @@ def _from_integer(ctx: Context, d: ast.Operand, a: ast.Operand, to: str, of: str
     result = rd if not saturate else ctx.b.new(2 if to == "f64" else 1)
     ctx.b.emit("I2F", rd=result, b=source, ityp=of.upper(), ftyp=to.upper(), rnd2=RND[rnd])
     if saturate:
-        _saturated(ctx, rd, result, to)
+        saturated(ctx, rd, result, to)
 
 
-def _saturated(ctx: Context, rd: int, source: Source, type_: str, ftz: int = 0) -> None:
+def saturated(ctx: Context, rd: int, source: Source, type_: str, ftz: int = 0) -> None:
     """rd = source limited to 0 .. 1; NaN gives 0."""
     if type_ == "f32":
         ctx.b.emit("FMUL", rd=rd, a=source, b=ONE, sat=1, ftz=ftz)
@@ -223,17 +228,14 @@ def _floats(
     else:
         ctx.b.emit("F2F", rd=result, b=source, ftyp_d=to.upper(), ftyp_s=of.upper(), rnd2=RND.get(rnd, ""), **flush)
     if saturate:
-        _saturated(ctx, rd, result, to)
+        saturated(ctx, rd, result, to)
 
 
 def _same(ctx: Context, rd: int, source: Source, type_: str, ftz: int, saturate: bool) -> None:
     """No change of format, no rounding: .sat, .ftz, or a copy."""
     if saturate:
-        _saturated(ctx, rd, source, type_, ftz)
+        saturated(ctx, rd, source, type_, ftz)
     elif type_ == "f32":
         ctx.b.move(rd, flushed(ctx, source) if ftz else source)
     else:
         wide.move(ctx, rd, wide.value(source) if isinstance(source, int) else ctx.wide(ctx.ins.operands[1], "f64"))
-
-
-PURE: dict[str, Handler] = {"cvt": _cvt}

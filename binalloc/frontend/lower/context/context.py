@@ -122,6 +122,7 @@ class Context:
         have, want = TYPE_BYTES[declared], TYPE_BYTES[type_]
         kinds = {declared[0], type_[0]}
         clash = "f" in kinds and kinds & {"s", "u"} and not wider
+        clash = clash or ("f" in declared and "f" in type_ and have == want)
         if (declared == "pred") != (type_ == "pred") or clash or (have < want if wider else have != want):
             self.refuse(
                 f"{operand.name} is .{declared}", found=f"`{self.ins.text}`", expected=f"a register for type .{type_}"
@@ -152,7 +153,7 @@ class Context:
             self.check_type(operand, type_, wider=wider)
             return self.register(operand.name)
         if isinstance(operand, ast.Integer):
-            if type_[0] == "f":
+            if "f" in type_:
                 self.refuse("an integer where a floating constant must stand", expected="0f... or a decimal fraction")
             bits = 8 * TYPE_BYTES[type_]
             if not -(1 << bits) < operand.value < 1 << bits:

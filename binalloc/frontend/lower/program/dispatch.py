@@ -10,10 +10,11 @@ from binalloc.frontend.lower.arithmetic import (
     approx,
     bits,
     compare,
-    convert,
+    convert_half,
     divide,
     float32,
     float64,
+    half,
     integer,
     logic,
     move,
@@ -34,7 +35,7 @@ PURE: dict[str, Handler] = {
     **logic.PURE,
     **bits.PURE,
     **compare.PURE,
-    **convert.PURE,
+    **convert_half.PURE,
     **move.PURE,
     **memory.PURE,
     **atomic.PURE,
@@ -54,6 +55,7 @@ EFFECTS: dict[str, Handler] = {
 FLOAT: dict[str, dict[str, Handler]] = {
     "f32": {**float32.HANDLERS, **quotient.SINGLE, **approx.SINGLE},
     "f64": {**float64.HANDLERS, **quotient.DOUBLE, **approx.DOUBLE},
+    **half.HANDLERS,
 }
 """Pure handlers of opcodes whose last suffix is a floating type; they go before PURE."""
 _NONE: dict[str, Handler] = {}

@@ -14,7 +14,9 @@ from tests.support.ptx.generator.forms import Form
 from tests.support.ptx.generator.options import BYTES, TYPES, Argument, Program
 from tests.support.ptx.generator.values import random_bits
 
-WORDS = {"p": "w"}
+WORDS = {"p": "w", "P": "w"}
+HALVES = {"x": 3, "y": 4}
+"""Regions of the data that hold halves, two in the low word of eight bytes."""
 
 
 def operand_lines(form: Form, row: int, rows: int) -> tuple[list[str], list[str]]:
@@ -31,6 +33,10 @@ def operand_lines(form: Form, row: int, rows: int) -> tuple[list[str], list[str]
             lines += [f"ld.global.u32 {name}, [%data+{at}]", f"and.b32 {name}, {name}, 255"]
         elif letter == "p":
             lines += [f"ld.global.u32 %w9, [%data+{at}]", "and.b32 %w9, %w9, 1", f"setp.ne.u32 {name}, %w9, 0"]
+        elif c in "xy":
+            to = "h" if letter in "xy" else "w"
+            name = f"%{to}{k + 1}"
+            lines.append(f"ld.global.{TYPES[to]} {name}, [%data+{at + 24 * rows * HALVES[c]}]")
         elif c in "fg":
             # Floats lie behind the integers, f32 before f64.
             lines.append(f"ld.global.{TYPES[c]} {name}, [%data+{at + 24 * rows * (1 if c == 'f' else 2)}]")
@@ -54,10 +60,11 @@ def program_of(forms: list[Form], rows: int = 24, seed: int = 0) -> Program:
         for row in range(rows):
             loads, names = operand_lines(form, row, rows)
             lines += loads
-            lines.append(f"{op} {', '.join([f'%{target}0', *names])}")
-            place = f"[%out{'w' if target == 'p' else target}+{8 * (number * rows + row)}]"
-            if target == "p":
-                lines += ["selp.u32 %w0, 1, 0, %p0", f"st.global.u32 {place}, %w0"]
+            lines.append(f"{op} {', '.join(['%p0|%p8' if target == 'P' else f'%{target}0', *names])}")
+            place = f"[%out{WORDS.get(target, target)}+{8 * (number * rows + row)}]"
+            if target in WORDS:
+                second = "selp.u32 %w8, 2, 0, %p8" if target == "P" else "mov.u32 %w8, 0"
+                lines += ["selp.u32 %w0, 1, 0, %p0", second, "or.b32 %w0, %w0, %w8", f"st.global.u32 {place}, %w0"]
             else:
                 lines.append(f"st.global.{TYPES[target]} {place}, %{target}0")
     outputs = [c for c in "hwdfg" if any((WORDS.get(f[1], f[1])) == c for f in forms)]
@@ -65,7 +72,7 @@ def program_of(forms: list[Form], rows: int = 24, seed: int = 0) -> Program:
     head = "".join(f"    ld.param.u64 %out{c}, [out{c}];\n" for c in outputs)
     names = ["data", *(f"out{c}" for c in outputs)]
     text = (
-        ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry kernel("
+        ".version 9.0\n.target sm_100\n.address_size 64\n.visible .entry kernel("
         + ", ".join(f".param .u64 {n}" for n in names)
         + ")\n{\n"
         + declared
@@ -76,6 +83,7 @@ def program_of(forms: list[Form], rows: int = 24, seed: int = 0) -> Program:
     )
     data = [random_bits(rng, "d") for _ in range(3 * rows)]
     data += [random_bits(rng, "f") for _ in range(3 * rows)] + [random_bits(rng, "g") for _ in range(3 * rows)]
+    data += [random_bits(rng, c) | random_bits(rng, c) << 16 for c in "xy" for _ in range(3 * rows)]
     arguments = [Argument("data", np.array(data, dtype=np.uint64))]
     for c in outputs:
         dtype: Any = {"f": np.float32, "g": np.float64}.get(c) or np.dtype(f"u{BYTES[c]}")

@@ -25,7 +25,7 @@ class Body:
         self.registers: dict[str, int] = dict.fromkeys(TYPES, 0)
         self.labels = 0
         self.in_kernel = False
-        self.approximations: dict[str, list[str]] = {"f": [], "g": []}
+        self.approximations: dict[str, list[str]] = {c: [] for c in "fgxy"}
         counts = (
             {"p": 10, "h": 4, "w": 8, "d": 5, "f": 6, "g": 4}
             if name == "kernel"
@@ -82,7 +82,21 @@ class Body:
             return self.number(c.lower())
         if c == "p":
             return self.read("p")
+        if c in "xyXY":
+            return self.half(c)
         return self.immediate(c) if self.rng.random() < constant else self.read(c)
+
+    def half(self, c: str) -> str:
+        """A variable, or a register with one or two halves."""
+        to = "h" if c in "xy" else "w"
+        if self.rng.random() < 0.6:
+            return self.read(to)
+        bits = random_bits(self.rng, c.lower())
+        if to == "w":
+            bits |= random_bits(self.rng, c.lower()) << 16
+        result = self.register(to)
+        self.emit(f"mov.{TYPES[to]} {result}, {bits}")
+        return result
 
     def number(self, c: str) -> str:
         """A float that is not NaN."""
@@ -133,7 +147,7 @@ class Body:
             operands[0] = self.read(sources[0])
         if op.startswith("vabsdiff4"):
             operands = [self.read("w") for _ in operands]
-        result = self.read(target)
+        result = self.read(target) if target != "P" else "|".join(self.rng.sample(self.variables["p"], 2))
         guard = self.guard()
         self.emit(f"{guard}{op} {', '.join([result, *operands])}")
 

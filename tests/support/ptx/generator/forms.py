@@ -1,14 +1,16 @@
 """Instruction forms of the program generator: opcode text, destination class, source classes.
 
 Classes: p predicate, h 16 bits, w 32 bits, d 64 bits, f f32, g f64. Source letters beyond them: n a 32-bit count masked
-to 0..255, W D H an operand made odd (a divisor), F G a float made a number (no NaN), i an immediate byte.
+to 0..255, W D H an operand made odd (a divisor), F G a float made a number (no NaN), i an immediate byte; x, y, X, Y
+halves, and a result P two predicates (`half_forms`).
 """
 
 from __future__ import annotations
 
 from itertools import product
 
-Form = tuple[str, str, str]
+from tests.support.ptx.generator.half_forms import Form, half_forms
+
 INT_CLASS = {16: "h", 32: "w", 64: "d"}
 COMPARE_INT = ("eq", "ne", "lt", "le", "gt", "ge")
 COMPARE_FLOAT = (*COMPARE_INT, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
@@ -43,7 +45,7 @@ def integer_forms() -> list[Form]:
     forms += [("lop3.b32", "w", "wwwi")] * 4 + [("prmt.b32", "w", "www")] * 3
     forms += [(f"prmt.b32.{m}", "w", "www") for m in ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")]
     forms += [(f"bmsk.{m}.b32", "w", "nn") for m in ("clamp", "wrap")]
-    forms += [("vabsdiff4.u32.u32.u32.add", "w", "www")]
+    forms += [("vabsdiff4.u32.u32.u32.add", "w", "www")] * 3
     return forms
 
 
@@ -130,6 +132,7 @@ FAMILIES: dict[str, list[Form]] = {
     "predicate": predicate_forms(),
     "float": float_forms(),
     "conversion": conversion_forms(),
+    "half": half_forms(),
     "extra": extra_forms(),
 }
 APPROXIMATE: list[Form] = [

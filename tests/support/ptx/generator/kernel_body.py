@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support.ptx.generator.body import Body
 from tests.support.ptx.generator.forms import APPROXIMATE
+from tests.support.ptx.generator.half_forms import APPROXIMATE as HALVES_APPROXIMATE
 from tests.support.ptx.generator.options import APPROXIMATIONS, BYTES, INPUT_ELEMENTS, TYPES
 
 
@@ -15,9 +16,9 @@ class KernelBody(Body):
         if self.options.extra:
             choices.append(self.switch)
         if self.options.approximate:
-            choices += [self.approximation] * 2
+            choices += [self.approximation] * 4 + [self.half_approximation]
         if self.options.atomics:
-            choices += [self.shared_count, self.own_atomic]
+            choices += [self.shared_count, self.own_atomic, self.half_atomic]
         if converged and self.options.warps:
             choices += [self.shuffle, self.vote, self.match]
         if converged and self.options.barriers:
@@ -141,21 +142,59 @@ class KernelBody(Body):
         where = f"[{base}+{8 * self.rng.randrange(4)}]"
         self.emit(f"{self.guard()}atom{order}{space}.{name} {self.read(c)}, {where}, {', '.join(values)}")
 
+    def half_atomic(self) -> None:
+        """An addition to halves of the thread's own."""
+        base, space = self.rng.choice((("%scratch", ".global"), ("%scratchg", ""), ("%mine", ".shared")))
+        t, c = self.rng.choice((("f16", "x"), ("bf16", "y"), ("f16x2", "X"), ("bf16x2", "Y")))
+        size = 2 if c in "xy" else 4
+        order = self.rng.choice(("", "", ".relaxed.gpu", ".release.cta"))
+        where = f"[{base}+{size * self.rng.randrange(32 // size)}], {self.half(c)}"
+        if self.rng.random() < 0.3:
+            self.emit(f"{self.guard()}red{order}{space}.add.noftz.{t} {where}")
+        else:
+            self.emit(f"{self.guard()}atom{order}{space}.add.noftz.{t} {self.read('hw'[size // 4])}, {where}")
+
     def approximation(self) -> None:
         """An inexact operation on tame operands, its result stored at once."""
         op, target, sources = self.rng.choice(APPROXIMATE)
-        slots = self.approximations[target]
-        if len(slots) == APPROXIMATIONS:
+        if len(self.approximations[target]) == APPROXIMATIONS:
             return
-        operands = []
-        for c in sources:
-            at, place, value = self.register("w"), self.register("d"), self.register(c)
-            self.emit(f"and.b32 {at}, {self.read('w')}, {INPUT_ELEMENTS - 1}")
-            self.emit(f"mul.wide.u32 {place}, {at}, {BYTES[c]}")
-            self.emit(f"add.s64 {place}, %tame{c}, {place}")
-            self.emit(f"ld.global.{TYPES[c]} {value}, [{place}]")
-            operands.append(value)
+        operands = [self.tame(c) for c in sources]
         result = self.register(target)
         self.emit(f"{op} {', '.join([result, *operands])}")
-        self.emit(f"st.global.{TYPES[target]} [%approx{target}+{len(slots) * BYTES[target]}], {result}")
-        slots.append(op)
+        self.keep_approximation(target, TYPES[target], result)
+
+    def half_approximation(self) -> None:
+        """One of halves, its results stored as f32."""
+        op = self.rng.choice(HALVES_APPROXIMATE)
+        t = op.split(".")[-1]
+        c, packed, single = "y" if t[0] == "b" else "x", t.endswith("x2"), t.removesuffix("x2")
+        if len(self.approximations[c]) >= APPROXIMATIONS - 1:
+            return
+        source, result = (self.register("w" if packed else "h") for _ in range(2))
+        operands = [self.tame("f") for _ in range(1 + packed)]
+        self.emit(f"cvt.rn.{t}.f32 {source}, {', '.join(operands)}")
+        self.emit(f"{op} {result}, {source}")
+        halves = [result]
+        if packed:
+            halves = [self.register("h"), self.register("h")]
+            self.emit(f"mov.b32 {{{halves[0]}, {halves[1]}}}, {result}")
+        for half in halves:
+            wide = self.register("f")
+            self.emit(f"cvt.f32.{single} {wide}, {half}")
+            self.keep_approximation(c, "f32", wide)
+
+    def tame(self, c: str) -> str:
+        """A float between 0.25 and 3."""
+        at, place, value = self.register("w"), self.register("d"), self.register(c)
+        self.emit(f"and.b32 {at}, {self.read('w')}, {INPUT_ELEMENTS - 1}")
+        self.emit(f"mul.wide.u32 {place}, {at}, {BYTES[c]}")
+        self.emit(f"add.s64 {place}, %tame{c}, {place}")
+        self.emit(f"ld.global.{TYPES[c]} {value}, [{place}]")
+        return value
+
+    def keep_approximation(self, c: str, t: str, result: str) -> None:
+        """Store an inexact result in the next place of its buffer."""
+        slots = self.approximations[c]
+        self.emit(f"st.global.{t} [%approx{c}+{len(slots) * int(t[1:]) // 8}], {result}")
+        slots.append(result)

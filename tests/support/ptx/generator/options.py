@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 TYPES = {"p": "pred", "h": "b16", "w": "b32", "d": "b64", "f": "f32", "g": "f64"}
-BYTES = {"h": 2, "w": 4, "d": 8, "f": 4, "g": 8}
-DTYPES: dict[str, Any] = {"h": np.uint16, "w": np.uint32, "d": np.uint64, "f": np.uint32, "g": np.uint64}
+BYTES = {"h": 2, "w": 4, "d": 8, "f": 4, "g": 8, "x": 2, "y": 2}
+DTYPES: dict[str, Any] = {f"{c}": np.dtype(f"u{size}").type for c, size in BYTES.items()}
 MARK = "    // statement"
 INPUT_ELEMENTS = 64
 APPROXIMATIONS = 24
@@ -18,7 +18,8 @@ APPROXIMATIONS = 24
 
 @dataclass
 class Argument:
-    """A kernel argument. compare: None (input), "bits", "f32", "f64" (NaN equals NaN), "approx32", "approx64"."""
+    """A kernel argument. compare: None (input), "bits", "f32", "f64" (NaN equals NaN), or a key of
+    `differential.APPROXIMATE`."""
 
     name: str
     value: Any
@@ -42,7 +43,7 @@ class Options:
     statements: int = 40
     functions: int = 3
     extra: bool = False
-    families: tuple[str, ...] = ("integer", "predicate", "float", "conversion")
+    families: tuple[str, ...] = ("integer", "predicate", "float", "conversion", "half")
     memory: bool = True
     control: bool = True
     warps: bool = True

@@ -23,10 +23,12 @@ from tests.support.ptx.generator.values import random_bits
 
 NAMED = """
     .reg .b64 %input, %pointer, %variable, %depot, %depotg, %scratch, %scratchg, %mineg, %counters, %countersg;
-    .reg .b64 %tamef, %tameg, %approxf, %approxg, %wide, %out;
+    .reg .b64 %tamef, %tameg, %approxf, %approxg, %approxx, %approxy, %wide, %out;
     .reg .b32 %mine, %counts, %slot, %uniform, %linear, %global, %tmp;
     .reg .pred %once, %leave;
 """
+REGIONS = "hwddwfggxy"
+"""Classes of the values in the parts of the input buffer."""
 SCALARS = (("w", "u32"), ("d", "s64"), ("f", "f32"), ("g", "f64"), ("h", "u16"))
 
 
@@ -113,7 +115,8 @@ def kernel_start(body: Body) -> None:
     for name in ("input", "tamef", "tameg"):
         emit(f"ld.param.u64 %{name}, [{name}]")
         emit(f"cvta.to.global.u64 %{name}, %{name}")
-    for name, size in (("approxf", 4 * APPROXIMATIONS), ("approxg", 8 * APPROXIMATIONS), ("scratch", 64)):
+    sizes = {f"approx{c}": 4 * APPROXIMATIONS for c in "fxy"} | {"approxg": 8 * APPROXIMATIONS, "scratch": 64}
+    for name, size in sizes.items():
         emit(f"ld.param.u64 %{name}, [{name}]")
         if name == "scratch":
             emit(f"mad.wide.u32 %scratchg, %global, {size}, %scratch")
@@ -147,6 +150,8 @@ def load_inputs(body: Body) -> None:
                 emit(f"and.b32 %tmp, %tmp, {INPUT_ELEMENTS - 1}")
                 emit(f"mul.wide.u32 %wide, %tmp, {size}")
                 region = {"h": 0, "w": 1, "d": 2, "f": 5, "g": 6}[c]
+                if c in "hw" and k % 2:  # halves
+                    region = 8 + (k // 2) % 2
                 emit("add.s64 %wide, %wide, %input")
                 emit(f"ld.global.{TYPES[c]} {name}, [%wide+{region * 8 * INPUT_ELEMENTS}]")
     emit("ld.param.v2.u8 {" + ", ".join(body.variables["w"][1:3]) + "}, [box+2]")
@@ -233,7 +238,7 @@ def kernel_text(rng: random.Random, options: Options, functions: list[Function])
 
 def pointer_names() -> list[str]:
     outputs = [f"out{c}" for c in "pwfhdg"]
-    return ["input", "tamef", "tameg", *outputs, "approxf", "approxg", "scratch", "counters"]
+    return ["input", "tamef", "tameg", *outputs, *(f"approx{c}" for c in "fgxy"), "scratch", "counters"]
 
 
 def module_text(rng: random.Random, options: Options, functions: list[Function], texts: list[str]) -> str:
@@ -248,14 +253,14 @@ def module_text(rng: random.Random, options: Options, functions: list[Function],
         f".shared .align 8 .b8 shared_slots[{8 * max(threads, 32)}];",
         ".shared .align 8 .b8 shared_counts[192];",
     ]
-    head = [".version 8.0", ".target sm_75", ".address_size 64", '.file 1 "random.cu"', *tables, *shared]
+    head = [".version 9.0", ".target sm_100", ".address_size 64", '.file 1 "random.cu"', *tables, *shared]
     return "\n".join(head) + "\n" + "\n".join(texts)
 
 
 def make_arguments(rng: random.Random, options: Options, body: Body) -> list[Argument]:
     threads = options.grid * options.block[0] * options.block[1] * options.block[2]
-    regions = [[random_bits(rng, c) for _ in range(INPUT_ELEMENTS * 8 // BYTES[c])] for c in "hwddwfgg"]
-    data = [np.array(r, dtype=DTYPES[c]).view(np.uint8) for r, c in zip(regions, "hwddwfgg", strict=True)]
+    regions = [[random_bits(rng, c) for _ in range(INPUT_ELEMENTS * 8 // BYTES[c])] for c in REGIONS]
+    data = [np.array(r, dtype=DTYPES[c]).view(np.uint8) for r, c in zip(regions, REGIONS, strict=True)]
     found = [Argument("input", np.concatenate(data))]
     tame = np.array([rng.uniform(0.25, 3.0) for _ in range(INPUT_ELEMENTS)])
     found += [Argument("tamef", tame.astype(np.float32)), Argument("tameg", tame)]
@@ -266,6 +271,8 @@ def make_arguments(rng: random.Random, options: Options, body: Body) -> list[Arg
         found.append(Argument(f"out{c}", np.zeros(threads * count, dtype=dtype), compare))
     found.append(Argument("approxf", np.zeros(threads * APPROXIMATIONS, dtype=np.float32), "approx32"))
     found.append(Argument("approxg", np.zeros(threads * APPROXIMATIONS, dtype=np.float64), "approx64"))
+    for c, compare in (("x", "approxf16"), ("y", "approxbf16")):
+        found.append(Argument(f"approx{c}", np.zeros(threads * APPROXIMATIONS, dtype=np.float32), compare))
     scratch = np.array([random_bits(rng, "d") for _ in range(8 * threads)], dtype=np.uint64)
     found.append(Argument("scratch", scratch, "bits"))
     found.append(Argument("counters", np.array([random_bits(rng, "d") for _ in range(64)], dtype=np.uint64), "bits"))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tests.support.ptx.interpreter.arithmetic import halves
 from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
-from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 from tests.support.ptx.interpreter.memory import (
     LOCAL_WINDOW,
     PARAM_WINDOW,
@@ -188,7 +189,7 @@ def atomic(gang: Gang, func: Func, inst: Inst) -> Action:
     """atom and red: lanes one after another in ascending order."""
     kind, operands = inst.mods[-1], list(inst.operands)
     name = next((m for m in inst.mods if m in UPDATES or m == "cas"), None)
-    if name is None or any(m in ("v2", "v4", "noftz") for m in inst.mods):
+    if name is None or any(m in ("v2", "v4") for m in inst.mods) or (kind in halves.TYPES) != ("noftz" in inst.mods):
         raise Unsupported("this atomic")
     write = writer(func, operands.pop(0), kind) if inst.op == "atom" else None
     where, place = address_reader(gang, func, operands[0]), storage(gang, space_of(inst))
@@ -199,6 +200,8 @@ def atomic(gang: Gang, func: Func, inst: Inst) -> Action:
     def updated(old: Array, values: list[Array]) -> Array:
         if name == "cas":
             return values[1] if old[0] == values[0][0] else old
+        if kind in halves.TYPES:
+            return np.array([halves.atomic_sum(int(old[0]), int(values[0][0]), kind)], dtype=raw)
         if kind[0] == "f":
             return old + values[0] if name == "add" else values[0]
         result = UPDATES[name](int(old[0]), int(values[0][0]))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 from tests.support.ptx.interpreter.operands import Array, Mask, reader, writer
 from tests.support.ptx.interpreter.text.syntax import SIZES
 from tests.support.ptx.interpreter.text.tree import Inst, Op, Var

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.ptx.interpreter import calls, flow, operands, statements
-from tests.support.ptx.interpreter.arithmetic.operations import Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import Unsupported
 from tests.support.ptx.interpreter.errors import InterpreterError
 from tests.support.ptx.interpreter.memory import GLOBAL, Arena, Generic, Local
 from tests.support.ptx.interpreter.operands import Array, Mask

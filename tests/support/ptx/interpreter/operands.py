@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.support.ptx.interpreter.arithmetic.integers import SIGNED, UNSIGNED
-from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 from tests.support.ptx.interpreter.memory import (
     PARAM_WINDOW,
 )

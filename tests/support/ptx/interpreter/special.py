@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter.arithmetic.operations import Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import Unsupported
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Gang

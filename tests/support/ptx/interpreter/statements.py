@@ -10,7 +10,7 @@ from tests.support.ptx.interpreter import warps
 from tests.support.ptx.interpreter.accesses import address_conversion, atomic, load, space_test, store, texture_fetch
 from tests.support.ptx.interpreter.arithmetic import operations
 from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
-from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 from tests.support.ptx.interpreter.memory import (
     AccessError,
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter.arithmetic.operations import DTYPES, Unsupported
+from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 
 Array = NDArray[Any]
 WEIGHT_STEPS = 256

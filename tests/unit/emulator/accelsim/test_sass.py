@@ -28,7 +28,7 @@ VOLTA = (
 
 CLASSES = {
     "DMNMX": "DADD", "BAR.ALLOC": "BAR", "BAR.FREE": "BAR", "RELSSP": "NOP", "IMAD.WIDE": "IMAD", "IMAD.HI": "IMAD",
-    "LEA.HI": "LEA", "CALL.IND": "CALL",
+    "LEA.HI": "LEA", "CALL.IND": "CALL", "HMNMX2": "HADD2", "F2H": "F2F", "F2H2": "F2F", "H2F": "F2F", "I2H": "I2F",
 }  # fmt: skip
 """Whose name in a trace is not their own."""
 FULL = (1 << 32) - 1
@@ -96,13 +96,14 @@ def test_modifiers_that_the_simulator_reads() -> None:
     assert named("STS", width=width["32"], spill=1) == "STS"
     assert named("ATOMG", aop=0, atyp=ATOMIC_TYPES.index("F64")) == "ATOMG.E.ADD.64.STRONG.GPU"
     assert named("ATOMS", aop=9, atyp=0) == "ATOMS.CAS"
+    assert named("RED", aop=0, atyp=ATOMIC_TYPES.index("BF16X2")) == "RED.E.ADD.F16x2.STRONG.GPU"
     assert named("BAR", bar=0) == "BAR.SYNC"
     assert named("MUFU", func=1) == "MUFU.RSQ"
     assert named("IMAD.WIDE", u32=1) == "IMAD.WIDE.U32"
 
 
 def test_a_reserved_value_of_a_modifier_has_no_name() -> None:
-    assert opcode(make("ATOMG", aop=15, atyp=7)) == "ATOMG.E.STRONG.GPU"
+    assert opcode(make("ATOMG", aop=15, atyp=0)) == "ATOMG.E.STRONG.GPU"
 
 
 def test_a_barrier_that_no_lane_comes_to_is_none() -> None:

@@ -16,7 +16,7 @@ from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, MODIFIERS
 from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import F32, F64, add
+from tests.support.oracles.rational import BF16, F16, F32, F64, add
 
 M = 0xFFFFFFFF
 CORNERS = (0, 1, 2, 0x7FFFFFFF, 0x80000000, M - 1, M)
@@ -33,6 +33,11 @@ def oracle(op: str, kind: str, width: int, old: int, b: int, c: int) -> int:
     def key(v: int) -> int:
         return v - (v >> width - 1 << width) if kind.startswith("S") else v
 
+    if op == "ADD" and kind.endswith("X2"):
+        half = F16 if kind == "F16X2" else BF16
+        parts = [(old >> s & 0xFFFF, b >> s & 0xFFFF) for s in (0, 16)]
+        low, high = (x if y == 0x8000 else half.encode(add(half.decode(x), half.decode(y), 0), 0) for x, y in parts)
+        return low | high << 16
     if op == "ADD" and kind.startswith("F"):
         fmt = F32 if width == 32 else F64
         return fmt.encode(add(fmt.decode(old), fmt.decode(b), 0), 0)
@@ -68,7 +73,8 @@ def test_every_legal_operation_and_type(ops: Any) -> None:
                     assert hi << 32 | lo == oracle(op, kind, 64, *longs), (op, kind)
                 else:
                     assert ops("atomic32")(aop, atyp, w[0], w[2], w[4]) == oracle(op, kind, 32, w[0], w[2], w[4])
-    assert {op for op, kind in legal if kind == "F32"} == {"ADD", "EXCH", "CAS"}
+    for kind in ("F32", "F64", "F16X2", "BF16X2"):
+        assert {op for op, k in legal if k == kind} == {"ADD", "EXCH", "CAS"}
     assert {kind for op, kind in legal if op in ("INC", "DEC")} == {""}
     assert {kind for op, kind in legal if op == "MIN"} == {"", "S32", "U64", "S64"}
 

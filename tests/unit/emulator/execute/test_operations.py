@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn
+from binalloc.emulator.arithmetic.half import hcompare2
 from binalloc.emulator.arithmetic.integer import brev, icompare, popc, sum3
 from binalloc.emulator.execute.operation import Operation, Result, group_text, in_rows
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
@@ -24,7 +25,8 @@ def test_every_opcode_has_a_row_and_a_number_of_its_own_in_its_group() -> None:
 
 
 def test_arithmetic_reads_every_modifier_that_its_opcode_has() -> None:
-    read_elsewhere = {("IMAD", "u32"), ("ISETP", "bop"), ("FSETP", "bop"), ("DSETP", "bop")}  # the low word is the same
+    read_elsewhere = {("IMAD", "u32")}  # the low word is the same
+    read_elsewhere |= {(name, "bop") for name in ("ISETP", "FSETP", "DSETP", "HSETP2")}
     for name, row in OPERATIONS.items():
         if row.arguments:
             missing = set(BY_NAME[name].modifiers) - set(row.arguments.split())
@@ -66,7 +68,16 @@ def test_a_sum_goes_beyond_32_bits_only_where_a_carry_is_wanted() -> None:
 def test_a_comparison_collects_bits_and_writes_no_register() -> None:
     text = lines(Operation("X", 0, icompare, "a b ps1", Result.COMPARISON))
     assert "            bits |= int(icompare(int(rows[a, t]), int(rows[b, t]), (ps1 >> t) & 1)) << t" in text
-    assert [line.strip() for line in text[-2:]] == ["write_comparison(g, s, program, w, pc, bits, mask)", "return"]
+    assert text[-2].strip() == f"write_comparisons(g, s, program, w, pc, bits, bits ^ {L.FULL}, mask)"
+    assert text[-1].strip() == "return"
+
+
+def test_two_comparisons_in_a_lane_are_collected_apart() -> None:
+    text = lines(Operation("X", 0, hcompare2, "a b fcmp hfmt ftz", Result.COMPARISONS))
+    assert "; bits |= (r & 1) << t; others |= (r >> 1) << t" in text[-3]
+    assert [line.strip() for line in text[-2:]] == [
+        "write_comparisons(g, s, program, w, pc, bits, others, mask)", "return",
+    ]  # fmt: skip
 
 
 def test_the_plain_function_serves_where_staging_says_so() -> None:

@@ -169,7 +169,6 @@ def test_a_guarded_comparison_keeps_the_other_lanes() -> None:
         "setp.s32 %p0, %w0, %w1;",
         "setp.lt.ftz.s32 %p0, %w0, %w1;",
         "setp.lt.ftz.f64 %p0, %g0, %g1;",
-        "setp.lt.f16 %p0, %h0, %h1;",
         "setp.lt.and.s32 %p0, %w0, %w1;",
         "setp.lt.s32 %p0, %w0, %w1, %p1;",
         "setp.lt.s32 %w2, %w0, %w1;",

@@ -208,8 +208,6 @@ def test_to_whole_numbers_and_saturation(t: str) -> None:
         "cvt.ftz.s64.s32 %d0, %w0;",
         "cvt.u64.u32 %w0, %w1;",
         "cvt.u32.u64 %w0, %w1;",
-        "cvt.rn.f16.f32 %h0, %f0;",
-        "cvt.f32.f16 %f0, %h0;",
         "cvt.b32.u16 %w0, %h0;",
         "cvt.pack.sat.u8.s32.b32 %w0, %w1, %w2, %w3;",
         "cvt.rna.tf32.f32 %w0, %f0;",

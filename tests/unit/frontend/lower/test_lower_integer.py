@@ -224,7 +224,6 @@ def test_dot_products_and_byte_differences() -> None:
         "add.s32.wide %w0, %w1, %w2;",
         "add.s32 %w0, %w1;",
         "add.cc.u16 %h0, %h1, %h2;",
-        "add.f16 %h0, %h1, %h2;",
         "addc.u32 %w0, %w1, %w2;",
         "mul.s32 %w0, %w1, %w2;",
         "mul.wide.u64 %d0, %d1, %d2;",

@@ -251,7 +251,7 @@ def test_hints_are_accepted_and_change_nothing() -> None:
     [
         ("st.const.u32 [table], %r1;", "read-only"),
         ("ld.shared.u32 %r1, [table];", "lies in .const"),
-        ("ld.global.f16 %h1, [%d0];", "half precision is not supported"),
+        ("ld.global.f16 %h1, [%d0];", "no type .f16"),
         ("ld.global.u32 %h1, [%d0];", "%h1 is .b16"),
         ("ld.global.v2.u32 %r1, [%d0];", "1 values"),
         ("ld.acquire.u32 %r1, [%d0];", "not PTX"),

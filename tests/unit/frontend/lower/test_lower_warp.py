@@ -158,7 +158,7 @@ def test_orderings_of_atomics_put_fences_around_them() -> None:
         ("shfl.sync.b32 %r1, %r0, 1, 31, -1;", "without a mode"),
         ("shfl.sync.up.b64 %d1, %d0, 1, 31, -1;", "no type .b64"),
         ("vote.sync.ballot.b32 %r1, %p1;", "2 operands"),
-        ("atom.global.add.f16 %h1, [%d0], %h1;", "half precision is not supported"),
+        ("atom.global.add.f16 %h1, [%d0], %h1;", "needs .noftz"),
         ("atom.global.inc.u64 %d1, [%d0], %d1;", "no type .u64"),
         ("atom.local.add.u32 %r1, [%d0], %r1;", "modifier .local"),
         ("red.global.exch.b32 [%d0], %r1;", "without an operation"),

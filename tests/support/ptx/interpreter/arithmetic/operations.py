@@ -1,79 +1,18 @@
 """What each register-to-register PTX instruction computes: from opcode and modifiers to a plan.
 
-A plan names the types of destinations and sources and a function from source arrays to the destination arrays. Memory,
-control flow, `mov`, warp and barrier instructions are the interpreter's own. An instruction that is not known raises
-Unsupported.
+Memory, control flow, `mov`, warp and barrier instructions are the interpreter's own. An instruction that is not known
+raises Unsupported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tests.support.ptx.interpreter.arithmetic import floats, integers
-
-Array = NDArray[Any]
-
-DTYPES: dict[str, Any] = {
-    **{f"{k}{w}": integers.UNSIGNED[w] for k in "bu" for w in (8, 16, 32, 64)},
-    **{f"s{w}": integers.SIGNED[w] for w in (8, 16, 32, 64)},
-    "f32": np.float32,
-    "f64": np.float64,
-    "pred": np.bool_,
-}
-ROUNDINGS = ("rn", "rz", "rm", "rp")
-
-
-class Unsupported(Exception):
-    """The interpreter does not know this instruction or construct."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """results, sources: types. compute: source arrays -> tuple of result arrays. carry_in, carry_out: CC.CF as one more
-    source at the end, one more result at the end. optional: trailing sources that may be left out (given as zeros)."""
-
-    results: tuple[str, ...]
-    sources: tuple[str, ...]
-    compute: Callable[..., tuple[Array, ...]]
-    carry_in: bool = False
-    carry_out: bool = False
-    optional: int = 0
-
-
-@dataclass(frozen=True)
-class Form:
-    """An instruction's modifiers, taken apart."""
-
-    op: str
-    mods: tuple[str, ...]
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        return tuple(m for m in self.mods if m in DTYPES)
-
-    @property
-    def type(self) -> str:
-        if not self.types:
-            raise Unsupported(f"{self.op}.{'.'.join(self.mods)}: no type known here")
-        return self.types[-1]
-
-    @property
-    def rounding(self) -> str:
-        return next((m for m in self.mods if m in ROUNDINGS), "rn")
-
-    def __contains__(self, mod: str) -> bool:
-        return mod in self.mods
-
-
-def simple(result: str, sources: tuple[str, ...], function: Callable[..., Array]) -> Plan:
-    return Plan((result,), sources, lambda *args: (function(*args),))
-
+from tests.support.ptx.interpreter.arithmetic import floats, halves, integers
+from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, ROUNDINGS, Array, Form, Plan, Unsupported, simple
 
 # --- floating point ---------------------------------------------------------------------------------------------------
 
@@ -405,6 +344,8 @@ def plan(op: str, mods: tuple[str, ...]) -> Plan:
     """The plan of an instruction, `plan("fma", ("rn", "f32"))`. Raises Unsupported."""
     form = Form(op, mods)
     found: Plan | None = None
+    if not halves.TYPES.isdisjoint(form.types):
+        return halves.plan(form)
     if op == "setp":
         return setp(form)
     if op == "set":

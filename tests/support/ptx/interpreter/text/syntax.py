@@ -8,6 +8,7 @@ from tests.support.ptx.interpreter.text.lexer import PtxSyntaxError, integer, to
 from tests.support.ptx.interpreter.text.tree import Func, Inst, Op, Unit, Var
 
 SIZES = {**{f"{k}{w}": w // 8 for k in "busf" for w in (8, 16, 32, 64)}, "pred": 0, "texref": 8, "samplerref": 8}
+SIZES |= {"bf16": 2, "f16x2": 4, "bf16x2": 4}
 SPACES = ("global", "const", "shared", "local", "param", "reg")
 LINKAGE = (".visible", ".extern", ".weak", ".common")
 
