@@ -33,6 +33,12 @@ def parse_launch(data: object, *, path: str = "", size: str | None = None) -> La
     """
     at = At(path, "")
     table = At(path, "launch file").table(data)
+    if "step" in table:
+        raise UsageError(
+            "the launch file has a sequence of launches", file=path or None, place="step",
+            expected="a file of one launch, with `kernel`, `grid` and `block`",
+            remedy="`binalloc run`, `rewrite` and `verify` take a sequence; the library, load_program.",
+        )  # fmt: skip
     at.only_keys(table, _TOP)
     sizes = at.sub("sizes").table(table.get("sizes", {}))
     launches = {"": _build(table, {}, "", at)}
@@ -72,10 +78,11 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
     if math.prod(dims["grid"]) >= 2**31:
         source("grid")[1].sub("grid").fail("too many blocks", math.prod(dims["grid"]), "fewer than 2^31")
     arguments = parse_arguments(table, override, at, over_at)
-    return Launch(kernel, dims["grid"], dims["block"], dynamic, arguments, _reference(table, at), size, at.file)
+    return Launch(kernel, dims["grid"], dims["block"], dynamic, arguments, parse_reference(table, at), size, at.file)
 
 
-def _reference(table: dict[str, Any], at: At) -> Reference | None:
+def parse_reference(table: dict[str, Any], at: At) -> Reference | None:
+    """`[reference]` of the file's table, which is at `at`."""
     if "reference" not in table:
         return None
     at = at.sub("reference")

@@ -12,18 +12,22 @@ APART = ("micro", "table1")
 allocate, and the unified paper's benchmarks once more, with its block sizes."""
 
 
+PROGRAMS = "programs"
+"""The folder of those that launch several kernels in sequence: nothing that takes one kernel takes them."""
+
+
 def beside(sample: Path, ending: str) -> Path:
     """One of a sample's files; a name may have dots."""
     return sample.with_name(sample.name + ending)
 
 
 def find_samples(folder: Path) -> dict[str, Path]:
-    """Every sample's path without its ending, by name in order. Raises UsageError where two have one name, or for
-    none at all."""
+    """Every sample's path without its ending, by name in order, but for those of `PROGRAMS`. Raises UsageError where
+    two have one name, or for none at all."""
     paths = {p.with_suffix("") for ending in (".loom", ".ptx") for p in folder.rglob(f"*{ending}")}
     found: dict[str, Path] = {}
     for path in sorted(paths):
-        if not beside(path, ".toml").is_file():
+        if not beside(path, ".toml").is_file() or path.parent.name == PROGRAMS:
             continue
         if path.name in found:
             raise UsageError("two samples of one name", file=str(path.parent), found=path.name)

@@ -15,6 +15,7 @@ from tests.support.paths import sample_file
 from tests.support.ptx.texts import MIXED
 
 PAGE = "".join((ROOT / "binalloc/report" / name).read_text() for name in ("JSON.md", "SWEEP.md"))
+SEQUENCE = "run of a sequence"
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")
 _PART = re.compile(r"a?n? ?\[\w+\]\((?:SWEEP\.md)?#(\w+)\)")
 
@@ -176,13 +177,19 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run]],
     }  # fmt: skip
+    program = ["run", str(sample_file("levels.ptx")), "--launch", str(sample_file("levels.toml")), "--size", "test",
+               "--engine", "python"]  # fmt: skip
+    lines["run"].append([*program, "--step", "2"])
+    lines[SEQUENCE] = [[*program, "--max-cycles", "5000"],
+                       ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
+                        "--size", "test", "--engine", "python", "--reference", "--save", str(t / "left")]]  # fmt: skip
     return {name: [call(*args, "--json").json for args in several] for name, several in lines.items()}
 
 
 def test_the_page_has_every_command(answers: dict[str, list[Any]]) -> None:
     from binalloc.cli.main import main
 
-    assert set(answers) == {*main.commands, "error"}
+    assert set(answers) == {*main.commands, "error", SEQUENCE}
     for name in answers:
         assert documented(name), name
 
