@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
+    from binalloc.testing.device import Device, DeviceArray, DeviceTexture
     from binalloc.testing.launching import LaunchResult, launch_kernel
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
@@ -42,6 +43,9 @@ __version__ = VERSION
 
 __all__ = [
     "BinallocError",
+    "Device",
+    "DeviceArray",
+    "DeviceTexture",
     "ExactColouring",
     "Interrupted",
     "KernelFault",
@@ -111,6 +115,7 @@ _HOMES = {
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),
+    "testing.device": ("Device", "DeviceArray", "DeviceTexture"),
     "testing.launching": ("LaunchResult", "launch_kernel"),
     "transform.schedule.schedule": ("schedule",),
     "verify.checker": ("check",),

@@ -74,10 +74,19 @@ def optional_profile(profile: str | None) -> Profile | None:
     return load_profile(profile)
 
 
+def optional_launches(launch: str | None, size: str | None) -> Launch | Program | None:
+    """As `optional_launch`, of a launch file that may have a sequence of launches."""
+    if launch is None:
+        return optional_launch(launch, size)
+    from binalloc.launch.program.file import load_either
+
+    return load_either(launch, size)
+
+
 def required_launches(launch: str | None, size: str | None) -> Launch | Program:
     """What the launch file says, be it one launch or a sequence."""
     if launch is None:
         raise UsageError("a launch file is needed", expected="--launch FILE")
-    from binalloc.launch.program.file import load_either
-
-    return load_either(launch, size)
+    loaded = optional_launches(launch, size)
+    assert loaded is not None
+    return loaded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,17 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.launch.program.file import load_program
 from binalloc.launch.program.types import Program
 from binalloc.models.machines.model import Machine
+from binalloc.names.kernels import readable
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps import find_kernel
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.program import Ran
+
+
+EVERY = 16
+"""Launches from one line of progress to the next."""
 
 
 def kernels_of(module: Module, program: Program) -> dict[str, Function]:
@@ -36,6 +42,16 @@ def scheduled_for(module: Module, functions: dict[str, Function], machine: Machi
 
     reached = [fn for kernel in functions.values() for fn in module.reached(kernel)]
     return schedule(module, machine) if any(fn.info.machine != machine.name for fn in reached) else module
+
+
+def told_by(show: Callable[[str], None]) -> Callable[[int, str, int], None]:
+    """A `progress` of `run_steps` that tells `show` now and then, in words, how far a program is."""
+
+    def tell(launches: int, kernel: str, cycles: int) -> None:
+        if launches % EVERY == 0:
+            show(f"{launches:,} launches ended, {readable(kernel)} runs, {cycles:,} cycles")
+
+    return tell
 
 
 def run_program(

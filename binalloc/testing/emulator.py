@@ -28,6 +28,7 @@ from binalloc.testing.baseline import (
     shown,
     worse,
 )
+from binalloc.testing.device import Device
 from binalloc.testing.launching import LaunchResult, launch_kernel
 from binalloc.testing.loading import load_kernels
 
@@ -73,6 +74,13 @@ class Emulator:
         if not isinstance(kernel, Module):
             kernel = self.load(kernel, machine=options.get("machine"), name=options.get("name"))
         return launch_kernel(kernel, grid, block, args, **({"engine": self.engine} | options))
+
+    def device(self, kernels: Module | str | Path, **options: Any) -> Device:
+        """A `binalloc.Device` with its options, for kernels that are launched one after the other on arrays that stay
+        on it."""
+        if not isinstance(kernels, Module):
+            kernels = self.load(kernels, machine=options.get("machine"))
+        return Device(kernels, **({"engine": self.engine} | options))
 
     def same(
         self, result: LaunchResult, array: Array, expected: Array, *, rtol: float = 0.0, atol: float = 0.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from binalloc.cli.commands.run_program import LISTED, Asked, refuse_for_one_launch, refuse_for_program, run_a_program
+from binalloc.cli.commands.run_program import LISTED, Asked, refuse_for_program, run_a_program
 from binalloc.cli.files import apart, check_folder, check_output, not_over
 from binalloc.cli.inputs import machine_of, required_launches
 from binalloc.cli.load import load_or_import
@@ -15,6 +15,7 @@ from binalloc.cli.observe import EXIT_STOPPED, refuse_alone, trace_file, trace_o
 from binalloc.cli.options import (
     engine_option,
     file_argument,
+    host_steps_option,
     integer,
     json_option,
     kernel_option,
@@ -22,6 +23,7 @@ from binalloc.cli.options import (
     max_cycles_option,
     options,
     own_machine_option,
+    refuse_for_one_launch,
     size_option,
     skews_option,
 )
@@ -139,9 +141,7 @@ def _tell_rest(found: dict[str, Any]) -> None:
     metavar="N|all",
     help="Launches of a sequence that are listed, the first and the last ones.",
 )
-@click.option(
-    "--host-steps", is_flag=True, help="Call the functions of Python files that a sequence names as host steps."
-)
+@host_steps_option
 @trace_options
 @watch_options
 def run(

@@ -26,9 +26,6 @@ _OF_ONE = {
 """Options that show one launch, by parameter."""
 
 
-_OF_MANY = ("step", "timeline", "host_steps")
-"""Parameters that speak of a sequence of launches."""
-
 
 class Asked(NamedTuple):
     """What the options say beside what is run. options: of every launch. timeline: launches that are listed, None for
@@ -43,18 +40,6 @@ class Asked(NamedTuple):
     step: int | None
     seen: dict[str, Any]
     as_json: bool
-
-
-def refuse_for_one_launch(context: click.Context) -> None:
-    """UsageError for options that mean nothing for one launch."""
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        given = context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
-        if given and name in _OF_MANY:
-            raise UsageError(
-                f"{parameter.opts[0]} speaks of a sequence of launches", place="--launch", found="a file of one launch",
-                expected="a file with [[step]] tables",
-            )  # fmt: skip
 
 
 def refuse_for_program(context: click.Context, program: Program, step: int | None) -> None:

@@ -10,13 +10,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
+from binalloc.emulator.host.placing import (
+    BUFFER_ALIGN,
+    BUFFER_GAP,
+    Symbols,
+    place_buffers,
+    place_textures,
+    texture_row,
+)
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
-from binalloc.errors import UsageError
+from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import variable_name
-from binalloc.launch.types import Launch
+from binalloc.launch.types import Argument, Launch
+
+MOST_BYTES = 1 << 31
+"""Bytes of all that lies in global memory, as far as arrays are added to it."""
 
 
 class GlobalMemory:
@@ -37,6 +47,7 @@ class GlobalMemory:
         if len(self.images_at) > L.MAX_TEXTURES:
             raise UsageError("too many textures", found=len(self.images_at), expected=f"at most {L.MAX_TEXTURES}")
         self.rows = [texture_row(launch.argument(name), at) for name, at in self.images_at.items()]
+        self.end = end if buffers or textures else L.GLOBAL_BASE - self.base
         self.words = np.zeros(-(-end // 4), "<u4")
         raw = self.words.view(np.uint8)
         for v in module.globals:
@@ -54,6 +65,70 @@ class GlobalMemory:
         data = self.images[name] if name in self.images else self.host[name]
         at = self.images_at[name] if name in self.images else self.addresses[name] - self.base
         return self.words.view(np.uint8)[at : at + data.nbytes].view(data.dtype).reshape(data.shape)
+
+    def add_buffer(self, name: str, data: Array) -> None:
+        """Place a buffer behind all that lies there."""
+        at = self._room_for(data.nbytes)
+        self.host[name], self.addresses[name] = data, self.base + at
+        self.view(name)[...] = data
+
+    def add_texture(self, argument: Argument, data: Array) -> None:
+        """Place a texture behind all that lies there."""
+        if len(self.images_at) == L.MAX_TEXTURES:
+            raise UsageError("too many textures", found=len(self.images_at) + 1, expected=f"at most {L.MAX_TEXTURES}")
+        at = self._room_for(data.nbytes)
+        self.images[argument.name], self.images_at[argument.name] = data, at
+        self.rows.append(texture_row(argument, at))
+        self.view(argument.name)[...] = data
+
+    def _room_for(self, size: int) -> int:
+        """The offset of so many bytes more, with the usual gap behind them."""
+        at = -(-self.end // BUFFER_ALIGN) * BUFFER_ALIGN
+        self.end = at + size + BUFFER_GAP
+        wanted = -(-self.end // 4)
+        if 4 * wanted > MOST_BYTES:
+            raise LimitHit("the device's memory is full", found=f"{self.end} bytes", expected=f"at most {MOST_BYTES}")
+        if wanted > len(self.words):
+            words = np.zeros(max(wanted, min(2 * len(self.words), MOST_BYTES // 4)), "<u4")
+            words[: len(self.words)] = self.words
+            self.words = words
+        return at
+
+    def variable(self, name: str) -> bytes:
+        """What a variable of the module holds. UsageError where it has no such variable."""
+        for v in self.module.globals:
+            if v.name == name:
+                raw = self.words.view(np.uint8)
+                return raw[v.address - self.base : v.address - self.base + v.size].tobytes()
+        bank, offset, size = self._in_bank(name)
+        return self.symbols.constants[bank][offset : offset + size]
+
+    def set_variable(self, name: str, data: bytes) -> None:
+        """Fill a variable of the module from its first byte on. UsageError where it has no such, or it is smaller."""
+        size = len(self.variable(name))
+        if len(data) > size:
+            raise UsageError(
+                "the variable is smaller", place=name, found=f"{len(data)} bytes", expected=f"at most {size}"
+            )
+        for v in self.module.globals:
+            if v.name == name:
+                at = v.address - self.base
+                self.words.view(np.uint8)[at : at + len(data)] = np.frombuffer(data, np.uint8)
+                return
+        bank, offset, _ = self._in_bank(name)
+        old = self.symbols.constants[bank]
+        self.symbols.constants[bank] = old[:offset] + data + old[offset + len(data) :]
+
+    def _in_bank(self, name: str) -> tuple[int, int, int]:
+        """Bank, offset and size of a variable in constant memory."""
+        for c in self.module.constant_vars:
+            if c.name == name:
+                return c.bank, c.offset, c.size
+        known = [v.name for v in self.module.globals] + [c.name for c in self.module.constant_vars]
+        raise UsageError(
+            "the binary has no such variable", file=self.module.path or None, found=name,
+            expected=", ".join(known) or "a binary with variables",
+        )  # fmt: skip
 
     def places(self) -> list[tuple[str, int, int]]:
         """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""

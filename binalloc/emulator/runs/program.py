@@ -89,7 +89,8 @@ def _add(total: Stats, more: Stats) -> None:
 class Ran:
     """What a program did. cycles: of all its launches, which run one after the other. totals: by kernel, in the order
     in which they were first launched. buffers, globals: as in `Result`, at the end; scalars: values of scalar arguments
-    then. partial: it was stopped, and this is what was so by then."""
+    then. largest: by kernel the launch that takes most of an SM, by threads of a block and dynamic shared memory, the
+    first of such. partial: it was stopped, and this is what was so by then."""
 
     machine: str
     engine: str
@@ -99,6 +100,7 @@ class Ran:
     totals: dict[str, Total] = field(default_factory=dict)
     buffers: dict[str, Array] = field(default_factory=dict, repr=False)
     globals: dict[str, Array] = field(default_factory=dict, repr=False)
+    largest: dict[str, Launch] = field(default_factory=dict, repr=False)
     scalars: dict[str, Number] = field(default_factory=dict)
     partial: bool = False
 
@@ -179,6 +181,10 @@ def run_steps(
     return ran
 
 
+def _room(launch: Launch) -> tuple[int, int]:
+    return launch.threads_per_block, launch.dynamic_shared
+
+
 def require_leave(program: Program, host_steps: bool) -> None:
     """UsageError for a program with host steps that may not run."""
     if program.host_files and not host_steps:
@@ -233,6 +239,9 @@ class _Runner:
         )  # fmt: skip
         self.cycles += result.cycles
         self.ran.totals.setdefault(fn.name, Total()).add(result)
+        largest = self.ran.largest.setdefault(fn.name, launch)
+        if _room(launch) > _room(largest):
+            self.ran.largest[fn.name] = launch
         if self.progress is not None:
             self.progress(number + 1, fn.name, self.cycles)
 

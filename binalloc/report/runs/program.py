@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from binalloc.emulator.host.stats import per
 from binalloc.errors import Interrupted, LimitHit, UsageError
 from binalloc.names.kernels import readable
-from binalloc.pipeline.program import kernels_of
+from binalloc.pipeline.program import kernels_of, told_by
 from binalloc.printable import count, one_line
 from binalloc.report.runs.run import check_reference, plain_values, run_to_dict, save_buffers
 from binalloc.report.table import table
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from binalloc.launch.program.types import Program
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
-
-EVERY = 16
-"""Launches from one line of progress to the next."""
-
 
 def program_run_to_dict(
     module: Module,
@@ -45,7 +41,7 @@ def program_run_to_dict(
         raise UsageError("the launch file names no reference", file=program.path or None, expected="[reference]")
     try:
         ran = run_steps(
-            module, program, machine, kernels=kernels_of(module, program), progress=_progress(progress), **options
+            module, program, machine, kernels=kernels_of(module, program), progress=told_by(progress), **options
         )  # fmt: skip
     except (LimitHit, Interrupted) as error:
         if error.program is not None:
@@ -71,7 +67,7 @@ def launch_to_dict(
     try:
         run_steps(
             module, program, machine, kernels=kernels_of(module, program), stop_at=step,
-            progress=_progress(more["progress"]), **beside,
+            progress=told_by(more["progress"]), **beside,
         )  # fmt: skip
     except Reached as there:
         reached = there
@@ -85,14 +81,6 @@ def launch_to_dict(
 
     found = run_to_dict(module, reached.launch.kernel, reached.launch, machine, own, runner=one, **more)
     return found | {"launch": step}
-
-
-def _progress(show: Callable[[str], None]) -> Callable[[int, str, int], None]:
-    def tell(launches: int, kernel: str, cycles: int) -> None:
-        if launches % EVERY == 0:
-            show(f"{launches:,} launches ended, {readable(kernel)} runs, {cycles:,} cycles")
-
-    return tell
 
 
 def ran_to_dict(program: Program, ran: Ran) -> dict[str, Any]:

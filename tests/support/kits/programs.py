@@ -15,6 +15,63 @@ from binalloc.launch.program.types import LaunchStep, Program
 from binalloc.launch.program.walk import Walk
 from binalloc.launch.types import Array, Launch
 
+KERNELS = """
+.version 7.5
+.target sm_75
+.address_size 64
+.global .align 4 .u32 total[2];
+.const .align 4 .u32 table[4];
+
+.visible .entry add(.param .u64 to, .param .u64 from, .param .u32 n)
+{
+    .reg .pred %p<2>; .reg .b32 %r<9>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [to]; ld.param.u64 %rd2, [from]; ld.param.u32 %r1, [n];
+    mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x;
+    mad.lo.u32 %r5, %r3, %r4, %r2;
+    setp.ge.u32 %p1, %r5, %r1;
+    @%p1 bra done;
+    mul.wide.u32 %rd3, %r5, 4;
+    add.u64 %rd4, %rd1, %rd3; add.u64 %rd5, %rd2, %rd3;
+    ld.global.u32 %r6, [%rd4]; ld.global.u32 %r7, [%rd5];
+    add.u32 %r8, %r6, %r7;
+    st.global.u32 [%rd4], %r8;
+done:
+    ret;
+}
+
+.visible .entry sum(.param .u64 from)
+{
+    .reg .b32 %r<8>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [from];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r2, [%rd3];
+    mov.u64 %rd4, table;
+    and.b32 %r3, %r1, 3;
+    mul.wide.u32 %rd5, %r3, 4;
+    add.u64 %rd4, %rd4, %rd5;
+    ld.const.u32 %r4, [%rd4];
+    mul.lo.u32 %r5, %r2, %r4;
+    mov.u64 %rd1, total;
+    red.global.add.u32 [%rd1], %r5;
+    ret;
+}
+
+.visible .entry fetch(.param .u64 to, .param .u64 image)
+{
+    .reg .b32 %r<4>; .reg .f32 %f<5>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [to]; ld.param.u64 %rd2, [image];
+    mov.u32 %r1, %tid.x;
+    tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd2, {%r1}];
+    mul.wide.u32 %rd3, %r1, 4;
+    add.u64 %rd4, %rd1, %rd3;
+    st.global.f32 [%rd4], %f1;
+    ret;
+}
+"""
+"""Kernels that add, that sum into a variable by factors in constant memory, and that fetch texels."""
+
 Kernel = Callable[[Launch, bytes, dict[str, Array]], None]
 
 

@@ -16,6 +16,7 @@ from tests.support.ptx.texts import MIXED
 
 PAGE = "".join((ROOT / "binalloc/report" / name).read_text() for name in ("JSON.md", "SWEEP.md"))
 SEQUENCE = "run of a sequence"
+REWRITTEN = "rewrite of a sequence"
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")
 _PART = re.compile(r"a?n? ?\[\w+\]\((?:SWEEP\.md)?#(\w+)\)")
 
@@ -180,6 +181,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     program = ["run", str(sample_file("levels.ptx")), "--launch", str(sample_file("levels.toml")), "--size", "test",
                "--engine", "python"]  # fmt: skip
     lines["run"].append([*program, "--step", "2"])
+    sequence = ["--launch", str(sample_file("sort.toml")), "--size", "test", "--engine", "python"]
+    lines[REWRITTEN] = [["rewrite", str(sample_file("sort.ptx")), *sequence, "--registers", "6"]]
     lines[SEQUENCE] = [[*program, "--max-cycles", "5000"],
                        ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
                         "--size", "test", "--engine", "python", "--reference", "--save", str(t / "left")]]  # fmt: skip
@@ -189,7 +192,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 def test_the_page_has_every_command(answers: dict[str, list[Any]]) -> None:
     from binalloc.cli.main import main
 
-    assert set(answers) == {*main.commands, "error", SEQUENCE}
+    assert set(answers) == {*main.commands, "error", SEQUENCE, REWRITTEN}
     for name in answers:
         assert documented(name), name
 
