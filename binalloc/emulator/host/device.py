@@ -97,7 +97,7 @@ class Device:
                 "number of SMs out of range", place=Hint("{sms}"), found=sms, expected=f"1 to {machine.chip.sms}"
             )
         self.series: Series | None = None
-        self.g = engine.records(Gpu, 1)
+        self.g = engine.records(Gpu, 1) if kept is None else kept.record(engine)
         self.sms = engine.records(Sm, sms)
         self.host, self.base = memory.host, memory.base
         if kept is None:

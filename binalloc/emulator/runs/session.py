@@ -76,6 +76,8 @@ class Session:
             engine_of(self.engine, checking), self.module, fn, launch, self.machine, need, min(resident, blocks),
             self.sms, self.memory, self._kept,
         )  # fmt: skip
+        if asked.get("log") is not None:
+            device.memories.program = device.memories.program.copy()  # breaks are entered there, and it is kept
         result = run_device(device, resident, contents=contents, **asked)
         self._kept.take(device.engine, device.g)
         self.launched += 1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.runs.session import Session
 from tests.support.kits.cli import call, refused
 from tests.support.paths import SAMPLES
 
@@ -173,6 +174,23 @@ def test_a_program_that_is_stopped_tells_what_has_ended(tmp_path: Path) -> None:
     assert found.code == 4
     assert (found.json["partial"], len(found.json["launches"])) == (True, 4)
     assert found.json["error"]["place"] == "step[4].until"
+
+
+def test_a_program_that_is_interrupted_tells_what_has_ended(monkeypatch: Any) -> None:
+    usual = Session.launch
+
+    def until_two(session: Session, *args: Any, **options: Any) -> Any:
+        if session.launched == 2:
+            raise KeyboardInterrupt
+        return usual(session, *args, **options)
+
+    monkeypatch.setattr(Session, "launch", until_two)
+    answer = call(*of("levels"))
+    assert answer.code == 130
+    assert answer.out.startswith("PARTIAL: ")
+    assert answer.err.endswith("binalloc: error: interrupted after 2 launches; nothing was written\n")
+    found = call(*of("levels"), "--json").json
+    assert (found["partial"], len(found["launches"]), found["error"]["exit_code"]) == (True, 2, 130)
 
 
 def test_errors_say_where(tmp_path: Path) -> None:

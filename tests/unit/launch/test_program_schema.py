@@ -6,15 +6,17 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from binalloc.errors import MalformedInput, UsageError
+from binalloc.errors import BinallocError, MalformedInput, UsageError
 from binalloc.launch.file import load_launch, parse_launch
 from binalloc.launch.program import schema
 from binalloc.launch.program.file import load_either, load_program
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import LaunchStep, LoopStep, Program
 from binalloc.launch.types import Launch
-from tests.support.kits.programs import base, buffer, scalar
+from tests.support.kits.programs import base, buffer, scalar, walked
 
 
 def parsed(data: Any, size: str | None = None) -> Program:
@@ -203,6 +205,44 @@ def test_variables_are_known_in_their_loops_alone() -> None:
     inner = loop | {"step": [loop]}
     with pytest.raises(MalformedInput, match="the name has a meaning already"):
         parsed({"argument": [scalar("s", 1)], "step": [inner]})
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths of everything in a table."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(path for key, part in inner for path in places(part, (*at, key)))]
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 9), st.integers(), st.floats(), st.text(max_size=8),
+    st.sampled_from(["a", "b", "s", "v", "image", "n", "i", "a[0]", "n / 0", "1 << 63", "s + i", "f[1, 1]", "\n"]),
+    st.lists(st.sampled_from(["a", "b", 1, "n"]), max_size=3), st.sampled_from([{}, {"argument": "a"}, {"set": "s"}]),
+)  # fmt: skip
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data())
+def test_whatever_a_file_says_it_is_refused_in_words_or_runs(data: Any) -> None:
+    """Values of a file replaced by others at random: errors are ours, and say where; what passes can be walked."""
+    table = base()
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from([p for p in places(table) if p]))
+        at: Any = table
+        for key in path[:-1]:
+            at = at[key]
+        at[path[-1]] = data.draw(ODD)
+    if isinstance(table["step"], list):
+        table["step"] = [s for s in table["step"] if not isinstance(s, dict) or "host" not in s]
+    caught: BinallocError | None = None
+    try:
+        program = parsed(table)
+        if all(step.at_most < 100 for step in program.steps if isinstance(step, LoopStep) and step.rounds is None):
+            walked(program, {name: [8, 4, 4, 8] for name in program.kernels})
+    except BinallocError as error:
+        caught = error
+    if caught is not None:
+        assert caught.exit_code in (2, 3, 4)
+        assert "\n" not in str(caught)
 
 
 def test_files_of_either_kind_are_told_apart(tmp_path: Any) -> None:
