@@ -48,7 +48,11 @@ def bind_step(
     passed = _passed(step, info, held, scope)
     renamed = tuple(replace(a, name=p.name) for p, a in zip(info.params, passed, strict=True))
     launch = Launch(kernel, grid, block, dynamic, renamed, None, held.size, held.path)
-    check_against(launch, info, binary)
+    try:
+        check_against(launch, info, binary)
+    except UsageError as error:
+        error.place = f"{step.at.key}.{error.place}"
+        raise
     out = bytearray(max((p.offset + p.size for p in info.params), default=0))
     for p, a in zip(info.params, passed, strict=True):
         out[p.offset : p.offset + p.size] = parameter_bytes(a, p.size, addresses)

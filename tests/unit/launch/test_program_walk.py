@@ -153,7 +153,9 @@ def test_what_goes_wrong_on_the_way(step: dict[str, Any], place: str, message: s
 )
 def test_arguments_that_are_not_the_kernels(arguments: Any, message: str) -> None:
     step = {"launch": "k", "grid": 1, "block": 1} | ({} if arguments is None else {"arguments": arguments})
-    assert message in str(broken(UsageError, step))
+    error = broken(UsageError, step)
+    assert message in str(error)
+    assert str(error.place).startswith("step[0].argument")
 
 
 def given_to(sizes: list[int], arguments: Any, *before: dict[str, Any]) -> bytes:
