@@ -16,13 +16,21 @@ from binalloc.emulator.host.engine import Engine, Records, Value
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.state.memories import Array
-from binalloc.emulator.state.memory_layout import L2_ROWS, REQUEST_ROWS
+from binalloc.emulator.state.memory_layout import (
+    BANK_SHIFT,
+    FIRST_CONSTANT_LINE,
+    L2_ROWS,
+    LINE_SHIFT,
+    REQUEST_ROWS,
+)
 from binalloc.emulator.state.records import Gpu, dtype_of, shapes
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 
 _LOGS = ("log", "log_lane")
 """Fields of the record that only a run with a log writes to."""
+PARAMETER_LINES = (1 << BANK_SHIFT) >> LINE_SHIFT
+"""Lines of constant bank 0, which each launch has for itself."""
 STAGED = 16
 """Programs that are kept, each for other constants."""
 _LINES = ("l2_line", "l2_valid", "l2_dirty", "l2_age", "l2_coming")
@@ -123,4 +131,7 @@ class Kept:
         coming = self.lines.pop("l2_coming")
         self.lines["l2_valid"] |= coming
         self.lines["l2_age"] &= BUSY - 1
+        bank = self.lines["l2_line"] - 1 - FIRST_CONSTANT_LINE
+        for values in self.lines.values():
+            values[(bank >= 0) & (bank < PARAMETER_LINES)] = 0
         self.stamp = engine.get(g, 0, "stamp")

@@ -3,6 +3,7 @@ keeps from one launch to the next."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from binalloc.launch.program.file import load_program
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
 from binalloc.models.machines.reader import load_machine
+from tests.support.kits.machines import constant_lines, instruction_cache
 from tests.support.kits.programs import KERNELS
 from tests.support.paths import SAMPLES, sample_file
 
@@ -269,3 +271,25 @@ def test_checks_hold_for_every_launch() -> None:
     checked = ran(steps, arguments, check=True, race=True, sms=2)
     assert np.array_equal(plain.buffers["y"], checked.buffers["y"])
     assert checked.sms == 2
+
+
+def test_code_stays_in_l2_and_parameters_do_not() -> None:
+    """Each launch has parameters of its own; variables in constant memory stay where they are."""
+    machine = replace(
+        load_machine("v100"), constant_cache=constant_lines(64, 4, 2), instruction_cache=instruction_cache(128, 4, 2)
+    )
+    program = parse_program(
+        {
+            "argument": [words("x"), words("y", init="ones")],
+            "step": [{"repeat": 3, "step": [launch("sum", ["x"]), launch("add", ["x", "y", 64])]}],
+        }
+    )
+    found = run_program(module("v100"), program, machine, engine="python")
+    assert found.buffers["x"].tolist() == [3] * 64
+    stats = found.totals["add"].stats
+    assert stats["l2_constant_misses"] == found.totals["add"].calls == 3
+    summed = found.totals["sum"].stats
+    assert summed["l2_constant_misses"] == 3 + 1
+    assert stats["l2_instruction_misses"] + summed["l2_instruction_misses"] < stats["instruction_misses"] + summed[
+        "instruction_misses"
+    ]
