@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from binalloc import Device, KernelFault, Module, TextureArray, UsageError, import_ptx, launch_kernel, load_machine
+from binalloc.testing.baseline import Regression
+from binalloc.testing.emulator import Emulator
 from tests.support.kits.programs import KERNELS
 from tests.support.paths import sample_file
 
@@ -136,6 +138,20 @@ def test_after_a_fault_the_device_goes_on() -> None:
         d.launch("add", 300, 64, [x, y, 300 * 64])
     assert d.launch("add", 1, 64, [x, y, 64]).cycles > 0
     assert (x.get() >= 1).all()
+
+
+def test_the_fixture_has_devices_and_judges_their_arrays() -> None:
+    folder = sample_file("sort.ptx").parent
+    emulator = Emulator(folder / "test_file.py", "test", update=False, engine="python", loaded={})
+    d = emulator.device("sort.ptx", machine="v100")
+    keys = d.array(np.array([3, 1, 2, 0], np.uint32))
+    result = d.launch("exchange", 1, 4, [keys, 4, 2, 1])
+    emulator.same(result, keys, np.array([1, 3, 2, 0], np.uint32))
+    emulator.expect(result, max_local_bytes=0)
+    assert result.run.engine == "python"
+    with pytest.raises(Regression, match=r"array0\[0\]: 1, expected 0"):
+        emulator.same(result, keys, np.arange(4, dtype=np.uint32))
+    assert emulator.device(module()).machine.name == "gtx680"
 
 
 def test_engines_agree() -> None:
