@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.stats import Stats
@@ -54,7 +53,7 @@ class Launched:
     achieved_occupancy: float
     registers: int
     slots: int
-    figures: dict[str, Any] = field(repr=False)
+    figures: Stats = field(repr=False)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.kept import Kept
 from binalloc.emulator.host.resources import Resources, resident_blocks
-from binalloc.emulator.runs.run import Result, engine_of, find_function, registers_of, run_device
+from binalloc.emulator.runs.issue_log import IssueLog
+from binalloc.emulator.runs.run import Result, Watcher, engine_of, find_function, registers_of, run_device
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.types import Launch
@@ -27,13 +28,27 @@ Shape = tuple[str, int, int]
 """Of a launch, what its resources follow from: kernel, threads of a block, bytes of dynamic shared memory."""
 
 
+class RunOptions(TypedDict, total=False):
+    """Options of `run_device`, by name."""
+
+    scheduler: str
+    max_cycles: int | None
+    check: bool
+    race: bool
+    profile: bool
+    every: int | None
+    progress: Watcher | None
+    log: IssueLog | None
+
+
 class Session:
     """One device with its memory. held: the arguments that have contents; buffers, textures: those. The others as in
     `run`. launched: how many launches have ended."""
 
     def __init__(
         self, module: Module, machine: Machine, held: Launch, buffers: Mapping[str, Array],
-        textures: Mapping[str, Array], *, engine: str = "numba", sms: int = 1, **options: Any,
+        textures: Mapping[str, Array], *, engine: str = "numba", sms: int = 1,
+        **options: Unpack[RunOptions],
     ) -> None:  # fmt: skip
         self.module, self.machine, self.held = module, machine, held
         self.engine, self.sms, self.options = engine, sms, options
@@ -58,7 +73,9 @@ class Session:
             self._registers[fn.name] = registers_of(self.module, fn, self.machine)
         return self._registers[fn.name]
 
-    def launch(self, launch: Launch, parameters: bytes, *, contents: bool = False, **options: Any) -> Result:
+    def launch(
+        self, launch: Launch, parameters: bytes, *, contents: bool = False, **options: Unpack[RunOptions]
+    ) -> Result:
         """Run one launch to its end. launch: grid, block and dynamic shared memory of the kernel, named as in the
         binary; parameters: their bytes in constant bank 0. options: of `run_device`; with `log` or `profile` among
         them the same run takes longer. Raises as `run` does; memory is then what the launch made of it until then."""
@@ -68,8 +85,8 @@ class Session:
             need = Resources.of(fn, launch, self.registers(fn))
             self._needs[key] = need, resident_blocks(self.machine, need, launch, None)
         need, resident = self._needs[key]
-        asked = self.options | options
-        checking = any(asked.get(name) for name in ("check", "race", "profile"))
+        asked: RunOptions = {**self.options, **options}
+        checking = asked.get("check", False) or asked.get("race", False) or asked.get("profile", False)
         self._kept.parameters = parameters
         blocks = math.prod(launch.grid)
         device = Device(
