@@ -173,7 +173,7 @@ class Walk:
             found = f"{n} elements from {start} on"
             step.at.sub("at").fail(f"the copy reaches beyond {target.name}", found, f"{_elements(target)} in all")
         kind = f"u{source.numpy_dtype.itemsize}"
-        data = self.runner.array(step.source).reshape(-1).view(kind)[from_].copy()
+        data = self.runner.array(step.source).reshape(-1).view(kind)[from_]
         self.runner.array(step.target).reshape(-1).view(kind)[start : start + n] = data
         self.runner.changed(step.target)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from binalloc.emulator.runs.program import Ran
 from binalloc.isa.sets.files import load
+from binalloc.pipeline import program_rewrite
 from tests.support.kits.cli import call, refused
 from tests.support.paths import SAMPLES
 
@@ -104,6 +107,35 @@ def test_host_steps_need_leave_here_too(tmp_path: Path) -> None:
     nbody = str(SAMPLES / "loom" / "nbody.loom")
     assert "speaks of a sequence" in refused(2, "verify", nbody, nbody, *one, "--host-steps")
     assert "speaks of a sequence" in refused(2, "rewrite", nbody, *one, "--host-steps")
+
+
+def test_a_rewrite_that_leaves_another_variable_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = program_rewrite.run_steps
+    runs: list[Ran] = []
+
+    def other(*args: Any, **options: Any) -> Ran:
+        found = usual(*args, **options)
+        runs.append(found)
+        if len(runs) == 2:
+            found.globals["moved"] = found.globals["moved"] + 1
+        return found
+
+    monkeypatch.setattr(program_rewrite, "run_steps", other)
+    text = (FOLDER / "cluster.toml").read_text().split("[reference]")[0].replace("n = 2048", "n = 200")
+    text = text.replace('until = "moved[0] <= few"', 'until = 1')
+    start = text.index('[[argument]]\nname = "moved"')
+    text = text[:start] + text[text.index("[[step]]") :].replace('set = "moved"\nvalue = 0', 'set = "means"\nvalue = 0')
+    host = text[text.index("host = {") : text.index('[[step.step]]\ncopy = "means"')]
+    text = text.replace(host, 'set = "means"\nvalue = 1\n')
+    (tmp_path / "p.toml").write_text(text)
+    out = tmp_path / "new.loom"
+    line = ["rewrite", imported("cluster", tmp_path), "--launch", str(tmp_path / "p.toml"), "--engine", "python"]
+    answer = call(*line, "--registers", "6", "-o", str(out))
+    assert answer.code == 1
+    assert "DIFFERENT" in answer.out
+    assert ".global moved[0]" in answer.out
+    assert answer.err.endswith("does not give the same results; nothing was written\n")
+    assert not out.exists()
 
 
 def test_two_binaries_that_differ_are_told_apart(tmp_path: Path) -> None:

@@ -63,6 +63,17 @@ def test_arrays_may_be_placed_between_launches() -> None:
     assert np.array_equal(out.get(), np.arange(32))
 
 
+def test_what_lies_there_stays_where_it_is_as_memory_grows() -> None:
+    """Of a binary without variables, whose memory begins with next to nothing."""
+    d = Device(sample_file("sort.ptx"), engine="python")
+    arrays = [d.array(np.full(700 + i, i, np.uint32)) for i in range(60)]
+    assert all((array.get() == i).all() for i, array in enumerate(arrays))
+    arrays[0].set(np.arange(700, dtype=np.uint32)[::-1].copy())
+    d.launch(None, 6, 128, [arrays[0], 700, 2, 1])
+    assert arrays[0].get()[:4].tolist() == [698, 699, 697, 696]
+    assert (arrays[1].get() == 1).all()
+
+
 def test_textures_change_by_what_is_put_there() -> None:
     d = device()
     one, other = (d.texture(TextureArray(np.full(32, i, np.float32))) for i in (1, 2))

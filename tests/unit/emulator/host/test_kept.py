@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.host.engine import engine
 from binalloc.emulator.host.kept import STAGED, Kept, Spare
 from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.records import Gpu
 from binalloc.frontend.importer import import_ptx
 from binalloc.launch.file import load_launch
 from binalloc.launch.program.file import load_program
 from binalloc.launch.program.schema import parse_program
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.program import run_program
+from tests.support.kits.emulator import module as small
+from tests.support.kits.emulator import op
 from tests.support.paths import sample_file
 
 
@@ -63,6 +68,36 @@ def test_so_it_does_after_atomics_textures_and_full_queues(name: str, size: str,
     ran = run_program(module(name, "gtx680"), program, "gtx680")
     assert wiped == [0, 0]
     assert ran.launches[1].cycles == ran.launches[2].cycles <= ran.launches[0].cycles
+
+
+def test_words_on_their_way_have_come() -> None:
+    """A grid may end before the answer of a load that nobody waited for."""
+    python = engine("python")
+    g = python.records(Gpu, 1)
+    for name, value in {"slices": 1, "l2_sets": 1, "l2_ways": 3, "stamp": 9}.items():
+        python.put(g, 0, name, value)
+    held = {"l2_line": [5, 6, 0], "l2_valid": [1, 2, 0], "l2_coming": [12, 0, 0], "l2_dirty": [1, 0, 0],
+            "l2_age": [7 | BUSY, 8, 0]}  # fmt: skip
+    for name, values in held.items():
+        for i, value in enumerate(values):
+            getattr(g[0], name)[i] = value
+    kept = Kept()
+    kept.take(python, g)
+    fresh = python.records(Gpu, 1)
+    kept.hand_over(python, fresh)
+    found = {name: python.view(fresh, 0, name)[:3].tolist() for name in held}
+    assert found == held | {"l2_valid": [13, 2, 0], "l2_coming": [0, 0, 0], "l2_age": [7, 8, 0]}
+    assert python.get(fresh, 0, "stamp") == 9
+
+
+def test_functions_that_begin_with_a_constant_stay_functions() -> None:
+    begins = [op("MOV", rd=2, form=2, cbank=0, coff=0), op("RET")]
+    found, machine = small([op("EXIT")], params={"x": 8}, functions={"f": begins}), load_machine("gtx680")
+    kept = Kept()
+    for n in (1, 2):
+        constants = Constants.build({0: n.to_bytes(8, "little")})
+        staged, fresh = kept.staged(found, machine, constants), Program(found, machine, constants)
+        assert np.array_equal(staged.table[:, L.Column.VALID], fresh.table[:, L.Column.VALID])
 
 
 def test_code_is_staged_for_its_constants() -> None:

@@ -273,6 +273,13 @@ def test_checks_hold_for_every_launch() -> None:
     assert checked.sms == 2
 
 
+def test_it_knows_the_launch_that_takes_most_of_an_sm() -> None:
+    step = launch("add", ["x", "y", 8], "4 - i", "32 << i % 2", dynamic_shared="64 * (i == 3)")
+    found = ran([{"repeat": 4, "variable": "i", "step": [step]}], [words("x"), words("y")])
+    largest = found.largest["add"]
+    assert (largest.grid[0], largest.threads_per_block, largest.dynamic_shared) == (1, 64, 64)
+
+
 def test_code_stays_in_l2_and_parameters_do_not() -> None:
     """Each launch has parameters of its own; variables in constant memory stay where they are."""
     machine = replace(
