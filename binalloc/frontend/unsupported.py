@@ -143,8 +143,6 @@ FORMS: tuple[Form, ...] = (
          "it is declared but not defined in this file",
          "PTX of one file never holds another file's functions, whatever -rdc says: #include the callee's source, or "
          "define it in a header, and compile again."),
-    Form("runtime", "`call` of `vprintf`, `malloc`, `free`", "it is the CUDA runtime's, which is not emulated",
-         "Compile without printf, malloc and free in device code."),
     Form("alias", "`.alias`", "aliases of functions are not supported", "Call the function by its own name."),
     Form("function-address", "`mov` of a function's name", "a function's address is not a value here",
          "Let the compiler resolve the call, or replace function pointers by a switch."),

@@ -15,6 +15,7 @@ from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
 from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
@@ -37,6 +38,7 @@ from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.runtime import VARIABLE
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
@@ -90,6 +92,9 @@ class Device:
         self.symbols = Symbols.of(launch, module, buffers)
         self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
         self.addresses |= self.symbols.addresses
+        self.runtime = Runtime.of(module, launch, L.GLOBAL_BASE + total)
+        if self.runtime is not None:
+            total = self.runtime.end - L.GLOBAL_BASE
         self.images = textures if textures is not None else launch.make_textures()
         constants = Constants.build(self.symbols.banks(kernel, launch, self.addresses, self.images))
         self.program = Program(module, machine, constants)
@@ -121,11 +126,22 @@ class Device:
             data = self.host[name]
             at = address - self.base
             raw[at : at + data.nbytes] = data.reshape(-1).view(np.uint8)
+        if self.runtime is not None:
+            self._put_runtime(self.runtime, raw)
         for name, data in self.images.items():
             raw[places[name] : places[name] + data.nbytes] = data.reshape(-1).view(np.uint8)
         self.bound([(start, end) for _, start, end in self.places()])
         self._put_textures(places)
         return words
+
+    def _put_runtime(self, runtime: Runtime, raw: Array) -> None:
+        """What the device runtime has to know, and where accesses must be to live blocks."""
+        initial = np.frombuffer(runtime.initial(), np.uint8)
+        at = runtime.variable - self.base
+        raw[at : at + len(initial)] = initial
+        heap, live = runtime.heap()
+        self.put("heap_start", heap)
+        self.put("heap_map", live)
 
     def _put_textures(self, places: dict[str, int]) -> None:
         """The table of textures; a handle is a row's number, counted from 1."""
@@ -141,7 +157,8 @@ class Device:
         """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""
         out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
         buffers = {k: v for k, v in self.host.items() if k not in self.symbols.names}
-        return out + [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
+        out += [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
+        return out + [(name, *span) for name, span in (self.runtime.spans if self.runtime is not None else {}).items()]
 
     def bound(self, spans: list[tuple[int, int]]) -> None:
         """Accesses to global memory must stay within one of `spans`."""
@@ -314,7 +331,7 @@ class Device:
 
     def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """What the launch left in its buffers and in the module's global variables."""
-        raw = self.memories.global_.view(np.uint8)
+        raw = self._raw()
         buffers = {}
         for name, data in self.host.items():
             if name not in self.addresses:  # in constant memory, which no kernel changes
@@ -324,10 +341,23 @@ class Device:
             buffers[name] = raw[at : at + data.nbytes].copy().view(data.dtype).reshape(data.shape)
         variables = {}
         for v in self.module.globals:
+            if v.name == VARIABLE:
+                continue
             at = v.address - self.base
             kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
             variables[v.name] = raw[at : at + v.size].copy().view(kind)
         return buffers, variables
+
+    def printed(self) -> Printed:
+        """What printf has written so far."""
+        return Printed() if self.runtime is None else self.runtime.printed(self._raw(), self.base)
+
+    def heap_use(self) -> HeapUse | None:
+        """What the heap is like now; None where the kernel has none."""
+        return None if self.runtime is None else self.runtime.heap_use(self._raw(), self.base)
+
+    def _raw(self) -> Array:
+        return self.memories.global_.view(np.uint8)
 
 
 def _freed(mask: int) -> int:

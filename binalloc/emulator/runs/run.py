@@ -17,6 +17,7 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.resources import Resources, resident_blocks
+from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
@@ -59,7 +60,8 @@ class Result:
     blocks that it may. partial: the run was stopped before its end, all of this is what was so by then, and
     `blocks_ended` of its `blocks` had ended. profile: per function, what was counted of
     single instructions, if that was asked for. series: what each interval of cycles added, see `series.intervals`;
-    series_full_at: first cycle of its last one, where that has all that was left of too long a run."""
+    series_full_at: first cycle of its last one, where that has all that was left of too long a run. printed: what
+    printf wrote. heap: what is left in the heap, where the binary has the device runtime."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -81,6 +83,8 @@ class Result:
     profile: dict[str, Profile] = field(default_factory=dict)
     series: list[Stats] = field(default_factory=list)
     series_full_at: int | None = None
+    printed: Printed = field(default_factory=Printed)
+    heap: HeapUse | None = None
 
 
 def run(
@@ -241,6 +245,7 @@ def drive(
         raise Stopped(device)
     if status == FAULTED:
         fault = kernel_fault(Context(device))
+        fault.printed = device.printed().text
         raise fault.at(device.module.path) if device.module.path else fault
     if status == AT_LIMIT:
         raise LimitHit(
@@ -286,4 +291,5 @@ def _so_far(device: Device, resident: int) -> Result:
         profile=collect_profile(device) if device.get("profile") else {},
         series=[] if device.series is None else device.series.intervals(),
         series_full_at=None if device.series is None else device.series.full_at,
+        printed=device.printed(), heap=device.heap_use(),
     )  # fmt: skip

@@ -29,7 +29,6 @@ PLACED = {
     "indirect": ("P: .callprototype _ (); call %d1, (), P;", "", ""),
     "recursion": ("call f;", ".func f { call f; ret; }", ""),
     "other-file": ("call far;", ".extern .func far;", ""),
-    "runtime": ("call (%r1), vprintf, (%d1);", ".extern .func (.reg .b32 r) vprintf(.reg .b64 a);", ""),
     "alias": ("", ".func f { ret; } .alias g, f;", ""),
     "function-address": ("mov.u64 %d1, f;", ".func f { ret; }", ""),
     "label-address": ("mov.u64 %d1, L; L:", "", ""),
@@ -47,7 +46,6 @@ PLACED = {
 }  # fmt: skip
 """Key -> (body, module scope, directives of the kernel): forms beyond single instructions."""
 ALSO = [
-    ("runtime", "call (%d1), malloc, (%d2);", ".extern .func (.param .b64 r) malloc(.param .b64 a);"),
     ("old-rounding", "div.f32 %f1, %f2, %f3;", ""), ("old-rounding", "sin.f32 %f1, %f2;", ""),
     ("old-rounding", "sqrt.f64 %g1, %g2;", ""), ("old-rounding", "fma.f64 %g1, %g2, %g2, %g1;", ""),
     ("too-large", "mov.u32 %r1, big;", ".shared .align 4 .b8 big[20000000];"),
