@@ -23,7 +23,7 @@ LAYOUT = np.dtype(
         ("output", "<u8"), ("output_bytes", "<u8"), ("output_used", "<u8"), ("output_lost", "<u8"),
         ("heap", "<u8"), ("heap_bytes", "<u8"), ("heap_used", "<u8"), ("blocks", "<u8"), ("live", "<u8"),
         ("stopped", "<u4"), ("line", "<u4"), ("stop", "<u8", 3), ("block", "<u4"), ("thread", "<u4"),
-        ("free", "<u8", 112),
+        ("free", "<u8", 896),
     ]
 )  # fmt: skip
 """Of the variable; see `struct Runtime` of the device."""

@@ -9,7 +9,7 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-enum { GRANULE = 16, CLASSES = 112, SMALL = 8, PART = 4 };
+enum { GRANULE = 16, CLASSES = 112, WAYS = 8, LISTS = 896, SMALL = 8, PART = 4 };
 enum { NEVER = 0, LIVE = 1, FREED = 2 };                       // what a granule begins: nothing, or a block
 enum { ASSERTION = 1, FREED_TWICE = 2, NOT_ALLOCATED = 3 };    // why the grid was stopped
 enum { HEADER = 16, NO_STRING = -1 };
@@ -35,7 +35,7 @@ struct Runtime {
     u32 line;
     u64 stop[3];         // what the reason has to say: of an assertion message, file, function; else the address
     u32 block, thread;   // who
-    u64 free[CLASSES];   // of each class the block freed last, by its granule + 1; above it a count, against ABA
+    u64 free[LISTS];     // of each list the block freed last, by its granule + 1; above it a count, against ABA
 };
 
 __device__ Runtime __binalloc_runtime;
@@ -214,9 +214,10 @@ extern "C" __device__ int __binalloc_vprintf(const char *format, const u8 *argum
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The heap: blocks of whole granules, in classes of sizes, four to a power of two. Blocks that were freed wait in a
-// list of their class; where that is empty, a block is cut from what was never used, and then a larger one is taken. No
-// two blocks touch: whoever writes behind the end of one is found out.
+// The heap: blocks of whole granules, in classes of sizes, four to a power of two. Blocks that were freed wait in lists,
+// several for a class, so that not all threads want the same; where a thread's own is empty, a block is cut from what was
+// never used, and where there is no more of that, any list of its class and of larger ones will do. No two blocks touch:
+// whoever writes behind the end of one is found out.
 
 static __device__ u32 class_of(u32 granules, u32 &units)
 {
@@ -249,16 +250,15 @@ static __device__ void mark(u32 first, u32 count, bool live)
     }
 }
 
-// The granule of a block freed before in class c, or -1.
-static __device__ int take_freed(u32 c)
+// The granule of a block freed before that waits in a list, or -1.
+static __device__ int take_freed(u32 list)
 {
     Runtime &r = __binalloc_runtime;
-    volatile u64 *head = r.free + c;
-    u64 top = *head;
+    u64 top = *(volatile u64 *)(r.free + list);
     while ((u32)top) {
         u32 granule = (u32)top - 1;
         u32 next = ((volatile Block *)r.blocks)[granule].next;
-        u64 found = atomicCAS(r.free + c, top, ((top >> 32) + 1) << 32 | next);
+        u64 found = atomicCAS(r.free + list, top, ((top >> 32) + 1) << 32 | next);
         if (found == top)
             return granule;
         top = found;
@@ -271,7 +271,10 @@ static __device__ int take_unused(u32 units)
 {
     Runtime &r = __binalloc_runtime;
     u64 bytes = (u64)units * GRANULE;
-    u64 used = *(volatile u64 *)&r.heap_used;
+    u64 at = atomicAdd(&r.heap_used, bytes);
+    if (at + bytes <= r.heap_bytes)
+        return (int)(at / GRANULE);
+    u64 used = atomicAdd(&r.heap_used, 0 - bytes) - bytes;    // too much; but something smaller may have been left
     while (used + bytes <= r.heap_bytes) {
         u64 found = atomicCAS(&r.heap_used, used, used + bytes);
         if (found == used)
@@ -289,12 +292,13 @@ extern "C" __device__ void *__binalloc_malloc(u64 size)
     u32 units = 0;
     u32 granules = (u32)((size + GRANULE - 1) / GRANULE);
     u32 c = class_of(granules + 1, units);           // one behind its end that belongs to nobody
-    int granule = take_freed(c);
+    u32 way = thread_number() % WAYS;
+    int granule = take_freed(c * WAYS + way);
     if (granule < 0)
         granule = take_unused(units);
-    while (granule < 0 && c + 1 < CLASSES) {
-        c += 1;
-        granule = take_freed(c);
+    for (u32 list = c * WAYS; granule < 0 && list < LISTS; ++list) {
+        granule = take_freed(list);
+        c = list / WAYS;
     }
     if (granule < 0)
         return 0;
@@ -324,11 +328,11 @@ extern "C" __device__ void __binalloc_free(void *p)
     mark(granule, (b.size + GRANULE - 1) / GRANULE, false);
     b.block = block_number();
     b.thread = thread_number();
-    u32 c = state >> 8;
-    u64 top = *(volatile u64 *)(r.free + c);
+    u64 *list = r.free + (state >> 8) * WAYS + thread_number() % WAYS;
+    u64 top = *(volatile u64 *)list;
     for (;;) {
         ((volatile Block *)r.blocks)[granule].next = (u32)top;
-        u64 found = atomicCAS(r.free + c, top, ((top >> 32) + 1) << 32 | (granule + 1));
+        u64 found = atomicCAS(list, top, ((top >> 32) + 1) << 32 | (granule + 1));
         if (found == top)
             return;
         top = found;
