@@ -125,9 +125,8 @@ FORMS: tuple[Form, ...] = (
     # -- special registers
     Form("clock", "`%globaltimer`, `%globaltimer_lo`, `%globaltimer_hi`",
          "there is no clock in nanoseconds: the emulator counts cycles", "Use %clock64.", specials=("%globaltimer",)),
-    Form("environment", "`%envreg0` to `%envreg31`",
-         "environment registers hold what the driver puts there; cooperative launch (grid.sync()) reads them, and "
-         "is not supported", "Split the kernel where the grid meets: one launch for each part.", specials=("%envreg",)),
+    Form("environment", "`%envreg0`, `%envreg3` to `%envreg31`, and `%envreg1`, `%envreg2` elsewhere than in a `mov` of 32 bits",
+         "environment registers hold what the driver puts there", "", specials=("%envreg",)),
     Form("grid-number", "`%gridid`", "launches have no number", specials=("%gridid",)),
     Form("counters", "`%pm0` to `%pm7`, `%pm0_64` to `%pm7_64`", "kernels read no performance counters",
          "The report of `binalloc run` has the figures.", specials=("%pm",)),

@@ -11,6 +11,11 @@ from enum import IntEnum
 import numpy as np
 
 VARIABLE = "__binalloc_runtime"
+GRID = "__binalloc_grid"
+GRID_LAYOUT = np.dtype([("workspace", "<u8"), ("reserved", "<u8"), ("words", "<u4", 16)])
+"""The variable of cooperative launches, and what it holds."""
+OWN = (VARIABLE, GRID)
+"""Variables that belong to the runtime, not to the program."""
 PRINTF = "vprintf"
 """The function that printf calls, as it is called in a binary."""
 GRANULE = 16

@@ -24,7 +24,7 @@ BLOCK_LIMITS = (1024, 1024, 64)
 RUNTIME_BYTES = {"heap": (HEAP_BYTES, 1 << 10, 1 << 27), "printf_buffer": (PRINTF_BYTES, 1 << 10, 1 << 26)}
 """Of the device runtime's memories the bytes by default, the fewest and the most."""
 
-_OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "argument")
+_OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "cooperative", "argument")
 _TOP = ("kernel", *_OWN, "reference", "sizes")
 _SIZE = _OWN
 
@@ -79,9 +79,14 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
     for key, (default, least, most) in RUNTIME_BYTES.items():
         where, where_at = source(key)
         runtime[key] = where_at.sub(key).integer(where.get(key, default), least, most)
+    where, where_at = source("cooperative")
+    cooperative = where_at.sub("cooperative").typed(where.get("cooperative", False), bool)
     arguments = parse_arguments(table, override, at, over_at)
     reference = _reference(table, at)
-    return Launch(kernel, dims["grid"], dims["block"], dynamic, arguments, reference, size, at.file, **runtime)
+    return Launch(
+        kernel, dims["grid"], dims["block"], dynamic, arguments, reference, size, at.file, cooperative=cooperative,
+        **runtime,
+    )  # fmt: skip
 
 
 def _reference(table: dict[str, Any], at: At) -> Reference | None:

@@ -232,7 +232,8 @@ class Reference:
 class Launch:
     """One checked launch. grid, block: blocks and threads in x, y, z. dynamic_shared in bytes. size: name of the chosen
     `[sizes.<name>]`, "" for the file's own numbers. path: the launch file ("" when parsed from a dict). heap,
-    printf_buffer: bytes for what kernels allocate and print."""
+    printf_buffer: bytes for what kernels allocate and print. cooperative: all blocks are resident at once, and may wait
+    for one another."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -244,6 +245,7 @@ class Launch:
     path: str = ""
     heap: int = HEAP_BYTES
     printf_buffer: int = PRINTF_BYTES
+    cooperative: bool = False
 
     @property
     def blocks(self) -> int:

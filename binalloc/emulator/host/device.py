@@ -38,7 +38,7 @@ from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.runtime import VARIABLE
+from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
@@ -128,6 +128,12 @@ class Device:
             raw[at : at + data.nbytes] = data.reshape(-1).view(np.uint8)
         if self.runtime is not None:
             self._put_runtime(self.runtime, raw)
+        for v in self.module.globals:
+            if v.name == GRID and self.launch.cooperative:
+                values = np.zeros((), GRID_LAYOUT)
+                values["workspace"] = v.address + GRID_LAYOUT.fields["words"][1]
+                at = v.address - self.base
+                raw[at : at + values.nbytes] = np.frombuffer(values.tobytes(), np.uint8)
         for name, data in self.images.items():
             raw[places[name] : places[name] + data.nbytes] = data.reshape(-1).view(np.uint8)
         self.bound([(start, end) for _, start, end in self.places()])
@@ -341,7 +347,7 @@ class Device:
             buffers[name] = raw[at : at + data.nbytes].copy().view(data.dtype).reshape(data.shape)
         variables = {}
         for v in self.module.globals:
-            if v.name == VARIABLE:
+            if v.name in OWN:
                 continue
             at = v.address - self.base
             kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"

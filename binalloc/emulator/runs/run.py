@@ -16,7 +16,7 @@ from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
-from binalloc.emulator.host.resources import Resources, resident_blocks
+from binalloc.emulator.host.resources import Resources, require_together, resident_blocks
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
@@ -148,6 +148,7 @@ def run(
         check_scheduled(functions, machine, module.path)
     need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
     resident = resident_blocks(machine, need, launch, blocks_per_sm) if ideal_blocks is None else ideal_blocks
+    require_together(machine, launch, resident, sms)
     host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
     chosen = _engine(engine, check or race or profile)
     device = Device(

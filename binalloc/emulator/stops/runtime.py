@@ -10,7 +10,7 @@ from binalloc.emulator.host.runtime import HEAP
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import Context
 from binalloc.errors import KernelFault
-from binalloc.isa.runtime import GRANULE, PRINTF, STATE_MASK, State, Stop
+from binalloc.isa.runtime import GRANULE, GRID, PRINTF, STATE_MASK, State, Stop
 from binalloc.isa.table.fields import RZ
 from binalloc.printable import count
 
@@ -37,12 +37,12 @@ def stop_fault(c: Context, place: str) -> KernelFault:
     """The fault of a kernel that trapped: by itself, or because the runtime stopped it."""
     runtime = c.device.runtime
     if runtime is None:
-        return KernelFault("the kernel trapped", place=place)
+        return _trapped(c, place)
     raw = c.device.memories.global_.view(np.uint8)
     values = runtime.values(raw, c.device.base)
     why = Stop(int(values["stopped"]))
     if why == Stop.NONE:
-        return KernelFault("the kernel trapped", place=place)
+        return _trapped(c, place)
     block, thread = int(values["block"]), int(values["thread"])
     who = f"kernel {c.device.kernel.name}, {c.numbers(block, thread)}"
     stop = [int(word) for word in values["stop"]]
@@ -56,6 +56,13 @@ def stop_fault(c: Context, place: str) -> KernelFault:
     assert why == Stop.FREED_TWICE
     found = heap_access(c, stop[0], 0)
     return KernelFault("a block is freed twice", place=who, found=found, expected="one free for each malloc")
+
+
+def _trapped(c: Context, place: str) -> KernelFault:
+    """A trap of the program's own, be it that of a grid that meets without having been launched so."""
+    meets = any(v.name == GRID for v in c.device.module.globals) and not c.device.launch.cooperative
+    remedy = "If it is grid.sync() that trapped: launch it with cooperative = true." if meets else None
+    return KernelFault("the kernel trapped", place=place, remedy=remedy)
 
 
 def heap_access(c: Context, address: int, size: int) -> str:

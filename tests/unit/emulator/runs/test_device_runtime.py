@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.runs.run import Result, run
-from binalloc.errors import KernelFault, MalformedInput
+from binalloc.errors import KernelFault, MalformedInput, Refused
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import parse_launch
@@ -157,3 +157,47 @@ def test_a_program_with_its_own_function_of_that_name_keeps_it() -> None:
     launch = parse_launch({"kernel": "k", "grid": 1, "block": 1, "argument": [
         {"name": "out", "kind": "buffer", "dtype": "i64", "shape": 1}]})  # fmt: skip
     assert run(module, "k", launch, load_machine("gtx680"), engine="python").buffers["out"][0] == 7
+
+
+MEETING = """.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 k_param_0)
+{ .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %d<8>;
+  mov.u32 %r1, %envreg1; mov.b32 %r2, %envreg2; mov.b64 %d1, {%r2, %r1};
+  setp.eq.u64 %p1, %d1, 0; @%p1 trap;
+  ld.param.u64 %d2, [k_param_0]; cvta.to.global.u64 %d2, %d2;
+  mov.u32 %r3, %ctaid.x; mov.u32 %r4, %nctaid.x; mov.u32 %r5, %tid.x;
+  mul.wide.u32 %d3, %r3, 4; add.u64 %d3, %d2, %d3;
+  add.u32 %r6, %r3, 100; st.global.u32 [%d3], %r6;
+  membar.gl; bar.sync 0; setp.ne.u32 %p2, %r5, 0; @%p2 bra MET;
+  atom.add.release.gpu.u32 %r7, [%d1+4], 1;
+AGAIN: ld.acquire.gpu.u32 %r8, [%d1+4]; setp.lo.u32 %p3, %r8, %r4; @%p3 bra AGAIN;
+MET: bar.sync 0;
+  add.u32 %r9, %r3, 1; rem.u32 %r9, %r9, %r4; mul.wide.u32 %d4, %r9, 4; add.u64 %d4, %d2, %d4;
+  ld.global.u32 %r10, [%d4]; mul.wide.u32 %d5, %r4, 4; add.u64 %d3, %d3, %d5; st.global.u32 [%d3], %r10; ret; }
+"""
+"""Each block waits for all others, then takes what the next one left."""
+
+
+def met(grid: int, machine: str = "gtx680", sms: int = 1, **keys: Any) -> list[int]:
+    out = {"name": "out", "kind": "buffer", "dtype": "i32", "shape": 2 * grid}
+    launch = parse_launch({"kernel": "k", "grid": grid, "block": 32, "argument": [out], **keys})
+    module = import_ptx(MEETING, "x.ptx", machine=load_machine(machine)).module
+    left = run(module, "k", launch, load_machine(machine), engine="python", sms=sms)
+    assert left.globals == {}
+    return left.buffers["out"].tolist()
+
+
+@pytest.mark.parametrize(("machine", "grid", "sms"), [("gtx680", 16, 1), ("gtx680", 20, 2), ("rtx2060", 12, 1)])
+def test_the_grid_of_a_cooperative_launch_meets(machine: str, grid: int, sms: int) -> None:
+    assert met(grid, machine, sms, cooperative=True)[grid:] == [100 + (b + 1) % grid for b in range(grid)]
+
+
+def test_a_grid_that_cannot_meet_is_refused_or_traps() -> None:
+    with pytest.raises(Refused, match=r"found 17 blocks; expected at most 16, 16 on each of 1 SM. Run it on 2 SMs"):
+        met(17, cooperative=True)
+    with pytest.raises(Refused, match="gtx680 has 8 SMs: launch fewer blocks"):
+        met(129, cooperative=True)
+    with pytest.raises(KernelFault, match=r"the kernel trapped\. If it is grid\.sync\(\) that trapped"):
+        met(4)
