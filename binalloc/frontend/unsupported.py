@@ -125,7 +125,8 @@ FORMS: tuple[Form, ...] = (
     # -- special registers
     Form("clock", "`%globaltimer`, `%globaltimer_lo`, `%globaltimer_hi`",
          "there is no clock in nanoseconds: the emulator counts cycles", "Use %clock64.", specials=("%globaltimer",)),
-    Form("environment", "`%envreg0`, `%envreg3` to `%envreg31`, and `%envreg1`, `%envreg2` elsewhere than in a `mov` of 32 bits",
+    Form("environment", "`%envreg0`, `%envreg3` to `%envreg31`, and `%envreg1`, `%envreg2` elsewhere than in a `mov` "
+         "of 32 bits",
          "environment registers hold what the driver puts there", "", specials=("%envreg",)),
     Form("grid-number", "`%gridid`", "launches have no number", specials=("%gridid",)),
     Form("counters", "`%pm0` to `%pm7`, `%pm0_64` to `%pm7_64`", "kernels read no performance counters",
