@@ -14,6 +14,8 @@ VARIABLE = "__binalloc_runtime"
 GRID = "__binalloc_grid"
 GRID_LAYOUT = np.dtype([("workspace", "<u8"), ("reserved", "<u8"), ("words", "<u4", 16)])
 """The variable of cooperative launches, and what it holds."""
+WORKSPACE = 16
+"""The byte of it at which the words lie whose address it holds."""
 OWN = (VARIABLE, GRID)
 """Variables that belong to the runtime, not to the program."""
 PRINTF = "vprintf"

@@ -38,7 +38,7 @@ from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN
+from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN, WORKSPACE
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
@@ -131,7 +131,7 @@ class Device:
         for v in self.module.globals:
             if v.name == GRID and self.launch.cooperative:
                 values = np.zeros((), GRID_LAYOUT)
-                values["workspace"] = v.address + GRID_LAYOUT.fields["words"][1]
+                values["workspace"] = v.address + WORKSPACE
                 at = v.address - self.base
                 raw[at : at + values.nbytes] = np.frombuffer(values.tobytes(), np.uint8)
         for name, data in self.images.items():

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from binalloc.frontend.runtime.runtime import PREFIX, PROVIDED
-from binalloc.isa.runtime import BLOCK, GRANULE, LAYOUT, RECORD, VARIABLE, State, Stop
+from binalloc.isa.runtime import BLOCK, GRANULE, GRID_LAYOUT, LAYOUT, RECORD, VARIABLE, WORKSPACE, State, Stop
 from tests.support.paths import ROOT
 
 FOLDER = ROOT / "binalloc/frontend/runtime"
@@ -56,6 +56,11 @@ def test_the_variable_is_as_long_as_the_compiler_makes_it() -> None:
     assert int(size) == LAYOUT.itemsize == 7280
     used = {int(at) for at in re.findall(rf"\[{VARIABLE}\+(\d+)\]", PTX)}
     assert used <= {0} | {LAYOUT.fields[name][1] + 8 * k for name in LAYOUT.names for k in range(3)}  # type: ignore[index,union-attr]
+
+
+def test_the_workspace_of_a_grid_lies_where_it_is_said_to() -> None:
+    assert GRID_LAYOUT.fields is not None
+    assert (GRID_LAYOUT.fields["words"][1], GRID_LAYOUT.itemsize) == (WORKSPACE, 80)
 
 
 def test_numbers_are_the_same() -> None:
