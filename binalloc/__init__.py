@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from binalloc.version import VERSION
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.program import Launched, Ran
     from binalloc.emulator.runs.run import Result, run
     from binalloc.errors import BinallocError, Interrupted, KernelFault, LimitHit, MalformedInput, Refused, UsageError
     from binalloc.frontend.importer import import_ptx
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from binalloc.isa.sets.files import assemble, disassemble, load, read_module, save, write_module
     from binalloc.launch.arrays import TextureArray
     from binalloc.launch.file import Launch, load_launch
+    from binalloc.launch.program.file import load_program
+    from binalloc.launch.program.types import Program
     from binalloc.models.allocation.exact_colouring import ExactColouring, colour_exactly
     from binalloc.models.machines.files import list_machines
     from binalloc.models.machines.kernel_use import KernelUse
@@ -26,10 +29,12 @@ if TYPE_CHECKING:
     from binalloc.models.machines.occupancy import occupancy
     from binalloc.models.machines.reader import load_machine
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
+    from binalloc.pipeline.program import run_program
     from binalloc.pipeline.recommend import Recommendation, recommend
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
+    from binalloc.testing.device import Device, DeviceArray, DeviceTexture
     from binalloc.testing.launching import LaunchResult, launch_kernel
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
@@ -38,17 +43,23 @@ __version__ = VERSION
 
 __all__ = [
     "BinallocError",
+    "Device",
+    "DeviceArray",
+    "DeviceTexture",
     "ExactColouring",
     "Interrupted",
     "KernelFault",
     "KernelUse",
     "Launch",
     "LaunchResult",
+    "Launched",
     "LimitHit",
     "Machine",
     "MalformedInput",
     "Module",
     "Outcome",
+    "Program",
+    "Ran",
     "Recommendation",
     "Refused",
     "Request",
@@ -66,6 +77,7 @@ __all__ = [
     "load",
     "load_launch",
     "load_machine",
+    "load_program",
     "occupancy",
     "read_module",
     "recommend",
@@ -73,6 +85,7 @@ __all__ = [
     "recommendation_to_dict",
     "rewrite_kernel",
     "run",
+    "run_program",
     "save",
     "schedule",
     "sweep_kernel",
@@ -82,6 +95,9 @@ __all__ = [
 _HOMES = {
     "launch.arrays": ("TextureArray",),
     "launch.file": ("Launch", "load_launch"),
+    "launch.program.file": ("load_program",),
+    "launch.program.types": ("Program",),
+    "emulator.runs.program": ("Launched", "Ran"),
     "emulator.runs.run": ("Result", "run"),
     "errors": ("BinallocError", "Interrupted", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
     "frontend.importer": ("import_ptx",),
@@ -94,10 +110,12 @@ _HOMES = {
     "models.machines.reader": ("load_machine",),
     "models.machines.occupancy": ("occupancy",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
+    "pipeline.program": ("run_program",),
     "pipeline.recommend": ("Recommendation", "recommend"),
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),
+    "testing.device": ("Device", "DeviceArray", "DeviceTexture"),
     "testing.launching": ("LaunchResult", "launch_kernel"),
     "transform.schedule.schedule": ("schedule",),
     "verify.checker": ("check",),

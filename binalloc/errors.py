@@ -59,6 +59,8 @@ class BinallocError(Exception):
     """
 
     exit_code = 1
+    program: object = None
+    """What a program of several launches had done by then, a `Ran` of `emulator.runs.program`; None where none ran."""
 
     def __init__(
         self,
@@ -139,8 +141,10 @@ class LimitHit(BinallocError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial, report, version as in `LimitHit`."""
+    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial, report, version as in `LimitHit`,
+    program as in every error."""
 
+    program: object = None
     report: dict[str, Any] | None = None
     version = ""
 

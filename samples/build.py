@@ -52,10 +52,10 @@ def compile_cuda(source: Path) -> bytes:
     """What nvcc makes of one .cu file, `.file` lines cut down to the file's name. Raises CalledProcessError.
 
     nvcc hashes the source's path into names, so the same bytes on every machine need the same folder; and the same file
-    name, whatever the sample is called: its kernel's.
+    name, whatever the sample is called: its kernel's, if it launches but one.
     """
     launch = source.with_suffix(".toml")
-    name = (tomllib.loads(launch.read_text())["kernel"] if launch.exists() else source.stem) + source.suffix
+    name = (tomllib.loads(launch.read_text()) if launch.exists() else {}).get("kernel", source.stem) + source.suffix
     PTX_FOLDER.mkdir()
     try:
         shutil.copy(source, PTX_FOLDER / name)

@@ -35,6 +35,7 @@ SPELLINGS: dict[str, str] = {
     "dask": "--dask",
     "every": "--every",
     "function": "--function",
+    "host_steps": "--host-steps",
     "kernel": "--kernel",
     "launch": "--launch",
     "list_machines": "`binalloc machines`",
@@ -48,6 +49,7 @@ SPELLINGS: dict[str, str] = {
     "registers": "--registers",
     "samples": "--samples",
     "schedule": "`binalloc schedule`",
+    "step": "--step",
     "skew": "--skews",
     "slots": "--slots",
     "sms": "--sms",
@@ -151,7 +153,9 @@ def _stopped(error: BaseException) -> dict[str, Any]:
 def _interruption(run: dict[str, Any]) -> str:
     """How far the emulated run was, {} where none was under way, and which files there are of it."""
     where = ""
-    if run.get("partial"):
+    if "launches" in run:
+        where = f" after {count(len(run['launches']), 'launch', 'launches')}"
+    elif run.get("partial"):
         ended = f"{run['blocks_ended']:,} of {count(run['blocks'], 'block')} ended"
         version = f" ({run['version']})" if "version" in run else ""
         where = f" in {run['kernel']}{version} at cycle {run['cycles']:,}, {ended}"

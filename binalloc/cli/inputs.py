@@ -8,6 +8,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
+    from binalloc.launch.program.types import Program
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
     from binalloc.pipeline.profile import Profile
@@ -73,9 +74,19 @@ def optional_profile(profile: str | None) -> Profile | None:
     return load_profile(profile)
 
 
-def required_launch(launch: str | None, size: str | None) -> Launch:
+def optional_launches(launch: str | None, size: str | None) -> Launch | Program | None:
+    """As `optional_launch`, of a launch file that may have a sequence of launches."""
+    if launch is None:
+        return optional_launch(launch, size)
+    from binalloc.launch.program.file import load_either
+
+    return load_either(launch, size)
+
+
+def required_launches(launch: str | None, size: str | None) -> Launch | Program:
+    """What the launch file says, be it one launch or a sequence."""
     if launch is None:
         raise UsageError("a launch file is needed", expected="--launch FILE")
-    loaded = optional_launch(launch, size)
+    loaded = optional_launches(launch, size)
     assert loaded is not None
     return loaded

@@ -57,16 +57,21 @@ def assemble_file(file: str) -> Module:
     return assemble(decoded(data, file), path=shown(file))
 
 
-def load_or_import(file: str, machine: str | None, kernel: str | None = None) -> tuple[Module, bytes]:
+def load_or_import(
+    file: str, machine: str | None, kernel: str | Sequence[str] | None = None
+) -> tuple[Module, bytes]:
     """The module of a binary, or of PTX as `import-ptx` would write it for `machine` (or the default), and its bytes.
 
-    kernel: the one that the command is about, if it is known; where others of a PTX file cannot be imported, it is
-    imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text` do.
+    kernel: the one that the command is about, or those, if that is known; where others of a PTX file cannot be
+    imported, they are imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text`
+    do.
     """
     return module_of(read_file(file), file, machine, kernel)
 
 
-def module_of(data: bytes, file: str, machine: str | None, kernel: str | None) -> tuple[Module, bytes]:
+def module_of(
+    data: bytes, file: str, machine: str | None, kernel: str | Sequence[str] | None
+) -> tuple[Module, bytes]:
     """As `load_or_import`, of bytes already read from `file`."""
     from binalloc.frontend.ptx.recognise import is_ptx
     from binalloc.isa.sets.files import write_module
@@ -95,16 +100,19 @@ def subject_of(data: bytes, file: str, launch: Launch, machine: str) -> tuple[Mo
     return module, Subject(shown(file), binary, kernel, launch, machine_model(machine))
 
 
-def _import(text: str, path: str, machine: Machine, kernel: str | None) -> tuple[Imported, str]:
-    """All kernels of the file, or that one alone where others are refused; what to say of the others."""
+def _import(
+    text: str, path: str, machine: Machine, kernel: str | Sequence[str] | None
+) -> tuple[Imported, str]:
+    """All kernels of the file, or those named alone where others are refused; what to say of the others."""
     from binalloc.frontend.refused import NotImportable
 
     try:
         return imported_text(text, path, machine), ""
     except NotImportable:
-        if kernel is None:
+        if not kernel:
             raise
-    return imported_text(text, path, machine, kernels=[kernel]), ", alone, as not all others can be"
+    named = [kernel] if isinstance(kernel, str) else list(kernel)
+    return imported_text(text, path, machine, kernels=named), ", alone, as not all others can be"
 
 
 def imported_text(

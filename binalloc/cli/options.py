@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.errors import UsageError
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.transform.rewrite.ways import NONE, WAYS
@@ -140,7 +141,26 @@ skews_option = click.option(
     help="Run so often again with blocks that start a little later, by seeds; cycles that this changes by more than "
     "2 % are told as a range.",
 )
+host_steps_option = click.option(
+    "--host-steps", is_flag=True, help="Call the functions of Python files that a sequence of launches has as steps."
+)
 file_argument = click.argument("file", type=click.Path(allow_dash=True))
+
+
+_OF_MANY = ("step", "timeline", "host_steps")
+"""Parameters that speak of a sequence of launches."""
+
+
+def refuse_for_one_launch(context: click.Context) -> None:
+    """UsageError for options that mean nothing for one launch."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
+        if given and name in _OF_MANY:
+            raise UsageError(
+                f"{parameter.opts[0]} speaks of a sequence of launches", place="--launch", found="a file of one launch",
+                expected="a file with [[step]] tables",
+            )  # fmt: skip
 
 
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:

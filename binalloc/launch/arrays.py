@@ -17,7 +17,7 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.scalars import DTYPE_NAMES, KINDS, is_scalar, scalar_entry, takes
 from binalloc.launch.schema import parse_launch
-from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Array, Launch
+from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Argument, Array, Launch
 from binalloc.printable import count, quoted
 
 Entry = dict[str, Any]
@@ -98,6 +98,24 @@ def bind_arrays(
         place = (e.place or "").replace("argument[", "args[")
         raise UsageError(e.message, place=place, found=e.found, expected=e.expected, remedy=e.remedy) from None
     return ArrayLaunch(launch, found.buffers, found.textures, found.arrays)
+
+
+def array_on_device(value: object, where: str) -> Array:
+    """A copy of an array, in C order, if a kernel can make anything of its bytes; UsageError elsewhere."""
+    return np.array(_require_array(value, where), order="C")
+
+
+def texture_argument(name: str, texture: TextureArray) -> tuple[Argument, Array]:
+    """A texture as an argument of a launch file, and a copy of its texels. UsageError for whatever launch files
+    refuse."""
+    found = ArrayLaunch(Launch("", (1, 1, 1), (1, 1, 1)), {}, {}, {})
+    entry = {"name": name} | _texture(found, name, texture, "texture")
+    try:
+        launch = parse_launch({"kernel": "texture", "grid": 1, "block": 1, "argument": [entry]})
+    except MalformedInput as e:
+        place = (e.place or "").replace("argument[0]", "texture")
+        raise UsageError(e.message, place=place, found=e.found, expected=e.expected, remedy=e.remedy) from None
+    return launch.argument(name), found.textures[name].copy()
 
 
 def _require_as_many(info: FunctionInfo, kernel: str, args: Sequence[object]) -> None:

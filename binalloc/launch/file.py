@@ -71,20 +71,25 @@ def load_launch(path: str | Path, size: str | None = None) -> Launch:
 # What the kernel should leave.
 
 
-def reference_outputs(launch: Launch, buffers: Mapping[str, Array]) -> dict[str, Array]:
+def reference_outputs(
+    launch: Launch, buffers: Mapping[str, Array], constants: Mapping[str, int | float] | None = None
+) -> dict[str, Array]:
     """Run the launch's reference on copies of `buffers` (contents before the launch) and check what it returns.
 
     The function is called as f(inputs, launch): inputs maps each buffer and texture to its array, each scalar to a
-    number and each struct to a dict of its named fields. It returns a dict from buffer names to arrays of the buffer's
-    shape and dtype; buffers left out are not checked. Raises UsageError where the launch has no reference or it
-    raises, MalformedInput for outputs that fit no buffer.
+    number and each struct to a dict of its named fields; constants, to their numbers, are among them. It returns a dict
+    from buffer names to arrays of the buffer's shape and dtype; buffers left out are not checked. Raises UsageError
+    where the launch has no reference or it raises, MalformedInput for outputs that fit no buffer.
     """
     if launch.reference is None:
         raise UsageError("the launch file has no [reference]", file=launch.path or None)
-    function = _load_function(launch.reference)
+    function = load_function(
+        launch.reference.file, launch.reference.function, "reference", "See [reference].file."
+    )
     inputs: dict[str, Any] = {name: np.array(data, copy=True) for name, data in buffers.items()}
     inputs.update(launch.make_textures())
     inputs.update(launch.values)
+    inputs.update(constants or {})
     place = f"function {launch.reference.function}"
     try:
         with redirect_stdout(sys.stderr):  # our own stdout may be one JSON object
@@ -112,26 +117,29 @@ def reference_outputs(launch: Launch, buffers: Mapping[str, Array]) -> dict[str,
     return {a.name: outputs[a.name] for a in launch.buffers if a.name in outputs}
 
 
-def _load_function(reference: Reference) -> Any:
+def load_function(file: str, name: str, what: str, remedy: str) -> Any:
+    """The function of a Python file, which is executed. what: what it is to the launch file, for messages. remedy:
+    where that says so.
+
+    Raises UsageError where the file cannot be read, MalformedInput where it does not load or has no such function.
+    """
     try:
-        source = Path(reference.file).read_bytes()
+        source = Path(file).read_bytes()
     except (OSError, ValueError) as e:
-        raise UsageError("cannot read the reference", file=reference.file, remedy="See [reference].file.") from e
-    namespace: dict[str, Any] = {"__name__": "binalloc_reference", "__file__": reference.file}
+        raise UsageError(f"cannot read the {what}", file=file, remedy=remedy) from e
+    namespace: dict[str, Any] = {"__name__": "binalloc_reference", "__file__": file}
     try:
         with redirect_stdout(sys.stderr):
-            exec(compile(source, reference.file, "exec"), namespace)
+            exec(compile(source, file, "exec"), namespace)
     except (Exception, SystemExit) as e:
-        raise MalformedInput(f"the reference does not load: {type(e).__name__}: {e}", file=reference.file) from e
-    function = namespace.get(reference.function)
+        raise MalformedInput(f"the {what} does not load: {type(e).__name__}: {e}", file=file) from e
+    function = namespace.get(name)
     if not callable(function):
         names = sorted(n for n, v in namespace.items() if callable(v) and not n.startswith("_"))
         raise MalformedInput(
-            "the reference file has no such function",
-            file=reference.file,
-            found=", ".join(names) or "no functions",
-            expected=reference.function,
-        )
+            f"the {what} file has no such function", file=file, found=", ".join(names) or "no functions",
+            expected=name,
+        )  # fmt: skip
     return function
 
 

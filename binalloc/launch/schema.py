@@ -37,6 +37,12 @@ def parse_launch(data: object, *, path: str = "", size: str | None = None) -> La
     """
     at = At(path, "")
     table = At(path, "launch file").table(data)
+    if "step" in table:
+        raise UsageError(
+            "the launch file has a sequence of launches", file=path or None, place="step",
+            expected="a file of one launch, with `kernel`, `grid` and `block`",
+            remedy="`binalloc run`, `rewrite` and `verify` take a sequence; the library, load_program.",
+        )  # fmt: skip
     at.only_keys(table, _TOP)
     sizes = at.sub("sizes").table(table.get("sizes", {}))
     launches = {"": _build(table, {}, "", at)}
@@ -75,21 +81,28 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
         source("block")[1].sub("block").fail("too many threads in a block", threads, f"at most {MAX_THREADS_PER_BLOCK}")
     if math.prod(dims["grid"]) >= 2**31:
         source("grid")[1].sub("grid").fail("too many blocks", math.prod(dims["grid"]), "fewer than 2^31")
-    runtime = {}
-    for key, (default, least, most) in RUNTIME_BYTES.items():
-        where, where_at = source(key)
-        runtime[key] = where_at.sub(key).integer(where.get(key, default), least, most)
+    runtime = parse_runtime(table, override, at, over_at)
     where, where_at = source("cooperative")
     cooperative = where_at.sub("cooperative").typed(where.get("cooperative", False), bool)
     arguments = parse_arguments(table, override, at, over_at)
-    reference = _reference(table, at)
+    reference = parse_reference(table, at)
     return Launch(
         kernel, dims["grid"], dims["block"], dynamic, arguments, reference, size, at.file, cooperative=cooperative,
         **runtime,
     )  # fmt: skip
 
 
-def _reference(table: dict[str, Any], at: At) -> Reference | None:
+def parse_runtime(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> dict[str, int]:
+    """Bytes of the device runtime's memories, by the names of `RUNTIME_BYTES`."""
+    found = {}
+    for key, (default, least, most) in RUNTIME_BYTES.items():
+        where, where_at = (override, over_at) if key in override else (table, at)
+        found[key] = where_at.sub(key).integer(where.get(key, default), least, most)
+    return found
+
+
+def parse_reference(table: dict[str, Any], at: At) -> Reference | None:
+    """`[reference]` of the file's table, which is at `at`."""
     if "reference" not in table:
         return None
     at = at.sub("reference")

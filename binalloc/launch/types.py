@@ -329,12 +329,12 @@ class Launch:
         for name, offset, size in params:
             if name not in bound:
                 raise UsageError("the launch gives no such argument", file=self.path or None, place=name)
-            out[offset : offset + size] = _parameter(bound[name], size, addresses)
+            out[offset : offset + size] = parameter_bytes(bound[name], size, addresses)
         return bytes(out)
 
 
-def _parameter(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
-    """The bytes of one argument in the parameter bank."""
+def parameter_bytes(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
+    """The bytes of one argument in the parameter bank, for a parameter of `size`. addresses: as in `parameters`."""
     if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE):
         return addresses[a.name].to_bytes(size, "little")
     if a.kind == ArgumentKind.SCALAR:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from binalloc.errors import BinallocError, Hint, UsageError
+from binalloc.files import read_bytes
 from binalloc.toml_file import read_toml
 
 APART = ("micro", "table1")
@@ -18,12 +19,12 @@ def beside(sample: Path, ending: str) -> Path:
 
 
 def find_samples(folder: Path) -> dict[str, Path]:
-    """Every sample's path without its ending, by name in order. Raises UsageError where two have one name, or for
-    none at all."""
+    """Every sample's path without its ending, by name in order, but for those with a sequence of launches: what
+    takes one kernel does not take them. Raises UsageError where two have one name, or for none at all."""
     paths = {p.with_suffix("") for ending in (".loom", ".ptx") for p in folder.rglob(f"*{ending}")}
     found: dict[str, Path] = {}
     for path in sorted(paths):
-        if not beside(path, ".toml").is_file():
+        if not beside(path, ".toml").is_file() or _has_steps(beside(path, ".toml")):
             continue
         if path.name in found:
             raise UsageError("two samples of one name", file=str(path.parent), found=path.name)
@@ -41,6 +42,16 @@ def choose_samples(folder: Path, names: list[str]) -> list[Path]:
     programs = [name for name, path in found.items() if path.parent.name not in APART]
     chosen = [found[name] if name in found else _by_kernel(folder, found, name) for name in names or programs]
     return list(dict.fromkeys(chosen))
+
+
+def _has_steps(launch: Path) -> bool:
+    """Whether a launch file has a sequence of launches; one that does not read has none."""
+    try:
+        if b"step" not in read_bytes(launch):
+            return False
+        return "step" in read_toml(launch, "launch file")
+    except BinallocError:
+        return False
 
 
 def _by_kernel(folder: Path, found: dict[str, Path], name: str) -> Path:

@@ -16,6 +16,7 @@ from binalloc.report.limits import Limits, check_limits, render_limits
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Function, Module, Origin
     from binalloc.launch.file import Difference, Launch
+    from binalloc.launch.program.types import Program
     from binalloc.models.machines.model import Machine
 
 
@@ -26,13 +27,15 @@ def verify_to_dict(
     old: Module,
     new: Module,
     kernel: str | None,
-    launch: Launch | None,
+    launch: Launch | Program | None,
     machine: Machine,
     engine: str,
     scheduler: str,
     max_cycles: int | None,
     progress: Callable[[str], None],
     limits: Limits | None = None,
+    *,
+    host_steps: bool = False,
 ) -> dict[str, Any]:
     """Findings of the checker, the first differing outputs, and whether limits are kept. Raises KernelFault where a run
     faults.
@@ -42,10 +45,25 @@ def verify_to_dict(
     A binary that `rewrite` did not write has no instruction map; where its functions are as long as the original's of
     the same name, the checker is offered the identity as the map (a hint that it does not trust).
     """
+    from binalloc.launch.program.types import Program
+
     names = _kernels(old, new, kernel)
+    if isinstance(launch, Program):
+        return _verify_program(
+            old, new, names, launch, machine, limits, whole=kernel is None, engine=engine, scheduler=scheduler,
+            max_cycles=max_cycles, progress=progress, host_steps=host_steps,
+        )  # fmt: skip
     ran = _kernel_to_run(new, kernel, launch)
-    findings, notes = _check(old, new, names, whole=kernel is None)
-    found: dict[str, Any] = {
+    found = _proof(old, new, names, machine, whole=kernel is None)
+    if launch is not None and any(fn.name == ran for fn in old.kernels()):  # else a finding says that it is missing
+        found |= _compare_runs(old, new, ran, launch, machine, engine, scheduler, max_cycles, progress)
+    return _judged(old, new, names, ran, found, limits)
+
+
+def _proof(old: Module, new: Module, names: list[str], machine: Machine, *, whole: bool) -> dict[str, Any]:
+    """What the checker finds, and the look at control codes; of runs nothing."""
+    findings, notes = _check(old, new, names, whole=whole)
+    return {
         "kernel": names[0] if len(names) == 1 else None,
         "kernels": names,
         "checked": not findings,
@@ -61,13 +79,51 @@ def verify_to_dict(
         "within_limits": None,
         "exceeded": [],
     }
-    if launch is not None and any(fn.name == ran for fn in old.kernels()):  # else a finding says that it is missing
-        found |= _compare_runs(old, new, ran, launch, machine, engine, scheduler, max_cycles, progress)
+
+
+def _judged(
+    old: Module, new: Module, names: list[str], ran: str, found: dict[str, Any], limits: Limits | None
+) -> dict[str, Any]:
+    """The same with limits and verdict. ran: what was run, in words."""
     if limits is not None:
         found |= check_limits(old, new, names, ran, found["cycles"], limits)
     sound = found["control_codes"]["ok"] is not False and found["same_results"] is not False
-    found["verified"] = not findings and sound
+    found["verified"] = found["checked"] and sound
     return found
+
+
+def _verify_program(
+    old: Module, new: Module, names: list[str], program: Program, machine: Machine, limits: Limits | None, *,
+    whole: bool, progress: Callable[[str], None], **options: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The proof, and both runs of a whole program compared, if both binaries have its kernels."""
+    from binalloc.emulator.runs.program import run_steps
+    from binalloc.launch.file import compare, compare_globals
+    from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
+
+    found = _proof(old, new, names, machine, whole=whole)
+    results = []
+    given = scheduled_for(old, kernels_of(old, program), machine)
+    for which, module in (("original", given), ("rewritten", new)):
+        with running(f"the {which}"):
+            results.append(
+                run_steps(
+                    module, program, machine, kernels=kernels_of(module, program), progress=told_by(progress), **options
+                )
+            )  # fmt: skip
+    before, after = results
+    differences = compare(program.held, before.buffers, after.buffers)
+    differences += compare_globals(program.held, before.globals, after.globals)
+    printed = before.said.differs(after.said)
+    found |= {
+        "machine": machine.name,
+        "scheduler": options["scheduler"],
+        "original_rescheduled": given is not old,
+        "same_results": not differences and printed is None,
+        "differences": [str(d) for d in differences] + ([] if printed is None else [printed]),
+        "cycles": {"original": before.cycles, "rewritten": after.cycles},
+    }
+    return _judged(old, new, names, program.path or "the program", found, limits)
 
 
 def _kernels(old: Module, new: Module, kernel: str | None) -> list[str]:

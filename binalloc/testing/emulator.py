@@ -28,6 +28,7 @@ from binalloc.testing.baseline import (
     shown,
     worse,
 )
+from binalloc.testing.device import Device, DeviceArray
 from binalloc.testing.launching import LaunchResult, launch_kernel
 from binalloc.testing.loading import load_kernels
 
@@ -74,14 +75,26 @@ class Emulator:
             kernel = self.load(kernel, machine=options.get("machine"), name=options.get("name"))
         return launch_kernel(kernel, grid, block, args, **({"engine": self.engine} | options))
 
+    def device(self, kernels: Module | str | Path, **options: Any) -> Device:
+        """A `binalloc.Device` with its options, for kernels that are launched one after the other on arrays that stay
+        on it."""
+        if not isinstance(kernels, Module):
+            kernels = self.load(kernels, machine=options.get("machine"))
+        return Device(kernels, **({"engine": self.engine} | options))
+
     def same(
-        self, result: LaunchResult, array: Array, expected: Array, *, rtol: float = 0.0, atol: float = 0.0
+        self, result: LaunchResult, array: Array | DeviceArray, expected: Array, *, rtol: float = 0.0, atol: float = 0.0
     ) -> None:
-        """Fails where `array`, which the launch was given, does not hold what is expected: the same bits, or within
-        atol + rtol * |expected| where one of them is given (NaN equals NaN then). The message names kernel, parameter,
-        and the first element that differs. UsageError where dtype or shape differ, or for an array of no argument."""
+        """Fails where `array`, which the launch was given, or which lies on a device, does not hold what is expected:
+        the same bits, or within atol + rtol * |expected| where one of them is given (NaN equals NaN then). The message
+        names kernel, parameter or array, and the first element that differs. UsageError where dtype or shape differ, or
+        for an array of no argument."""
         __tracebackhide__ = True
-        name = next((name for name, given in result.arrays.items() if given is array), None)
+        name: str | None
+        if isinstance(array, DeviceArray):
+            name, array = array.name, array.get()
+        else:
+            name = next((name for name, given in result.arrays.items() if given is array), None)
         if name is None:
             raise UsageError("this array is no argument of the launch", expected=", ".join(result.arrays) or "none")
         if array.dtype.kind not in "biufc" or array.dtype.itemsize > 8:

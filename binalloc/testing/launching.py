@@ -15,8 +15,8 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.runs.run import Result, run
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.isa.instruction import Module
-from binalloc.launch.arrays import ArrayLaunch, bind_arrays
-from binalloc.launch.types import Array
+from binalloc.launch.arrays import bind_arrays
+from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps import find_kernel, kernel_use, local_bytes
@@ -114,11 +114,14 @@ def launch_kernel(
         check=check, race=race, buffers=bound.buffers, textures=bound.textures,
     )  # fmt: skip
     bound.write_back(result.buffers)
-    return _told(result, bound, module, rescheduled=rescheduled)
+    return told(result, bound.launch, module, rescheduled=rescheduled, arrays=bound.arrays)
 
 
-def _told(result: Result, bound: ArrayLaunch, module: Module, *, rescheduled: bool) -> LaunchResult:
-    launch, fn = bound.launch, module.function(result.kernel)
+def told(
+    result: Result, launch: Launch, module: Module, *, rescheduled: bool, arrays: dict[str, Array] | None = None
+) -> LaunchResult:
+    """What a run of `launch` took. arrays: of the caller, that it was given."""
+    fn = module.function(result.kernel)
     use = kernel_use(fn, launch)
     return LaunchResult(
         kernel=result.kernel,
@@ -140,5 +143,5 @@ def _told(result: Result, bound: ArrayLaunch, module: Module, *, rescheduled: bo
         rescheduled=rescheduled,
         stats=result.stats,
         run=result,
-        arrays=bound.arrays,
+        arrays=arrays or {},
     )

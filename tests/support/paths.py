@@ -17,6 +17,10 @@ def sample_file(name: str) -> Path:
 
 
 def sample_files(ending: str) -> list[Path]:
-    """All samples' files with this ending, in order of name: those with a launch file beside them."""
-    found = (path for path in SAMPLES.rglob(f"*{ending}") if path.with_suffix(".toml").is_file())
+    """All samples' files with this ending, in order of name: those with a launch file of one launch beside them."""
+    found = (
+        path
+        for path in SAMPLES.rglob(f"*{ending}")
+        if path.with_suffix(".toml").is_file() and path.parent.name != "programs"
+    )
     return sorted(found, key=lambda path: path.name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from binalloc.cli.commands.rewrite_program import refuse_for_program, rewrite_a_program
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import (
     kernel_of,
     machine_model,
-    optional_launch,
+    optional_launches,
     optional_profile,
     require_launch_fits,
     require_read_paper,
@@ -19,6 +20,7 @@ from binalloc.cli.options import (
     emulate_option,
     engine_option,
     file_argument,
+    host_steps_option,
     inline_option,
     integer,
     json_option,
@@ -30,6 +32,7 @@ from binalloc.cli.options import (
     options,
     output_option,
     profile_option,
+    refuse_for_one_launch,
     size_option,
     skews_option,
 )
@@ -72,6 +75,7 @@ from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
 @skews_option
 @click.option("--explain", is_flag=True, help="Say for each value that left the registers why, and where it went.")
 @emulate_option
+@host_steps_option
 def rewrite(
     file: str,
     kernel: str | None,
@@ -97,15 +101,19 @@ def rewrite(
     skews: int,
     explain: bool,
     emulate: bool | None,
+    host_steps: bool,
 ) -> None:
-    """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it.
+    """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it. Where the
+    launch file has a sequence of launches, each of its kernels, or that of --kernel.
 
     The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
     """
     from binalloc.isa.sets.files import write_module
+    from binalloc.launch.program.types import Program
     from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, add_provenance, find_kernel, rewrite_kernel
     from binalloc.pipeline.policies.table import DEFAULT as DEFAULT_POLICY
+    from binalloc.pipeline.program_rewrite import STATIC_POLICY
     from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
 
@@ -117,7 +125,18 @@ def rewrite(
     if solver_limit is not None and allocator != CPSAT:
         raise UsageError("--solver-limit is of the allocator that has a solver", expected=f"--allocator {CPSAT}")
     _require_launch(launch, emulate, skews)
-    loaded = optional_launch(launch, size)
+    loaded = optional_launches(launch, size)
+    if isinstance(loaded, Program):
+        refuse_for_program(click.get_current_context().params, loaded)
+        request = Request(
+            machine=machine_model(machine), registers=registers, slots=slots, blocks=blocks,
+            policy=policy or STATIC_POLICY, reading=reading_of(readings), allocator=allocator, engine=engine,
+            scheduler=scheduler, solver_limit=SOLVER_LIMIT if solver_limit is None else solver_limit, layout=layout,
+            inline=inline, max_cycles=max_cycles,
+        )  # fmt: skip
+        rewrite_a_program(file, kernel, machine, loaded, request, output, host_steps=host_steps, as_json=as_json)
+        return
+    refuse_for_one_launch(click.get_current_context())
     counted = optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
     module, data = load_or_import(file, machine, named)

@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
+from binalloc.cli.commands.run_program import LISTED, Asked, refuse_for_program, run_a_program
 from binalloc.cli.files import apart, check_folder, check_output, not_over
-from binalloc.cli.inputs import machine_of, required_launch
+from binalloc.cli.inputs import machine_of, required_launches
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, refuse_alone, trace_file, trace_options, wanted_of, watch_options
 from binalloc.cli.options import (
     engine_option,
     file_argument,
+    host_steps_option,
     integer,
     json_option,
     kernel_option,
@@ -21,6 +23,7 @@ from binalloc.cli.options import (
     max_cycles_option,
     options,
     own_machine_option,
+    refuse_for_one_launch,
     size_option,
     skews_option,
 )
@@ -42,6 +45,11 @@ def _how_many(ctx: click.Context, param: click.Parameter, value: str | None) -> 
             f"{value!r} is neither 'all' nor a number. Before another argument write --annotate=all.", ctx, param
         )
     return str(integer(1)(value, param, ctx))
+
+
+def _how_many_launches(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
+    """The value of --timeline: a number, at least 1, or `all`, which is None."""
+    return None if value == "all" else int(integer(1)(value, param, ctx))
 
 
 def _check_series(series: str | None) -> None:
@@ -119,6 +127,21 @@ def _tell_rest(found: dict[str, Any]) -> None:
     help="Size of the longest trace for Accel-Sim; a longer one ends the run with exit code 4.",
 )
 @click.option("--save", type=click.Path(file_okay=False), help="Folder for the final buffers as .npy files.")
+@click.option(
+    "--step",
+    type=integer(0),
+    metavar="N",
+    help="Of a launch file with a sequence: show its launch of that number, after those before it have run.",
+)
+@click.option(
+    "--timeline",
+    callback=_how_many_launches,
+    default=str(LISTED),
+    show_default=True,
+    metavar="N|all",
+    help="Launches of a sequence that are listed, the first and the last ones.",
+)
+@host_steps_option
 @trace_options
 @watch_options
 def run(
@@ -152,12 +175,17 @@ def run(
     watches: tuple[str, ...],
     watch_limit: int,
     breaks: tuple[str, ...],
+    step: int | None,
+    timeline: int | None,
+    host_steps: bool,
 ) -> None:
-    """Run a kernel on the SM emulator. Writes no file but those asked for. PTX is imported in memory first.
+    """Run a kernel, or a sequence of launches, on the SM emulator. Writes no file but those asked for. PTX is imported
+    in memory first.
 
     A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial, and writes trace, series and
     profile up to there; it saves no buffers.
     """
+    from binalloc.launch.program.types import Program
     from binalloc.report.runs.printed import render_output
     from binalloc.report.runs.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
@@ -173,21 +201,30 @@ def run(
     apart(outputs | {"--save": save, "--accelsim-trace": accelsim_trace})
     file_of_trace = trace_file(trace, trace_window, trace_every, trace_limit, trace_counters)
     wanted = wanted_of(file_of_trace, watches, watch_limit, breaks, as_json)
-    loaded = required_launch(launch, size)
-    named = loaded.kernel if kernel is None else kernel
-    module, _ = load_or_import(file, machine, named)
-    model = machine_of(module, named, machine, runs=True)
+    loaded = required_launches(launch, size)
     settings = {
         "engine": engine, "scheduler": scheduler, "max_cycles": max_cycles, "sms": sms, "check": check, "race": race,
         **({} if series is None else {"every": every or EVERY}),
     }  # fmt: skip
+    seen: dict[str, Any] = {
+        "accelsim": None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
+        "wanted": wanted, "series": series, "profile": profile,
+        "annotate": None if annotate is None else Annotate(None if annotate == "all" else int(annotate), source),
+    }  # fmt: skip
+    if isinstance(loaded, Program):
+        refuse_for_program(click.get_current_context(), loaded, step)
+        settings["host_steps"] = host_steps
+        run_a_program(loaded, Asked(file, machine, settings, reference, save, timeline, step, seen, as_json))
+        return
+    refuse_for_one_launch(click.get_current_context())
+    named = loaded.kernel if kernel is None else kernel
+    module, _ = load_or_import(file, machine, named)
+    model = machine_of(module, named, machine, runs=True)
     try:
         with progress(as_json) as show:
             found = run_to_dict(
-                module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save,
-                accelsim=None if accelsim_trace is None else (accelsim_trace, accelsim_limit << 20),
-                progress=show, wanted=wanted, series=series, profile=profile,
-                annotate=None if annotate is None else Annotate(None if annotate == "all" else int(annotate), source),
+                module, kernel, loaded, model, settings, skews=skews, reference=reference, save=save, progress=show,
+                **seen,
             )  # fmt: skip
     except (LimitHit, Interrupted) as stopped:
         partial = stopped_to_dict(stopped)

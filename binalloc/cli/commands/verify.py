@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import click
 
-from binalloc.cli.inputs import machine_of, optional_launch
+from binalloc.cli.inputs import machine_of, optional_launches
 from binalloc.cli.load import load_two
 from binalloc.cli.options import (
     engine_option,
+    host_steps_option,
     integer,
     json_option,
     kernel_option,
@@ -18,6 +19,7 @@ from binalloc.cli.options import (
     max_cycles_option,
     options,
     own_machine_option,
+    refuse_for_one_launch,
     size_option,
 )
 from binalloc.cli.tables import scheduler_option
@@ -37,6 +39,7 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fra
 @click.argument("rewritten", type=click.Path(allow_dash=True))
 @options(kernel_option, own_machine_option, launch_option, size_option, engine_option, max_cycles_option, json_option)
 @scheduler_option
+@host_steps_option
 @click.option(
     "--max-slowdown",
     callback=_share,
@@ -62,25 +65,37 @@ def verify(
     scheduler: str,
     max_slowdown: Fraction | None,
     max_local_bytes: int | None,
+    host_steps: bool,
 ) -> None:
     """Prove REWRITTEN equal to ORIGINAL with the symbolic checker, and its control codes free of hazards on every way
-    through the code for the machine it records; with --launch, compare emulated runs.
+    through the code for the machine it records; with --launch, compare emulated runs, of a whole sequence of launches
+    where the file has one.
 
     The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first where it is not. A limit that is not kept is
     told, and ends with exit code 1, as a failed proof does.
     """
+    from binalloc.emulator.runs.program import require_leave
+    from binalloc.launch.program.types import Program
     from binalloc.report.limits import Limits
     from binalloc.report.verify import render_verification, verify_to_dict
 
     if max_slowdown is not None and launch is None:
         raise UsageError("--max-slowdown compares emulated runs", remedy="Give --launch FILE, too.")
 
-    loaded = optional_launch(launch, size)
+    loaded = optional_launches(launch, size)
+    if isinstance(loaded, Program):
+        require_leave(loaded, host_steps)
+        first = loaded.kernels[0] if loaded.kernels else None
+    else:
+        refuse_for_one_launch(click.get_current_context())
+        first = None if loaded is None else loaded.kernel
     old, new = load_two(original, rewritten)
-    ran_on = machine_of(new, loaded.kernel if kernel is None and loaded else kernel, machine, runs=loaded is not None)
+    ran_on = machine_of(new, first if kernel is None else kernel, machine, runs=loaded is not None)
     limits = Limits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:
-        found = verify_to_dict(old, new, kernel, loaded, ran_on, engine, scheduler, max_cycles, show, limits)
+        found = verify_to_dict(
+            old, new, kernel, loaded, ran_on, engine, scheduler, max_cycles, show, limits, host_steps=host_steps
+        )  # fmt: skip
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy as np
 from binalloc.emulator.arithmetic.integer import table_masks
 from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
+from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.interrupts import whole_cycles
+from binalloc.emulator.host.kept import Kept
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
-from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
-from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
@@ -38,14 +38,24 @@ from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN, WORKSPACE
-from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
 LOCAL_LIMIT = 512 << 20
 """Bytes of local memory of all resident threads together that the emulator holds."""
 _LUT_MASKS = np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)])
+
+
+def _freed(mask: int) -> int:
+    """The pairs of read and write scoreboard that waiting for the scoreboards in `mask` frees, a bit for each."""
+    numbers = range(L.BOARD_NUMBERS)
+    return sum(1 << (i * L.BOARD_NUMBERS + j) for i in numbers for j in numbers if (mask >> i | mask >> j) & 1)
+
+
+_CLEAR_READ = [_freed(mask) for mask in range(L.BOARD_SETS)]
+
+
+_UNIT_FIGURES = ("ports", "interval", "latency")
 
 
 class Sampler(Protocol):
@@ -74,97 +84,61 @@ class Device:
         need: Resources,
         resident: int,
         sms: int,
-        buffers: dict[str, Array],
-        textures: Mapping[str, Array] | None = None,
+        memory: GlobalMemory,
+        kept: Kept | None = None,
     ) -> None:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
         self.drain: Callable[[], None] | None = None
         self.samplers: list[Sampler] = []
-        self.need, self.host, self.sms_count = need, buffers, sms
+        self.need, self.sms_count, self.memory = need, sms, memory
         if not 1 <= sms <= machine.chip.sms:
             raise UsageError(
                 "number of SMs out of range", place=Hint("{sms}"), found=sms, expected=f"1 to {machine.chip.sms}"
             )
         self.series: Series | None = None
-        self.g = engine.records(Gpu, 1)
+        self.g = engine.records(Gpu, 1) if kept is None else kept.record(engine)
         self.sms = engine.records(Sm, sms)
-        self.symbols = Symbols.of(launch, module, buffers)
-        self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
-        self.addresses |= self.symbols.addresses
-        self.runtime = Runtime.of(module, launch, L.GLOBAL_BASE + total)
-        if self.runtime is not None:
-            total = self.runtime.end - L.GLOBAL_BASE
-        self.images = textures if textures is not None else launch.make_textures()
-        constants = Constants.build(self.symbols.banks(kernel, launch, self.addresses, self.images))
-        self.program = Program(module, machine, constants)
+        self.host, self.base = memory.host, memory.base
+        if kept is None:
+            banks = memory.symbols.banks(kernel, launch, memory.addresses, memory.images)
+            constants = Constants.build(banks)
+            self.program = Program(module, machine, constants)
+        else:
+            constants = Constants.build(memory.symbols.with_parameters(kept.parameters))
+            self.program = kept.staged(module, machine, constants)
         self.memories = Memories(self.program.table)
         self.memories.const = constants.words
-        self.memories.global_ = self._global_words(total)
+        self.memories.global_ = memory.words
+        self._put_memory(memory)
         self._put_launch(kernel, resident)
-        self._put_machine()
+        self._put_machine(kept)
         for name in ("start", "size"):
             self.put(f"const_{name}", getattr(constants, name))
         self._allocate(resident)
+        if kept is not None:
+            kept.hand_over(engine, self.g)
+
+    def _put_memory(self, memory: GlobalMemory) -> None:
+        """Where global memory begins and the heap lies in it, what may be accessed, and the table of textures."""
+        memory.begin(self.launch)
+        self.put("global_base", memory.base)
+        if memory.runtime is not None:
+            for field, value in zip(("heap_start", "heap_map"), memory.runtime.heap(), strict=True):
+                self.put(field, value)
+        self.bound([(start, end) for _, start, end in memory.places()])
+        table = np.zeros((L.MAX_TEXTURES, L.TEXTURE_COLUMNS), np.int64)
+        table[: len(memory.rows)] = np.array(memory.rows, np.int64).reshape(-1, L.TEXTURE_COLUMNS)
+        self.put("textures", len(memory.rows))
+        self.put("texture", table)
 
     def put(self, name: str, value: Value) -> None:
         """Set a field of the device record."""
         self.engine.put(self.g, 0, name, value)
 
-    def _global_words(self, total: int) -> Array:
-        """Variables and buffers in one array; pages of it that nothing lies on cost no memory."""
-        self.base = L.VARIABLE_BASE if self.module.globals else L.GLOBAL_BASE
-        self.put("global_base", self.base)
-        images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
-        places, end = place_textures(self.images, images)
-        words = np.zeros(-(-end // 4), "<u4")
-        raw = words.view(np.uint8)
-        for v in self.module.globals:
-            at = v.address - self.base
-            raw[at : at + len(v.data)] = np.frombuffer(v.data, np.uint8)
-        for name, address in self.addresses.items():
-            data = self.host[name]
-            at = address - self.base
-            raw[at : at + data.nbytes] = data.reshape(-1).view(np.uint8)
-        if self.runtime is not None:
-            self._put_runtime(self.runtime, raw)
-        for v in self.module.globals:
-            if v.name == GRID and self.launch.cooperative:
-                values = np.zeros((), GRID_LAYOUT)
-                values["workspace"] = v.address + WORKSPACE
-                at = v.address - self.base
-                raw[at : at + values.nbytes] = np.frombuffer(values.tobytes(), np.uint8)
-        for name, data in self.images.items():
-            raw[places[name] : places[name] + data.nbytes] = data.reshape(-1).view(np.uint8)
-        self.bound([(start, end) for _, start, end in self.places()])
-        self._put_textures(places)
-        return words
-
-    def _put_runtime(self, runtime: Runtime, raw: Array) -> None:
-        """What the device runtime has to know, and where accesses must be to live blocks."""
-        initial = np.frombuffer(runtime.initial(), np.uint8)
-        at = runtime.variable - self.base
-        raw[at : at + len(initial)] = initial
-        heap, live = runtime.heap()
-        self.put("heap_start", heap)
-        self.put("heap_map", live)
-
-    def _put_textures(self, places: dict[str, int]) -> None:
-        """The table of textures; a handle is a row's number, counted from 1."""
-        if len(places) > L.MAX_TEXTURES:
-            raise UsageError("too many textures", found=len(places), expected=f"at most {L.MAX_TEXTURES}")
-        rows = [texture_row(self.launch.argument(name), at) for name, at in places.items()]
-        table = np.zeros((L.MAX_TEXTURES, L.TEXTURE_COLUMNS), np.int64)
-        table[: len(rows)] = np.array(rows, np.int64).reshape(-1, L.TEXTURE_COLUMNS)
-        self.put("textures", len(rows))
-        self.put("texture", table)
-
     def places(self) -> list[tuple[str, int, int]]:
-        """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""
-        out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
-        buffers = {k: v for k, v in self.host.items() if k not in self.symbols.names}
-        out += [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
-        return out + [(name, *span) for name, span in (self.runtime.spans if self.runtime is not None else {}).items()]
+        """See `GlobalMemory.places`."""
+        return self.memory.places()
 
     def bound(self, spans: list[tuple[int, int]]) -> None:
         """Accesses to global memory must stay within one of `spans`."""
@@ -191,9 +165,22 @@ class Device:
             self.put(f"ntid_{axis}", n)
             self.put(f"nctaid_{axis}", m)
 
-    def _put_machine(self) -> None:
+    def _put_machine(self, kept: Kept | None) -> None:
+        """What follows from machine and module alone: a device that is kept knows it from its first launch."""
+        shape = self.need.use.warps, self.get("resident_limit")
+        if kept is None or shape not in kept.shapes:
+            self._check_shapes()
+        if kept is not None:
+            kept.shapes.add(shape)
+        fields = kept.fields if kept is not None else {}
+        if not fields:
+            fields |= self._machine_fields()
+        for name, value in fields.items():
+            self.put(name, value)
+
+    def _machine_fields(self) -> dict[str, Value]:
         m = self.machine
-        values = {
+        values: dict[str, int] = {
             "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count, "schedulers": m.schedulers.count,
             "issue_width": m.schedulers.issue_width, "shared_latency": m.shared.latency,
             "shared_atomic_latency": m.shared.atomic_latency, "shared_banks": m.shared.banks,
@@ -202,28 +189,26 @@ class Device:
             "l1_latency": m.l1.latency, "l1_sets": m.l1.sets, "l1_ways": m.l1.ways, "l1_local": m.l1.caches_local,
             "l1_global": m.l1.caches_global,
             "launch_interval": m.dispatch.interval, "const_latency": m.constant.latency, "dram_due": NEVER,
-            **memory_figures(m, self.sms_count),
+            **memory_figures(m, self.sms_count), **self._register_file(),
         }  # fmt: skip
-        for name, value in (values | self._register_file()).items():
-            self.put(name, int(value))
-        for name, figure in tagged_figures(m, self.get("code_words")).items():
-            self.put(name, figure)
-        self.put("channel_due", [NEVER] * MAX_CHANNELS)
-        self.put("channel_refresh", [m.dram.refi] * MAX_CHANNELS)
-        self.put("bank_ready", [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM))
-        self._check_shapes()
         groups = {group.name: i for i, group in enumerate(m.port_groups)}
-        for field_name in ("ports", "interval", "latency"):
-            self.put(f"unit_{field_name}", [getattr(m.units[u], field_name) for u in L.UNIT_NAMES])
-        self.put("unit_group", [groups[m.units[u].port_group] for u in L.UNIT_NAMES])
-        self.put("group_ports", [group.ports for group in m.port_groups])
         members = [[i for i, u in enumerate(L.UNIT_NAMES) if m.units[u].port_group == name] for name in groups]
-        self.put("group_units", [sum(1 << i for i in units) for units in members])
         warps = range(min(m.schedulers.count * L.MAX_WARPS_OF_SCHEDULER, L.MAX_WARPS))
-        self.put("scheduler_of", [w % m.schedulers.count for w in warps])
-        self.put("bit_of", [1 << w // m.schedulers.count for w in warps])
-        self.put("lut_masks", _LUT_MASKS)
-        self.put("clear_read", [_freed(mask) for mask in range(L.BOARD_SETS)])
+        return {
+            **{name: int(value) for name, value in values.items()},
+            **tagged_figures(m, self.get("code_words")),
+            "channel_due": [NEVER] * MAX_CHANNELS,
+            "channel_refresh": [m.dram.refi] * MAX_CHANNELS,
+            "bank_ready": [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM),
+            **{f"unit_{name}": [getattr(m.units[u], name) for u in L.UNIT_NAMES] for name in _UNIT_FIGURES},
+            "unit_group": [groups[m.units[u].port_group] for u in L.UNIT_NAMES],
+            "group_ports": [group.ports for group in m.port_groups],
+            "group_units": [sum(1 << i for i in units) for units in members],
+            "scheduler_of": [w % m.schedulers.count for w in warps],
+            "bit_of": [1 << w // m.schedulers.count for w in warps],
+            "lut_masks": _LUT_MASKS,
+            "clear_read": _CLEAR_READ,
+        }
 
     def _register_file(self) -> dict[str, int]:
         """Figures of the register file; the operand cache counts where the code keeps something in it."""
@@ -337,39 +322,7 @@ class Device:
 
     def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """What the launch left in its buffers and in the module's global variables."""
-        raw = self._raw()
-        buffers = {}
-        for name, data in self.host.items():
-            if name not in self.addresses:  # in constant memory, which no kernel changes
-                buffers[name] = data.copy()
-                continue
-            at = self.addresses[name] - self.base
-            buffers[name] = raw[at : at + data.nbytes].copy().view(data.dtype).reshape(data.shape)
-        variables = {}
-        for v in self.module.globals:
-            if v.name in OWN:
-                continue
-            at = v.address - self.base
-            kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
-            variables[v.name] = raw[at : at + v.size].copy().view(kind)
-        return buffers, variables
-
-    def printed(self) -> Printed:
-        """What printf has written so far."""
-        return Printed() if self.runtime is None else self.runtime.printed(self._raw(), self.base)
-
-    def heap_use(self) -> HeapUse | None:
-        """What the heap is like now; None where the kernel has none."""
-        return None if self.runtime is None else self.runtime.heap_use(self._raw(), self.base)
-
-    def _raw(self) -> Array:
-        return self.memories.global_.view(np.uint8)
-
-
-def _freed(mask: int) -> int:
-    """The pairs of read and write scoreboard that waiting for the scoreboards in `mask` frees, a bit for each."""
-    numbers = range(L.BOARD_NUMBERS)
-    return sum(1 << (i * L.BOARD_NUMBERS + j) for i in numbers for j in numbers if (mask >> i | mask >> j) & 1)
+        return self.memory.contents()
 
 
 def _require_local(total: int, each: int) -> None:

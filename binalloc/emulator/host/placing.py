@@ -18,16 +18,18 @@ BUFFER_GAP = 4096
 @dataclass
 class Symbols:
     """Variables of the binary that the launch fills. names: of its symbol arguments. addresses: of those in global
-    memory. constants: the binary's constant banks with the others' contents in place."""
+    memory. constants: the binary's constant banks with the others' contents in place; those lie at `in_bank`, by bank
+    and offset."""
 
     names: set[str]
     addresses: dict[str, int]
     constants: dict[int, bytes]
+    in_bank: dict[str, tuple[int, int]]
 
     @staticmethod
     def of(launch: Launch, module: Module, contents: Mapping[str, Array]) -> Symbols:
         """Raises UsageError for a variable that the binary has not or that is smaller than its contents."""
-        found = Symbols(set(), {}, dict(module.constants))
+        found = Symbols(set(), {}, dict(module.constants), {})
         in_global = {v.name: v for v in module.globals}
         in_bank = {c.name: c for c in module.constant_vars}
         for a in launch.arguments:
@@ -48,11 +50,16 @@ class Symbols:
             if a.name in in_global:
                 found.addresses[a.name] = in_global[a.name].address
             else:
-                at = in_bank[a.name]
-                bank = found.constants[at.bank]
-                data = contents[a.name].tobytes()
-                found.constants[at.bank] = bank[: at.offset] + data + bank[at.offset + len(data) :]
+                found.in_bank[a.name] = in_bank[a.name].bank, in_bank[a.name].offset
+                found.fill(a.name, contents[a.name])
         return found
+
+    def fill(self, name: str, contents: Array) -> None:
+        """Put contents in place, if they belong to a variable in a constant bank."""
+        if name in self.in_bank:
+            bank, offset = self.in_bank[name]
+            old, data = self.constants[bank], contents.tobytes()
+            self.constants[bank] = old[:offset] + data + old[offset + len(data) :]
 
     def banks(
         self, kernel: Function, launch: Launch, buffers: Mapping[str, int], images: Iterable[str]
@@ -62,7 +69,11 @@ class Symbols:
         handles = {name: i for i, name in enumerate(images, 1)}
         listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
         params = launch.parameters(listed, dict(buffers) | self.addresses | handles)
-        return ({0: params} if params else {}) | self.constants
+        return self.with_parameters(params)
+
+    def with_parameters(self, parameters: bytes) -> dict[int, bytes]:
+        """Contents of all constant banks, the kernel's parameters in bank 0."""
+        return ({0: parameters} if parameters else {}) | self.constants
 
 
 def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:

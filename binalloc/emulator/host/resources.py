@@ -49,13 +49,14 @@ def require_together(machine: Machine, launch: Launch, resident: int, sms: int) 
     if not launch.cooperative or launch.blocks <= resident * sms:
         return
     enough = -(-launch.blocks // resident)
-    remedy = Hint(f"Run it on {count(enough, 'SM')} ({{sms}} {enough}), or with fewer blocks.")
-    if enough > machine.chip.sms:
-        remedy = Hint(f"{machine.name} has {count(machine.chip.sms, 'SM')}: launch fewer blocks.")
+    short = enough > machine.chip.sms
+    remedy = "Launch fewer blocks." if short else Hint("Run it on more SMs ({sms}), or launch fewer blocks.")
+    there = f"; {machine.name} has {count(machine.chip.sms, 'SM')}" if short else ""
     raise Refused(
         "the blocks of a cooperative launch do not run at once", file=launch.path or None, place="grid",
         found=count(launch.blocks, "block"),
-        expected=f"at most {resident * sms:,}, {resident:,} on each of {count(sms, 'SM')}", remedy=remedy,
+        expected=f"at most {resident * sms:,}, {resident:,} on each of {count(sms, 'SM')}, or {count(enough, 'SM')}{there}",
+        remedy=remedy,
     )  # fmt: skip
 
 

@@ -94,15 +94,22 @@ class Runtime:
         """The runtime's places from an address on; None where the binary has none."""
         return Runtime(module, launch, start) if any(v.name == VARIABLE for v in module.globals) else None
 
-    def initial(self) -> bytes:
-        """What the variable holds before the launch."""
-        values = np.zeros((), LAYOUT)
-        (values["output"], end), (values["heap"], heap_end), (values["blocks"], _), (values["live"], _) = (
-            self.spans.values()
-        )
-        values["output_bytes"] = end - values["output"]
-        values["heap_bytes"] = heap_end - values["heap"]
-        return values.tobytes()
+    def fill(self, raw: Array, base: int) -> None:
+        """The variable as it is before the first launch, in memory `raw`, bytes from address `base` on."""
+        (output, end), (heap, heap_end), (blocks, _), (live, _) = self.spans.values()
+        values = self.values(raw, base)
+        values["output"], values["output_bytes"] = output, end - output
+        values["heap"], values["heap_bytes"] = heap, heap_end - heap
+        values["blocks"], values["live"] = blocks, live
+
+    def begin(self, raw: Array, base: int) -> None:
+        """In front of a launch: what another one printed goes. The heap stays."""
+        values = self.values(raw, base)
+        first, end = next(iter(self.spans.values()))
+        used = min(int(values["output_used"]), end - first)
+        raw[first - base : first - base + used] = 0
+        for name in ("output_used", "output_lost", "stopped"):
+            values[name] = 0
 
     def heap(self) -> tuple[int, int]:
         """First address of the heap and of its map."""
@@ -112,7 +119,7 @@ class Runtime:
     def values(self, raw: Array, base: int) -> Array:
         """The variable, of memory `raw`, bytes from address `base` on."""
         at = self.variable - base
-        return raw[at : at + LAYOUT.itemsize].view(LAYOUT)[0]  # type: ignore[no-any-return]
+        return raw[at : at + LAYOUT.itemsize].view(LAYOUT).reshape(())
 
     def printed(self, raw: Array, base: int) -> Printed:
         """What printf has written so far."""

@@ -7,6 +7,7 @@ use those)."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,8 +78,9 @@ class Program:
 
     def __init__(self, module: Module, machine: Machine, constants: Constants) -> None:
         validate_layout(module)
-        self.module = module
+        self.module, self.machine = module, machine
         self.values = ValueRows()
+        self.with_operands: list[tuple[int, Instr]] = []
         words = max((fn.address + len(fn.instrs) for fn in module.functions), default=0)
         self.table: Array = np.zeros((words + 1, L.COLUMNS), np.int64)
         for fn in module.functions:
@@ -89,12 +91,25 @@ class Program:
                     error.place = error.place or f"{fn.name}+{index}"
                     raise (error.at(module.path) if module.path else error) from None
                 self.table[fn.address + index] = row
+                if row[L.Column.CONSTANT] or row[L.Column.GROUP] == L.ExecGroup.OUTSIDE:
+                    self.with_operands.append((fn.address + index, instr))
             if fn.instrs and not fn.info.is_kernel:
                 self.table[fn.address, L.Column.VALID] = L.CodeWord.FUNCTION if fn.addressable else L.CodeWord.REWRITTEN
         # a branch out of the code ends at the word behind it, which is none
         for column in (L.Column.TARGET, L.Column.RECONV):
             outside = (self.table[:, column] < 0) | (self.table[:, column] > words)
             self.table[outside, column] = words
+
+    def with_constants(self, constants: Constants) -> Program:
+        """The same code with other contents of constant banks. Only what has an operand there is staged anew: such
+        instructions do not branch, and their words are valid as before."""
+        other = copy(self)
+        other.table, other.values = self.table.copy(), self.values.copy()
+        for word, instr in self.with_operands:
+            valid = self.table[word, L.Column.VALID]
+            other.table[word] = stage_instruction(word, instr, self.machine, constants, other.values)
+            other.table[word, L.Column.VALID] = valid
+        return other
 
     def place(self, word: int) -> tuple[Function, int] | None:
         """The function and instruction index that code word `word` belongs to."""

@@ -19,6 +19,12 @@ class ValueRows:
         """The row of the low word of the value; that of its high word follows."""
         return self.pairs.setdefault((low, high), VALUE_ROWS + 2 * len(self.pairs))
 
+    def copy(self) -> ValueRows:
+        """The same pairs, in the same rows."""
+        other = ValueRows()
+        other.pairs = dict(self.pairs)
+        return other
+
     def array(self) -> NDArray[np.uint32]:
         """uint32 [row, lane], the first VALUE_ROWS zero."""
         words = np.zeros((VALUE_ROWS + 2 * len(self.pairs), LANES), np.uint32)

@@ -16,6 +16,7 @@ from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
+from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources, require_together, resident_blocks
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
@@ -140,21 +141,54 @@ def run(
         Refused: not scheduled for this machine, or no block fits on an SM. UsageError: launch and kernel contradict
         each other.
     """
-    policy = policy_number(scheduler)
-    fn = _kernel(module, kernel)
+    fn = find_function(module, kernel)
     check_against(launch, fn.info, module.path or None)
+    registers = registers_of(module, fn, machine, hazards=hazards)
+    need = Resources.of(fn, launch, registers)
+    resident = resident_blocks(machine, need, launch, blocks_per_sm) if ideal_blocks is None else ideal_blocks
+    host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
+    images = textures if textures is not None else launch.make_textures()
+    memory = GlobalMemory(launch, module, host, images)
+    chosen = engine_of(engine, check or race or profile)
+    device = Device(chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, memory)
+    return run_device(
+        device, resident, scheduler=scheduler, max_cycles=max_cycles, check=check, race=race, profile=profile,
+        every=every, reference=reference, hazards=hazards, skew=skew, only=only, progress=progress, observer=observer,
+        log=log,
+    )  # fmt: skip
+
+
+def registers_of(module: Module, fn: Function, machine: Machine, *, hazards: bool = True) -> int:
+    """Registers per thread of a kernel, after the checks that need no launch. Raises as `run` does."""
     functions = module.reached(fn)
     if hazards:
         check_scheduled(functions, machine, module.path)
-    need = Resources.of(fn, launch, check_registers(functions, fn, module.path))
-    resident = resident_blocks(machine, need, launch, blocks_per_sm) if ideal_blocks is None else ideal_blocks
-    require_together(machine, launch, resident, sms)
-    host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
-    chosen = _engine(engine, check or race or profile)
-    device = Device(
-        chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, host, textures
-    )
-    device.put("policy", policy)
+    return check_registers(functions, fn, module.path)
+
+
+def run_device(
+    device: Device,
+    resident: int,
+    *,
+    scheduler: str = DEFAULT_SCHEDULER,
+    max_cycles: int | None = DEFAULT_MAX_CYCLES,
+    check: bool = False,
+    race: bool = False,
+    profile: bool = False,
+    every: int | None = None,
+    reference: bool = False,
+    hazards: bool = True,
+    skew: int | None = None,
+    only: range | None = None,
+    contents: bool = True,
+    progress: Watcher | None = None,
+    observer: Observer | None = None,
+    log: IssueLog | None = None,
+) -> Result:
+    """Run the launch that a device has been set up for. resident: blocks an SM may hold. contents: the result has what
+    memory holds. All else, and what is raised, as in `run`."""
+    require_together(device.machine, device.launch, resident, device.sms_count)
+    device.put("policy", policy_number(scheduler))
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
     device.put("skew", _skew(skew))
@@ -179,7 +213,7 @@ def run(
             raise
         code = getattr(stopped, "exit_code", 130)
         raise Interrupted(_until_now(device, resident, max_cycles), code) from None
-    return _result(device, resident)
+    return _result(device, resident, contents)
 
 
 def _leave_out(device: Device, only: range) -> None:
@@ -202,11 +236,13 @@ def _skew(seed: int | None) -> int:
     return seed + 1
 
 
-def _engine(name: str, checking: bool) -> Engine:
+def engine_of(name: str, checking: bool) -> Engine:
+    """The engine of that name; checking: with the modes that look for mistakes."""
     return engine(name, checking=checking)
 
 
-def _kernel(module: Module, name: str) -> Function:
+def find_function(module: Module, name: str) -> Function:
+    """The kernel of that name in the binary. UsageError where there is none, or nobody could run it."""
     if module.isa != LOOM.name:
         raise UsageError(
             "the emulator executes one instruction set alone", file=module.path or None, found=module.isa,
@@ -246,7 +282,7 @@ def drive(
         raise Stopped(device)
     if status == FAULTED:
         fault = kernel_fault(Context(device))
-        fault.printed = device.printed().text
+        fault.printed = device.memory.printed().text
         raise fault.at(device.module.path) if device.module.path else fault
     if status == AT_LIMIT:
         raise LimitHit(
@@ -269,14 +305,14 @@ def _until_now(device: Device, resident: int, max_cycles: int | None) -> Result:
     return replace(_so_far(device, resident), partial=not ended)
 
 
-def _result(device: Device, resident: int) -> Result:
+def _result(device: Device, resident: int, contents: bool) -> Result:
     """Collect what a launch did that has ended."""
-    return _so_far(device, resident)
+    return _so_far(device, resident, contents=contents)
 
 
-def _so_far(device: Device, resident: int) -> Result:
+def _so_far(device: Device, resident: int, *, contents: bool = True) -> Result:
     """Collect what the launch did."""
-    buffers, variables = device.contents()
+    buffers, variables = device.contents() if contents else ({}, {})
     machine = device.machine
     stats = collect(device.engine, device.g, device.sms, machine)
     counts = {
@@ -292,5 +328,5 @@ def _so_far(device: Device, resident: int) -> Result:
         profile=collect_profile(device) if device.get("profile") else {},
         series=[] if device.series is None else device.series.intervals(),
         series_full_at=None if device.series is None else device.series.full_at,
-        printed=device.printed(), heap=device.heap_use(),
+        printed=device.memory.printed(), heap=device.memory.heap_use(),
     )  # fmt: skip

@@ -30,16 +30,16 @@ def is_trap(c: Context, word: int) -> bool:
 def in_printf(c: Context, word: int) -> bool:
     """Whether the instruction at a code word is printf's."""
     place = c.program.place(word)
-    return place is not None and place[0].name == PRINTF and c.device.runtime is not None
+    return place is not None and place[0].name == PRINTF and c.device.memory.runtime is not None
 
 
 def stop_fault(c: Context, place: str) -> KernelFault:
     """The fault of a kernel that trapped: by itself, or because the runtime stopped it."""
-    runtime = c.device.runtime
+    runtime = c.device.memory.runtime
     if runtime is None:
         return _trapped(c, place)
     raw = c.device.memories.global_.view(np.uint8)
-    values = runtime.values(raw, c.device.base)
+    values = runtime.values(raw, c.device.memory.base)
     why = Stop(int(values["stopped"]))
     if why == Stop.NONE:
         return _trapped(c, place)
@@ -67,11 +67,11 @@ def _trapped(c: Context, place: str) -> KernelFault:
 
 def heap_access(c: Context, address: int, size: int) -> str:
     """An address in the heap, and the nearest block in front of it."""
-    runtime = c.device.runtime
+    runtime = c.device.memory.runtime
     assert runtime is not None
     raw = c.device.memories.global_.view(np.uint8)
     start, end = runtime.spans[HEAP]
-    table = runtime.blocks(raw, c.device.base)
+    table = runtime.blocks(raw, c.device.memory.base)
     granule = (address - start) // GRANULE
     known = np.flatnonzero(table["state"][: granule + 1] & STATE_MASK)
     text = f"address {address:#x}" + (f", {size} bytes" if size else "")
@@ -89,7 +89,7 @@ def heap_access(c: Context, address: int, size: int) -> str:
 
 def _text(c: Context, raw: Array, address: int) -> str:
     """The text at an address of global memory, up to its end."""
-    at = address - c.device.base
+    at = address - c.device.memory.base
     if not 0 <= at < len(raw):
         return f"(no text at {address:#x})"
     data = raw[at : at + MOST_TEXT].tobytes().split(b"\0")[0]

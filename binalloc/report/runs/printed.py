@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from binalloc.printable import count
 
 if TYPE_CHECKING:
+    from binalloc.emulator.host.runtime import HeapUse, Printed
+    from binalloc.emulator.runs.program import Ran
     from binalloc.emulator.runs.run import Result
 
 LINES = 1000
@@ -15,20 +17,36 @@ LINES = 1000
 
 def printed_to_dict(result: Result) -> dict[str, Any]:
     """The keys `printed` and `heap` of a run; none where the binary has no device runtime."""
-    heap = result.heap
-    if heap is None:
+    if result.heap is None:
         return {}
-    texts = [{"block": block, "thread": thread, "text": text} for block, thread, text in result.printed.texts]
+    return {"printed": _printed([({}, result.printed)]), "heap": _heap(result.heap)}
+
+
+def program_printed_to_dict(ran: Ran) -> dict[str, Any]:
+    """The same of a program: texts by launch, the heap at its end."""
+    if not ran.printed and ran.heap is None:
+        return {}
+    printed = {"printed": _printed([({"launch": number}, printed) for number, printed in ran.printed])}
+    return printed if ran.heap is None else printed | {"heap": _heap(ran.heap)}
+
+
+def _printed(parts: list[tuple[dict[str, Any], Printed]]) -> dict[str, Any]:
+    """Texts, each with what there is to say of its part."""
+    texts = [
+        {**about, "block": block, "thread": thread, "text": text}
+        for about, printed in parts
+        for block, thread, text in printed.texts
+    ]
+    return {"texts": texts, "lost": sum(printed.lost for _, printed in parts)}
+
+
+def _heap(heap: HeapUse) -> dict[str, Any]:
     leaks = [
         {"address": leak.address, "bytes": leak.size, "block": leak.block, "thread": leak.thread}
         for leak in heap.first
     ]  # fmt: skip
     return {
-        "printed": {"texts": texts, "lost": result.printed.lost},
-        "heap": {
-            "bytes": heap.size, "used": heap.used, "leaks": heap.leaks, "leaked_bytes": heap.leaked,
-            "first_leaks": leaks,
-        },
+        "bytes": heap.size, "used": heap.used, "leaks": heap.leaks, "leaked_bytes": heap.leaked, "first_leaks": leaks,
     }  # fmt: skip
 
 

@@ -52,6 +52,7 @@ def run_to_dict(
     annotate: Annotate | None = None,
     series: str | None = None,
     profile: str | None = None,
+    runner: Callable[..., Result] | None = None,
 ) -> dict[str, Any]:
     """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Interrupted, Refused,
     UsageError; the second and third with `report`, all that is to be told of the run.
@@ -59,14 +60,15 @@ def run_to_dict(
     options: of `emulator.runs.run.run`. skews: how many times more with blocks that start a little later. save: folder
     for buffers. wanted: what else is to be seen. accelsim: the folder that the run is written to as a trace for that
     simulator, and the most bytes of it. annotate: describe single instructions, too. series: file for the intervals of
-    `every` cycles. profile: file for how often code was executed. Of a run that was stopped, at a break too, buffers
-    are not told of, and there is no folder for Accel-Sim.
+    `every` cycles. profile: file for how often code was executed. runner: in place of `emulator.runs.run.run`. Of a run
+    that was stopped, at a break too, buffers are not told of, and there is no folder for Accel-Sim.
     """
     from binalloc.emulator.accelsim.trace import AccelsimTrace
-    from binalloc.emulator.runs.run import run
+    from binalloc.emulator.runs.run import run as usual
     from binalloc.launch.file import check_against
     from binalloc.pipeline.steps import find_kernel, run_progress
 
+    run = usual if runner is None else runner
     fn = find_kernel(module, launch.kernel if kernel is None else kernel)
     check_against(launch, fn.info, module.path)
     tell = run_progress(fn.name, progress)
@@ -93,11 +95,11 @@ def run_to_dict(
     if result.partial:
         return found
     if reference:
-        found |= _reference(launch, result.buffers)
+        found |= check_reference(launch, result.buffers)
     if accelsim is not None:
         found["accelsim_trace"] = accelsim[0]
     if save is not None:
-        found["saved"] = _save(Path(save), result.buffers, result.globals)
+        found["saved"] = save_buffers(Path(save), result.buffers, result.globals)
     bare = {name: value for name, value in options.items() if name != "every"}
     found["cycles_range"] = _range(
         found, skews, lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **bare).cycles
@@ -147,7 +149,7 @@ def result_to_dict(result: Result) -> dict[str, Any]:
         "blocks_per_sm": result.blocks_per_sm,
         "occupancy": result.resident_occupancy,
         "achieved_occupancy": result.occupancy,
-        "stats": _plain(result.stats),
+        "stats": plain_values(result.stats),
     }
     return found | printed_to_dict(result)
 
@@ -165,17 +167,20 @@ def stopped_to_dict(error: BaseException) -> dict[str, Any] | None:
     return result_to_dict(partial) | ({"version": version} if version else {})
 
 
-def _reference(launch: Launch, buffers: dict[str, Any]) -> dict[str, Any]:
+def check_reference(
+    launch: Launch, buffers: dict[str, Any], constants: dict[str, int | float] | None = None
+) -> dict[str, Any]:
+    """Whether buffers hold what the launch's reference says, and what differs."""
     from binalloc.launch.file import compare, reference_outputs
 
     if launch.reference is None:
         raise UsageError("the launch file names no reference", file=launch.path or None, expected="[reference]")
-    expected = reference_outputs(launch, launch.make_buffers())
+    expected = reference_outputs(launch, launch.make_buffers(), constants)
     differences = compare(launch, expected, {name: buffers[name] for name in expected})
     return {"reference": "differs" if differences else "same", "differences": [str(d) for d in differences]}
 
 
-def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> list[str]:
+def save_buffers(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> list[str]:
     """One .npy file per buffer, and per global variable of the module; the files' paths. Raises UsageError where one
     cannot be written, or where a buffer is called as the file of a variable."""
     import numpy as np
@@ -202,12 +207,12 @@ def _save(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> l
     return out
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """Statistics as JSON values: NumPy numbers and arrays become Python's."""
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain_values(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain_values(v) for v in value]
     if hasattr(value, "tolist"):
         return value.tolist()
     return value

@@ -168,9 +168,9 @@ def watch_runs() -> None:
 
     Device.watch = profiled  # type: ignore[method-assign]
 
-    def result(device: Device, resident: int) -> emulator.Result:
+    def result(device: Device, resident: int, contents: bool) -> emulator.Result:
         broken = violations(device)
         assert not broken, f"{device.kernel.name} on {device.machine.name}: " + "; ".join(broken)
-        return usual(device, resident)
+        return usual(device, resident, contents)
 
     emulator._result = result

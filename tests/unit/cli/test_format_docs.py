@@ -11,6 +11,8 @@ from typing import get_args, get_type_hints
 from binalloc.emulator.state.layout import MAX_WARPS_OF_SCHEDULER
 from binalloc.emulator.state.memory_layout import MAX_REQUESTS
 from binalloc.launch import arguments, schema
+from binalloc.launch.program import schema as sequences
+from binalloc.launch.program.expressions import FUNCTIONS
 from binalloc.launch.types import DTYPES
 from binalloc.models.machines import model
 from binalloc.models.machines.occupancy import Rule
@@ -26,8 +28,19 @@ def test_the_launch_page_names_every_key_and_choice() -> None:
     for group in (arguments._KEYS, arguments._INIT_KEYS, arguments._DISTRIBUTIONS):
         keys |= {*group}
         keys |= {key for entries in group.values() for key in entries}
+    keys |= {*sequences._TOP, *sequences._EVERYWHERE, *sequences._VERBS, *FUNCTIONS}
+    keys |= {key for entries in sequences._VERBS.values() for key in entries}
     words = set(re.findall(r"\w+", LAUNCH))
     assert keys - words == set()
+
+
+def test_the_example_of_a_sequence_is_one() -> None:
+    part = LAUNCH.split("\n## Sequences of launches\n")[1].split("\n\n| key")[0]
+    example = "\n".join(line[4:] for line in part.splitlines() if line.startswith("    ") or not line)
+    program = sequences.parse_program(tomllib.loads(example), path="relax.toml", size="test")
+    assert (program.kernels, program.held.argument("x").shape) == (("relax",), (100,))
+    figures = [f"{n:,}" for n in (sequences.MAX_STEPS, sequences.MAX_DEPTH, sequences.ROUNDS)]
+    assert all(figure in LAUNCH for figure in figures)
 
 
 def test_the_launch_example_is_a_launch_file() -> None:

@@ -15,6 +15,8 @@ from tests.support.paths import sample_file
 from tests.support.ptx.texts import MIXED
 
 PAGE = "".join((ROOT / "binalloc/report" / name).read_text() for name in ("JSON.md", "SWEEP.md"))
+SEQUENCE = "run of a sequence"
+REWRITTEN = "rewrite of a sequence"
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")
 _PART = re.compile(r"a?n? ?\[\w+\]\((?:SWEEP\.md)?#(\w+)\)")
 
@@ -122,7 +124,10 @@ def printing(folder: Path) -> list[list[str]]:
     (folder / "talk.toml").write_text(_launch("talk", "n", ("x", "f64", 0.5)))
     (folder / "lists.toml").write_text(_launch("lists", "sums", ("rounds", "i32", 2), ("keep", "i32", 1)))
     file = str(ROOT / "tests/data/ptx/device_runtime.ptx")
-    return [["run", file, "--launch", str(folder / f"{name}.toml")] for name in ("lists", "talk")]
+    steps = _launch("talk", "n", ("x", "f64", 0.5)).split("block = 32\n")[1]
+    steps += '[[step]]\nlaunch = "talk"\ngrid = 1\nblock = 8\narguments = ["n", "x"]\n'
+    (folder / "steps.toml").write_text(steps)
+    return [["run", file, "--launch", str(folder / f"{name}.toml")] for name in ("lists", "talk", "steps")]
 
 
 @pytest.fixture(scope="module")
@@ -196,13 +201,21 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run]],
     }  # fmt: skip
+    program = ["run", str(sample_file("levels.ptx")), "--launch", str(sample_file("levels.toml")), "--size", "test",
+               "--engine", "python"]  # fmt: skip
+    lines["run"].append([*program, "--step", "2"])
+    sequence = ["--launch", str(sample_file("sort.toml")), "--size", "test", "--engine", "python"]
+    lines[REWRITTEN] = [["rewrite", str(sample_file("sort.ptx")), *sequence, "--registers", "6"]]
+    lines[SEQUENCE] = [[*program, "--max-cycles", "5000"],
+                       ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
+                        "--size", "test", "--engine", "python", "--reference", "--save", str(t / "left")]]  # fmt: skip
     return {name: [call(*args, "--json").json for args in several] for name, several in lines.items()}
 
 
 def test_the_page_has_every_command(answers: dict[str, list[Any]]) -> None:
     from binalloc.cli.main import main
 
-    assert set(answers) == {*main.commands, "error"}
+    assert set(answers) == {*main.commands, "error", SEQUENCE, REWRITTEN}
     for name in answers:
         assert documented(name), name
 

@@ -71,3 +71,14 @@ def test_demo_takes_either_name(tmp_path: Path) -> None:
     for name in ("callchain", "threeProcedures"):
         line = ["demo", name, "--size", "test", "--engine", "python", "--samples", str(tmp_path), "--json"]
         assert [row["sample"] for row in call(*line).json["rows"]] == ["threeProcedures"]
+
+
+def test_sequences_of_launches_are_no_samples_of_one_kernel(tmp_path: Path) -> None:
+    put(tmp_path / "programs", "one")
+    many = put(tmp_path / "programs", "many")
+    beside(many, ".toml").write_text('[[step]]\nlaunch = "k"\ngrid = 1\nblock = 32\n')
+    with_step = put(tmp_path, "ramp")
+    beside(with_step, ".toml").write_text('kernel = "k"\ninit = { kind = "arange", step = 2 }\n')
+    broken = put(tmp_path, "broken")
+    beside(broken, ".toml").write_text("step = [")
+    assert list(find_samples(tmp_path)) == ["broken", "one", "ramp"]

@@ -53,6 +53,7 @@ SAME_STRING = {
     ("report/stack.py", "shift"): "a key of the page",
     ("report/runs/annotate.py", "spill"): "a key of the page",
     ("pipeline/sweeping/tasks.py", "spill"): "a counter's name",
+    ("report/runs/program.py", "x"): "between the sides of a grid",
     ("report/page/charts.py", "bar"): "a name of Vega-Lite's",
     ("report/page/charts.py", "width"): "a name of Vega-Lite's",
     ("report/page/charts.py", "x"): "a name of Vega-Lite's",

@@ -48,7 +48,7 @@ def device() -> Any:
 def test_bytes_that_are_meant(text: str, span: Span) -> None:
     d = device()
     if span.name == "x+1":
-        span = Span(span.name, d.addresses["x+1"] + 2, 2, 2)
+        span = Span(span.name, d.memory.addresses["x+1"] + 2, 2, 2)
     assert span_of(d, text) == span
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
+from binalloc.emulator.runs.program import run_steps
 from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, MalformedInput, Refused
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import parse_launch
+from binalloc.launch.program.schema import parse_program
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.program import kernels_of
 from tests.support.paths import ROOT
 
 PTX = (ROOT / "tests/data/ptx/device_runtime.ptx").read_text()
@@ -195,9 +199,67 @@ def test_the_grid_of_a_cooperative_launch_meets(machine: str, grid: int, sms: in
 
 
 def test_a_grid_that_cannot_meet_is_refused_or_traps() -> None:
-    with pytest.raises(Refused, match=r"found 17 blocks; expected at most 16, 16 on each of 1 SM. Run it on 2 SMs"):
+    with pytest.raises(Refused, match="found 17 blocks; expected at most 16, 16 on each of 1 SM, or 2 SMs"):
         met(17, cooperative=True)
-    with pytest.raises(Refused, match="gtx680 has 8 SMs: launch fewer blocks"):
+    with pytest.raises(Refused, match="or 9 SMs; gtx680 has 8 SMs"):
         met(129, cooperative=True)
     with pytest.raises(KernelFault, match=r"the kernel trapped\. If it is grid\.sync\(\) that trapped"):
         met(4)
+
+
+STEPS = """
+argument = [
+    { name = "n", kind = "buffer", dtype = "i32", shape = 1, init = "ones" },
+    { name = "sums", kind = "buffer", dtype = "i32", shape = 64 },
+]
+[[step]]
+launch = "talk"
+grid = 1
+block = 4
+arguments = ["n", 0.5]
+[[step]]
+launch = "lists"
+grid = 1
+block = 64
+arguments = ["sums", 3, 1]
+[[step]]
+launch = "lists"
+grid = 1
+block = 64
+arguments = ["sums", 3, 2]
+[[step]]
+set = "n"
+value = 2
+[[step]]
+launch = "talk"
+grid = 1
+block = 4
+arguments = ["n", 0.25]
+"""
+
+
+def test_a_sequence_keeps_its_heap_and_tells_what_each_launch_prints() -> None:
+    program = parse_program(tomllib.loads(STEPS))
+    module = kernels()
+    ran = run_steps(module, program, load_machine("gtx680"), kernels=kernels_of(module, program), engine="python")
+    assert [number for number, _ in ran.printed] == [0, 3]
+    assert [len(printed.texts) for _, printed in ran.printed] == [1, 2]
+    assert ran.said.text == talked(0).replace("0.25", "0.50") + talked(0) + talked(1)
+    assert ran.heap is not None
+    assert ran.heap.leaks == 3
+    assert ran.globals.keys().isdisjoint({"__binalloc_runtime"})
+
+
+def test_a_step_may_be_cooperative() -> None:
+    module = import_ptx(MEETING, "x.ptx").module
+    steps = {"argument": [{"name": "out", "kind": "buffer", "dtype": "i32", "shape": 8}]}
+    launch = {"launch": "k", "grid": 4, "block": 32, "arguments": ["out"]}
+    for cooperative in (True, False):
+        program = parse_program({**steps, "step": [launch | {"cooperative": cooperative}] * 2})
+        asked = {"kernels": kernels_of(module, program), "engine": "python"}
+        if cooperative:
+            ran = run_steps(module, program, load_machine("gtx680"), **asked)
+            assert ran.buffers["out"].tolist()[4:] == [101, 102, 103, 100]
+        else:
+            with pytest.raises(KernelFault, match="launch it with cooperative = true"):
+                run_steps(module, program, load_machine("gtx680"), **asked)

@@ -1,0 +1,62 @@
+"""`binalloc rewrite` where the launch file has a sequence of launches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from binalloc.cli.files import write_output
+from binalloc.cli.load import load_or_import
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
+from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.launch.program.types import Program
+    from binalloc.pipeline.request import Request
+
+_OF_ONE = ("skews", "explain", "profile")
+"""Options that speak of one launch, or of one kernel."""
+
+
+def refuse_for_program(given: dict[str, Any], program: Program) -> None:
+    """UsageError for options that mean nothing for a sequence of launches."""
+    for name in _OF_ONE:
+        if given[name]:
+            raise UsageError(
+                f"--{name} speaks of one kernel's launch, and the launch file has a sequence", file=program.path,
+                expected="a launch file of one launch",
+            )  # fmt: skip
+    if given["emulate"] is False:
+        raise UsageError(
+            "--no-emulate with a sequence: only a run says with which blocks its kernels are launched",
+            file=program.path, expected="--emulate, or a launch file of one launch",
+        )  # fmt: skip
+
+
+def rewrite_a_program(
+    file: str, kernel: str | None, machine: str, program: Program, request: Request, output: str | None,
+    *, host_steps: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Rewrite it, write the binary where the results are the same, and tell."""
+    from binalloc.emulator.runs.program import require_leave
+    from binalloc.isa.sets.files import write_module
+    from binalloc.pipeline.pipeline import find_kernel
+    from binalloc.pipeline.program_rewrite import rewrite_program
+    from binalloc.report.program_rewrite import render_rewritten_program, rewritten_program_to_dict
+
+    require_leave(program, host_steps)
+    module, data = load_or_import(file, machine, program.kernels)
+    only = None if kernel is None else find_kernel(module, kernel).name
+    with progress(as_json) as show:
+        done = rewrite_program(module, data, program, replace(request, progress=show), only, host_steps=host_steps)
+    if output is not None and done.verified:
+        write_output(output, write_module(done.module))
+    found = rewritten_program_to_dict(done)
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found})
+    elif output != "-":
+        say(render_rewritten_program(found))
+        if output is None and done.verified:
+            say("No file was written (-o FILE).\n")
+    if not done.verified:
+        fail("the rewritten binary does not give the same results; nothing was written", 1)

@@ -1,0 +1,179 @@
+"""Global memory of a device: the module's variables, buffers and textures in one array, kept over all launches.
+
+Needs a module, and contents by name. Leaves true: what has been placed keeps its address, and its words are the only
+copy there is; pages of the array that nothing lies on cost no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from binalloc.emulator.host.placing import (
+    BUFFER_ALIGN,
+    BUFFER_GAP,
+    Symbols,
+    place_buffers,
+    place_textures,
+    texture_row,
+)
+from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.memories import Array
+from binalloc.errors import LimitHit, UsageError
+from binalloc.isa.instruction import Module
+from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN, WORKSPACE
+from binalloc.launch.file import variable_name
+from binalloc.launch.types import Argument, Launch
+
+MOST_BYTES = 1 << 31
+"""Bytes of all that lies in global memory, as far as arrays are added to it."""
+
+
+class GlobalMemory:
+    """Contents by name, buffers and symbols (`host`) and textures (`images`) as they were given; `addresses` of what
+    lies in global memory; `words`, uint32 from `base` on; `rows` of the table of textures, by whose names handles count
+    from 1."""
+
+    def __init__(
+        self, launch: Launch, module: Module, buffers: Mapping[str, Array], textures: Mapping[str, Array]
+    ) -> None:
+        self.module, self.host, self.images = module, dict(buffers), dict(textures)
+        self.symbols = Symbols.of(launch, module, buffers)
+        self.base = L.VARIABLE_BASE if module.globals else L.GLOBAL_BASE
+        self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
+        self.addresses |= self.symbols.addresses
+        self.runtime = Runtime.of(module, launch, L.GLOBAL_BASE + total)
+        if self.runtime is not None:
+            total = self.runtime.end - L.GLOBAL_BASE
+        images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
+        self.images_at, end = place_textures(self.images, images)
+        if len(self.images_at) > L.MAX_TEXTURES:
+            raise UsageError("too many textures", found=len(self.images_at), expected=f"at most {L.MAX_TEXTURES}")
+        self.rows = [texture_row(launch.argument(name), at) for name, at in self.images_at.items()]
+        self.end = end if buffers or textures or self.runtime is not None else L.GLOBAL_BASE - self.base
+        self.words = np.zeros(-(-end // 4), "<u4")
+        raw = self.words.view(np.uint8)
+        for v in module.globals:
+            at = v.address - self.base
+            raw[at : at + len(v.data)] = np.frombuffer(v.data, np.uint8)
+        for name in [*self.addresses, *self.images]:
+            data = self.images[name] if name in self.images else self.host[name]
+            self.view(name)[...] = data
+        if self.runtime is not None:
+            self.runtime.fill(raw, self.base)
+
+    def begin(self, launch: Launch) -> None:
+        """What the host does in front of each launch: nothing is printed yet, and the grid of a cooperative one knows
+        where it meets."""
+        raw = self.words.view(np.uint8)
+        if self.runtime is not None:
+            self.runtime.begin(raw, self.base)
+        for v in self.module.globals:
+            if v.name == GRID:
+                values = np.zeros((), GRID_LAYOUT)
+                values["workspace"] = v.address + WORKSPACE if launch.cooperative else 0
+                raw[v.address - self.base :][: values.nbytes] = np.frombuffer(values.tobytes(), np.uint8)
+
+    def view(self, name: str) -> Array:
+        """What a buffer, a texture or a variable that the launch names holds, in place; one in constant memory as it
+        is on the host."""
+        if name not in self.addresses and name not in self.images:
+            return self.host[name]
+        data = self.images[name] if name in self.images else self.host[name]
+        at = self.images_at[name] if name in self.images else self.addresses[name] - self.base
+        return self.words.view(np.uint8)[at : at + data.nbytes].view(data.dtype).reshape(data.shape)
+
+    def add_buffer(self, name: str, data: Array) -> None:
+        """Place a buffer behind all that lies there."""
+        at = self._room_for(data.nbytes)
+        self.host[name], self.addresses[name] = data, self.base + at
+        self.view(name)[...] = data
+
+    def add_texture(self, argument: Argument, data: Array) -> None:
+        """Place a texture behind all that lies there."""
+        if len(self.images_at) == L.MAX_TEXTURES:
+            raise UsageError("too many textures", found=len(self.images_at) + 1, expected=f"at most {L.MAX_TEXTURES}")
+        at = self._room_for(data.nbytes)
+        self.images[argument.name], self.images_at[argument.name] = data, at
+        self.rows.append(texture_row(argument, at))
+        self.view(argument.name)[...] = data
+
+    def _room_for(self, size: int) -> int:
+        """The offset of so many bytes more, with the usual gap behind them."""
+        at = -(-self.end // BUFFER_ALIGN) * BUFFER_ALIGN
+        self.end = at + size + BUFFER_GAP
+        wanted = -(-self.end // 4)
+        if 4 * wanted > MOST_BYTES:
+            raise LimitHit("the device's memory is full", found=f"{self.end} bytes", expected=f"at most {MOST_BYTES}")
+        if wanted > len(self.words):
+            words = np.zeros(max(wanted, min(2 * len(self.words), MOST_BYTES // 4)), "<u4")
+            words[: len(self.words)] = self.words
+            self.words = words
+        return at
+
+    def variable(self, name: str) -> bytes:
+        """What a variable of the module holds. UsageError where it has no such variable."""
+        for v in self.module.globals:
+            if v.name == name:
+                raw = self.words.view(np.uint8)
+                return raw[v.address - self.base : v.address - self.base + v.size].tobytes()
+        bank, offset, size = self._in_bank(name)
+        return self.symbols.constants[bank][offset : offset + size]
+
+    def set_variable(self, name: str, data: bytes) -> None:
+        """Fill a variable of the module from its first byte on. UsageError where it has no such, or it is smaller."""
+        size = len(self.variable(name))
+        if len(data) > size:
+            raise UsageError(
+                "the variable is smaller", place=name, found=f"{len(data)} bytes", expected=f"at most {size}"
+            )
+        for v in self.module.globals:
+            if v.name == name:
+                at = v.address - self.base
+                self.words.view(np.uint8)[at : at + len(data)] = np.frombuffer(data, np.uint8)
+                return
+        bank, offset, _ = self._in_bank(name)
+        old = self.symbols.constants[bank]
+        self.symbols.constants[bank] = old[:offset] + data + old[offset + len(data) :]
+
+    def _in_bank(self, name: str) -> tuple[int, int, int]:
+        """Bank, offset and size of a variable in constant memory."""
+        for c in self.module.constant_vars:
+            if c.name == name:
+                return c.bank, c.offset, c.size
+        known = [v.name for v in self.module.globals] + [c.name for c in self.module.constant_vars]
+        raise UsageError(
+            "the binary has no such variable", file=self.module.path or None, found=name,
+            expected=", ".join(known) or "a binary with variables",
+        )  # fmt: skip
+
+    def places(self) -> list[tuple[str, int, int]]:
+        """(name, first address, address behind it) of every buffer, of what the device runtime has and, as `.global
+        NAME`, of every variable."""
+        out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
+        buffers = {k: v for k, v in self.host.items() if k not in self.symbols.names}
+        out += [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
+        return out + [(name, *span) for name, span in (self.runtime.spans if self.runtime is not None else {}).items()]
+
+    def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Copies of what buffers and symbols hold, and the module's global variables."""
+        buffers = {name: self.view(name).copy() for name in self.host}
+        raw = self.words.view(np.uint8)
+        variables = {}
+        for v in self.module.globals:
+            if v.name in OWN:
+                continue
+            at = v.address - self.base
+            kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
+            variables[v.name] = raw[at : at + v.size].copy().view(kind)
+        return buffers, variables
+
+    def printed(self) -> Printed:
+        """What printf has written in the last launch."""
+        return Printed() if self.runtime is None else self.runtime.printed(self.words.view(np.uint8), self.base)
+
+    def heap_use(self) -> HeapUse | None:
+        """What the heap is like now; None where the module has none."""
+        return None if self.runtime is None else self.runtime.heap_use(self.words.view(np.uint8), self.base)

@@ -1,0 +1,137 @@
+"""What a device keeps from one launch to the next: L2, the staged code, and the host's memory for its record.
+
+Needs launches of one module on one machine. Leaves true: the second launch finds in L2 the lines that the first has
+left there, and which of them DRAM lacks; all else of a device, L1 as well, begins every launch empty.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.emulator.host.engine import Engine, Records, Value
+from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.memory.replacement import BUSY
+from binalloc.emulator.state.memories import Array
+from binalloc.emulator.state.memory_layout import (
+    BANK_SHIFT,
+    FIRST_CONSTANT_LINE,
+    L2_ROWS,
+    LINE_SHIFT,
+    REQUEST_ROWS,
+)
+from binalloc.emulator.state.records import Gpu, dtype_of, shapes
+from binalloc.isa.instruction import Module
+from binalloc.models.machines.model import Machine
+
+_LOGS = ("log", "log_lane")
+"""Fields of the record that only a run with a log writes to."""
+PARAMETER_LINES = (1 << BANK_SHIFT) >> LINE_SHIFT
+"""Lines of constant bank 0, which each launch has for itself."""
+STAGED = 16
+"""Programs that are kept, each for other constants."""
+_LINES = ("l2_line", "l2_valid", "l2_dirty", "l2_age", "l2_coming")
+
+
+class Spare(NamedTuple):
+    """A record that a launch has ended with: its requests, and its lines of L2, are all that it wrote to of the large
+    fields."""
+
+    record: NDArray[np.void]
+    requests: int
+    lines: int
+
+    def wiped(self) -> NDArray[np.void]:
+        """The same memory, all of it zero."""
+        raw = self.record.view(np.uint8)
+        for start, end in _small_fields():
+            raw[start:end] = 0
+        for name, rows in _large_fields().items():
+            self.record[name][0, : self.requests if rows == REQUEST_ROWS else self.lines] = 0
+        return self.record
+
+
+@cache
+def _large_fields() -> dict[str, int]:
+    """Rows of the fields that have one for each request, or for each line of L2."""
+    return {name: shape[0] for name, shape in shapes(Gpu).items() if shape and shape[0] in (REQUEST_ROWS, L2_ROWS)}
+
+
+@cache
+def _small_fields() -> list[tuple[int, int]]:
+    """Spans of bytes of all fields that are wiped as a whole, those that lie side by side as one."""
+    spans: list[tuple[int, int]] = []
+    fields = dtype_of(Gpu).fields
+    assert fields is not None
+    places = sorted((fields[name][1], fields[name][1] + fields[name][0].itemsize, name) for name in fields)
+    for start, end, name in places:
+        if name in _large_fields() or name in _LOGS:
+            continue
+        if spans and spans[-1][1] == start:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return spans
+
+
+class Kept:
+    """parameters: of the launch that comes next. fields: of the device record, that follow from machine and module.
+    shapes: warps of a block and resident blocks with which a launch is known to fit the record."""
+
+    def __init__(self) -> None:
+        self.parameters = b""
+        self._first: Program | None = None
+        self._staged: dict[tuple[object, ...], Program] = {}
+        self.lines: dict[str, Array] = {}
+        self.stamp = 0
+        self.fields: dict[str, Value] = {}
+        self.shapes: set[tuple[int, int]] = set()
+        self._spare: Spare | None = None
+
+    def record(self, engine: Engine) -> Records:
+        """A zeroed device record: the one of the launch before, wiped where it was written to. Fresh memory for all of
+        it takes longer than a small launch does."""
+        spare, self._spare = self._spare, None
+        return engine.records(Gpu, 1) if spare is None else spare.wiped()
+
+    def staged(self, module: Module, machine: Machine, constants: Constants) -> Program:
+        """The module's code; what does not follow from constants is staged once, and what does for the constants of the
+        last few launches."""
+        key = constants.words.tobytes(), tuple(constants.start), tuple(constants.size)
+        found = self._staged.pop(key, None)
+        if found is None:
+            first = self._first
+            found = Program(module, machine, constants) if first is None else first.with_constants(constants)
+            self._first = first or found
+        self._staged[key] = found  # the last one again
+        if len(self._staged) > STAGED:
+            del self._staged[next(iter(self._staged))]
+        return found
+
+    def hand_over(self, engine: Engine, g: Records) -> None:
+        """Give L2 of a launch that begins what it held."""
+        for name, values in self.lines.items():
+            if isinstance(g, np.ndarray):
+                g[name][0, : len(values)] = values
+                continue
+            field = getattr(g[0], name)
+            for i in np.flatnonzero(values).tolist():
+                field[i] = int(values[i])
+        engine.put(g, 0, "stamp", self.stamp)
+
+    def take(self, engine: Engine, g: Records) -> None:
+        """Keep L2 of a launch that has ended. Words that are on their way still have come when the next one begins."""
+        lines = engine.get(g, 0, "slices") * engine.get(g, 0, "l2_sets") * engine.get(g, 0, "l2_ways")
+        self.lines = {name: engine.view(g, 0, name)[:lines].copy() for name in _LINES}
+        if isinstance(g, np.ndarray) and not engine.get(g, 0, "logging"):
+            self._spare = Spare(g, engine.get(g, 0, "requests"), lines)
+        coming = self.lines.pop("l2_coming")
+        self.lines["l2_valid"] |= coming
+        self.lines["l2_age"] &= BUSY - 1
+        bank = self.lines["l2_line"] - 1 - FIRST_CONSTANT_LINE
+        for values in self.lines.values():
+            values[(bank >= 0) & (bank < PARAMETER_LINES)] = 0
+        self.stamp = engine.get(g, 0, "stamp")

@@ -1,0 +1,279 @@
+"""A program run from its first step to its last: launches of several kernels over kept buffers, and what each took.
+
+Needs a module scheduled for the machine, which has all kernels that the program launches. Leaves true: what a `Ran`
+says follows from module, program and machine alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.runtime import HeapUse, Printed
+from binalloc.emulator.host.stats import Stats
+from binalloc.emulator.runs.run import Result
+from binalloc.emulator.runs.session import Session
+from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.state.memories import Array
+from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, UsageError
+from binalloc.isa.instruction import Function, Module
+from binalloc.launch.program.binding import bind_step
+from binalloc.launch.program.expressions import Number, Scope
+from binalloc.launch.program.types import LaunchStep, Program
+from binalloc.launch.program.walk import Walk
+from binalloc.launch.types import Launch
+from binalloc.models.machines.model import Machine
+from binalloc.printable import count
+
+FIGURES = (
+    "warp_instructions", "ipc", "user_global_load_bytes", "user_global_store_bytes", "global_load_sectors",
+    "global_store_sectors", "local_bytes_moved", "bank_conflict_cycles", "l1_global_hits", "l1_global_misses",
+    "l2_hits", "l2_misses", "dram_bytes", "dram_utilisation",
+)  # fmt: skip
+"""Counters that are kept of each launch; of all launches of a kernel together all are."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch that has ended. number: from 0 on. step: its place in the file; rounds: of the loops around it, the
+    outermost first. start: cycles of all launches before it. occupancy: as in `Result`, of an SM with all the blocks
+    that it may have. registers, slots: per thread. figures: counters, `FIGURES`."""
+
+    number: int
+    step: str
+    rounds: tuple[int, ...]
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared: int
+    start: int
+    cycles: int
+    blocks_per_sm: int
+    occupancy: float
+    achieved_occupancy: float
+    registers: int
+    slots: int
+    figures: Stats = field(repr=False)
+
+
+@dataclass
+class Total:
+    """All launches of a kernel. stats: their counters together, those that add up."""
+
+    calls: int = 0
+    cycles: int = 0
+    least: int = 0
+    most: int = 0
+    stats: Stats = field(default_factory=dict, repr=False)
+
+    def add(self, result: Result) -> None:
+        """One launch more."""
+        self.least = min(self.least, result.cycles) if self.calls else result.cycles
+        self.most = max(self.most, result.cycles)
+        self.calls += 1
+        self.cycles += result.cycles
+        _add(self.stats, result.stats)
+
+
+def _add(total: Stats, more: Stats) -> None:
+    """Integers add up; quotients and queues do not."""
+    for name, value in more.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            total[name] = total.get(name, 0) + value
+        elif isinstance(value, dict) and name != "queues":
+            _add(total.setdefault(name, {}), value)
+
+
+@dataclass
+class Ran:
+    """What a program did. cycles: of all its launches, which run one after the other. totals: by kernel, in the order
+    in which they were first launched. buffers, globals: as in `Result`, at the end; scalars: values of scalar arguments
+    then. largest: by kernel the launch that takes most of an SM, by threads of a block and dynamic shared memory, the
+    first of such. partial: it was stopped, and this is what was so by then. printed: by the number of
+    the launch, where one printed something. heap: at the end."""
+
+    machine: str
+    engine: str
+    scheduler: str
+    sms: int
+    launches: list[Launched] = field(default_factory=list)
+    totals: dict[str, Total] = field(default_factory=dict)
+    buffers: dict[str, Array] = field(default_factory=dict, repr=False)
+    globals: dict[str, Array] = field(default_factory=dict, repr=False)
+    largest: dict[str, Launch] = field(default_factory=dict, repr=False)
+    scalars: dict[str, Number] = field(default_factory=dict)
+    partial: bool = False
+    printed: list[tuple[int, Printed]] = field(default_factory=list, repr=False)
+    heap: HeapUse | None = None
+
+    @property
+    def cycles(self) -> int:
+        return sum(total.cycles for total in self.totals.values())
+
+    @property
+    def said(self) -> Printed:
+        """All that was printed, launch after launch."""
+        return Printed(
+            tuple(text for _, printed in self.printed for text in printed.texts),
+            sum(printed.lost for _, printed in self.printed),
+        )
+
+
+class Reached(Exception):
+    """The launch asked for comes next: of this session, with these parameters."""
+
+    def __init__(self, session: Session, launch: Launch, parameters: bytes) -> None:
+        super().__init__(launch.kernel)
+        self.session, self.launch, self.parameters = session, launch, parameters
+
+
+Teller = Callable[[int, str, int], None]
+"""Told how far a program is: launches that have ended, the kernel that runs, cycles so far."""
+
+
+def run_steps(
+    module: Module,
+    program: Program,
+    machine: Machine,
+    *,
+    kernels: Mapping[str, Function],
+    engine: str = "numba",
+    scheduler: str = DEFAULT_SCHEDULER,
+    sms: int = 1,
+    max_cycles: int | None = DEFAULT_MAX_CYCLES,
+    check: bool = False,
+    race: bool = False,
+    host_steps: bool = False,
+    buffers: Mapping[str, Array] | None = None,
+    stop_at: int | None = None,
+    progress: Teller | None = None,
+) -> Ran:
+    """Run all steps of `program` with kernels of `module` on `machine`.
+
+    Args:
+        kernels: the module's, by the names that the program has for them.
+        max_cycles: of all launches together.
+        host_steps: call the functions of Python files that the program names; without, a program with such is refused.
+        buffers: contents in place of `program.held.make_buffers()`; not changed.
+        stop_at: raise Reached in front of the launch of that number.
+        progress: called now and then.
+        engine, scheduler, sms, check, race: as in `run`, for every launch.
+
+    Raises what `run` does, and what a `Walk`. LimitHit, Interrupted and KernelFault hold in `partial` the Ran so far.
+    """
+    require_leave(program, host_steps)
+    contents = dict(program.held.make_buffers() if buffers is None else buffers)
+    session = Session(
+        module, machine, program.held, contents, program.held.make_textures(), engine=engine, sms=sms,
+        scheduler=scheduler, check=check, race=race,
+    )  # fmt: skip
+    ran = Ran(machine.name, engine, scheduler, sms)
+    runner = _Runner(session, ran, kernels, max_cycles, stop_at, progress)
+    walk = Walk(program, runner)
+    try:
+        walk.run()
+    except (BinallocError, Interrupted) as error:
+        ran.partial = True
+        error.program = ran
+        raise
+    except KeyboardInterrupt as stopped:  # between two launches, or as one begins
+        ran.partial = True
+        interrupted = Interrupted(None, getattr(stopped, "exit_code", 130))
+        interrupted.program = ran
+        raise interrupted from None
+    if stop_at is not None:
+        raise UsageError(
+            "the program has no such launch", place=Hint("{step}"), found=stop_at,
+            expected=f"0 to {len(ran.launches) - 1}",
+        )  # fmt: skip
+    ran.buffers, ran.globals = session.memory.contents()
+    ran.heap = session.memory.heap_use()
+    ran.scalars = walk.scalars
+    return ran
+
+
+def _room(launch: Launch) -> tuple[int, int]:
+    return launch.threads_per_block, launch.dynamic_shared
+
+
+def require_leave(program: Program, host_steps: bool) -> None:
+    """UsageError for a program with host steps that may not run."""
+    if program.host_files and not host_steps:
+        raise UsageError(
+            "the program has host steps, which execute Python code", file=program.path or None,
+            found=", ".join(program.host_files), expected="your leave to do so",
+            remedy=Hint("Give {host_steps} if you trust that code."),
+        )  # fmt: skip
+
+
+class _Runner:
+    """Has the memory of a walk, and runs its launches."""
+
+    def __init__(
+        self, session: Session, ran: Ran, kernels: Mapping[str, Function], max_cycles: int | None, stop_at: int | None,
+        progress: Teller | None,
+    ) -> None:  # fmt: skip
+        self.session, self.ran, self.kernels = session, ran, kernels
+        self.left, self.stop_at, self.progress = max_cycles, stop_at, progress
+        self.cycles = 0
+
+    def array(self, name: str) -> Array:
+        return self.session.memory.view(name)
+
+    def changed(self, name: str) -> None:
+        self.session.changed(name)
+
+    def swap(self, one: str, other: str) -> None:
+        addresses = self.session.memory.addresses
+        addresses[one], addresses[other] = addresses[other], addresses[one]
+
+    def launch(self, step: LaunchStep, scope: Scope, rounds: tuple[int, ...]) -> None:
+        session, fn = self.session, self.kernels[step.kernel]
+        launch, parameters = bind_step(
+            step, fn.info, fn.name, session.held, scope, session.addresses(), session.module.path or None
+        )
+        if self.stop_at == session.launched:
+            raise Reached(session, launch, parameters)
+        try:
+            result = session.launch(launch, parameters, max_cycles=self._left(), progress=self._tell(fn.name))
+        except LimitHit as error:
+            if self.left is not None and error.partial is not None:
+                error.expected = f"all launches of the program within {count(self.left, 'cycle')}"
+            raise
+        number = len(self.ran.launches)
+        self.ran.launches.append(
+            Launched(
+                number, step.at.key, rounds, fn.name, launch.grid, launch.block, launch.dynamic_shared, self.cycles,
+                result.cycles, result.blocks_per_sm, result.resident_occupancy, result.occupancy,
+                session.registers(fn), fn.info.slots, {name: result.stats[name] for name in FIGURES},
+            )
+        )  # fmt: skip
+        if result.printed.texts or result.printed.lost:
+            self.ran.printed.append((number, result.printed))
+        self.cycles += result.cycles
+        self.ran.totals.setdefault(fn.name, Total()).add(result)
+        largest = self.ran.largest.setdefault(fn.name, launch)
+        if _room(launch) > _room(largest):
+            self.ran.largest[fn.name] = launch
+        if self.progress is not None:
+            self.progress(number + 1, fn.name, self.cycles)
+
+    def _left(self) -> int | None:
+        """Cycles that the next launch may take."""
+        if self.left is None:
+            return None
+        if self.cycles >= self.left:
+            raise LimitHit(
+                "the program did not end within the cycle limit",
+                found=f"{len(self.ran.launches):,} launches ended in {self.cycles:,} cycles",
+                expected=f"all within {self.left:,}",
+                remedy=Hint("Raise the limit ({max_cycles} N, or {max_cycles} {None})."),
+            )  # fmt: skip
+        return self.left - self.cycles
+
+    def _tell(self, kernel: str) -> Callable[[int, int, int], None] | None:
+        progress = self.progress
+        if progress is None:
+            return None
+        return lambda cycles, ended, blocks: progress(len(self.ran.launches), kernel, self.cycles + cycles)

@@ -1,0 +1,101 @@
+"""A device that is kept: kernels of one module launched one after the other over memory that stays.
+
+Needs a module scheduled for the machine, and what its buffers hold at first. Leaves true: a first launch is to the
+cycle what `run` makes of it; each later one finds global memory and L2 as the one before left them, and everything else
+empty. Time between launches does not pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.global_memory import GlobalMemory
+from binalloc.emulator.host.kept import Kept
+from binalloc.emulator.host.resources import Resources, resident_blocks
+from binalloc.emulator.runs.issue_log import IssueLog
+from binalloc.emulator.runs.run import Result, Watcher, engine_of, find_function, registers_of, run_device
+from binalloc.emulator.state.memories import Array
+from binalloc.isa.instruction import Function, Module
+from binalloc.launch.types import Launch
+from binalloc.models.machines.model import Machine
+
+Shape = tuple[str, int, int]
+"""Of a launch, what its resources follow from: kernel, threads of a block, bytes of dynamic shared memory."""
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of `run_device`, by name."""
+
+    scheduler: str
+    max_cycles: int | None
+    check: bool
+    race: bool
+    profile: bool
+    every: int | None
+    progress: Watcher | None
+    log: IssueLog | None
+
+
+class Session:
+    """One device with its memory. held: the arguments that have contents; buffers, textures: those. The others as in
+    `run`. launched: how many launches have ended."""
+
+    def __init__(
+        self, module: Module, machine: Machine, held: Launch, buffers: Mapping[str, Array],
+        textures: Mapping[str, Array], *, engine: str = "numba", sms: int = 1,
+        **options: Unpack[RunOptions],
+    ) -> None:  # fmt: skip
+        self.module, self.machine, self.held = module, machine, held
+        self.engine, self.sms, self.options = engine, sms, options
+        host = {k: np.array(v, order="C") for k, v in buffers.items()}
+        self.memory = GlobalMemory(held, module, host, {k: np.ascontiguousarray(v) for k, v in textures.items()})
+        self.launched = 0
+        self._kept = Kept()
+        self._registers: dict[str, int] = {}
+        self._needs: dict[Shape, tuple[Resources, int]] = {}
+
+    def addresses(self) -> dict[str, int]:
+        """Where buffers lie now, and the handles of textures, by argument."""
+        return self.memory.addresses | {name: i for i, name in enumerate(self.memory.images, 1)}
+
+    def changed(self, name: str) -> None:
+        """What `memory.view` gives of the argument has been changed: a constant bank takes it over."""
+        self.memory.symbols.fill(name, self.memory.view(name))
+
+    def registers(self, fn: Function) -> int:
+        """Registers per thread of a kernel, after the checks that need no launch."""
+        if fn.name not in self._registers:
+            self._registers[fn.name] = registers_of(self.module, fn, self.machine)
+        return self._registers[fn.name]
+
+    def launch(
+        self, launch: Launch, parameters: bytes, *, contents: bool = False, **options: Unpack[RunOptions]
+    ) -> Result:
+        """Run one launch to its end. launch: grid, block and dynamic shared memory of the kernel, named as in the
+        binary; parameters: their bytes in constant bank 0. options: of `run_device`; with `log` or `profile` among
+        them the same run takes longer. Raises as `run` does; memory is then what the launch made of it until then."""
+        fn = find_function(self.module, launch.kernel)
+        key = (fn.name, launch.threads_per_block, launch.dynamic_shared)
+        if key not in self._needs:
+            need = Resources.of(fn, launch, self.registers(fn))
+            self._needs[key] = need, resident_blocks(self.machine, need, launch, None)
+        need, resident = self._needs[key]
+        asked: RunOptions = {**self.options, **options}
+        checking = asked.get("check", False) or asked.get("race", False) or asked.get("profile", False)
+        self._kept.parameters = parameters
+        blocks = math.prod(launch.grid)
+        device = Device(
+            engine_of(self.engine, checking), self.module, fn, launch, self.machine, need, min(resident, blocks),
+            self.sms, self.memory, self._kept,
+        )  # fmt: skip
+        if asked.get("log") is not None:
+            device.memories.program = device.memories.program.copy()  # breaks are entered there, and it is kept
+        result = run_device(device, resident, contents=contents, **asked)
+        self._kept.take(device.engine, device.g)
+        self.launched += 1
+        return result

@@ -1,0 +1,1 @@
+"""Launch files with a sequence of launches: their steps, read, checked and walked through."""

@@ -1,0 +1,385 @@
+"""Expressions of launch files: numbers that follow from constants, scalars, loop variables and elements of buffers.
+
+Written as in Python, and computed as in C where the two differ: `/` of two integers cuts off towards zero and `%` has
+the sign of its left side; comparisons, `and`, `or` and `not` give 1 or 0. Integers have 64 bits, and one that does not
+fit is an error, never another number. Nothing but what stands in the tables here is understood, so that a file from a
+stranger computes numbers and does nothing else. Leaves true: an `Expression` names only what was known where it stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn, Protocol
+
+from binalloc.errors import BinallocError
+from binalloc.launch.values import At
+from binalloc.printable import quoted
+
+Number = int | float
+LOW, HIGH = -(1 << 63), (1 << 64) - 1
+"""The integers that there are: those of 64 bits, with and without sign."""
+MAX_LENGTH = 1000
+MAX_DEPTH = 40
+
+
+class Scope(Protocol):
+    """What names mean where an expression is computed."""
+
+    def number(self, name: str) -> Number:
+        """The value of a constant, scalar or loop variable."""
+
+    def element(self, name: str, index: tuple[int, ...]) -> Number:
+        """An element of a buffer; IndexError, which says what there is, where there is none."""
+
+
+Code = Callable[[Scope], Number]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What an expression may name. numbers: constants, scalars and loop variables. arrays: buffers and variables, with
+    the number of their axes: an element is named by one index for each, or by one in C order."""
+
+    numbers: Collection[str] = ()
+    arrays: Mapping[str, int] = field(default_factory=dict)
+
+
+class NotComputable(Exception):
+    """There is no such number: the message says what was found, and `expected` what an expression may be."""
+
+    def __init__(self, message: str, found: object, expected: str) -> None:
+        super().__init__(message)
+        self.found, self.expected = found, expected
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A number or the text of an expression. at: its key in the file. code: what computes it. constant: its value where
+    nothing can change it."""
+
+    at: At
+    text: str
+    code: Code = field(repr=False)
+    constant: Number | None = None
+
+    def number(self, scope: Scope) -> Number:
+        """Its value. Raises MalformedInput with key and text where there is none."""
+        if self.constant is not None:
+            return self.constant
+        try:
+            return self.code(scope)
+        except NotComputable as e:
+            self.at.fail(f"{quoted(self.text)} has no value: {e}", e.found, e.expected)
+
+    def integer(self, scope: Scope, low: int, high: int) -> int:
+        """Its value, an integer from `low` to `high`."""
+        value = self.number(scope)
+        if not isinstance(value, int):
+            self.at.fail(f"{quoted(self.text)} is not an integer", value, "an integer; int(...) cuts off")
+        if not low <= value <= high:
+            self.at.fail(f"{quoted(self.text)} is out of range", value, f"an integer from {low} to {high}")
+        return value
+
+
+def parse_expression(value: object, names: Names, at: At) -> Expression:
+    """The expression at a key: a number of the file, or text. Raises MalformedInput for anything else, and for names
+    that are not among `names`."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        at.fail("not an expression", quoted(value), "a number, or text as \"n / 16 - t\"")
+    if not isinstance(value, str):
+        number = value
+        if isinstance(number, int) and not LOW <= number <= HIGH:
+            at.fail("out of range", number, "an integer of 64 bits")
+        return Expression(at, str(value), lambda scope: number, number)
+    if len(value) > MAX_LENGTH:
+        at.fail("the expression is too long", f"{len(value)} characters", f"at most {MAX_LENGTH}")
+    text = " ".join(value.split())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python has its own opinion on `1if n else 2`
+            tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else "it nests too deeply"
+        at.fail(f"not an expression: {reason}", quoted(value), 'one as "n / 16 - t"')
+    compiler = _Compiler(text, names, at)
+    code = compiler.code(tree, MAX_DEPTH)
+    expression = Expression(at, text, code)
+    return expression if compiler.varies else Expression(at, text, code, expression.number(_NOTHING))
+
+
+class _Nothing:
+    """The scope of what names nothing."""
+
+    def number(self, name: str) -> NoReturn:
+        raise AssertionError(name)
+
+    def element(self, name: str, index: tuple[int, ...]) -> NoReturn:
+        raise AssertionError(name)
+
+
+_NOTHING = _Nothing()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Operators.
+
+
+def _whole(a: Number, b: Number, what: str) -> tuple[int, int]:
+    if isinstance(a, float) or isinstance(b, float):
+        raise NotComputable(f"{what} is of integers", f"{a} and {b}", "integers; int(...) cuts off")
+    return a, b
+
+
+def quotient(a: Number, b: Number) -> Number:
+    """`/`: of two integers cut off towards zero, as in C."""
+    if b == 0:
+        raise NotComputable("division by zero", f"{a} / {b}", "another number than 0 below")
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return a / b
+
+
+def remainder(a: Number, b: Number) -> Number:
+    """`%`: what the quotient leaves, with the sign of `a`, as in C; of floats C's fmod."""
+    if b == 0:
+        raise NotComputable("division by zero", f"{a} % {b}", "another number than 0 on the right")
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+    return math.fmod(a, b)
+
+
+def _shifted(a: Number, b: Number, left: bool) -> int:
+    a, b = _whole(a, b, "a shift")
+    if not 0 <= b < 64:
+        raise NotComputable("a shift is out of range", b, "0 to 63")
+    return a << b if left else a >> b
+
+
+def _bitwise(function: Callable[[int, int], int]) -> Callable[[Number, Number], Number]:
+    return lambda a, b: function(*_whole(a, b, "a bitwise operation"))
+
+
+def ceil_div(a: Number, b: Number) -> int:
+    """The least integer that is not below a / b."""
+    a, b = _whole(a, b, "ceil_div")
+    if b == 0:
+        raise NotComputable("division by zero", f"ceil_div({a}, {b})", "another number than 0 below")
+    return -(-a // b)
+
+
+def ilog2(a: Number) -> int:
+    """The greatest n with 2^n not above `a`."""
+    if isinstance(a, float) or a < 1:
+        raise NotComputable("ilog2 is of integers above 0", a, "1 or more")
+    return a.bit_length() - 1
+
+
+def to_integer(a: Number) -> int:
+    """`int`: cut off towards zero."""
+    if isinstance(a, float) and not math.isfinite(a):
+        raise NotComputable("no integer", a, "a finite number")
+    return int(a)
+
+
+_BINARY: dict[type[ast.AST], Callable[[Number, Number], Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: quotient,
+    ast.Mod: remainder,
+    ast.LShift: lambda a, b: _shifted(a, b, left=True),
+    ast.RShift: lambda a, b: _shifted(a, b, left=False),
+    ast.BitAnd: _bitwise(operator.and_),
+    ast.BitOr: _bitwise(operator.or_),
+    ast.BitXor: _bitwise(operator.xor),
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_UNARY: dict[type[ast.AST], Callable[[Number], Number]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: lambda a: int(not a),
+    ast.Invert: lambda a: ~_whole(a, 0, "~")[0],
+}
+FUNCTIONS: dict[str, tuple[int, int, Callable[..., Number]]] = {
+    "min": (2, 16, min),
+    "max": (2, 16, max),
+    "abs": (1, 1, abs),
+    "int": (1, 1, to_integer),
+    "float": (1, 1, float),
+    "ceil_div": (2, 2, ceil_div),
+    "ilog2": (1, 1, ilog2),
+    "sqrt": (1, 1, math.sqrt),
+    "exp": (1, 1, math.exp),
+    "log": (1, 1, math.log),
+}
+"""By name the fewest and the most arguments, and what is called."""
+_INSTEAD: dict[type[ast.AST], str] = {
+    ast.FloorDiv: "`/` cuts off towards zero where both sides are integers, as in C",
+    ast.Pow: "write 1 << n for a power of two, or multiply",
+}
+
+
+def _checked(function: Callable[..., Number], arguments: tuple[Number, ...]) -> Number:
+    """What the function gives, if it is a number of ours."""
+    try:
+        value = function(*arguments)
+    except (OverflowError, ValueError) as error:
+        raise NotComputable("out of range", ", ".join(map(str, arguments)), "what has a value") from error
+    if isinstance(value, int) and not LOW <= value <= HIGH:
+        raise NotComputable("an integer beyond 64 bits", value, f"{LOW} to {HIGH}")
+    return value
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# From the tree to closures.
+
+
+def _kind(node: ast.BinOp | ast.UnaryOp | ast.BoolOp) -> type[ast.AST]:
+    """Which operator it is."""
+    match node:
+        case ast.BinOp(op=kind) | ast.UnaryOp(op=kind) | ast.BoolOp(op=kind):
+            return type(kind)
+    raise AssertionError(node)
+
+
+class _Compiler:
+    """One expression's. varies: it names something that may change."""
+
+    def __init__(self, text: str, names: Names, at: At) -> None:
+        self.text, self.names, self.at = text, names, at
+        self.varies = False
+
+    def fail(self, message: str, node: ast.AST, expected: str) -> NoReturn:
+        found = ast.get_source_segment(self.text, node) or self.text
+        self.at.fail(f"{message} in {quoted(self.text)}", quoted(found), expected)
+
+    def code(self, node: ast.AST, depth: int) -> Code:
+        """What computes a part."""
+        if depth == 0:
+            self.fail("it nests too deeply", node, f"at most {MAX_DEPTH} levels")
+        method = _NODES.get(type(node))
+        if method is None:
+            self.fail("not part of an expression", node, _UNDERSTOOD)
+        return method(self, node, depth - 1)
+
+    def constant(self, node: ast.Constant, depth: int) -> Code:
+        value = node.value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail("not a number", node, "an integer or a float")
+        if isinstance(value, int) and value > HIGH:
+            self.fail("an integer beyond 64 bits", node, f"at most {HIGH}")
+        return lambda scope: value
+
+    def name(self, node: ast.Name, depth: int) -> Code:
+        name = node.id
+        self.varies = True
+        if name in self.names.arrays:
+            self.fail("a buffer is no number", node, f"an element of it, {name}[0]")
+        if name not in self.names.numbers:
+            known = ", ".join([*self.names.numbers, *(f"{n}[...]" for n in self.names.arrays)])
+            self.fail("unknown name", node, known or "numbers alone")
+        return lambda scope: scope.number(name)
+
+    def element(self, node: ast.Subscript, depth: int) -> Code:
+        self.varies = True
+        if not isinstance(node.value, ast.Name) or node.value.id not in self.names.arrays:
+            self.fail("no such buffer", node.value, ", ".join(self.names.arrays) or "no buffers can be read here")
+        name = node.value.id
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        axes = self.names.arrays[name]
+        if len(parts) not in (1, axes):
+            self.fail("wrong number of indices", node, f"{axes}, or one in C order" if axes > 1 else "one")
+        codes = [self.code(part, depth) for part in parts]
+
+        def read(scope: Scope) -> Number:
+            index = tuple(code(scope) for code in codes)
+            if not all(isinstance(i, int) for i in index):
+                raise NotComputable(f"an index of {name} is no integer", list(index), "integers")
+            try:
+                return scope.element(name, tuple(int(i) for i in index))
+            except IndexError as error:
+                raise NotComputable(f"{name} has no such element", list(index), str(error)) from None
+
+        return read
+
+    def binary(self, node: ast.BinOp, depth: int) -> Code:
+        kind = _kind(node)
+        function = _BINARY.get(kind)
+        if function is None:
+            self.fail("not an operator of expressions", node, _INSTEAD.get(kind, _UNDERSTOOD))
+        left, right = self.code(node.left, depth), self.code(node.right, depth)
+        return lambda scope: _checked(function, (left(scope), right(scope)))
+
+    def unary(self, node: ast.UnaryOp, depth: int) -> Code:
+        function, inner = _UNARY[_kind(node)], self.code(node.operand, depth)
+        return lambda scope: _checked(function, (inner(scope),))
+
+    def comparison(self, node: ast.Compare, depth: int) -> Code:
+        function = _COMPARISONS.get(type(node.ops[0]))
+        if function is None or len(node.ops) != 1:
+            self.fail("not one comparison", node, "== != < <= > >= of two numbers; join several by `and`")
+        left, right = self.code(node.left, depth), self.code(node.comparators[0], depth)
+        return lambda scope: int(function(left(scope), right(scope)))
+
+    def logic(self, node: ast.BoolOp, depth: int) -> Code:
+        codes = [self.code(value, depth) for value in node.values]
+        if _kind(node) is ast.And:
+            return lambda scope: int(all(code(scope) for code in codes))
+        return lambda scope: int(any(code(scope) for code in codes))
+
+    def choice(self, node: ast.IfExp, depth: int) -> Code:
+        test, yes, no = (self.code(part, depth) for part in (node.test, node.body, node.orelse))
+        return lambda scope: yes(scope) if test(scope) else no(scope)
+
+    def call(self, node: ast.Call, depth: int) -> Code:
+        match node:
+            case ast.Call(func=ast.Name(id=name), keywords=[]) if name in FUNCTIONS:
+                least, most, function = FUNCTIONS[name]
+            case _:
+                self.fail("not a function of expressions", node, ", ".join(FUNCTIONS))
+        if not least <= len(node.args) <= most:
+            self.fail("wrong number of arguments", node, f"{least}" if least == most else f"{least} to {most}")
+        codes = [self.code(value, depth) for value in node.args]
+        return lambda scope: _checked(function, tuple(code(scope) for code in codes))
+
+
+_UNDERSTOOD = (
+    "numbers, names, elements as a[0], + - * / % << >> & | ^ ~, comparisons, and or not, `a if b else c`, and "
+    + ", ".join(FUNCTIONS)
+)
+_NODES: dict[type[ast.AST], Callable[..., Code]] = {
+    ast.Constant: _Compiler.constant,
+    ast.Name: _Compiler.name,
+    ast.Subscript: _Compiler.element,
+    ast.BinOp: _Compiler.binary,
+    ast.UnaryOp: _Compiler.unary,
+    ast.Compare: _Compiler.comparison,
+    ast.BoolOp: _Compiler.logic,
+    ast.IfExp: _Compiler.choice,
+    ast.Call: _Compiler.call,
+}
+
+
+@dataclass
+class Values:
+    """A scope of numbers alone."""
+
+    numbers: dict[str, Number]
+
+    def number(self, name: str) -> Number:
+        return self.numbers[name]
+
+    def element(self, name: str, index: tuple[int, ...]) -> NoReturn:
+        raise BinallocError(f"no element of {name} is known here")

@@ -1,0 +1,354 @@
+"""Programs' schema: from the plain dict a TOML parser gives to a checked `Program`.
+
+Needs `expressions`, and for arguments and reference what files of one launch have. Leaves true: every unknown key,
+unknown name, wrong type and number out of range has been refused with MalformedInput naming key, found, expected; the
+file's keys are named as written, the second step of a loop that is the first step as `step[0].step[1]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from binalloc.errors import UsageError
+from binalloc.isa.interface.names import NAME
+from binalloc.launch.arguments import parse_arguments
+from binalloc.launch.program.expressions import FUNCTIONS, Expression, Names, Number, Values, parse_expression
+from binalloc.launch.program.types import (
+    HELD,
+    CopyStep,
+    Given,
+    HostStep,
+    LaunchStep,
+    LoopStep,
+    Program,
+    SetStep,
+    Step,
+    SwapStep,
+)
+from binalloc.launch.schema import RUNTIME_BYTES, parse_reference, parse_runtime
+from binalloc.launch.types import DTYPES, Argument, ArgumentKind, Launch
+from binalloc.launch.values import At, a_name, a_path, a_spelling
+from binalloc.printable import quoted
+
+MAX_DEPTH = 8
+MAX_STEPS = 1000
+MAX_ROUNDS = 1 << 40
+MAX_CONSTANTS = 1000
+ROUNDS = 1_000_000
+"""The most rounds of `repeat` where the file does not say."""
+MAX_ARGUMENTS = 4096
+
+_SIZE = ("constants", *RUNTIME_BYTES, "argument")
+_TOP = (*_SIZE, "step", "reference", "sizes")
+_VERBS: dict[str, tuple[str, ...]] = {
+    "launch": ("grid", "block", "dynamic_shared", "cooperative", "arguments"),
+    "set": ("value", "from", "count"),
+    "copy": ("to", "from", "at", "count"),
+    "swap": (),
+    "host": ("arguments",),
+    "repeat": ("variable", "start", "by", "at_most", "step"),
+    "while": ("variable", "start", "by", "at_most", "step"),
+    "until": ("variable", "start", "by", "at_most", "step"),
+}
+_EVERYWHERE = ("when",)
+
+
+def parse_program(data: object, *, path: str = "", size: str | None = None) -> Program:
+    """Check a program given as a dict and build it. path, size: as in `schema.parse_launch`.
+
+    Every `[sizes.<name>]` is checked, not only the chosen one. Raises MalformedInput, and UsageError for a size the
+    file lacks.
+    """
+    at = At(path, "")
+    table = At(path, "launch file").table(data)
+    at.only_keys(table, _TOP)
+    sizes = at.sub("sizes").table(table.get("sizes", {}))
+    programs = {"": _build(table, {}, "", at)}
+    for name in sizes:
+        where = at.sub("sizes").sub(name)
+        programs[name] = _build(table, where.table(sizes[name]), name, at)
+    programs.setdefault("full", programs[""])
+    if (size is not None and size not in programs) or size == "":
+        expected = ", ".join(sorted(n for n in programs if n))
+        raise UsageError(
+            "the launch file has no such size", file=path or None, place="sizes", found=quoted(size), expected=expected
+        )
+    return programs[size or ""]
+
+
+def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -> Program:
+    over_at = at.sub("sizes").sub(size) if size else at
+    if size:
+        over_at.only_keys(override, _SIZE)
+    constants = _constants(table, override, at, over_at)
+    numbers = Names(tuple(constants))
+    arguments = parse_arguments(
+        table | {"argument": _computed_list(table.get("argument", []), numbers, constants, at.sub("argument"))},
+        override | {"argument": _computed_table(override.get("argument", {}), numbers, constants, over_at)},
+        at, over_at,
+    )  # fmt: skip
+    for i, a in enumerate(arguments):
+        where = at.sub(f"argument[{i}]").sub("name")
+        if a.name in constants:
+            where.fail("an argument has the name of a constant", a.name, "distinct names")
+        if a.name in FUNCTIONS:
+            where.fail("a name of expressions", a.name, f"another one than {', '.join(FUNCTIONS)}")
+    held = Launch(
+        "", (1, 1, 1), (1, 1, 1), 0, arguments, parse_reference(table, at), size, at.file,
+        **parse_runtime(table, override, at, over_at),  # type: ignore[arg-type]
+    )  # fmt: skip
+    steps = _Steps(arguments, constants).steps(at.required(table, "step"), (), at.sub("step"), MAX_DEPTH)
+    return Program(held, constants, steps)
+
+
+def _constants(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> dict[str, Number]:
+    """The named numbers; each may be computed from those before it."""
+    given = at.sub("constants").table(table.get("constants", {}))
+    changes = over_at.sub("constants").table(override.get("constants", {}))
+    over_at.sub("constants").only_keys(changes, tuple(given))
+    if len(given) > MAX_CONSTANTS:
+        at.sub("constants").fail("too many constants", len(given), f"at most {MAX_CONSTANTS}")
+    out: dict[str, Number] = {}
+    for name in given:
+        where = (over_at if name in changes else at).sub("constants").sub(name)
+        _require_identifier(name, where)
+        out[name] = parse_expression(changes.get(name, given[name]), Names(tuple(out)), where).number(Values(out))
+    return out
+
+
+def _require_identifier(name: str, at: At) -> str:
+    """A name that expressions can have: a constant's, or a loop variable's."""
+    if not name.isidentifier() or not NAME.fullmatch(name) or name in FUNCTIONS or name in _KEYWORDS:
+        at.fail("not a name of expressions", quoted(name), f"letters, digits and _, and none of {', '.join(FUNCTIONS)}")
+    return name
+
+
+_KEYWORDS = ("and", "or", "not", "if", "else", "is", "in", "lambda", "for", "None", "True", "False")
+
+
+def _computed_list(entries: object, names: Names, constants: dict[str, Number], at: At) -> object:
+    """`[[argument]]` tables with numbers in place of expressions of constants."""
+    if not isinstance(entries, list):
+        return entries
+    return [_computed(entry, names, constants, At(at.file, f"{at.key}[{i}]")) for i, entry in enumerate(entries)]
+
+
+def _computed_table(changes: object, names: Names, constants: dict[str, Number], over_at: At) -> object:
+    if not isinstance(changes, dict):
+        return changes
+    at = over_at.sub("argument")
+    return {name: _computed(change, names, constants, at.sub(str(name))) for name, change in changes.items()}
+
+
+def _computed(entry: object, names: Names, constants: dict[str, Number], at: At) -> object:
+    """An argument whose `value` is a number, `shape` of numbers."""
+    if not isinstance(entry, dict):
+        return entry
+
+    def number(key: str, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return parse_expression(value, names, at.sub(key)).number(Values(constants))
+
+    out = dict(entry)
+    if "value" in out:
+        out["value"] = number("value", out["value"])
+    if "shape" in out:
+        sides = out["shape"]
+        out["shape"] = [number("shape", s) for s in sides] if isinstance(sides, list) else number("shape", sides)
+    return out
+
+
+class _Steps:
+    """Reads steps. arguments: the program's; names: what expressions may name at the top."""
+
+    def __init__(self, arguments: tuple[Argument, ...], constants: Mapping[str, Number]) -> None:
+        self.arguments = {a.name: a for a in arguments}
+        self.constants = constants
+        self.count = 0
+        self.scalars = [a.name for a in arguments if a.kind == ArgumentKind.SCALAR]
+        self.arrays = {a.name: len(a.shape) for a in arguments if a.kind in HELD}
+
+    def names(self, variables: tuple[str, ...]) -> Names:
+        return Names((*variables, *self.constants, *self.scalars), self.arrays)
+
+    def steps(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> tuple[Step, ...]:
+        """A list of steps inside of loops with those variables."""
+        if not isinstance(value, list) or not value:
+            at.fail("no steps", quoted(value), "[[step]] entries, one or more")
+        if depth == 0:
+            at.fail("loops nest too deeply", MAX_DEPTH + 1, f"at most {MAX_DEPTH} levels")
+        self.count += len(value)
+        if self.count > MAX_STEPS:
+            at.fail("too many steps", self.count, f"at most {MAX_STEPS}")
+        places = [At(at.file, f"{at.key}[{i}]") for i in range(len(value))]
+        return tuple(self.step(e, variables, where, depth) for e, where in zip(value, places, strict=True))
+
+    def step(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> Step:
+        entry = at.table(value)
+        verbs = [verb for verb in _VERBS if verb in entry]
+        if len(verbs) != 1:
+            at.fail("a step does one thing", ", ".join(verbs) or ", ".join(entry) or "no keys", f"one of {_LISTED}")
+        verb = verbs[0]
+        at.only_keys(entry, (verb, *_VERBS[verb], *_EVERYWHERE))
+        reader = _Reader(self, entry, self.names(variables), at)
+        when = reader.optional("when")
+        if verb in ("repeat", "while", "until"):
+            return self.loop(reader, verb, when, variables, depth)
+        return _READERS[verb](reader, when)
+
+    def loop(
+        self, reader: _Reader, verb: str, when: Expression | None, variables: tuple[str, ...], depth: int
+    ) -> LoopStep:
+        entry, at = reader.entry, reader.at
+        variable = ""
+        if "variable" in entry:
+            where = at.sub("variable")
+            variable = _require_identifier(a_name(entry["variable"], where), where)
+            if variable in reader.names.numbers or variable in self.arguments:
+                where.fail("the name has a meaning already", variable, "another name")
+        else:
+            at.only_keys({k: None for k in ("start", "by") if k in entry}, ())
+        inner = (*variables, variable) if variable else variables
+        if verb == "repeat":
+            at_most = at.sub("at_most").integer(entry.get("at_most", ROUNDS), 1, MAX_ROUNDS)
+        else:
+            at_most = at.sub("at_most").integer(at.required(entry, "at_most"), 1, MAX_ROUNDS)
+        first = parse_expression(entry[verb], reader.names if verb == "repeat" else self.names(inner), at.sub(verb))
+        return LoopStep(
+            at, when, variable, reader.expression("start", 0), reader.expression("by", 1),
+            first if verb == "repeat" else None, first if verb == "while" else None, first if verb == "until" else None,
+            at_most, self.steps(at.required(entry, "step"), inner, at.sub("step"), depth - 1),
+        )  # fmt: skip
+
+
+_LISTED = ", ".join(_VERBS)
+
+
+class _Reader:
+    """One step's table."""
+
+    def __init__(self, steps: _Steps, entry: dict[str, Any], names: Names, at: At) -> None:
+        self.all, self.entry, self.names, self.at = steps, entry, names, at
+
+    def expression(self, key: str, default: Number) -> Expression:
+        return parse_expression(self.entry.get(key, default), self.names, self.at.sub(key))
+
+    def truth(self, key: str) -> bool:
+        return self.at.sub(key).typed(self.entry.get(key, False), bool)
+
+    def optional(self, key: str) -> Expression | None:
+        return self.expression(key, 0) if key in self.entry else None
+
+    def argument(self, value: object, at: At, kinds: tuple[ArgumentKind, ...]) -> Argument:
+        """The argument of the program that the file names here, of one of the kinds."""
+        fitting = [a.name for a in self.all.arguments.values() if a.kind in kinds]
+        return self.all.arguments[at.one_of(a_name(value, at), fitting)]
+
+    def dimensions(self, key: str) -> tuple[Expression, Expression, Expression]:
+        value, at = self.at.required(self.entry, key), self.at.sub(key)
+        items = value if isinstance(value, list) else [value]
+        if not 1 <= len(items) <= 3:
+            at.fail("wrong rank", f"{len(items)} dimensions", "a number, an expression, or a list of up to 3")
+        x, y, z = [parse_expression(v, self.names, at) for v in items + [1] * (3 - len(items))]
+        return x, y, z
+
+
+def _launch(reader: _Reader, when: Expression | None) -> LaunchStep:
+    kernel = a_spelling(reader.entry["launch"], reader.at.sub("launch"))
+    given, at = reader.entry.get("arguments"), reader.at.sub("arguments")
+    arguments: tuple[Given, ...] | dict[str, Given] | None = None
+    if isinstance(given, dict):
+        arguments = {str(name): _given(reader, value, at.sub(str(name))) for name, value in given.items()}
+    elif isinstance(given, list):
+        arguments = tuple(_given(reader, v, At(at.file, f"{at.key}[{i}]")) for i, v in enumerate(given))
+    elif given is not None:
+        at.fail("not arguments", quoted(given), "a list in the order of the kernel's parameters, or a table by name")
+    if arguments is not None and len(arguments) > MAX_ARGUMENTS:
+        at.fail("too many arguments", len(arguments), f"at most {MAX_ARGUMENTS}")
+    return LaunchStep(
+        reader.at, when, kernel, reader.dimensions("grid"), reader.dimensions("block"),
+        reader.expression("dynamic_shared", 0), arguments, reader.truth("cooperative"),
+    )  # fmt: skip
+
+
+def _given(reader: _Reader, value: object, at: At) -> Given:
+    """What is passed for a parameter."""
+    passed = [a.name for a in reader.all.arguments.values() if a.kind != ArgumentKind.SYMBOL]
+    if isinstance(value, str) and value in passed:
+        return Given(at, value)
+    if not isinstance(value, dict):
+        return Given(at, value=parse_expression(value, reader.names, at))
+    if "argument" in value:
+        at.only_keys(value, ("argument", "at"))
+        buffer = reader.argument(value["argument"], at.sub("argument"), (ArgumentKind.BUFFER,))
+        return Given(at, buffer.name, parse_expression(value.get("at", 0), reader.names, at.sub("at")))
+    at.only_keys(value, ("value", "dtype"))
+    dtype = at.sub("dtype").one_of(at.required(value, "dtype"), tuple(DTYPES))
+    return Given(at, "", parse_expression(at.required(value, "value"), reader.names, at.sub("value")), dtype)
+
+
+def _set(reader: _Reader, when: Expression | None) -> SetStep:
+    at = reader.at
+    target = reader.argument(reader.entry["set"], at.sub("set"), (*HELD, ArgumentKind.SCALAR))
+    given = at.required(reader.entry, "value")
+    items = given if isinstance(given, list) else [given]
+    if not items:
+        at.sub("value").fail("no values", "[]", "a value or a list of values")
+    if target.kind == ArgumentKind.SCALAR:
+        at.only_keys(reader.entry, ("set", "value", *_EVERYWHERE))
+        if isinstance(given, list):
+            at.sub("value").fail("a scalar has one value", f"a list of {len(given)}", "a number or an expression")
+    values = tuple(parse_expression(v, reader.names, at.sub("value")) for v in items)
+    return SetStep(at, when, target.name, values, reader.expression("from", 0), reader.optional("count"))
+
+
+def _copy(reader: _Reader, when: Expression | None) -> CopyStep:
+    at = reader.at
+    source = reader.argument(reader.entry["copy"], at.sub("copy"), HELD)
+    target = reader.argument(at.required(reader.entry, "to"), at.sub("to"), HELD)
+    one, other = source.numpy_dtype.itemsize, target.numpy_dtype.itemsize
+    if one != other:
+        found = f"{source.dtype} and {target.dtype}"
+        at.sub("to").fail("elements of another size", found, f"elements of {one} bytes, whose bits are copied")
+    return CopyStep(
+        at, when, source.name, target.name, reader.expression("from", 0), reader.expression("at", 0),
+        reader.optional("count"),
+    )  # fmt: skip
+
+
+def _swap(reader: _Reader, when: Expression | None) -> SwapStep:
+    at = reader.at.sub("swap")
+    names = reader.entry["swap"]
+    if not isinstance(names, list) or len(names) != 2 or names[0] == names[1]:
+        at.fail("not two buffers", quoted(names), "a list of two names")
+    one, other = (reader.argument(name, at, (ArgumentKind.BUFFER,)) for name in names)
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        found = f"{one.dtype} {list(one.shape)} and {other.dtype} {list(other.shape)}"
+        at.fail("the buffers are not alike", found, "buffers of one dtype and shape")
+    return SwapStep(reader.at, when, one.name, other.name)
+
+
+def _host(reader: _Reader, when: Expression | None) -> HostStep:
+    at = reader.at.sub("host")
+    entry = at.table(reader.entry["host"])
+    at.only_keys(entry, ("file", "function"))
+    where = reader.at.sub("arguments")
+    names = reader.at.required(reader.entry, "arguments")
+    if not isinstance(names, list) or len(set(map(str, names))) < len(names):
+        where.fail("not names", quoted(names), "a list of distinct names of arguments")
+    found = [reader.argument(name, where, (*HELD, ArgumentKind.SCALAR)).name for name in names]
+    file = a_path(at.required(entry, "file"), at.sub("file"))
+    return HostStep(
+        reader.at, when, str(file), a_name(at.required(entry, "function"), at.sub("function")), tuple(found)
+    )
+
+
+_READERS: dict[str, Callable[[_Reader, Expression | None], Step]] = {
+    "launch": _launch,
+    "set": _set,
+    "copy": _copy,
+    "swap": _swap,
+    "host": _host,
+}

@@ -1,0 +1,77 @@
+"""A program of several launches, run from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from binalloc.errors import UsageError
+from binalloc.isa.instruction import Function, Module
+from binalloc.launch.program.file import load_program
+from binalloc.launch.program.types import Program
+from binalloc.models.machines.model import Machine
+from binalloc.names.kernels import readable
+from binalloc.pipeline.own_machine import own_machine
+from binalloc.pipeline.steps import find_kernel
+from binalloc.printable import one_line
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.program import Ran
+
+
+EVERY = 16
+"""Launches from one line of progress to the next."""
+
+
+def kernels_of(module: Module, program: Program) -> dict[str, Function]:
+    """The module's kernels by the names that the program has for them. UsageError for one that it lacks."""
+    found = {}
+    for name in program.kernels:
+        try:
+            found[name] = find_kernel(module, name)
+        except UsageError as error:
+            error.message = f"{error.message} (launched by {one_line(program.path or 'the program')})"
+            raise
+    return found
+
+
+def scheduled_for(module: Module, functions: dict[str, Function], machine: Machine) -> Module:
+    """The module, scheduled anew where one of the kernels is not for that machine."""
+    from binalloc.transform.schedule.schedule import schedule
+
+    reached = [fn for kernel in functions.values() for fn in module.reached(kernel)]
+    return schedule(module, machine) if any(fn.info.machine != machine.name for fn in reached) else module
+
+
+def told_by(show: Callable[[str], None]) -> Callable[[int, str, int], None]:
+    """A `progress` of `run_steps` that tells `show` now and then, in words, how far a program is."""
+
+    def tell(launches: int, kernel: str, cycles: int) -> None:
+        if launches % EVERY == 0:
+            show(f"{launches:,} launches ended, {readable(kernel)} runs, {cycles:,} cycles")
+
+    return tell
+
+
+def run_program(
+    module: Module, program: Program | str | Path, machine: Machine | str | Path | None = None, **options: Any
+) -> Ran:
+    """Run all launches of a program, on one device whose memory is kept: a checked program, or the path of its file.
+
+    module: has all kernels that are launched; where it is scheduled for another machine, it is for this one, in memory.
+    machine: a model, its name or its file; without, the binary's own. options: `engine`, `scheduler`, `sms`,
+    `max_cycles` (of all launches together), `check`, `race` as in `run`; `host_steps`, which lets functions of Python
+    files be called; `buffers`, contents in place of the program's own, by name; `progress`, told now and then how many
+    launches have ended, which kernel runs, and in which cycle.
+
+    Raises what `run` raises, each error with the step that it arose in, and LimitHit for a loop that does not end.
+    """
+    from binalloc.emulator.runs.program import run_steps
+
+    loaded = program if isinstance(program, Program) else load_program(program)
+    kernels = kernels_of(module, loaded)
+    first = next(iter(kernels.values())).name if kernels else None
+    model = own_machine(module, first, machine, runs=True)
+    module = scheduled_for(module, kernels, model)
+    return run_steps(module, loaded, model, kernels=kernels_of(module, loaded), **options)

@@ -1,0 +1,109 @@
+"""Kernels of a program rewritten one after the other, and the program run before and after.
+
+Needs a program that runs with the binary as it is. Leaves true: every rewrite has been proven against the binary before
+it, so that all of them together are; buffers and variables are compared as the whole program leaves them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from binalloc.emulator.runs.program import Ran, run_steps
+from binalloc.errors import Hint, Refused, UsageError, running
+from binalloc.isa.instruction import Module
+from binalloc.isa.sets.files import write_module
+from binalloc.launch.file import compare, compare_globals
+from binalloc.launch.program.types import Program
+from binalloc.pipeline.pipeline import Outcome, add_provenance, rewrite_kernel
+from binalloc.pipeline.policies.table import POLICIES, find_policy
+from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
+from binalloc.pipeline.request import Preparations, Request
+
+STATIC_POLICY = "model"
+"""Chooses where no registers, slots or blocks are asked for: nothing is run for it."""
+
+
+@dataclass
+class RewrittenProgram:
+    """What became of a program. outcomes: of each kernel that was asked for, static: their versions have no cycles.
+    original, rewritten: both runs. differences: between what they leave. module: the
+    binary, with a record of each rewrite; the input where every kernel is kept."""
+
+    program: Program
+    request: Request
+    outcomes: list[Outcome]
+    module: Module
+    original: Ran
+    rewritten: Ran
+    differences: list[str]
+
+    @property
+    def verified(self) -> bool:
+        """The checker has passed every rewrite; and both runs left the same."""
+        return not self.differences
+
+
+def rewrite_program(
+    module: Module, source: bytes, program: Program, request: Request, only: str | None, *, host_steps: bool
+) -> RewrittenProgram:
+    """Rewrite each kernel that the program launches, or `only` that one, as `request` asks.
+
+    source: the binary's bytes. request: of every kernel; its own kernel and launch do not count, those are the
+    program's, nor whether it emulates, as only a run says with which blocks kernels are launched. Without a budget,
+    policies that run nothing choose. Raises Refused with the kernel's name where one cannot be rewritten so, what
+    `run_steps` raises, and UsageError for a policy that measures.
+    """
+    _require_static(request)
+    kernels = kernels_of(module, program)
+    names = list(dict.fromkeys(fn.name for fn in kernels.values()))
+    wanted = names if only is None else [only]
+    if only is not None and only not in names:
+        raise UsageError(
+            "the program launches no such kernel", file=program.path or None, place=Hint("{kernel}"), found=only,
+            expected=", ".join(names),
+        )  # fmt: skip
+    given = scheduled_for(module, kernels, request.machine)
+    options = {"host_steps": host_steps, "scheduler": request.scheduler, "engine": request.engine}
+    before = _run(given, program, request, "the original", options)
+    outcomes, made = [], given
+    for name in wanted:
+        launch = before.largest.get(name)
+        if launch is None:
+            continue  # every launch of it is left out
+        request.progress(f"{name}: rewritten")
+        asked = replace(request, kernel=name, launch=launch, emulate=False, prepared=Preparations())
+        try:
+            outcome = rewrite_kernel(made, asked)
+        except Refused as error:
+            if name not in str(error):
+                error.message = f"{name}: {error.message}"
+            raise
+        outcomes.append(outcome)
+        if not outcome.kept_original:
+            made = add_provenance(outcome, source)
+            source = write_module(made)
+    after = _run(made, program, request, "rewritten", options)
+    found = compare(program.held, before.buffers, after.buffers)
+    found += compare_globals(program.held, before.globals, after.globals)
+    printed = before.said.differs(after.said)
+    differences = [str(d) for d in found] + ([] if printed is None else [printed])
+    return RewrittenProgram(program, request, outcomes, made, before, after, differences)
+
+
+def _require_static(request: Request) -> None:
+    explicit = any(n is not None for n in (request.registers, request.slots, request.blocks))
+    if not explicit and find_policy(request.policy).measures:
+        static = ", ".join(p.name for p in POLICIES.values() if not p.measures)
+        raise UsageError(
+            f"the {request.policy} policy measures one launch", place=Hint("{policy}"), found=request.policy,
+            expected=f"for a sequence of launches {static}, or a budget",
+        )  # fmt: skip
+
+
+def _run(module: Module, program: Program, request: Request, version: str, options: dict[str, Any]) -> Ran:
+    with running(version):
+        return run_steps(
+            module, program, request.machine, kernels=kernels_of(module, program), max_cycles=request.max_cycles,
+            progress=told_by(lambda text: request.progress(f"{version}: {text}")), **options,
+        )  # fmt: skip

@@ -1,0 +1,82 @@
+"""The report of a program's rewrite: each kernel before and after, what its launches took, and the whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from binalloc.emulator.host.stats import per
+from binalloc.names.kernels import readable
+from binalloc.printable import count, one_line
+from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.program import Ran
+    from binalloc.pipeline.pipeline import Outcome
+    from binalloc.pipeline.program_rewrite import RewrittenProgram
+
+
+def rewritten_program_to_dict(done: RewrittenProgram) -> dict[str, Any]:
+    """What `--json` prints."""
+    request, before, after = done.request, done.original, done.rewritten
+    return {
+        "program": done.program.path,
+        "machine": request.machine.name,
+        "allocator": request.allocator,
+        "scheduler": request.scheduler,
+        "verified": done.verified,
+        "checked": True,
+        "same_results": not done.differences,
+        "differences": done.differences,
+        "cycles": {"original": before.cycles, "rewritten": after.cycles},
+        "speedup": _speedup(before.cycles, after.cycles),
+        "launches": {"original": len(before.launches), "rewritten": len(after.launches)},
+        "kernels": [_kernel(outcome, before, after) for outcome in done.outcomes],
+    }
+
+
+def _kernel(outcome: Outcome, before: Ran, after: Ran) -> dict[str, Any]:
+    name = outcome.request.kernel
+    old, new = before.totals[name], after.totals.get(name)
+    return {
+        "kernel": name,
+        "name": readable(name),
+        "kept_original": outcome.kept_original,
+        "reason": outcome.reason,
+        "original": outcome.given.to_dict(),
+        "rewritten": outcome.rewritten.to_dict(),
+        "launches": {"original": old.calls, "rewritten": 0 if new is None else new.calls},
+        "cycles": {"original": old.cycles, "rewritten": 0 if new is None else new.cycles},
+        "speedup": None if new is None else _speedup(old.cycles, new.cycles),
+    }
+
+
+def _speedup(before: int, after: int) -> float | None:
+    found = per(before, after)
+    return None if found is None else round(found, 4)
+
+
+def render_rewritten_program(found: dict[str, Any]) -> str:
+    """The kernels in a table, then the whole program."""
+    lines = [f"{one_line(found['program'] or 'program')} on {found['machine']}, allocator {found['allocator']}\n\n"]
+    head = ["kernel", "version", "registers", "slots", "local B", "blocks/SM", "instructions"]
+    rows: list[list[object]] = []
+    for k in found["kernels"]:
+        for side in ["original"] if k["kept_original"] else ["original", "rewritten"]:
+            version = k[side]
+            row = [k["name"] if side == "original" else "", side]
+            row += [version[key] for key in ("registers", "slots", "local_bytes", "blocks_per_sm", "instructions")]
+            rows.append([*row, k["launches"][side], k["cycles"][side], k["speedup"] if side == "rewritten" else None])
+    lines.append(table([*head, "launches", "cycles", "speedup"], rows, left=2))
+    lines.append("\n")
+    for k in found["kernels"]:
+        kept = "kept as it is, " if k["kept_original"] else ""
+        lines.append(f"{k['name']}: {kept}{k['reason']}.\n")
+    lines.append("Symbolic check: passed. Emulated results: ")
+    lines.append("same.\n" if found["same_results"] else "DIFFERENT.\n")
+    lines += [f"  {text}\n" for text in found["differences"]]
+    cycles, launches = found["cycles"], found["launches"]
+    speedup = "" if found["speedup"] is None else f", speedup {found['speedup']:.3f}"
+    lines.append(f"All {count(launches['original'], 'launch', 'launches')}: cycles {cycles['original']:,} and ")
+    lines.append(f"{cycles['rewritten']:,}{speedup} (emulated).\n")
+    lines.append("Speedups are over the input as it is: what another order gains is in them.\n")
+    return "".join(lines)

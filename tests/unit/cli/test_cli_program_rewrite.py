@@ -1,0 +1,119 @@
+"""`binalloc rewrite` and `verify` of launch files with a sequence of launches."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from binalloc.isa.sets.files import load
+from tests.support.kits.cli import call, refused
+from tests.support.paths import SAMPLES
+
+FOLDER = SAMPLES / "programs"
+
+
+def launch(name: str, *more: str) -> list[str]:
+    return ["--launch", str(FOLDER / f"{name}.toml"), "--size", "test", "--engine", "python", *more]
+
+
+def imported(name: str, folder: Path) -> str:
+    path = folder / f"{name}.loom"
+    if not path.exists():
+        assert call("import-ptx", str(FOLDER / f"{name}.ptx"), "-o", str(path)).code == 0
+    return str(path)
+
+
+def test_all_kernels_are_rewritten_and_the_whole_is_compared(tmp_path: Path) -> None:
+    source, out = imported("diffusion", tmp_path), str(tmp_path / "new.loom")
+    found = call("rewrite", source, *launch("diffusion", "--registers", "10"), "-o", out, "--json").json
+    assert (found["verified"], found["same_results"]) == (True, True)
+    assert [k["name"] for k in found["kernels"]] == ["square", "reduce", "coefficients", "diffuse"]
+    new = load(out)
+    for k in found["kernels"]:
+        assert new.function(k["kernel"]).info.registers == k["rewritten"]["registers"] <= 10
+    for which, file in (("original", source), ("rewritten", out)):
+        ran = call("run", file, *launch("diffusion", "--reference"), "--json").json
+        assert ran["reference"] == "same"
+        assert ran["cycles"] == found["cycles"][which]
+        totals = {k["kernel"]: (k["launches"], k["cycles"]) for k in ran["kernels"]}
+        assert totals == {k["kernel"]: (k["launches"][which], k["cycles"][which]) for k in found["kernels"]}
+    assert [record.get("kernel") for record in new.provenance[1:]] == [k["kernel"] for k in found["kernels"]]
+    verified = call("verify", source, out, *launch("diffusion", "--max-slowdown", "5%"), "--json").json
+    assert verified["verified"] is True
+    assert verified["cycles"] == found["cycles"]
+    assert verified["kernels"] == [k["kernel"] for k in found["kernels"]]
+
+
+def test_one_kernel_is_rewritten_and_the_others_stay(tmp_path: Path) -> None:
+    source, out = imported("lu", tmp_path), str(tmp_path / "new.loom")
+    line = ["rewrite", source, *launch("lu"), "--kernel", "perimeter", "--registers", "12", "-o", out]
+    found = call(*line, "--json").json
+    (kernel,) = found["kernels"]
+    assert (kernel["kernel"], kernel["rewritten"]["registers"]) == ("perimeter", 12)
+    assert load(out).function("internal").info.registers == load(source).function("internal").info.registers
+    assert "perimeter" in call(*line).out
+    assert "emulated results same" in call("verify", source, out, *launch("lu")).out
+
+
+def test_without_a_budget_a_policy_that_runs_nothing_chooses(tmp_path: Path) -> None:
+    answer = call("rewrite", imported("sort", tmp_path), *launch("sort"))
+    assert answer.code == 0
+    assert "Symbolic check: passed. Emulated results: same." in answer.out
+    assert answer.out.endswith("No file was written (-o FILE).\n")
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "message"),
+    [
+        (["--skews", "1"], 2, "--skews speaks of one kernel's launch"), (["--explain"], 2, "--explain speaks of one"),
+        (["--policy", "measured"], 2, "the measured policy measures one launch"),
+        (["--policy", "exhaustive"], 2, "the exhaustive policy measures one launch"),
+        (["--no-emulate", "--registers", "9"], 2, "only a run says with which blocks"),
+        (["--kernel", "minus"], 2, "no such kernel"), (["--registers", "1"], 1, "exchange"),
+        (["--max-cycles", "5000", "--registers", "9"], 4, "(in round"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(more: list[str], code: int, message: str, tmp_path: Path) -> None:
+    source = imported("sort", tmp_path)
+    if code == 4:
+        answer = call("rewrite", source, *launch("sort"), *more)
+        assert (answer.code, "(the original)" in answer.err) == (4, True)
+        return
+    assert message in refused(code, "rewrite", source, *launch("sort"), *more)
+
+
+def test_a_kernel_that_is_never_launched_is_no_kernel_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text((FOLDER / "lu.toml").read_text().split("[reference]")[0].replace(
+        'launch = "internal"\n', 'launch = "internal"\nwhen = 0\n').replace("n = 128", "n = 16"))  # fmt: skip
+    source = imported("lu", tmp_path)
+    line = ["rewrite", source, "--launch", str(tmp_path / "p.toml"), "--engine", "python", "--registers", "30"]
+    assert [k["name"] for k in call(*line, "--json").json["kernels"]] == ["diagonal", "perimeter"]
+    text = (tmp_path / "p.toml").read_text().replace('launch = "internal"', 'launch = "diagonal"')
+    (tmp_path / "p.toml").write_text(text)
+    assert "the program launches no such kernel" in refused(2, *line, "--kernel", "internal")
+
+
+def test_host_steps_need_leave_here_too(tmp_path: Path) -> None:
+    source = imported("cluster", tmp_path)
+    assert "Give --host-steps" in refused(2, "rewrite", source, *launch("cluster"), "--registers", "6")
+    assert "Give --host-steps" in refused(2, "verify", source, source, *launch("cluster"))
+    assert call("verify", source, source, *launch("cluster", "--host-steps")).code == 0
+    one = ["--launch", str(SAMPLES / "loom" / "nbody.toml"), "--size", "test"]
+    nbody = str(SAMPLES / "loom" / "nbody.loom")
+    assert "speaks of a sequence" in refused(2, "verify", nbody, nbody, *one, "--host-steps")
+    assert "speaks of a sequence" in refused(2, "rewrite", nbody, *one, "--host-steps")
+
+
+def test_two_binaries_that_differ_are_told_apart(tmp_path: Path) -> None:
+    source, other = imported("sort", tmp_path), tmp_path / "other.loom"
+    text = call("disasm", source).out
+    changed = re.sub(r"(STG[^\n]*?), R\d+", r"\1, RZ", text, count=1)
+    assert changed != text
+    other.write_bytes(call("asm", "-", stdin=changed.encode()).raw)
+    answer = call("verify", source, str(other), *launch("sort"), "--json")
+    assert answer.code == 1
+    assert answer.json["same_results"] is False
+    assert answer.json["differences"][0].startswith("keys[")
+    assert answer.json["checked"] is False

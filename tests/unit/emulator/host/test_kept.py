@@ -1,0 +1,85 @@
+"""What a device keeps between launches: its record's memory comes back as if it were new, and staged code is that of
+the constants."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.host.kept import STAGED, Kept, Spare
+from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.state import layout as L
+from binalloc.frontend.importer import import_ptx
+from binalloc.launch.file import load_launch
+from binalloc.launch.program.file import load_program
+from binalloc.launch.program.schema import parse_program
+from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.program import run_program
+from tests.support.paths import sample_file
+
+
+@pytest.fixture
+def wiped(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes other than 0 each record had that was used again."""
+    found: list[int] = []
+    usual = Spare.wiped
+
+    def looked_at(spare: Spare) -> Any:
+        record = usual(spare)
+        found.append(int(np.count_nonzero(record.view(np.uint8))))
+        return record
+
+    monkeypatch.setattr(Spare, "wiped", looked_at)
+    return found
+
+
+def module(name: str, machine: str) -> Any:
+    source = sample_file(f"{name}.ptx")
+    return import_ptx(source.read_text(), source.name, machine=load_machine(machine)).module
+
+
+@pytest.mark.parametrize("machine", ["gtx680", "c2075", "gtx285", "v100", "rtx2060"])
+def test_a_records_memory_comes_back_empty(machine: str, wiped: list[int]) -> None:
+    for name in ("levels", "diffusion", "sort"):
+        program = load_program(sample_file(f"{name}.toml"), "test")
+        run_program(module(name, machine), program, machine)
+    assert len(wiped) > 30
+    assert set(wiped) == {0}
+
+
+@pytest.mark.parametrize(("name", "size"), [("reduction", "test"), ("histogram", "test"), ("imageDenoising", "test")])
+def test_so_it_does_after_atomics_textures_and_full_queues(name: str, size: str, wiped: list[int]) -> None:
+    """A sample of one launch, three times over the same memory."""
+    file = sample_file(f"{name}.toml")
+    table = tomllib.loads(file.read_text())
+    launch = load_launch(file, size)
+    arguments = [e | table["sizes"][size].get("argument", {}).get(e["name"], {}) for e in table["argument"]]
+    step = {"launch": launch.kernel, "grid": list(launch.grid), "block": list(launch.block),
+            "dynamic_shared": launch.dynamic_shared}  # fmt: skip
+    program = parse_program({"argument": arguments, "step": [{"repeat": 3, "step": [step]}]}, path=str(file))
+    ran = run_program(module(name, "gtx680"), program, "gtx680")
+    assert wiped == [0, 0]
+    assert ran.launches[1].cycles == ran.launches[2].cycles <= ran.launches[0].cycles
+
+
+def test_code_is_staged_for_its_constants() -> None:
+    found, machine = module("sort", "gtx680"), load_machine("gtx680")
+    kept = Kept()
+
+    def constants(n: int) -> Constants:
+        return Constants.build({0: n.to_bytes(8, "little") + bytes(12)})
+
+    for n in [*range(2 * STAGED), 3, 3, 0]:
+        staged, fresh = kept.staged(found, machine, constants(n)), Program(found, machine, constants(n))
+        values, others = staged.values.array(), fresh.values.array()
+        differ = {c for c in range(staged.table.shape[1]) if (staged.table[:, c] != fresh.table[:, c]).any()}
+        # operands are found by rows of values, which are numbered in the order in which they came up
+        assert differ <= {int(at) for at, _ in L.ROW_COLUMNS.values()}
+        for at, counts in L.ROW_COLUMNS.values():
+            for one, other in zip(staged.table, fresh.table, strict=True):
+                if other[counts] == 0:
+                    assert np.array_equal(values[one[at]], others[other[at]])
+    assert len(kept._staged) == STAGED
