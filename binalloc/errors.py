@@ -162,10 +162,11 @@ class Terminated(KeyboardInterrupt):
 
 class KernelFault(BinallocError):
     """The emulated kernel did something its machine forbids (out of bounds, hazard, deadlock). version: as in
-    `LimitHit`."""
+    `LimitHit`. printed: what it had printed by then."""
 
     exit_code = 5
     version = ""
+    printed = ""
 
 
 @contextmanager

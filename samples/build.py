@@ -2,7 +2,8 @@
 
     python samples/build.py            # write the .loom files that are out of date, also those of *.ptx
     python samples/build.py --check    # only say what is out of date; exit code 1 if anything is
-    python samples/build.py --ptx      # write the .ptx files that are out of date; without nvcc say so and do nothing
+    python samples/build.py --ptx      # write the .ptx files that are out of date, the device runtime's too; without
+                                       # nvcc say so and do nothing
 
 The binaries of *.ptx are not kept in the repository: an import takes less than a second and they change with the front
 end. A .ptx without a launch file beside it (that of the example project `ci`) is no sample: no binary is made of it.
@@ -29,7 +30,9 @@ from binalloc.transform.schedule.schedule import schedule
 SAMPLES = Path(__file__).parent
 MACHINE = "gtx680"
 PTX_FOLDER = Path("/tmp/binalloc-ptx")
-NVCC = ("nvcc", "-ptx", "-arch=sm_75", "-O3", "-lineinfo")
+NVCC = ("nvcc", "-ptx", "-arch=sm_75", "-O3")
+RUNTIME = SAMPLES.parent / "binalloc" / "frontend" / "runtime" / "runtime.cu"
+"""The device runtime: a library, without lines, as those of the program it comes into are told of."""
 
 
 def sources(ending: str = "lasm") -> list[Path]:
@@ -57,7 +60,8 @@ def compile_cuda(source: Path) -> bytes:
     try:
         shutil.copy(source, PTX_FOLDER / name)
         _bring_included(source, PTX_FOLDER)
-        done = subprocess.run([*NVCC, name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
+        options = ["-rdc=true"] if source == RUNTIME else ["-lineinfo"]
+        done = subprocess.run([*NVCC, *options, name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
     finally:
         shutil.rmtree(PTX_FOLDER)
     return re.sub(r'(?m)^(\s*\.file\s+\d+\s+")[^"]*/', r"\1", done.stdout.decode()).encode()
@@ -92,7 +96,8 @@ def main(arguments: list[str]) -> int:
         if shutil.which(NVCC[0]) is None:
             print("nvcc is not installed: the .ptx files stay as they are")
             return 0
-        stale = bring_up_to_date([(s, s.with_suffix(".ptx")) for s in sources("cu")], compile_cuda, check)
+        cuda = [*sources("cu"), RUNTIME]
+        stale = bring_up_to_date([(s, s.with_suffix(".ptx")) for s in cuda], compile_cuda, check)
     else:
         samples = [s for s in (*sources(), *sources("ptx")) if s.with_suffix(".toml").exists()]
         stale = bring_up_to_date([(s, s.with_suffix(".loom")) for s in samples], build, check)

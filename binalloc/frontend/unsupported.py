@@ -125,9 +125,9 @@ FORMS: tuple[Form, ...] = (
     # -- special registers
     Form("clock", "`%globaltimer`, `%globaltimer_lo`, `%globaltimer_hi`",
          "there is no clock in nanoseconds: the emulator counts cycles", "Use %clock64.", specials=("%globaltimer",)),
-    Form("environment", "`%envreg0` to `%envreg31`",
-         "environment registers hold what the driver puts there; cooperative launch (grid.sync()) reads them, and "
-         "is not supported", "Split the kernel where the grid meets: one launch for each part.", specials=("%envreg",)),
+    Form("environment", "`%envreg0`, `%envreg3` to `%envreg31`, and `%envreg1`, `%envreg2` elsewhere than in a `mov` "
+         "of 32 bits",
+         "environment registers hold what the driver puts there", "", specials=("%envreg",)),
     Form("grid-number", "`%gridid`", "launches have no number", specials=("%gridid",)),
     Form("counters", "`%pm0` to `%pm7`, `%pm0_64` to `%pm7_64`", "kernels read no performance counters",
          "The report of `binalloc run` has the figures.", specials=("%pm",)),
@@ -143,8 +143,6 @@ FORMS: tuple[Form, ...] = (
          "it is declared but not defined in this file",
          "PTX of one file never holds another file's functions, whatever -rdc says: #include the callee's source, or "
          "define it in a header, and compile again."),
-    Form("runtime", "`call` of `vprintf`, `malloc`, `free`", "it is the CUDA runtime's, which is not emulated",
-         "Compile without printf, malloc and free in device code."),
     Form("alias", "`.alias`", "aliases of functions are not supported", "Call the function by its own name."),
     Form("function-address", "`mov` of a function's name", "a function's address is not a value here",
          "Let the compiler resolve the call, or replace function pointers by a switch."),

@@ -12,7 +12,7 @@ from typing import Any
 
 from binalloc.errors import UsageError
 from binalloc.launch.arguments import parse_arguments
-from binalloc.launch.types import Launch, Reference
+from binalloc.launch.types import HEAP_BYTES, PRINTF_BYTES, Launch, Reference
 from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
 
@@ -21,8 +21,12 @@ MAX_DYNAMIC_SHARED = 1 << 20
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 BLOCK_LIMITS = (1024, 1024, 64)
 
-_TOP = ("kernel", "grid", "block", "dynamic_shared", "argument", "reference", "sizes")
-_SIZE = ("grid", "block", "dynamic_shared", "argument")
+RUNTIME_BYTES = {"heap": (HEAP_BYTES, 1 << 10, 1 << 27), "printf_buffer": (PRINTF_BYTES, 1 << 10, 1 << 26)}
+"""Of the device runtime's memories the bytes by default, the fewest and the most."""
+
+_OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "cooperative", "argument")
+_TOP = ("kernel", *_OWN, "reference", "sizes")
+_SIZE = _OWN
 
 
 def parse_launch(data: object, *, path: str = "", size: str | None = None) -> Launch:
@@ -77,8 +81,24 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
         source("block")[1].sub("block").fail("too many threads in a block", threads, f"at most {MAX_THREADS_PER_BLOCK}")
     if math.prod(dims["grid"]) >= 2**31:
         source("grid")[1].sub("grid").fail("too many blocks", math.prod(dims["grid"]), "fewer than 2^31")
+    runtime = parse_runtime(table, override, at, over_at)
+    where, where_at = source("cooperative")
+    cooperative = where_at.sub("cooperative").typed(where.get("cooperative", False), bool)
     arguments = parse_arguments(table, override, at, over_at)
-    return Launch(kernel, dims["grid"], dims["block"], dynamic, arguments, parse_reference(table, at), size, at.file)
+    reference = parse_reference(table, at)
+    return Launch(
+        kernel, dims["grid"], dims["block"], dynamic, arguments, reference, size, at.file, cooperative=cooperative,
+        **runtime,
+    )  # fmt: skip
+
+
+def parse_runtime(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> dict[str, int]:
+    """Bytes of the device runtime's memories, by the names of `RUNTIME_BYTES`."""
+    found = {}
+    for key, (default, least, most) in RUNTIME_BYTES.items():
+        where, where_at = (override, over_at) if key in override else (table, at)
+        found[key] = where_at.sub(key).integer(where.get(key, default), least, most)
+    return found
 
 
 def parse_reference(table: dict[str, Any], at: At) -> Reference | None:

@@ -36,6 +36,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 
 POINTER_BYTES = 8
+HEAP_BYTES = 8 << 20  # CUDA's defaults
+PRINTF_BYTES = 1 << 20
 HANDLE_BYTES = (8, 4)  # a texture's parameter is as long as the kernel declares it
 _UNNAMED = re.compile(r".+_param_\d+")
 
@@ -229,7 +231,9 @@ class Reference:
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One checked launch. grid, block: blocks and threads in x, y, z. dynamic_shared in bytes. size: name of the chosen
-    `[sizes.<name>]`, "" for the file's own numbers. path: the launch file ("" when parsed from a dict)."""
+    `[sizes.<name>]`, "" for the file's own numbers. path: the launch file ("" when parsed from a dict). heap,
+    printf_buffer: bytes for what kernels allocate and print. cooperative: all blocks are resident at once, and may wait
+    for one another."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -239,6 +243,9 @@ class Launch:
     reference: Reference | None = None
     size: str = ""
     path: str = ""
+    heap: int = HEAP_BYTES
+    printf_buffer: int = PRINTF_BYTES
+    cooperative: bool = False
 
     @property
     def blocks(self) -> int:

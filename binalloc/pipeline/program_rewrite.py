@@ -86,7 +86,9 @@ def rewrite_program(
     after = _run(made, program, request, "rewritten", options)
     found = compare(program.held, before.buffers, after.buffers)
     found += compare_globals(program.held, before.globals, after.globals)
-    return RewrittenProgram(program, request, outcomes, made, before, after, [str(d) for d in found])
+    printed = before.said.differs(after.said)
+    differences = [str(d) for d in found] + ([] if printed is None else [printed])
+    return RewrittenProgram(program, request, outcomes, made, before, after, differences)
 
 
 def _require_static(request: Request) -> None:

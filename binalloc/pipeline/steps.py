@@ -28,6 +28,7 @@ from binalloc.pipeline.sampling import Sampled, sample, sampled_to_dict
 from binalloc.printable import count
 
 if TYPE_CHECKING:
+    from binalloc.emulator.host.runtime import Printed
     from binalloc.launch.file import Launch
     from binalloc.transform.allocate.explain import Spilled
     from binalloc.transform.allocate.spill_cost import SpillCost
@@ -62,6 +63,7 @@ class Version:
     stats: dict[str, Any] = field(default_factory=dict)
     buffers: dict[str, Any] = field(default_factory=dict)
     globals: dict[str, Any] = field(default_factory=dict)
+    printed: Printed | None = None
     solver: list[dict[str, object]] = field(default_factory=list)
     explained: list[Spilled] = field(default_factory=list, repr=False)
     allocated: str = ""
@@ -381,19 +383,22 @@ def measure(
         result = measured()
         skewed = skewed_cycles(lambda seed: measured(seed).cycles, request.skews)
     return replace(
-        version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals, skewed=skewed
-    )
+        version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals,
+        printed=result.printed, skewed=skewed,
+    )  # fmt: skip
 
 
 def same_results(request: Request, a: Version, b: Version) -> bool | None:
-    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer, and the same bits
-    in the module's global variables. None where parts of the grid were run alone."""
+    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer, the same bits in
+    the module's global variables, and printed the same. None where parts of the grid were run alone."""
     from binalloc.launch.file import compare, compare_globals
 
     assert request.launch is not None
     if a.sampled is not None or b.sampled is not None:
         return None
     launch = request.launch
+    if a.printed is not None and b.printed is not None and a.printed.differs(b.printed):
+        return False
     return not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
 
 

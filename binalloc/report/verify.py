@@ -114,12 +114,13 @@ def _verify_program(
     before, after = results
     differences = compare(program.held, before.buffers, after.buffers)
     differences += compare_globals(program.held, before.globals, after.globals)
+    printed = before.said.differs(after.said)
     found |= {
         "machine": machine.name,
         "scheduler": options["scheduler"],
         "original_rescheduled": given is not old,
-        "same_results": not differences,
-        "differences": [str(d) for d in differences],
+        "same_results": not differences and printed is None,
+        "differences": [str(d) for d in differences] + ([] if printed is None else [printed]),
         "cycles": {"original": before.cycles, "rewritten": after.cycles},
     }
     return _judged(old, new, names, program.path or "the program", found, limits)
@@ -215,16 +216,17 @@ def _compare_runs(
     before, after = results
     differences = compare(launch, before.buffers, after.buffers)
     differences += compare_globals(launch, before.globals, after.globals)
+    printed = before.printed.differs(after.printed)
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
     return {
         "machine": machine.name,
         "scheduler": scheduler,
         "original_rescheduled": rescheduled,
-        "same_results": not differences,
+        "same_results": not differences and printed is None,
         "first_store": _first_store(old, new, kernel, launch, machine, engine, scheduler, differences[0], data)
         if differences
         else None,
-        "differences": [str(d) for d in differences],
+        "differences": [str(d) for d in differences] + ([] if printed is None else [printed]),
         "cycles": {"original": before.cycles, "rewritten": after.cycles},
     }
 

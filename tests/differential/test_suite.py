@@ -58,7 +58,8 @@ def emulate(module: Module, launch: Launch) -> Result:
 
 
 def differences(of: Sample, result: Result) -> list[str]:
-    return [str(d) for d in compare(of.launch, of.expected, result.buffers)]
+    printed = of.result.printed.differs(result.printed)
+    return [str(d) for d in compare(of.launch, of.expected, result.buffers)] + ([] if printed is None else [printed])
 
 
 def test_the_suites_of_both_papers_are_here() -> None:

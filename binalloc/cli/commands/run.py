@@ -30,7 +30,7 @@ from binalloc.cli.options import (
 from binalloc.cli.tables import scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
-from binalloc.errors import Interrupted, LimitHit
+from binalloc.errors import Interrupted, KernelFault, LimitHit
 
 EVERY = 10_000
 """Cycles of an interval where none are asked for."""
@@ -186,6 +186,7 @@ def run(
     profile up to there; it saves no buffers.
     """
     from binalloc.launch.program.types import Program
+    from binalloc.report.runs.printed import render_output
     from binalloc.report.runs.run import Annotate, render_run, run_to_dict, stopped_to_dict
 
     refuse_alone(click.get_current_context())
@@ -231,6 +232,10 @@ def run(
             _tell_rest(partial)
             if not as_json:
                 say(render_run(partial))
+        raise
+    except KernelFault as fault:
+        if not as_json:
+            say(render_output(fault.printed))
         raise
     _tell_rest(found)
     if as_json:

@@ -56,7 +56,7 @@ def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[in
     else:
         b = buffer_of(g, start)
         high = 0
-        if b >= 0:
+        if b >= 0 and g.buffer_start[b] != g.heap_start:  # of the heap's blocks each lane is looked at
             low, high = g.buffer_start[b], g.buffer_end[b]
     return low, high - program[pc, Column.SIZE]
 

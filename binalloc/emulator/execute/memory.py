@@ -22,7 +22,9 @@ from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     FULL,
+    GRANULE_SHIFT,
     LOCAL_WINDOW,
+    MAP_SHIFT,
     RZ,
     SHARED_WINDOW,
     SLOT_ROW,
@@ -66,7 +68,20 @@ def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
 
 
 @device(apart=True)
-def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
+def heap_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, size: int) -> None:
+    """Every lane, all in the heap and aligned, in a granule of a live block: its bit in the heap's map."""
+    first = (g.heap_map - g.global_base) >> 2
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            granule = (s.addr[t] - g.heap_start) >> GRANULE_SHIFT
+            word = int(global_[first + (granule >> MAP_SHIFT)]) + 0
+            if (word >> (granule & ((1 << MAP_SHIFT) - 1))) & 1 == 0:
+                set_fault(g, s, Fault.HEAP, w, pc, t, s.addr[t], size, 0)
+                return
+
+
+@device(apart=True)
+def global_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, size: int) -> None:
     """Every lane inside one buffer; lanes mostly share theirs. The sum as in `within`."""
     rest = mask
     while rest:
@@ -82,6 +97,10 @@ def global_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
         for t in range(g.lanes):
             ok = 1 if s.addr[t] >= g.buffer_start[b] and s.addr[t] <= last else 0
             inside |= ok << t
+        if g.buffer_start[b] == g.heap_start:
+            heap_bounds(g, s, global_, w, pc, rest & inside, size)
+            if g.fault:
+                return
         rest &= ~inside
 
 
@@ -273,12 +292,12 @@ def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, 
     if s.inside == 0:
         low = lone_halves(g, s, program, pc, mask, 16) if access == Access.ATOMIC else 0
         high = lone_halves(g, s, program, pc, mask & ~low, 0) if access == Access.ATOMIC else 0
-        global_bounds(g, s, w, pc, mask & ~(low | high), size)
+        global_bounds(g, s, global_, w, pc, mask & ~(low | high), size)
         if low and g.fault == 0:
-            global_bounds(g, s, w, pc, low, WORD // 2)
+            global_bounds(g, s, global_, w, pc, low, WORD // 2)
         if high and g.fault == 0:
             move_addresses(g, s, WORD // 2)
-            global_bounds(g, s, w, pc, high, WORD // 2)
+            global_bounds(g, s, global_, w, pc, high, WORD // 2)
             move_addresses(g, s, -WORD // 2)
         if g.fault:
             return

@@ -120,8 +120,12 @@ class Device:
             kept.hand_over(engine, self.g)
 
     def _put_memory(self, memory: GlobalMemory) -> None:
-        """Where global memory begins, what of it may be accessed, and the table of textures."""
+        """Where global memory begins and the heap lies in it, what may be accessed, and the table of textures."""
+        memory.begin(self.launch)
         self.put("global_base", memory.base)
+        if memory.runtime is not None:
+            for field, value in zip(("heap_start", "heap_map"), memory.runtime.heap(), strict=True):
+                self.put(field, value)
         self.bound([(start, end) for _, start, end in memory.places()])
         table = np.zeros((L.MAX_TEXTURES, L.TEXTURE_COLUMNS), np.int64)
         table[: len(memory.rows)] = np.array(memory.rows, np.int64).reshape(-1, L.TEXTURE_COLUMNS)

@@ -18,10 +18,12 @@ from binalloc.emulator.host.placing import (
     place_textures,
     texture_row,
 )
+from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import Module
+from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN, WORKSPACE
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Argument, Launch
 
@@ -42,12 +44,15 @@ class GlobalMemory:
         self.base = L.VARIABLE_BASE if module.globals else L.GLOBAL_BASE
         self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
         self.addresses |= self.symbols.addresses
+        self.runtime = Runtime.of(module, launch, L.GLOBAL_BASE + total)
+        if self.runtime is not None:
+            total = self.runtime.end - L.GLOBAL_BASE
         images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
         self.images_at, end = place_textures(self.images, images)
         if len(self.images_at) > L.MAX_TEXTURES:
             raise UsageError("too many textures", found=len(self.images_at), expected=f"at most {L.MAX_TEXTURES}")
         self.rows = [texture_row(launch.argument(name), at) for name, at in self.images_at.items()]
-        self.end = end if buffers or textures else L.GLOBAL_BASE - self.base
+        self.end = end if buffers or textures or self.runtime is not None else L.GLOBAL_BASE - self.base
         self.words = np.zeros(-(-end // 4), "<u4")
         raw = self.words.view(np.uint8)
         for v in module.globals:
@@ -56,6 +61,20 @@ class GlobalMemory:
         for name in [*self.addresses, *self.images]:
             data = self.images[name] if name in self.images else self.host[name]
             self.view(name)[...] = data
+        if self.runtime is not None:
+            self.runtime.fill(raw, self.base)
+
+    def begin(self, launch: Launch) -> None:
+        """What the host does in front of each launch: nothing is printed yet, and the grid of a cooperative one knows
+        where it meets."""
+        raw = self.words.view(np.uint8)
+        if self.runtime is not None:
+            self.runtime.begin(raw, self.base)
+        for v in self.module.globals:
+            if v.name == GRID:
+                values = np.zeros((), GRID_LAYOUT)
+                values["workspace"] = v.address + WORKSPACE if launch.cooperative else 0
+                raw[v.address - self.base :][: values.nbytes] = np.frombuffer(values.tobytes(), np.uint8)
 
     def view(self, name: str) -> Array:
         """What a buffer, a texture or a variable that the launch names holds, in place; one in constant memory as it
@@ -131,10 +150,12 @@ class GlobalMemory:
         )  # fmt: skip
 
     def places(self) -> list[tuple[str, int, int]]:
-        """(name, first address, address behind it) of every buffer and, as `.global NAME`, every variable."""
+        """(name, first address, address behind it) of every buffer, of what the device runtime has and, as `.global
+        NAME`, of every variable."""
         out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
         buffers = {k: v for k, v in self.host.items() if k not in self.symbols.names}
-        return out + [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
+        out += [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
+        return out + [(name, *span) for name, span in (self.runtime.spans if self.runtime is not None else {}).items()]
 
     def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """Copies of what buffers and symbols hold, and the module's global variables."""
@@ -142,7 +163,17 @@ class GlobalMemory:
         raw = self.words.view(np.uint8)
         variables = {}
         for v in self.module.globals:
+            if v.name in OWN:
+                continue
             at = v.address - self.base
             kind = "<u4" if v.size % 4 == 0 and v.align % 4 == 0 else "<u1"
             variables[v.name] = raw[at : at + v.size].copy().view(kind)
         return buffers, variables
+
+    def printed(self) -> Printed:
+        """What printf has written in the last launch."""
+        return Printed() if self.runtime is None else self.runtime.printed(self.words.view(np.uint8), self.base)
+
+    def heap_use(self) -> HeapUse | None:
+        """What the heap is like now; None where the module has none."""
+        return None if self.runtime is None else self.runtime.heap_use(self.words.view(np.uint8), self.base)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.errors import Refused, UsageError
+from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Function
 from binalloc.launch.types import Launch
 from binalloc.models.machines.kernel_use import KernelUse
@@ -42,6 +42,22 @@ def resident_blocks(machine: Machine, need: Resources, launch: Launch, wanted: i
             "blocks_per_sm out of range", found=wanted, expected=f"1 to {answer.blocks_per_sm}, what occupancy allows"
         )
     return wanted
+
+
+def require_together(machine: Machine, launch: Launch, resident: int, sms: int) -> None:
+    """Refused where the blocks of a cooperative launch are more than `sms` SMs hold at once, `resident` each."""
+    if not launch.cooperative or launch.blocks <= resident * sms:
+        return
+    enough = -(-launch.blocks // resident)
+    short = enough > machine.chip.sms
+    remedy = "Launch fewer blocks." if short else Hint("Run it on more SMs ({sms}), or launch fewer blocks.")
+    there = f"; {machine.name} has {count(machine.chip.sms, 'SM')}" if short else ""
+    raise Refused(
+        "the blocks of a cooperative launch do not run at once", file=launch.path or None, place="grid",
+        found=count(launch.blocks, "block"),
+        expected=f"at most {resident * sms:,}, {resident:,} on each of {count(sms, 'SM')}, or {count(enough, 'SM')}{there}",
+        remedy=remedy,
+    )  # fmt: skip
 
 
 def no_room(machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch | None) -> Refused:

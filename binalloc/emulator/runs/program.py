@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.stats import Stats
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.runs.session import Session
@@ -89,7 +90,8 @@ class Ran:
     """What a program did. cycles: of all its launches, which run one after the other. totals: by kernel, in the order
     in which they were first launched. buffers, globals: as in `Result`, at the end; scalars: values of scalar arguments
     then. largest: by kernel the launch that takes most of an SM, by threads of a block and dynamic shared memory, the
-    first of such. partial: it was stopped, and this is what was so by then."""
+    first of such. partial: it was stopped, and this is what was so by then. printed: by the number of
+    the launch, where one printed something. heap: at the end."""
 
     machine: str
     engine: str
@@ -102,10 +104,20 @@ class Ran:
     largest: dict[str, Launch] = field(default_factory=dict, repr=False)
     scalars: dict[str, Number] = field(default_factory=dict)
     partial: bool = False
+    printed: list[tuple[int, Printed]] = field(default_factory=list, repr=False)
+    heap: HeapUse | None = None
 
     @property
     def cycles(self) -> int:
         return sum(total.cycles for total in self.totals.values())
+
+    @property
+    def said(self) -> Printed:
+        """All that was printed, launch after launch."""
+        return Printed(
+            tuple(text for _, printed in self.printed for text in printed.texts),
+            sum(printed.lost for _, printed in self.printed),
+        )
 
 
 class Reached(Exception):
@@ -176,6 +188,7 @@ def run_steps(
             expected=f"0 to {len(ran.launches) - 1}",
         )  # fmt: skip
     ran.buffers, ran.globals = session.memory.contents()
+    ran.heap = session.memory.heap_use()
     ran.scalars = walk.scalars
     return ran
 
@@ -236,6 +249,8 @@ class _Runner:
                 session.registers(fn), fn.info.slots, {name: result.stats[name] for name in FIGURES},
             )
         )  # fmt: skip
+        if result.printed.texts or result.printed.lost:
+            self.ran.printed.append((number, result.printed))
         self.cycles += result.cycles
         self.ran.totals.setdefault(fn.name, Total()).add(result)
         largest = self.ran.largest.setdefault(fn.name, launch)

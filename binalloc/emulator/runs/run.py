@@ -17,7 +17,8 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.global_memory import GlobalMemory
-from binalloc.emulator.host.resources import Resources, resident_blocks
+from binalloc.emulator.host.resources import Resources, require_together, resident_blocks
+from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
@@ -60,7 +61,8 @@ class Result:
     blocks that it may. partial: the run was stopped before its end, all of this is what was so by then, and
     `blocks_ended` of its `blocks` had ended. profile: per function, what was counted of
     single instructions, if that was asked for. series: what each interval of cycles added, see `series.intervals`;
-    series_full_at: first cycle of its last one, where that has all that was left of too long a run."""
+    series_full_at: first cycle of its last one, where that has all that was left of too long a run. printed: what
+    printf wrote. heap: what is left in the heap, where the binary has the device runtime."""
 
     cycles: int
     buffers: dict[str, Array]
@@ -82,6 +84,8 @@ class Result:
     profile: dict[str, Profile] = field(default_factory=dict)
     series: list[Stats] = field(default_factory=list)
     series_full_at: int | None = None
+    printed: Printed = field(default_factory=Printed)
+    heap: HeapUse | None = None
 
 
 def run(
@@ -183,6 +187,7 @@ def run_device(
 ) -> Result:
     """Run the launch that a device has been set up for. resident: blocks an SM may hold. contents: the result has what
     memory holds. All else, and what is raised, as in `run`."""
+    require_together(device.machine, device.launch, resident, device.sms_count)
     device.put("policy", policy_number(scheduler))
     device.put("hazards", int(hazards))
     device.put("reference", int(reference))
@@ -277,6 +282,7 @@ def drive(
         raise Stopped(device)
     if status == FAULTED:
         fault = kernel_fault(Context(device))
+        fault.printed = device.memory.printed().text
         raise fault.at(device.module.path) if device.module.path else fault
     if status == AT_LIMIT:
         raise LimitHit(
@@ -322,4 +328,5 @@ def _so_far(device: Device, resident: int, *, contents: bool = True) -> Result:
         profile=collect_profile(device) if device.get("profile") else {},
         series=[] if device.series is None else device.series.intervals(),
         series_full_at=None if device.series is None else device.series.full_at,
+        printed=device.memory.printed(), heap=device.memory.heap_use(),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from binalloc.emulator.state.codes import Codes
 from binalloc.isa import instruction as isa
-from binalloc.isa import timing
+from binalloc.isa import runtime, timing
 from binalloc.isa.interface.places import PRED_BASE, STACK_ENTRIES
 from binalloc.isa.table import fields
 from binalloc.isa.table.opcodes import MODIFIERS
@@ -106,6 +106,8 @@ VARIABLE_BASE = isa.GLOBAL_VARIABLES
 SHARED_WINDOW = isa.SHARED_WINDOW
 LOCAL_WINDOW = isa.LOCAL_WINDOW
 WINDOW_SIZE = isa.WINDOW_SIZE
+GRANULE_SHIFT = runtime.GRANULE.bit_length() - 1  # of the heap
+MAP_SHIFT = 5  # bits of a word of the heap's map
 
 # -- textures: columns of their table, channel kinds, address modes
 MAX_TEXTURES = 64
@@ -219,6 +221,7 @@ class Fault(Codes):
     TEXTURE: int
     LOCAL_ATOMIC: int
     ATOMIC: int
+    HEAP: int
     BREAK: int
 
 

@@ -190,6 +190,9 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     store_places: int
     const_latency: int
     buffers: int
+    # the heap of the device runtime, which is one of them, and its map: addresses, 0 where there is none
+    heap_start: int
+    heap_map: int
     # address of the first word of the array that holds global memory
     global_base: int
     textures: int

@@ -49,6 +49,28 @@ class Context:
         number = warp * self.of("lanes") + lane
         return f"{text}, lane {lane}, thread {number}{_axes(number, self.device.launch.block)}"
 
+    def numbers(self, block: int, thread: int) -> str:
+        """A block and a thread of it."""
+        launch = self.device.launch
+        return f"block {block}{_axes(block, launch.grid)}, thread {thread}{_axes(thread, launch.block)}"
+
+    def nearest(self, address: int, size: int = 1) -> str:
+        """How far the bytes at `address` are from the nearest buffer or variable, and where that lies."""
+        places = self.device.places()
+        if not places:
+            return "; the launch has no buffer"
+
+        def apart(place: tuple[str, int, int]) -> int:
+            return max(place[1] - address, address + size - place[2])
+
+        name, start, end = min(places, key=apart)
+        lies = f"{name} ({start:#x} to {end - 1:#x}, {end - start:,} bytes)"
+        if start <= address < end or start < address + size <= end:
+            return f", across the {'end' if start <= address else 'start'} of {lies}"
+        if address >= end:
+            return f", {f'{address - end:,} bytes' if address > end else 'right'} behind {lies}"
+        return f", {start - address:,} bytes in front of {lies}"
+
 
 def _axes(number: int, shape: tuple[int, int, int]) -> str:
     """ " (x, y, z)" of the block or thread of a number, where the shape has more than one axis."""

@@ -8,6 +8,7 @@ from binalloc.emulator.checks.races import Before
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
 from binalloc.emulator.stops.deadlock import explain
+from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, stop_fault
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
 
@@ -37,6 +38,7 @@ _NAMES = {
     L.Fault.POISON: "uninitialised value used",
     L.Fault.RACE: "shared-memory race",
     L.Fault.CALL_TARGET: "call of no function",
+    L.Fault.HEAP: "access to heap memory that is not allocated",
 }
 _SINKS = {
     Sink.GUARD: "its guard",
@@ -60,7 +62,11 @@ def kernel_fault(c: Context) -> KernelFault:
         return explain(c)
     hazard_row = code in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR)
     place = f"kernel {c.device.kernel.name}, {c.where(pc)}, {c.thread(sm, w, -1 if hazard_row else lane)}"
+    if code == L.Fault.GLOBAL and is_trap(c, pc):
+        return stop_fault(c, place)
     found, expected, remedy = detail(c, code, lane, a, b, d)
+    if in_printf(c, pc):
+        remedy = "Do the arguments fit the format of printf?"
     return KernelFault(_NAMES[code], place=place, found=found, expected=expected, remedy=remedy)
 
 
@@ -69,7 +75,7 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR):
         return hazard(c, code, lane, a, b, d)
     if code == L.Fault.GLOBAL:
-        found = f"address {a & _U64:#x}, {b} bytes{nearest(c, a & _U64, b)}"
+        found = f"address {a & _U64:#x}, {b} bytes{c.nearest(a & _U64, b)}"
         return found, "an address inside one buffer or variable", None
     if code == L.Fault.SHARED:
         return (
@@ -116,6 +122,8 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
         return f"texture {a} of {b} dimensions", f"one of {d} dimensions", None
     if code == L.Fault.POISON:
         return f"{_SINKS[a]} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
+    if code == L.Fault.HEAP:
+        return heap_access(c, a, b), "an address inside a block that malloc gave and nobody freed", None
     if code == L.Fault.ATOMIC:
         return atomic(a, b)
     if code == L.Fault.RACE:
@@ -126,24 +134,6 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
 def inside(low: int, end: int, what: str) -> str:
     """The bytes from `low` up to `end`, which is not one of them, and what they are."""
     return f"{low:#x} to {end - 1:#x}, {what}" if low < end else "no such access, as there are no bytes for it"
-
-
-def nearest(c: Context, address: int, size: int) -> str:
-    """How far the bytes at `address` are from the nearest buffer or variable, and where that lies."""
-    places = c.device.places()
-    if not places:
-        return "; the launch has no buffer"
-
-    def apart(place: tuple[str, int, int]) -> int:
-        return max(place[1] - address, address + size - place[2])
-
-    name, start, end = min(places, key=apart)
-    lies = f"{name} ({start:#x} to {end - 1:#x}, {end - start:,} bytes)"
-    if start <= address < end or start < address + size <= end:
-        return f", across the {'end' if start <= address else 'start'} of {lies}"
-    if address >= end:
-        return f", {f'{address - end:,} bytes' if address > end else 'right'} behind {lies}"
-    return f", {start - address:,} bytes in front of {lies}"
 
 
 def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:

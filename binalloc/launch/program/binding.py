@@ -47,7 +47,10 @@ def bind_step(
     dynamic = step.dynamic_shared.integer(scope, 0, MAX_DYNAMIC_SHARED)
     passed = _passed(step, info, held, scope)
     renamed = tuple(replace(a, name=p.name) for p, a in zip(info.params, passed, strict=True))
-    launch = Launch(kernel, grid, block, dynamic, renamed, None, held.size, held.path)
+    launch = Launch(
+        kernel, grid, block, dynamic, renamed, None, held.size, held.path, held.heap, held.printf_buffer,
+        step.cooperative,
+    )  # fmt: skip
     try:
         check_against(launch, info, binary)
     except UsageError as error:

@@ -26,7 +26,7 @@ from binalloc.launch.program.types import (
     Step,
     SwapStep,
 )
-from binalloc.launch.schema import parse_reference
+from binalloc.launch.schema import RUNTIME_BYTES, parse_reference, parse_runtime
 from binalloc.launch.types import DTYPES, Argument, ArgumentKind, Launch
 from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
@@ -39,10 +39,10 @@ ROUNDS = 1_000_000
 """The most rounds of `repeat` where the file does not say."""
 MAX_ARGUMENTS = 4096
 
-_TOP = ("constants", "argument", "step", "reference", "sizes")
-_SIZE = ("constants", "argument")
+_SIZE = ("constants", *RUNTIME_BYTES, "argument")
+_TOP = (*_SIZE, "step", "reference", "sizes")
 _VERBS: dict[str, tuple[str, ...]] = {
-    "launch": ("grid", "block", "dynamic_shared", "arguments"),
+    "launch": ("grid", "block", "dynamic_shared", "cooperative", "arguments"),
     "set": ("value", "from", "count"),
     "copy": ("to", "from", "at", "count"),
     "swap": (),
@@ -94,7 +94,10 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
             where.fail("an argument has the name of a constant", a.name, "distinct names")
         if a.name in FUNCTIONS:
             where.fail("a name of expressions", a.name, f"another one than {', '.join(FUNCTIONS)}")
-    held = Launch("", (1, 1, 1), (1, 1, 1), 0, arguments, parse_reference(table, at), size, at.file)
+    held = Launch(
+        "", (1, 1, 1), (1, 1, 1), 0, arguments, parse_reference(table, at), size, at.file,
+        **parse_runtime(table, override, at, over_at),  # type: ignore[arg-type]
+    )  # fmt: skip
     steps = _Steps(arguments, constants).steps(at.required(table, "step"), (), at.sub("step"), MAX_DEPTH)
     return Program(held, constants, steps)
 
@@ -232,6 +235,9 @@ class _Reader:
     def expression(self, key: str, default: Number) -> Expression:
         return parse_expression(self.entry.get(key, default), self.names, self.at.sub(key))
 
+    def truth(self, key: str) -> bool:
+        return self.at.sub(key).typed(self.entry.get(key, False), bool)
+
     def optional(self, key: str) -> Expression | None:
         return self.expression(key, 0) if key in self.entry else None
 
@@ -263,7 +269,7 @@ def _launch(reader: _Reader, when: Expression | None) -> LaunchStep:
         at.fail("too many arguments", len(arguments), f"at most {MAX_ARGUMENTS}")
     return LaunchStep(
         reader.at, when, kernel, reader.dimensions("grid"), reader.dimensions("block"),
-        reader.expression("dynamic_shared", 0), arguments,
+        reader.expression("dynamic_shared", 0), arguments, reader.truth("cooperative"),
     )  # fmt: skip
 
 

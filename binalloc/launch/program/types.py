@@ -46,6 +46,7 @@ class LaunchStep(Step):
     block: tuple[Expression, Expression, Expression]
     dynamic_shared: Expression
     arguments: tuple[Given, ...] | dict[str, Given] | None
+    cooperative: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,7 @@ class Judge:
     def figures(self) -> Outcome:
         launch, a, b = self.one.subject.launch, self.one.result(), self.other.result()
         same = not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
+        same = same and not a.printed.differs(b.printed)
         return {"same": same}
 
 
@@ -187,6 +188,8 @@ def _outputs(launch: Launch, result: Result) -> dict[str, str]:
             data = np.sort(np.ascontiguousarray(data).view(f"<u{data.dtype.itemsize}"), axis=None)
         if argument.compare.mode != CompareMode.IGNORE:
             found[argument.name] = _digest(data)
+    if result.printed.texts:
+        found["printf"] = hashlib.sha256(result.printed.text.encode()).hexdigest()
     judged = {a.name for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
     return found | {variable_name(name): _digest(data) for name, data in result.globals.items() if name not in judged}
 

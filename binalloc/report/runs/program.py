@@ -11,6 +11,7 @@ from binalloc.errors import Interrupted, LimitHit, UsageError
 from binalloc.names.kernels import readable
 from binalloc.pipeline.program import kernels_of, told_by
 from binalloc.printable import count, one_line
+from binalloc.report.runs.printed import program_printed_to_dict, render_heap, render_printed
 from binalloc.report.runs.run import check_reference, plain_values, run_to_dict, save_buffers
 from binalloc.report.table import table
 
@@ -95,6 +96,7 @@ def ran_to_dict(program: Program, ran: Ran) -> dict[str, Any]:
         "cycles": ran.cycles,
         "launches": [_launch(launched) for launched in ran.launches],
         "kernels": [_total(name, total, ran.cycles) for name, total in ran.totals.items()],
+        **program_printed_to_dict(ran),
     }
 
 
@@ -162,9 +164,10 @@ def render_program(found: dict[str, Any], listed: int | None) -> str:
     title += f"{count(len(launches), 'launch', 'launches')} of {count(len(found['kernels']), 'kernel')}, "
     title += f"{count(found['cycles'], 'cycle')} "
     scheduler = "" if found["scheduler"] == "lrr" else f", scheduler {found['scheduler']}"
-    lines = [f"{title}(emulated, {count(found['sms'], 'SM')}{scheduler})\n"]
+    lines = [render_printed(found), f"{title}(emulated, {count(found['sms'], 'SM')}{scheduler})\n"]
     if launches:
         lines += ["\n", _timeline(launches, listed), "\n", _kernels(found["kernels"])]
+    lines.append(render_heap(found))
     if "reference" in found:
         lines.append(f"\nReference: {found['reference']}.\n")
         lines += [f"  {d}\n" for d in found["differences"]]

@@ -15,6 +15,7 @@ from binalloc.pipeline.profile import Profile, profile_bytes, profile_of
 from binalloc.printable import count, one_line, quoted
 from binalloc.report.runs.annotate import annotation, render_annotation
 from binalloc.report.runs.observed import Wanted, observed
+from binalloc.report.runs.printed import printed_to_dict, render_heap, render_printed
 from binalloc.report.runs.series import series_bytes
 from binalloc.report.runs.stopped import render_stopped
 from binalloc.report.runs.touched import watch_lines
@@ -150,7 +151,7 @@ def result_to_dict(result: Result) -> dict[str, Any]:
         "achieved_occupancy": result.occupancy,
         "stats": plain_values(result.stats),
     }
-    return found
+    return found | printed_to_dict(result)
 
 
 def stopped_to_dict(error: BaseException) -> dict[str, Any] | None:
@@ -258,14 +259,15 @@ def render_run(found: dict[str, Any]) -> str:
     title = f"{found['kernel']} on {found['machine']}: "
     ended = f"{found['blocks_ended']:,} of {count(found['blocks'], 'block')} ended"
     if found.get("break") is not None:
-        lines = [title, render_stopped(found["break"]), f"\nUntil then {ended}; --json has the counters so far.\n"]
+        lines = [render_printed(found), title, render_stopped(found["break"])]
+        lines.append(f"\nUntil then {ended}; --json has the counters so far.\n")
         return "".join([*lines, *_asked_for(found), _seen(found)])
     if found["partial"]:
         title = f"PARTIAL, {ended}: {title}"
     title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycle{'s' if found['cycles'] != 1 else ''} "
     title += f"(emulated, {count(found['sms'], 'SM')}{_scheduler(found['scheduler'])}), "
     title += f"{count(found['blocks_per_sm'], 'block')} per SM, occupancy {found['occupancy']:.3f}, "
-    lines = [title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
+    lines = [render_printed(found), title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
     stats = found["stats"]
     rest = {k: v for k, v in stats.items() if k not in _ELSEWHERE and v}
     for name, starts in _GROUPS:
@@ -282,6 +284,7 @@ def render_run(found: dict[str, Any]) -> str:
     header = ["queues", "how many", "places each", "average", "most", "full for"]
     lines.append("\n" + table(header, queues) if queues else "")
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
+    lines.append(render_heap(found))
     if "accelsim_trace" in found:
         lines.append(f"Trace for Accel-Sim: {found['accelsim_trace']}.\n")
     if "reference" in found:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.ptx.differential import differences, emulated, interpreted
+from tests.support.ptx.differential import PRINTED, differences, emulated, interpreted
 from tests.support.ptx.generator.options import Options
 from tests.support.ptx.generator.programs import generate
 
@@ -22,6 +22,7 @@ SHAPES = {
     "memory": Options(statements=60, functions=1, families=("integer",)),
     "flat block": Options(block=(8, 4, 3), grid=1),
     "pressure": Options(live=12, families=("integer", "float"), functions=1),
+    "runtime": Options(statements=25, runtime=True, functions=1),
     "one warp": Options(block=(32, 1, 1), grid=3, **SMALL),
 }
 
@@ -52,6 +53,16 @@ def test_rewriting_keeps_the_results(budget: tuple[int, int]) -> None:
     for seed in range(2):
         program = generate(seed, Options(statements=20, functions=2, block=(32, 1, 1)))
         assert differences(program, interpreted(program), emulated(program, budget=budget)) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_printed_and_allocated(seed: int) -> None:
+    """As it comes in, and rewritten for few registers."""
+    program = generate(seed, Options(statements=15, functions=1, runtime=True, block=(40, 1, 1)))
+    expected = interpreted(program)
+    assert len(expected[PRINTED]) > 40
+    assert differences(program, expected, emulated(program)) == []
+    assert differences(program, expected, emulated(program, budget=(32, 4))) == []
 
 
 @pytest.mark.full

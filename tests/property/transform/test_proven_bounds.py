@@ -51,7 +51,7 @@ def bounded(monkeypatch: pytest.MonkeyPatch, prepared: Prepared, registers: int,
 def test_spill_code_that_moves_needs_fewer_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three values take turns in two slots: one is back before its use, another is stored late, where registers are
     free. The model had each in a slot from its last access to the next."""
-    module = generate("wide", 510087, chain=0, size=20, callees=1, holes=0.3)[0]
+    module = generate("wide", 510087, chain=0, size=20, callees=1, holes=0.3, halves=False)[0]
     assert bounded(monkeypatch, prepare(module, "kernel"), 6, 2)
 
 

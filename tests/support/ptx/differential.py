@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from tests.support.ptx.harness import MACHINE, launched
 from tests.support.ptx.interpreter.interpreter import interpret
 from tests.support.ptx.patterns import Array
 
+PRINTED = "what is printed"
+"""Among the buffers: the lines that the kernel printed."""
 APPROXIMATE = {
     "approx32": (2.0**-19, 2.0**-20), "approx64": (2.0**-18, 0.0),
     "approxf16": (2.0**-9.9, 0.0), "approxbf16": (2.0**-7, 0.0),
@@ -26,14 +29,17 @@ APPROXIMATE = {
 def emulated(
     program: Program, *, optimised: bool = True, engine: str = "numba", budget: tuple[int, int] | None = None
 ) -> dict[str, Array]:
-    """The buffers after import and emulation. budget: (registers, slots) to rewrite for first, checked."""
+    """The buffers after import and emulation, and what was printed. budget: (registers, slots) to rewrite for first,
+    checked."""
     module = import_ptx(program.text, optimised=optimised, machine=MACHINE).module
     if budget is not None:
         rewritten = rewrite(module, program.kernel, *budget)
         assert check(module, rewritten, program.kernel).errors == []
         module = schedule(rewritten, MACHINE)
     names, values = [a.name for a in program.arguments], _copies(program)
-    return launched(module, program.kernel, names, values, grid=program.grid, block=program.block, engine=engine)
+    return launched(
+        module, program.kernel, names, values, grid=program.grid, block=program.block, engine=engine, printed=PRINTED
+    )
 
 
 def _copies(program: Program) -> list[Any]:
@@ -42,10 +48,11 @@ def _copies(program: Program) -> list[Any]:
 
 
 def interpreted(program: Program) -> dict[str, Array]:
-    """The buffers after interpretation."""
+    """The buffers after interpretation, and what was printed."""
     values = _copies(program)
-    interpret(program.text, program.kernel, program.grid, program.block, values)
-    return {a.name: v for a, v in zip(program.arguments, values, strict=True) if isinstance(v, np.ndarray)}
+    printed = interpret(program.text, program.kernel, program.grid, program.block, values)
+    left = {a.name: v for a, v in zip(program.arguments, values, strict=True) if isinstance(v, np.ndarray)}
+    return left | {PRINTED: np.array(printed.split("\n"))}
 
 
 def different(compare: str, expected: Array, found: Array) -> NDArray[np.bool_]:
@@ -65,6 +72,9 @@ def different(compare: str, expected: Array, found: Array) -> NDArray[np.bool_]:
 def differences(program: Program, expected: dict[str, Array], found: dict[str, Array]) -> list[str]:
     """A line per buffer that differs: the first element, both values as patterns, how many."""
     lines = []
+    said, heard = (buffers[PRINTED].tolist() for buffers in (expected, found))
+    if said != heard:
+        lines.append(f"printed: {next(p for p in zip_longest(said, heard) if p[0] != p[1])}")
     for argument in program.arguments:
         if argument.compare is None:
             continue

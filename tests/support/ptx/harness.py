@@ -35,16 +35,18 @@ def imported(text: str, optimised: bool = True) -> Module:
 def launched(
     module: Module, kernel: str, names: Sequence[str], values: Sequence[Any], *, grid: int | Sequence[int] = 1,
     block: int | Sequence[int] = 32, dynamic: int = 0, machine: Machine = MACHINE, engine: str = "numba",
-    **options: Any,
+    printed: str | None = None, **options: Any,
 ) -> dict[str, Array]:  # fmt: skip
     """The buffers among the values, by name, as a launch leaves them. A value is what the interpreter takes, too: an
-    array is a buffer, a NumPy scalar or bytes the value itself, a Texture a texture."""
+    array is a buffer, a NumPy scalar or bytes the value itself, a Texture a texture. printed: also, under that name,
+    the lines that were printed."""
     arguments = tuple(argument(name, value) for name, value in zip(names, values, strict=True))
     buffers = {name: v for name, v in zip(names, values, strict=True) if isinstance(v, np.ndarray) and v.ndim}
     textures = {name: v.texels for name, v in zip(names, values, strict=True) if isinstance(v, Texture)}
     launch = launches.Launch(kernel, triple(grid), triple(block), dynamic, arguments)
     result = run(module, kernel, launch, machine, engine=engine, buffers=buffers, textures=textures, **options)
-    return {name: result.buffers[name] for name in buffers}
+    said = {} if printed is None else {printed: np.array(result.printed.text.split("\n"))}
+    return {name: result.buffers[name] for name in buffers} | said
 
 
 def argument(name: str, value: Any) -> launches.Argument:

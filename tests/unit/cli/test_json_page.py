@@ -93,6 +93,17 @@ shape = [256]
 """
 
 
+def _launch(kernel: str, buffer: str, *scalars: tuple[str, str, float]) -> str:
+    """The launch of a kernel of 32 threads with one buffer of ones."""
+    head = f'kernel = "{kernel}"\ngrid = 1\nblock = 32\n[[argument]]\nname = "{buffer}"\nkind = "buffer"\n'
+    rows = [head + 'dtype = "i32"\nshape = 32\ninit = "ones"\n']
+    rows += [
+        f'[[argument]]\nname = "{name}"\nkind = "scalar"\ndtype = "{dtype}"\nvalue = {value}\n'
+        for name, dtype, value in scalars
+    ]
+    return "".join(rows)
+
+
 UNINITIALISED = """.kernel k
     IADD3 R1, R2, R2, RZ
     EXIT
@@ -106,6 +117,17 @@ def large_grid(folder: Path) -> list[str]:
     assert call("asm", str(folder / "large.lasm"), "-o", str(folder / "large.loom")).code == 0
     (folder / "large.toml").write_text(LARGE_LAUNCH)
     return [str(folder / "large.loom"), "--launch", str(folder / "large.toml")]
+
+
+def printing(folder: Path) -> list[list[str]]:
+    """Runs of a kernel that prints, and of one that leaves blocks in the heap."""
+    (folder / "talk.toml").write_text(_launch("talk", "n", ("x", "f64", 0.5)))
+    (folder / "lists.toml").write_text(_launch("lists", "sums", ("rounds", "i32", 2), ("keep", "i32", 1)))
+    file = str(ROOT / "tests/data/ptx/device_runtime.ptx")
+    steps = _launch("talk", "n", ("x", "f64", 0.5)).split("block = 32\n")[1]
+    steps += '[[step]]\nlaunch = "talk"\ngrid = 1\nblock = 8\narguments = ["n", "x"]\n'
+    (folder / "steps.toml").write_text(steps)
+    return [["run", file, "--launch", str(folder / f"{name}.toml")] for name in ("lists", "talk", "steps")]
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +172,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                 ["run", sample, *run, "--trace", str(t / "t.json"), "--watch", "out"],
                 ["run", sample, *run, "--watch", "out", "--break", "watch"],
                 ["run", sample, *run, "--max-cycles", "300"],
+                *printing(t),
                 ["run", str(t / "rd.loom"), "--launch", str(sample_file("reduction.toml")), "--size", "test",
                  "--annotate", "--source", str(sample_file("reduction.toml").parent),
                  "--series", str(t / "series.json"), "--every", "500"]],

@@ -21,7 +21,8 @@ SOURCES = sorted(p for p in (ROOT / "binalloc").rglob("*.py") if p.relative_to(R
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 # Programs of their own, what only the command line prints, and flags of other programs, the linker and pytest.
 OF_THE_COMMAND_LINE = {
-    "isa/table/doc.py", "report/runs/run.py", "report/runs/program.py", "emulator/packing/machine_code.py",
+    "isa/table/doc.py", "report/runs/run.py", "report/runs/program.py", "report/runs/printed.py",
+    "emulator/packing/machine_code.py",
     "testing/baseline.py", "testing/plugin.py",
 }  # fmt: skip
 

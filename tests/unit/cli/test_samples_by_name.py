@@ -23,9 +23,9 @@ def put(folder: Path, name: str, kernel: str = "k") -> Path:
 
 def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     found = find_samples(SAMPLES)
-    assert len(found) == 39
+    assert len(found) == 41
     programs = choose_samples(SAMPLES, [])
-    assert len(programs) == 23
+    assert len(programs) == 25
     assert {path.parent.name for path in found.values() if path not in programs} == {"micro", "table1"}
     assert list(found) == sorted(found)
     for name, path in found.items():

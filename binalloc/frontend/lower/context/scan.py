@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from binalloc.frontend.ptx import ast
 
 _NO_RESULT = frozenset(("bra", "brx", "membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent"))
-ASSERTION = "__assertfail"
-"""The function of the CUDA runtime that a failed assert() calls; no PTX text defines it."""
 
 
 @dataclass

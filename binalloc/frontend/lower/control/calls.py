@@ -7,14 +7,9 @@ from __future__ import annotations
 
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context, Handler
-from binalloc.frontend.lower.context.scan import ASSERTION
-from binalloc.frontend.lower.control.control import fault
 from binalloc.frontend.lower.memory import parameters
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
-
-_RUNTIME = frozenset(("vprintf", "malloc", "free"))
-"""Functions that no PTX text defines: the device runtime's."""
 
 
 def call(ctx: Context, ins: Instruction) -> None:
@@ -24,9 +19,6 @@ def call(ctx: Context, ins: Instruction) -> None:
     if not isinstance(ins.callee, ast.Symbol) or ins.callee.name not in ctx.module.functions:
         ctx.unsupported("indirect", expected="the name of a .func defined in this file")
     callee = ctx.module.functions[ins.callee.name]
-    if callee.name == ASSERTION and callee.body is None:
-        fault(ctx)  # an assertion failed: the runtime's function prints which, and stops the kernel with an error
-        return
     _check_callee(ctx, callee)
     after = -1
     if ctx.guard is not None:
@@ -48,8 +40,6 @@ def call(ctx: Context, ins: Instruction) -> None:
 def _check_callee(ctx: Context, callee: ast.Function) -> None:
     """Refuse a call of a function without a body, and one that makes the function call itself."""
     if callee.body is None:
-        if callee.name in _RUNTIME:
-            ctx.unsupported("runtime", f"{callee.name} is the CUDA runtime's, which is not emulated")
         ctx.unsupported("other-file", f"{callee.name} is declared but not defined in this file")
     cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
     if cycle is not None:

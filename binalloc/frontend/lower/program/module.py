@@ -20,6 +20,7 @@ from binalloc.frontend.lower.context.variable_places import (
 from binalloc.frontend.lower.program.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
+from binalloc.frontend.runtime.runtime import with_runtime
 from binalloc.names.kernels import choose_kernel
 
 Block = tuple[int, int, int]
@@ -44,6 +45,7 @@ def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block
     UsageError for a missing kernel, NotImportable for kernels with contradictory bounds, recursion, and whatever cannot
     be lowered exactly.
     """
+    module = with_runtime(module)
     wanted = _wanted(module, kernels)
     layout, left_out = _laid_out(module, wanted)
     state = _State(Program(path=module.path), Doubles(), Locations(module.files), set())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.ptx.generator.body import Body
 from tests.support.ptx.generator.forms import APPROXIMATE
 from tests.support.ptx.generator.half_forms import APPROXIMATE as HALVES_APPROXIMATE
 from tests.support.ptx.generator.options import APPROXIMATIONS, BYTES, INPUT_ELEMENTS, TYPES
+from tests.support.ptx.generator.runtime_calls import RuntimeCalls
 
 
-class KernelBody(Body):
+class KernelBody(RuntimeCalls):
     def further(self, converged: bool) -> None:
         choices: list[Any] = [self.operation, self.parameter_load, self.line, self.stir]
         if self.options.extra:

@@ -50,6 +50,7 @@ class Options:
     barriers: bool = True
     atomics: bool = True
     approximate: bool = True
+    runtime: bool = False
     block: tuple[int, int, int] = (64, 1, 1)
     grid: int = 2
     live: int = 1

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 
+from tests.support.ptx.generator import runtime_calls
 from tests.support.ptx.generator.body import Body
 from tests.support.ptx.generator.kernel_body import KernelBody
 from tests.support.ptx.generator.options import (
@@ -254,6 +255,7 @@ def module_text(rng: random.Random, options: Options, functions: list[Function],
         ".shared .align 8 .b8 shared_counts[192];",
     ]
     head = [".version 9.0", ".target sm_100", ".address_size 64", '.file 1 "random.cu"', *tables, *shared]
+    head += [runtime_calls.module_text()] if options.runtime else []
     return "\n".join(head) + "\n" + "\n".join(texts)
 
 

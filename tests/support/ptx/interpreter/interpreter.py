@@ -24,8 +24,9 @@ from tests.support.ptx.interpreter.errors import InterpreterError
 from tests.support.ptx.interpreter.memory import GLOBAL, Arena, Generic, Local
 from tests.support.ptx.interpreter.operands import Array, Mask
 from tests.support.ptx.interpreter.placement import parameter_bytes, place_globals, place_shared, triple
+from tests.support.ptx.interpreter.runtime import PROVIDED
 from tests.support.ptx.interpreter.text.syntax import parse
-from tests.support.ptx.interpreter.text.tree import Func, Inst, Unit
+from tests.support.ptx.interpreter.text.tree import Func, Inst, Op, Unit
 from tests.support.ptx.interpreter.textures import Texture
 
 STEP_LIMIT = 5_000_000
@@ -82,6 +83,7 @@ class Launch:
     texture_names: dict[str, Texture]
     meeting: dict[str, dict[int, int]] = field(default_factory=dict)
     leaving: dict[str, list[bool]] = field(default_factory=dict)
+    printed: list[tuple[int, int, str]] = field(default_factory=list)
 
     def flow_of(self, func: Func) -> tuple[dict[int, int], list[bool]]:
         if func.name not in self.meeting:
@@ -215,6 +217,9 @@ class Gang:
         """call (results), function, (arguments): parameters by value into a frame of its own."""
         results, name, arguments = calls.call_parts(inst)
         func = self.launch.unit.functions.get(name)
+        if func is not None and not func.defined and name in PROVIDED:
+            self.provide(frame, func, results, arguments, lanes)
+            return
         if func is None or not func.defined:
             raise Unsupported(f"call of {name}: {inst.text}")
         params: dict[str, Array] = {}
@@ -235,6 +240,23 @@ class Gang:
                 value = inner.regs[var.name]
                 inner.params[var.name] = value.view(np.uint8).reshape(self.size, -1)
             calls.take_result(self, frame, operand, var, inner.params[var.name], back)
+
+
+    def provide(self, frame: Frame, func: Func, results: list[Op], arguments: list[Op], lanes: Mask) -> None:
+        """A call of the CUDA runtime, lane after lane."""
+        data = [calls.argument_bytes(self, frame, o, var) for var, o in zip(func.params, arguments, strict=True)]
+        found = np.zeros((self.size, 8), dtype=np.uint8)
+        for lane in np.flatnonzero(lanes):
+            values = [int.from_bytes(part[lane].tobytes(), "little") for part in data]
+            found[lane] = np.frombuffer(PROVIDED[func.name](self, int(lane), values).to_bytes(8, "little"), np.uint8)
+        for var, operand in zip(func.results, results, strict=True):
+            calls.take_result(self, frame, operand, var, found[:, : var.size], lanes)
+
+    def say(self, lane: int, text: str) -> None:
+        """A thread prints."""
+        x, y, z = self.block
+        gx, gy, _ = self.launch.grid
+        self.launch.printed.append((x + gx * (y + gy * z), int(self.thread[lane]), text))
 
 
 def run_block(launch: Launch, block: tuple[int, int, int], by_warps: bool) -> None:
@@ -314,8 +336,9 @@ def interpret(
     args: Sequence[Any],
     dynamic_shared: int = 0,
     textures: dict[str, Texture] | None = None,
-) -> None:
-    """Run a kernel; buffers in `args` are changed in place. textures: by name, for `.texref` variables.
+) -> str:
+    """Run a kernel; buffers in `args` are changed in place. textures: by name, for `.texref` variables. Returns what
+    it printed, in the order of blocks and threads.
 
     kernel: its name, or None where the module has one entry. Raises Unsupported, InterpreterError, AccessError,
     PtxSyntaxError.
@@ -361,6 +384,7 @@ def interpret(
         run_grid(launch)
     for address, array in buffers.values():
         array[...] = memory.bytes_at(address, array.nbytes).view(array.dtype).reshape(array.shape)
+    return "".join(text for _, _, text in sorted(launch.printed, key=lambda said: said[:2]))
 
 
 def run_grid(launch: Launch) -> None:
@@ -371,10 +395,11 @@ def run_grid(launch: Launch) -> None:
                 if by_warps:
                     run_block(launch, (x, y, z), True)
                     continue
-                before = launch.memory.data.copy()
+                before, said = launch.memory.data.copy(), len(launch.printed)
                 try:
                     run_block(launch, (x, y, z), False)
                 except PartCompany:
                     by_warps = True
-                    launch.memory.data[:] = before
+                    launch.memory.data[: len(before)] = before
+                    del launch.printed[said:]
                     run_block(launch, (x, y, z), True)

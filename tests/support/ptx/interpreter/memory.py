@@ -50,6 +50,15 @@ class Arena:
         self.valid[start : self.end] = True
         return self.base + start
 
+    def release(self, address: int) -> None:
+        """Give a block back that `allocate` gave: nothing may touch it any more."""
+        start = end = address - self.base
+        if not 0 <= start < len(self.valid) or not self.valid[start] or self.valid[start - 1]:
+            raise AccessError(f"{address:#x} is freed, and is no block")
+        while self.valid[end]:
+            end += 1
+        self.valid[start:end] = False
+
     def bytes_at(self, address: int, size: int) -> Array:
         return self.data[address - self.base : address - self.base + size]
 

@@ -27,6 +27,9 @@ ALLOWED = {
     ("execute/warp.py", 32): "bits of a word: the high half of the clock",
     ("execute/texture.py", 256): "the weight of a whole texel",
     ("sm/reference.py", 6): "the place of a reason among those of an idle slot",
+    ("host/c_format.py", 6): "printf's precision where none is given",
+    ("host/c_format.py", 32): "bits of an int of C",
+    ("host/c_format.py", 255): "the byte that a character is",
     ("host/placing.py", 256): "the alignment of buffers, where it gets its name",
 }
 

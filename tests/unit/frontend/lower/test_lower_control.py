@@ -64,7 +64,7 @@ def test_a_branch_by_index_takes_the_label_of_its_number() -> None:
 
 def test_a_trap_faults() -> None:
     text = kernel("setp.eq.u32 %p1, %r0, 3; @%p1 trap; st.global.u32 [%d1], 1;")
-    with pytest.raises(KernelFault, match="out of bounds"):
+    with pytest.raises(KernelFault, match="the kernel trapped"):
         emulate(imported(text).module, [np.zeros(32, np.uint32)], 1, 32)
 
 
