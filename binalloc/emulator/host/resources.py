@@ -55,7 +55,8 @@ def require_together(machine: Machine, launch: Launch, resident: int, sms: int) 
     raise Refused(
         "the blocks of a cooperative launch do not run at once", file=launch.path or None, place="grid",
         found=count(launch.blocks, "block"),
-        expected=f"at most {resident * sms:,}, {resident:,} on each of {count(sms, 'SM')}, or {count(enough, 'SM')}{there}",
+        expected=f"at most {resident * sms:,}, {resident:,} on each of {count(sms, 'SM')}, "
+        f"or {count(enough, 'SM')}{there}",
         remedy=remedy,
     )  # fmt: skip
 
