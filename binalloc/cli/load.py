@@ -13,6 +13,7 @@ from binalloc.models.machines.files import DEFAULT_MACHINE
 
 if TYPE_CHECKING:
     from binalloc.frontend.importer import Imported
+    from binalloc.frontend.units import Unit
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
@@ -73,7 +74,7 @@ def module_of(data: bytes, file: str, machine: str | None, kernel: str | None) -
 
     if is_ptx(data, file):
         model = machine_model(DEFAULT_MACHINE if machine is None else machine)
-        imported, others = _import(decoded(data, file), shown(file), model, kernel)
+        imported, others = _import(units_of(data, file), model, kernel)
         data = write_module(imported.module)
         note(
             f"{shown(file)} is PTX: imported in memory for {model.name}, kernels "
@@ -95,34 +96,42 @@ def subject_of(data: bytes, file: str, launch: Launch, machine: str) -> tuple[Mo
     return module, Subject(shown(file), binary, kernel, launch, machine_model(machine))
 
 
-def _import(text: str, path: str, machine: Machine, kernel: str | None) -> tuple[Imported, str]:
+def _import(units: Sequence[Unit], machine: Machine, kernel: str | None) -> tuple[Imported, str]:
     """All kernels of the file, or that one alone where others are refused; what to say of the others."""
     from binalloc.frontend.refused import NotImportable
 
     try:
-        return imported_text(text, path, machine), ""
+        return imported_units(units, machine), ""
     except NotImportable:
         if kernel is None:
             raise
-    return imported_text(text, path, machine, kernels=[kernel]), ", alone, as not all others can be"
+    return imported_units(units, machine, kernels=[kernel]), ", alone, as not all others can be"
 
 
-def imported_text(
-    text: str,
-    path: str,
+def units_of(data: bytes, file: str) -> list[Unit]:
+    """The PTX in a file already read."""
+    from binalloc.frontend.units import Unit
+
+    if data.startswith(b"\x7fELF"):
+        raise MalformedInput("this is a binary, not PTX", file=shown(file), expected="what `nvcc -ptx` writes")
+    return [Unit(decoded(data, file), shown(file))]
+
+
+def imported_units(
+    units: Sequence[Unit],
     machine: Machine,
     *,
     kernels: Sequence[str] | None = None,
     block_dim: tuple[int, int, int] | None = None,
     skip: bool = False,
 ) -> Imported:
-    """The import of PTX text; where kernels are refused and others would do, the error says how to get those."""
-    from binalloc.frontend.importer import import_ptx
+    """The import of PTX; where kernels are refused and others would do, the error says how to get those."""
+    from binalloc.frontend.importer import import_units
     from binalloc.frontend.refused import NotImportable
 
     try:
-        return import_ptx(
-            text, path, kernels=kernels, machine=machine, block_dim=block_dim, skip_unsupported=skip
+        return import_units(
+            units, kernels=kernels, machine=machine, block_dim=block_dim, skip_unsupported=skip
         )  # fmt: skip
     except NotImportable as error:
         if error.importable:

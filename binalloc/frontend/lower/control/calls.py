@@ -50,7 +50,7 @@ def _check_callee(ctx: Context, callee: ast.Function) -> None:
     if callee.body is None:
         if callee.name in _RUNTIME:
             ctx.unsupported("runtime", f"{callee.name} is the CUDA runtime's, which is not emulated")
-        ctx.unsupported("other-file", f"{callee.name} is declared but not defined in this file")
+        ctx.undefined("other-file", callee.name)
     cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
     if cycle is not None:
         ctx.unsupported("recursion", f"recursion is not supported: {cycle}")
