@@ -12,6 +12,7 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
 
 if TYPE_CHECKING:
+    from binalloc.frontend.fatbin.entries import Entry
     from binalloc.frontend.importer import Imported
     from binalloc.frontend.units import Unit
     from binalloc.isa.instruction import Module
@@ -35,12 +36,13 @@ def load_bytes(data: bytes, file: str) -> Module:
 
 
 def _not_ptx(data: bytes, file: str) -> None:
+    from binalloc.frontend.fatbin.objects import may_hold_code
     from binalloc.frontend.ptx.recognise import is_ptx
 
-    if is_ptx(data, file):
+    what = "this is PTX" if is_ptx(data, file) else "this is no Loom binary" if may_hold_code(data) else None
+    if what is not None:
         raise MalformedInput(
-            "this is PTX", file=shown(file),
-            remedy="Import it first: binalloc import-ptx FILE.ptx -o FILE.loom.",
+            what, file=shown(file), remedy="Import it first: binalloc import-ptx FILE -o FILE.loom."
         )  # fmt: skip
 
 
@@ -69,15 +71,17 @@ def load_or_import(file: str, machine: str | None, kernel: str | None = None) ->
 
 def module_of(data: bytes, file: str, machine: str | None, kernel: str | None) -> tuple[Module, bytes]:
     """As `load_or_import`, of bytes already read from `file`."""
+    from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
     from binalloc.frontend.ptx.recognise import is_ptx
     from binalloc.isa.sets.files import write_module
 
-    if is_ptx(data, file):
+    within = may_hold_code(data) or is_cubin(data)
+    if within or is_ptx(data, file):
         model = machine_model(DEFAULT_MACHINE if machine is None else machine)
         imported, others = _import(units_of(data, file), model, kernel)
         data = write_module(imported.module)
         note(
-            f"{shown(file)} is PTX: imported in memory for {model.name}, kernels "
+            f"{shown(file)} {'holds' if within else 'is'} PTX: imported in memory for {model.name}, kernels "
             f"{', '.join(found.name for found in imported.kernels)}{others} "
             "(import-ptx writes the binary and has options)"
         )
@@ -108,13 +112,33 @@ def _import(units: Sequence[Unit], machine: Machine, kernel: str | None) -> tupl
     return imported_units(units, machine, kernels=[kernel]), ", alone, as not all others can be"
 
 
-def units_of(data: bytes, file: str) -> list[Unit]:
-    """The PTX in a file already read."""
+def units_of(data: bytes, file: str, architecture: str | None = None) -> list[Unit]:
+    """The PTX in a file already read: its text, or that in an object, program, library or fat binary. architecture: of
+    which, where there are several. Says on stderr what is left out."""
+    from binalloc.frontend.fatbin.choose import choose
     from binalloc.frontend.units import Unit
 
+    found = entries_of(data, file)
+    if found is None:
+        return [Unit(decoded(data, file), shown(file))]
+    chosen = choose(found, shown(file), architecture)
+    for text in chosen.notes:
+        note(f"{shown(file)}: {text}")
+    return chosen.units
+
+
+def entries_of(data: bytes, file: str) -> list[Entry] | None:
+    """The pieces of CUDA code in a file already read; None where it is text. Raises MalformedInput for binaries of
+    another kind, and for what is damaged."""
+    from binalloc.frontend.fatbin.entries import entries
+    from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
+
+    if may_hold_code(data):
+        return entries(data, shown(file))
     if data.startswith(b"\x7fELF"):
-        raise MalformedInput("this is a binary, not PTX", file=shown(file), expected="what `nvcc -ptx` writes")
-    return [Unit(decoded(data, file), shown(file))]
+        what = "a cubin, machine code of a GPU" if is_cubin(data) else "a binary"
+        raise MalformedInput(f"this is {what}, not PTX", file=shown(file), expected="what nvcc writes from CUDA source")
+    return None
 
 
 def imported_units(

@@ -9,10 +9,10 @@ import click
 
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.load import imported_units, units_of
+from binalloc.cli.load import entries_of, imported_units, units_of
 from binalloc.cli.options import json_option, machine_option, options, output_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
-from binalloc.errors import UsageError
+from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
 
 _DIMENSIONS = 3
@@ -22,6 +22,8 @@ _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 @click.command("import-ptx")
 @click.argument("files", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="FILE...")
 @options(output_option, machine_option, json_option)
+@click.option("--arch", "architecture", metavar="sm_NN", help="Which PTX of a file that has it for several.")
+@click.option("--list", "listing", is_flag=True, help="Only tell what code is in objects, programs and libraries.")
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
@@ -29,6 +31,8 @@ def import_ptx(
     files: tuple[str, ...],
     output: str | None,
     machine: str,
+    architecture: str | None,
+    listing: bool,
     kernels: tuple[str, ...],
     skip: bool,
     block_dim: str | None,
@@ -36,6 +40,7 @@ def import_ptx(
 ) -> None:
     """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
     Several files are the parts of one program (`nvcc -rdc=true -ptx`): they are linked, and -o names the binary.
+    FILE may also be what nvcc compiles with PTX in it: an object, a program, a library or a .fatbin.
 
     Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
     """
@@ -43,12 +48,15 @@ def import_ptx(
 
     from binalloc.isa.sets.files import write_module
 
+    _each_once(files)
+    if listing:
+        _tell_entries(files, output, as_json)
+        return
     check_output(output, as_json)
     block = _block_of(block_dim)
     output = output or _default_output(files)
     not_over(output, *files, machine)
-    _each_once(files)
-    units = [unit for file in files for unit in units_of(read_file(file), file)]
+    units = [unit for file in files for unit in units_of(read_file(file), file, architecture)]
     model = machine_model(machine)
     with progress(as_json) as show:
         show(f"{', '.join(map(shown, files))}: importing")
@@ -75,6 +83,27 @@ def import_ptx(
         from binalloc.report.imported import render_import
 
         say(render_import(imported.kernels, output))
+
+
+def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> None:
+    """What --list prints."""
+    from binalloc.report.fatbin import entries_to_dict, render_entries
+
+    if output is not None:
+        raise UsageError("--list writes no file", found=f"-o {output}", remedy="Leave out one of the two.")
+    found = []
+    for file in files:
+        entries = entries_of(read_file(file), file)
+        if entries is None:
+            raise MalformedInput(
+                "--list tells what is in objects, programs, libraries and fat binaries", file=shown(file),
+                found="text", expected="such a file",
+            )  # fmt: skip
+        found.append((shown(file), entries))
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **entries_to_dict(found)})
+    else:
+        say(render_entries(found))
 
 
 def _each_once(files: tuple[str, ...]) -> None:
