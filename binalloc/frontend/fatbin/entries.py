@@ -32,7 +32,8 @@ from binalloc.frontend.fatbin.unpack import unpack
 _ALIGNMENT = 8
 _MOST = 1 << 16
 """Containers, and entries, of a file."""
-_RELOCATABLE = ("--compile-only", "-c")
+_RELOCATABLE = ("compile-only", "c")
+"""Options of ptxas, without their dashes."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Entry:
     @property
     def linked(self) -> bool:
         """Whether it is to be linked (-rdc), and no whole program."""
-        return self.holder.linked or any(option in self.options.split() for option in _RELOCATABLE)
+        options = [option.lstrip("-") for option in self.options.split() if option.startswith("-")]
+        return self.holder.linked or any(option in _RELOCATABLE for option in options)
 
     @property
     def is_ptx(self) -> bool:
@@ -80,7 +82,7 @@ def entries(data: bytes, path: str) -> list[Entry]:
     if len(data) > FILE_LIMIT:
         raise MalformedInput(
             "the file is too large", file=path or None, expected=f"at most {FILE_LIMIT} bytes",
-            remedy="Take out of it what holds CUDA code: objcopy -O binary --only-section=.nv_fatbin FILE OUT.fatbin "
+            remedy="Take out of it what holds CUDA code: objcopy -O binary -j .nv_fatbin FILE OUT.fatbin "
             "(or __nv_relfatbin); of an archive, ar x.",
         )  # fmt: skip
     out: list[Entry] = []

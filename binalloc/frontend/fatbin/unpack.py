@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from binalloc.errors import UsageError
 from binalloc.files import FILE_LIMIT
 from binalloc.frontend.fatbin.damage import Piece
@@ -22,12 +25,12 @@ def unpack(code: Piece, compression: str, size: int) -> bytes:
 
 def _lz4(code: Piece, size: int) -> bytes:
     try:
-        import lz4.block
+        block: Any = import_module("lz4.block")
     except ModuleNotFoundError as error:
         raise _missing("lz4", code) from error
     try:
-        found: bytes = lz4.block.decompress(code.data, uncompressed_size=size)
-    except (lz4.block.LZ4BlockError, ValueError, MemoryError, OverflowError) as error:
+        found: bytes = block.decompress(code.data, uncompressed_size=size)
+    except (block.LZ4BlockError, ValueError, MemoryError, OverflowError) as error:
         code.fail("cannot be unpacked (lz4)", found=error)
     return _of_size(code, found, size)
 
@@ -56,5 +59,5 @@ def _of_size(code: Piece, found: bytes, size: int) -> bytes:
 def _missing(package: str, code: Piece) -> UsageError:
     return UsageError(
         f"{package} is not installed, which unpacks this file's PTX", file=code.path or None, place=code.place or None,
-        remedy=f"Install {package}, or compile with nvcc --compress-mode=none.",
+        remedy=f"Install {package}, or compile with nvcc -compress-mode=none.",
     )  # fmt: skip
