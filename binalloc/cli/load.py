@@ -120,6 +120,8 @@ def units_of(data: bytes, file: str, architecture: str | None = None) -> list[Un
 
     found = entries_of(data, file)
     if found is None:
+        if architecture is not None:
+            raise UsageError("--arch chooses among the PTX of a fat binary", file=shown(file), found="one text of PTX")
         return [Unit(decoded(data, file), shown(file))]
     chosen = choose(found, shown(file), architecture)
     for text in chosen.notes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.support.kits.cli import call as call_binalloc
-from tests.support.paths import sample_file
+from tests.support.paths import ROOT, sample_file
 from tests.support.ptx.linked import call, declared, function, kernel
 
 HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{\n"
@@ -107,3 +108,69 @@ def test_what_several_files_must_be(tmp_path: Path) -> None:
     assert "Give the file that defines it" in alone.err
     assert alone.err.count("\n") == 1
     assert not Path(out).exists()
+
+
+FATBINS = ROOT / "tests/data/fatbin"
+
+
+def test_a_program_is_imported_and_listed(tmp_path: Path) -> None:
+    program, out = str(FATBINS / "program"), str(tmp_path / "p.loom")
+    result = call_binalloc("import-ptx", program, "-o", out, "--json")
+    assert result.code == 0, result.err
+    assert [entry["file"] for entry in result.json["inputs"]] == [f"{program}#2", f"{program}#4"]
+    assert len(result.json["kernels"]) == 2
+    text = call_binalloc("import-ptx", "--list", program, str(FATBINS / "whole.fatbin")).out
+    assert re.search(r"^2 +2 +ptx +sm_75 +64 +zstd +\S+ +1,746 +__nv_relfatbin +- +--compile-only$", text, re.MULTILINE)
+    assert re.search(r"^3 +1 +ptx +sm_90 +64 +zstd", text, re.MULTILINE)
+    entries = call_binalloc("import-ptx", "--list", program, "--json").json["entries"]
+    assert [(e["entry"], e["unit"], e["kind"], e["relocatable"]) for e in entries] == [
+        (1, 1, "cubin", False), (2, 2, "ptx", True), (3, 2, "cubin", True), (4, 3, "ptx", True),
+        (5, 3, "cubin", True)]  # fmt: skip
+
+
+def test_the_architecture_is_chosen_and_told(tmp_path: Path) -> None:
+    file, out = str(FATBINS / "whole_speed.o"), str(tmp_path / "w.loom")
+    oldest = call_binalloc("import-ptx", file, "-o", out)
+    assert (oldest.code, "PTX for sm_75, sm_90: importing that for sm_75" in oldest.err) == (0, True)
+    newest = call_binalloc("import-ptx", file, "-o", out, "--arch", "90", "--json")
+    assert [entry["file"] for entry in newest.json["inputs"]] == [f"{file}#3"]
+    none = call_binalloc("import-ptx", file, "-o", out, "--arch", "sm_80")
+    assert (none.code, "no PTX for sm_80; found sm_75, sm_90" in none.err) == (2, True)
+    wrong = call_binalloc("import-ptx", file, "-o", out, "--arch", "new")
+    assert (wrong.code, "--arch: not an architecture; found new" in wrong.err) == (2, True)
+    text = call_binalloc("import-ptx", str(sample_file("reduction.ptx")), "-o", out, "--arch", "sm_75")
+    assert (text.code, "--arch chooses among" in text.err) == (2, True)
+
+
+def test_what_cannot_be_listed_or_imported(tmp_path: Path) -> None:
+    out = str(tmp_path / "x.loom")
+    listed = call_binalloc("import-ptx", "--list", str(sample_file("reduction.ptx")))
+    assert (listed.code, "found text" in listed.err) == (3, True)
+    both = call_binalloc("import-ptx", "--list", str(FATBINS / "program"), "-o", out)
+    assert (both.code, "--list writes no file" in both.err) == (2, True)
+    machine = call_binalloc("import-ptx", str(FATBINS / "machine.o"), "-o", out)
+    assert (machine.code, "-gencode arch=compute_75,code=compute_75" in machine.err) == (3, True)
+    cut = tmp_path / "cut.o"
+    cut.write_bytes((FATBINS / "whole_none.o").read_bytes()[:9000])
+    for arguments in (["--list", str(cut)], [str(cut), "-o", out]):
+        answer = call_binalloc("import-ptx", *arguments)
+        assert (answer.code, answer.err.count("\n"), "truncated or damaged" in answer.err) == (3, 1, True)
+    assert not Path(out).exists()
+
+
+def test_commands_that_take_ptx_take_it_out_of_programs(tmp_path: Path) -> None:
+    launch = tmp_path / "g.toml"
+    launch.write_text(
+        'kernel = "_Z6gatherPii"\ngrid = 1\nblock = 32\n[[argument]]\nname = "_Z6gatherPii_param_0"\nkind = "buffer"\n'
+        'dtype = "i32"\nshape = [32]\n[[argument]]\nname = "_Z6gatherPii_param_1"\nkind = "scalar"\ndtype = "i32"\n'
+        "value = 32\n"
+    )
+    for name in ("program", "libparts.a", "whole.fatbin"):
+        file = str(FATBINS / name)
+        run = call_binalloc("run", file, "--launch", str(launch), "--engine", "python", "--json")
+        assert run.code == 0, run.err
+        assert f"{file} holds PTX: imported in memory" in run.err
+    seen = call_binalloc("inspect", str(FATBINS / "program"), "--kernel", "gather", "--sections", "--json")
+    assert seen.code == 0, seen.err
+    binary = call_binalloc("disasm", str(FATBINS / "program"))
+    assert (binary.code, "this is no Loom binary. Import it first" in binary.err) == (3, True)

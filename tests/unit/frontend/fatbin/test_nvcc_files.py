@@ -12,6 +12,7 @@ from binalloc.files import read_bytes
 from binalloc.frontend.fatbin.choose import choose
 from binalloc.frontend.fatbin.entries import entries
 from binalloc.frontend.importer import Imported, import_ptx, import_units
+from binalloc.testing.launching import launch_kernel
 from tests.support.paths import ROOT
 from tests.support.ptx.harness import launched
 
@@ -79,3 +80,9 @@ def test_the_code_is_that_of_the_ptx(names: tuple[str, ...]) -> None:
 def test_machine_code_alone() -> None:
     with pytest.raises(MalformedInput, match=r"found machine code \(cubin\) of sm_80"):
         imported("machine.o")
+
+
+def test_the_library_launches_kernels_of_programs() -> None:
+    out = np.zeros(32, np.int32)
+    launch_kernel(FOLDER / "program", 1, 32, [out, np.int32(32)], name="gather", engine="python")
+    assert list(out) == [11000 + i * WEIGHTS[i % 4] for i in range(32)]
