@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 
 HEAD = ".version 9.0\n.target sm_100\n.address_size 64\n"
 _VARIABLE = re.compile(r"^\.(?:const|global|shared) .*?\b(\w+)\[(\d+)\].*;$", re.MULTILINE)
-_FUNCTION = re.compile(r"^((?:\.visible \.entry|\.func)[^{]*?\b(kernel|device_\d+)\b\s*\([^{]*\))\s*\{.*?^\}$", re.M | re.S)
+_FUNCTION = re.compile(
+    r"^((?:\.visible \.entry|\.func)[^{]*?\b(kernel|device_\d+)\b\s*\([^{]*\))\s*\{.*?^\}$", re.MULTILINE | re.DOTALL
+)
 
 
 @dataclass
