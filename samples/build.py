@@ -30,6 +30,8 @@ SAMPLES = Path(__file__).parent
 MACHINE = "gtx680"
 PTX_FOLDER = Path("/tmp/binalloc-ptx")
 NVCC = ("nvcc", "-ptx", "-arch=sm_75", "-O3", "-lineinfo")
+LINKED = SAMPLES / "linked"
+"""The sources of one program in several files, compiled to be linked."""
 
 
 def sources(ending: str = "lasm") -> list[Path]:
@@ -57,7 +59,8 @@ def compile_cuda(source: Path) -> bytes:
     try:
         shutil.copy(source, PTX_FOLDER / name)
         _bring_included(source, PTX_FOLDER)
-        done = subprocess.run([*NVCC, name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
+        nvcc = [*NVCC, "-rdc=true"] if source.parent == LINKED else NVCC
+        done = subprocess.run([*nvcc, name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
     finally:
         shutil.rmtree(PTX_FOLDER)
     return re.sub(r'(?m)^(\s*\.file\s+\d+\s+")[^"]*/', r"\1", done.stdout.decode()).encode()
