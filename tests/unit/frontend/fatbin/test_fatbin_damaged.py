@@ -109,6 +109,12 @@ def test_bombs_are_not_unpacked(how: str) -> None:
         read(data)
 
 
+def test_one_entry_is_no_larger_than_a_file() -> None:
+    (entry,) = entries(bomb("zstd"), "f")
+    with pytest.raises(MalformedInput, match="code is too large when unpacked"):
+        entry.content()
+
+
 def test_very_many_pieces_are_refused_in_time() -> None:
     with pytest.raises(MalformedInput, match="too many pieces of code"):
         read(container(Made(b"", kind=2)) * (1 << 17))

@@ -290,6 +290,11 @@ def test_recursion_through_two_files_is_refused() -> None:
         linked(one, two)
 
 
+def test_files_without_a_kernel() -> None:
+    with pytest.raises(MalformedInput, match=r"a\.ptx, b\.ptx: no kernel in any of the 2 files"):
+        linked(function("f", 1), function("g", 1))
+
+
 def test_errors_of_a_file_name_it() -> None:
     with pytest.raises(MalformedInput) as caught:
         linked(kernel("mov.u32 %r1, 1;"), ".visible .func f { wrong")
