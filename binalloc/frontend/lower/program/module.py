@@ -72,7 +72,8 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     """Names of the kernels to lower, in the order of the text."""
     there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
     if not there:
-        raise MalformedInput(f"no kernel in {module.files_in_words}", file=module.path or None, expected="an .entry with a body")
+        text = f"no kernel in {module.files_in_words}"
+        raise MalformedInput(text, file=module.path or None, expected="an .entry with a body")
     wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
     return [name for name in there if name in wanted]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import re
 import struct
+import sys
 import tracemalloc
 
 import pytest
 
-from binalloc.errors import BinallocError, MalformedInput
+from binalloc.errors import BinallocError, MalformedInput, UsageError
 from binalloc.files import FILE_LIMIT
 from binalloc.frontend.fatbin.choose import choose
 from binalloc.frontend.fatbin.entries import entries
@@ -113,6 +114,15 @@ def test_one_entry_is_no_larger_than_a_file() -> None:
     (entry,) = entries(bomb("zstd"), "f")
     with pytest.raises(MalformedInput, match="code is too large when unpacked"):
         entry.content()
+
+
+@pytest.mark.parametrize(("how", "module"), [("lz4", "lz4.block"), ("zstd", "zstandard")])
+def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch, how: str, module: str) -> None:
+    package = module.split(".")[0]
+    data = container(Made(ptx(), how=how))
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UsageError, match=f"{package} is not installed.*Install {package}"):
+        read(data)
 
 
 def test_very_many_pieces_are_refused_in_time() -> None:
