@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench wheel docs screenshot tables samples ptx clean
+.PHONY: install warm demo test test-full fuzz fuzz-run fuzz-inputs check bench wheel docs screenshot tables samples ptx fatbins clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -93,6 +93,10 @@ samples: $(STAMP)
 # Needs nvcc; without it the kept .ptx files stay as they are.
 ptx: $(STAMP)
 	$(BIN)/python samples/build.py --ptx
+
+# Needs nvcc, too: objects, programs and libraries for tests, which are kept.
+fatbins:
+	tests/data/fatbin/build.sh
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -33,6 +33,8 @@ PTX_FOLDER = Path("/tmp/binalloc-ptx")
 NVCC = ("nvcc", "-ptx", "-arch=sm_75", "-O3")
 RUNTIME = SAMPLES.parent / "binalloc" / "frontend" / "runtime" / "runtime.cu"
 """The device runtime: a library, without lines, as those of the program it comes into are told of."""
+LINKED = SAMPLES / "linked"
+"""The sources of one program in several files, compiled to be linked."""
 
 
 def sources(ending: str = "lasm") -> list[Path]:
@@ -60,7 +62,8 @@ def compile_cuda(source: Path) -> bytes:
     try:
         shutil.copy(source, PTX_FOLDER / name)
         _bring_included(source, PTX_FOLDER)
-        options = ["-rdc=true"] if source == RUNTIME else ["-lineinfo"]
+        options = ["-rdc=true"] if source == RUNTIME or source.parent == LINKED else []
+        options += [] if source == RUNTIME else ["-lineinfo"]
         done = subprocess.run([*NVCC, *options, name, "-o", "-"], cwd=PTX_FOLDER, check=True, stdout=subprocess.PIPE)
     finally:
         shutil.rmtree(PTX_FOLDER)

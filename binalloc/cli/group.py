@@ -26,6 +26,7 @@ SPELLINGS: dict[str, str] = {
     "None": "none",
     "accelsim_limit": "--accelsim-limit",
     "allocator": "--allocator",
+    "architecture": "--arch",
     "assemble": "`binalloc asm`",
     "block_dim": "--block-dim",
     "break": "--break",

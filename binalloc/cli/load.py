@@ -12,7 +12,9 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.models.machines.files import DEFAULT_MACHINE
 
 if TYPE_CHECKING:
+    from binalloc.frontend.fatbin.entries import Entry
     from binalloc.frontend.importer import Imported
+    from binalloc.frontend.units import Unit
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
@@ -34,12 +36,13 @@ def load_bytes(data: bytes, file: str) -> Module:
 
 
 def _not_ptx(data: bytes, file: str) -> None:
+    from binalloc.frontend.fatbin.objects import may_hold_code
     from binalloc.frontend.ptx.recognise import is_ptx
 
-    if is_ptx(data, file):
+    what = "this is PTX" if is_ptx(data, file) else "this is no Loom binary" if may_hold_code(data) else None
+    if what is not None:
         raise MalformedInput(
-            "this is PTX", file=shown(file),
-            remedy="Import it first: binalloc import-ptx FILE.ptx -o FILE.loom.",
+            what, file=shown(file), remedy="Import it first: binalloc import-ptx FILE -o FILE.loom."
         )  # fmt: skip
 
 
@@ -73,15 +76,17 @@ def module_of(
     data: bytes, file: str, machine: str | None, kernel: str | Sequence[str] | None
 ) -> tuple[Module, bytes]:
     """As `load_or_import`, of bytes already read from `file`."""
+    from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
     from binalloc.frontend.ptx.recognise import is_ptx
     from binalloc.isa.sets.files import write_module
 
-    if is_ptx(data, file):
+    within = may_hold_code(data) or is_cubin(data)
+    if within or is_ptx(data, file):
         model = machine_model(DEFAULT_MACHINE if machine is None else machine)
-        imported, others = _import(decoded(data, file), shown(file), model, kernel)
+        imported, others = _import(units_of(data, file), model, kernel)
         data = write_module(imported.module)
         note(
-            f"{shown(file)} is PTX: imported in memory for {model.name}, kernels "
+            f"{shown(file)} {'holds' if within else 'is'} PTX: imported in memory for {model.name}, kernels "
             f"{', '.join(found.name for found in imported.kernels)}{others} "
             "(import-ptx writes the binary and has options)"
         )
@@ -101,36 +106,66 @@ def subject_of(data: bytes, file: str, launch: Launch, machine: str) -> tuple[Mo
 
 
 def _import(
-    text: str, path: str, machine: Machine, kernel: str | Sequence[str] | None
+    units: Sequence[Unit], machine: Machine, kernel: str | Sequence[str] | None
 ) -> tuple[Imported, str]:
     """All kernels of the file, or those named alone where others are refused; what to say of the others."""
     from binalloc.frontend.refused import NotImportable
 
     try:
-        return imported_text(text, path, machine), ""
+        return imported_units(units, machine), ""
     except NotImportable:
         if not kernel:
             raise
     named = [kernel] if isinstance(kernel, str) else list(kernel)
-    return imported_text(text, path, machine, kernels=named), ", alone, as not all others can be"
+    return imported_units(units, machine, kernels=named), ", alone, as not all others can be"
 
 
-def imported_text(
-    text: str,
-    path: str,
+def units_of(data: bytes, file: str, architecture: str | None = None) -> list[Unit]:
+    """The PTX in a file already read: its text, or that in an object, program, library or fat binary. architecture: of
+    which, where there are several. Says on stderr what is left out."""
+    from binalloc.frontend.fatbin.choose import choose
+    from binalloc.frontend.units import Unit
+
+    found = entries_of(data, file)
+    if found is None:
+        if architecture is not None:
+            raise UsageError("--arch chooses among the PTX of a fat binary", file=shown(file), found="one text of PTX")
+        return [Unit(decoded(data, file), shown(file))]
+    chosen = choose(found, shown(file), architecture)
+    for text in chosen.notes:
+        note(f"{shown(file)}: {text}")
+    return chosen.units
+
+
+def entries_of(data: bytes, file: str) -> list[Entry] | None:
+    """The pieces of CUDA code in a file already read; None where it is text. Raises MalformedInput for binaries of
+    another kind, and for what is damaged."""
+    from binalloc.frontend.fatbin.entries import entries
+    from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
+
+    if may_hold_code(data):
+        return entries(data, shown(file))
+    if data.startswith(b"\x7fELF"):
+        what = "a cubin, machine code of a GPU" if is_cubin(data) else "a binary"
+        raise MalformedInput(f"this is {what}, not PTX", file=shown(file), expected="what nvcc writes from CUDA source")
+    return None
+
+
+def imported_units(
+    units: Sequence[Unit],
     machine: Machine,
     *,
     kernels: Sequence[str] | None = None,
     block_dim: tuple[int, int, int] | None = None,
     skip: bool = False,
 ) -> Imported:
-    """The import of PTX text; where kernels are refused and others would do, the error says how to get those."""
-    from binalloc.frontend.importer import import_ptx
+    """The import of PTX; where kernels are refused and others would do, the error says how to get those."""
+    from binalloc.frontend.importer import import_units
     from binalloc.frontend.refused import NotImportable
 
     try:
-        return import_ptx(
-            text, path, kernels=kernels, machine=machine, block_dim=block_dim, skip_unsupported=skip
+        return import_units(
+            units, kernels=kernels, machine=machine, block_dim=block_dim, skip_unsupported=skip
         )  # fmt: skip
     except NotImportable as error:
         if error.importable:

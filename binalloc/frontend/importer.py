@@ -1,18 +1,21 @@
 """PTX text to a Loom binary: the whole path of `binalloc import-ptx` as one function.
 
-text -> ptx.parser -> lower.module -> opt.pipeline -> allocate.program (with transform) -> transform.schedule -> Module
+texts -> ptx.parser -> link.link -> lower.module -> opt.pipeline -> allocate.program (with transform)
+      -> transform.schedule -> Module
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binalloc.collection import no_collection
+from binalloc.errors import UsageError
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
 from binalloc.frontend.ir import Program
+from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
+from binalloc.frontend.units import Unit
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 from binalloc.version import VERSION
@@ -50,10 +53,9 @@ class Imported:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-@no_collection()
 def import_ptx(
-    text: str,
-    path: str = "",
+    text: str | Sequence[str],
+    path: str | Sequence[str] = "",
     *,
     kernels: Sequence[str] | None = None,
     machine: Machine | None = None,
@@ -61,14 +63,39 @@ def import_ptx(
     optimised: bool = True,
     skip_unsupported: bool = False,
 ) -> Imported:
-    """The Loom binary of a PTX module.
+    """The Loom binary of a PTX module, or of several that are linked.
 
-    kernels: only these (all by default). machine: to schedule for (the default machine model otherwise). block_dim: the
-    block size all launches will have. optimised: False leaves lowering's code as it is, to tell
-    defects of the two apart. skip_unsupported: leave out kernels that cannot be imported. Raises MalformedInput, naming
-    line and column, for text that is not PTX, and for what cannot be imported exactly (NotImportable, which tells the
-    kernels that can; with skip_unsupported only where none can); UsageError for a missing kernel.
+    text: of the file, or a list of the texts of one program's files. path: where it came from, for messages; of several
+    texts a list of as many. kernels: only these (all by default). machine: to schedule for (the default machine model
+    otherwise). block_dim: the block size all launches will have. optimised: False leaves lowering's code as it is, to
+    tell defects of the two apart. skip_unsupported: leave out kernels that cannot be imported. Raises MalformedInput,
+    naming line and column, for text that is not PTX, for what cannot be imported exactly (NotImportable, which tells
+    the kernels that can; with skip_unsupported only where none can), and for files that contradict one another
+    (NotLinkable, which tells all contradictions); UsageError for a missing kernel, and for a text that is given twice.
     """
+    texts = [text] if isinstance(text, str) else list(text)
+    paths = [path] * len(texts) if isinstance(path, str) else list(path)
+    if not texts or len(texts) != len(paths):
+        found = f"{len(texts)} texts, {len(paths)} paths"
+        raise UsageError("texts and their paths", found=found, expected="at least one text, and a path for each")
+    units = [Unit(*pair) for pair in zip(texts, paths, strict=True)]
+    return import_units(
+        units, kernels=kernels, machine=machine, block_dim=block_dim, optimised=optimised,
+        skip_unsupported=skip_unsupported,
+    )  # fmt: skip
+
+
+@no_collection()
+def import_units(
+    units: Sequence[Unit],
+    *,
+    kernels: Sequence[str] | None = None,
+    machine: Machine | None = None,
+    block_dim: tuple[int, int, int] | None = None,
+    optimised: bool = True,
+    skip_unsupported: bool = False,
+) -> Imported:
+    """The Loom binary of one program's translation units, as `import_ptx` makes it of texts."""
     from binalloc.models.machines.files import DEFAULT_MACHINE
     from binalloc.models.machines.reader import load_machine
     from binalloc.transform.schedule.banks import spread_over_banks
@@ -77,7 +104,7 @@ def import_ptx(
     left_out: list[LeftOut] = []
     while True:
         try:
-            allocated = _allocated(text, path, kernels, block_dim, optimised, skip_unsupported)
+            allocated = _allocated(units, kernels, block_dim, optimised, skip_unsupported)
             break
         except NotImportable as error:
             left_out += error.left_out
@@ -88,14 +115,13 @@ def import_ptx(
             kernels = error.importable
     target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
     module = schedule(spread_over_banks(allocated.module, target), target)
-    module.provenance = [_provenance(text, path, target.name)]
+    module.provenance = [_provenance(units, target.name)]
     wanted = [name for name in allocated.figures if module.function(name).info.is_kernel]
     return Imported(module, [_figures(name, module, allocated) for name in wanted], left_out)
 
 
 def _allocated(
-    text: str,
-    path: str,
+    units: Sequence[Unit],
     kernels: Sequence[str] | None,
     block_dim: tuple[int, int, int] | None,
     optimised: bool,
@@ -104,9 +130,8 @@ def _allocated(
     """Lowered, optimised, with registers. Raises NotImportable; NoRoom where registers lack and nothing is skipped."""
     from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
-    from binalloc.frontend.ptx.parser import parse
 
-    program = lower_module(parse(text, path), kernels, block_dim)  # what is parsed goes: of large files it is much
+    program = lower_module(_linked(units), kernels, block_dim)  # what is parsed goes: of large files it is much
     if optimised:
         for routine in program.routines.values():
             optimise(routine)
@@ -116,6 +141,20 @@ def _allocated(
         if skip_unsupported:
             raise _without(program, error) from error
         raise
+
+
+def _linked(units: Sequence[Unit]) -> ast.Module:
+    """The units as one module."""
+    from binalloc.frontend.link.link import link
+    from binalloc.frontend.ptx.parser import parse
+
+    seen: dict[str, Unit] = {}
+    for unit in units:
+        if seen.setdefault(unit.text, unit) is not unit:
+            found = f"the text of {seen[unit.text].path or 'another'}"
+            raise UsageError("the same file twice", file=unit.path or None, found=found, remedy="Give it once.")
+    modules = [parse(unit.text, unit.path) for unit in units]
+    return link(modules, [unit.whole for unit in units])
 
 
 def _without(program: Program, error: NoRoom) -> NotImportable:
@@ -149,6 +188,8 @@ def _figures(name: str, module: Module, allocated: Allocated) -> KernelFigures:
     )
 
 
-def _provenance(text: str, path: str, machine: str) -> dict[str, object]:
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return {"tool": "binalloc import-ptx", "version": VERSION, "input_sha256": digest, "machine": machine}
+def _provenance(units: Sequence[Unit], machine: str) -> dict[str, object]:
+    """What the binary says of where it comes from: the hash of its one text, or of each in their order."""
+    digests = [unit.sha256 for unit in units]
+    inputs: dict[str, object] = {"input_sha256": digests[0]} if len(digests) == 1 else {"inputs_sha256": digests}
+    return {"tool": "binalloc import-ptx", "version": VERSION, **inputs, "machine": machine}

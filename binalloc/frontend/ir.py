@@ -138,8 +138,8 @@ class Routine:
 
     arguments, results: units (one per 32-bit word) in which a function gets its parameters and leaves its results, in
     order; empty for kernels, whose parameters lie in constant bank 0. info: kind, params, block, max_threads,
-    local_frame, shared bytes; registers and machine are set at the end. min_blocks: `.minnctapersm`. place: of the
-    definition in the PTX text, for messages. shared: variables of the function with their offsets.
+    local_frame, shared bytes; registers and machine are set at the end. min_blocks: `.minnctapersm`. place, path: where
+    the PTX text defines it, for messages. shared: variables of the function with their offsets.
     """
 
     name: str
@@ -151,6 +151,7 @@ class Routine:
     shared: list[SharedVar] = field(default_factory=list)
     min_blocks: int = 0
     place: str = ""
+    path: str = ""
 
     @property
     def is_kernel(self) -> bool:

@@ -17,7 +17,7 @@ class Refusal:
 
     def to_dict(self) -> dict[str, str | None]:
         error = self.error
-        parts = {name: getattr(error, name) for name in ("place", "message", "found", "expected", "remedy")}
+        parts = {name: getattr(error, name) for name in ("file", "place", "message", "found", "expected", "remedy")}
         return {"function": self.function} | {k: None if v is None else str(v) for k, v in parts.items()}
 
 
@@ -47,7 +47,7 @@ class NotImportable(MalformedInput):
         found = {id(r.error): r.error for left in left_out for r in left.refusals}
         others = [error for error in found.values() if error is not first]
         if others:
-            places = ", ".join(dict.fromkeys(error.place or error.message for error in others[:_NAMED]))
+            places = ", ".join(dict.fromkeys(_where(error, first.file) for error in others[:_NAMED]))
             further = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
             reasons = "One further reason" if len(others) == 1 else f"{len(others)} further reasons"
             self.also(f"{reasons}: {places}{further}.")
@@ -55,6 +55,12 @@ class NotImportable(MalformedInput):
     def also(self, sentence: str) -> None:
         """Add a sentence to the remedy."""
         self.remedy = f"{self.remedy} {sentence}" if self.remedy else sentence
+
+
+def _where(error: BinallocError, file: str | None) -> str:
+    """The place of an error, with its file where that is another one."""
+    place = error.place or error.message
+    return place if error.file == file else f"{error.file}: {place}"
 
 
 _NAMED = 3

@@ -141,18 +141,19 @@ FORMS: tuple[Form, ...] = (
          "Write it as a loop with a stack of its own."),
     Form("other-file", "`call` of a `.func` without a body: a function of another file",
          "it is declared but not defined in this file",
-         "PTX of one file never holds another file's functions, whatever -rdc says: #include the callee's source, or "
-         "define it in a header, and compile again."),
-    Form("alias", "`.alias`", "aliases of functions are not supported", "Call the function by its own name."),
+         "Give the file that defines it, too: import-ptx links the PTX of several files (nvcc -rdc=true -ptx writes "
+         "one for each source). Else #include the callee's source."),
     Form("function-address", "`mov` of a function's name", "a function's address is not a value here",
          "Let the compiler resolve the call, or replace function pointers by a switch."),
     Form("label-address", "`mov` of a label's name", "a label's address is not a value here",
          "Use `brx.idx` with a list of labels."),
-    Form("external", "`.extern` variables of another file", "it is external", "Define the variable in this file."),
+    Form("external", "`.extern` variables of another file", "it is declared but not defined in this file",
+         "Give the file that defines it, too: import-ptx links the PTX of several files (nvcc -rdc=true -ptx writes "
+         "one for each source)."),
     Form("object-address", "`mov` of a `.samplerref` or `.surfref` variable", "samplers and surfaces have no address",
          "Use textures with the launch file's filter and addressing."),
     Form("initialiser", "initialisers with the address of a function, or of a variable in `.const`, `.shared` or "
-         "another file", "only addresses of .global variables of this file can be initial values",
+         "a file that is not given", "only addresses of .global variables that are defined can be initial values",
          "Store the address when the kernel runs, or use a .global variable."),
     Form("sampler", "`tex` with a sampler of its own (`.target texmode_independent`)", "samplers are not supported",
          "Compile for unified textures; the launch file says how a texture is filtered."),

@@ -83,7 +83,7 @@ def launch_kernel(
     is read-only and written to. One array for two parameters is one buffer.
 
     Args:
-        kernel: a module, or the path of a binary (.loom) or of PTX.
+        kernel: a module, or the path of a binary (.loom), of PTX, or of an object, program or library with PTX in it.
         grid, block: blocks and threads, a number or up to three of them, x first.
         args: for a pointer an array; for a texture a `TextureArray`; for a number one of the parameter's size. An int
             goes to 1, 2 and 4 bytes, a float to 4 and 8; 8 bytes of an integer are numpy.int64 or uint64, as an int may

@@ -6,8 +6,12 @@ from pathlib import Path
 
 from binalloc.errors import MalformedInput
 from binalloc.files import read_bytes, text_of
-from binalloc.frontend.importer import import_ptx
+from binalloc.frontend.fatbin.choose import choose
+from binalloc.frontend.fatbin.entries import entries
+from binalloc.frontend.fatbin.objects import may_hold_code
+from binalloc.frontend.importer import import_units
 from binalloc.frontend.ptx.recognise import is_ptx
+from binalloc.frontend.units import Unit
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module
 from binalloc.models.machines.model import Machine
@@ -15,17 +19,25 @@ from binalloc.models.machines.reader import load_machine
 
 
 def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = None, name: str | None = None) -> Module:
-    """The module in a binary, or in PTX as it is imported for `machine` (gtx680 without).
+    """The module in a binary, or in PTX as it is imported for `machine` (gtx680 without): a text, or that in an object,
+    program, library or fat binary, of each translation unit for its oldest architecture.
 
     name: of a kernel of PTX that is imported alone, so that others which cannot be imported do not matter. Raises
     UsageError where the file cannot be read, MalformedInput where it is neither, or PTX that cannot be imported.
     """
     data = read_bytes(path)
-    if not is_ptx(data, str(path)):
+    if may_hold_code(data):
+        units = choose(entries(data, str(path)), str(path), None).units
+    elif is_ptx(data, str(path)):
+        units = [Unit(_text(data, path), str(path))]
+    else:
         return read_module(data, str(path))
+    model = machine if machine is None or isinstance(machine, Machine) else load_machine(machine)
+    return import_units(units, machine=model, kernels=None if name is None else [name]).module
+
+
+def _text(data: bytes, path: str | Path) -> str:
     try:
-        text = text_of(data)
+        return text_of(data)
     except UnicodeDecodeError as error:
         raise MalformedInput("not text", file=str(path), found=error.reason, expected="UTF-8") from error
-    model = machine if machine is None or isinstance(machine, Machine) else load_machine(machine)
-    return import_ptx(text, str(path), machine=model, kernels=None if name is None else [name]).module

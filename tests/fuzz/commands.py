@@ -172,7 +172,10 @@ def _machines(m: Making) -> list[str]:
 
 
 def _import_ptx(m: Making) -> list[str]:
-    out = ["import-ptx", m.file("ptx", "x.ptx"), *m.output(0.5), *m.machine(0.05), *m.kernel_name(0.1)]
+    kinds = m.rng.choice((*[["ptx"]] * 4, ["ptx", "ptx"], ["ptx", "fatbin"], ["fatbin"], ["fatbin"], ["fatbin"] * 3))
+    files = [m.file(kind, f"{number}.{kind}") for number, kind in enumerate(kinds)]
+    out = ["import-ptx", *files, *m.output(0.5), *m.machine(0.05), *m.kernel_name(0.1), *m.maybe(0.1, "--list")]
+    out += m.maybe(0.1, "--arch", m.rng.choice(("sm_75", "90", "compute_80", *STRINGS)))
     return out + m.maybe(0.2, "--block-dim", ",".join(m.integer() for _ in range(m.rng.choice((1, 2, 3, 4)))))
 
 

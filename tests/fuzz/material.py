@@ -30,6 +30,7 @@ from tests.support.programs.words import corrupt, random_control, random_instr, 
 
 _PLAIN = [s for s in shapes() if s.op.control not in ("branch", "call", "return", "exit")]
 MACHINES = ROOT / "binalloc/models/machines"
+FATBINS = ROOT / "tests/data/fatbin"
 
 NUMBERS = (
     "0", "-1", "1", "7", "255", "65536", "2147483647", "2147483648", "-9223372036854775808", "9223372036854775808",
@@ -87,8 +88,8 @@ REFERENCE = "def reference(inputs, launch):\n    return {}\n"
 
 @dataclass(frozen=True)
 class File:
-    """A good file. kind: loom, lasm, ptx, launch, machine, npy, profile. kernel: of a binary, launch file or profile,
-    "" elsewhere."""
+    """A good file. kind: loom, lasm, ptx, fatbin, launch, machine, npy, profile. kernel: of a binary, launch file or
+    profile, "" elsewhere."""
 
     kind: str
     name: str
@@ -105,7 +106,7 @@ class Material:
         self.pool = pool
         self._reworked: dict[int, File] = {}
         machine = load_machine("gtx680")
-        kinds = ("loom", "lasm", "ptx", "launch", "machine", "npy", "profile")
+        kinds = ("loom", "lasm", "ptx", "fatbin", "launch", "machine", "npy", "profile")
         self.files: dict[str, list[File]] = {kind: [] for kind in kinds}
         self.launches: dict[str, bytes] = {}
         for path in sorted(sample_files(".loom"), key=lambda p: p.stat().st_size):
@@ -114,6 +115,9 @@ class Material:
         for name in ("reduction", "matrixMultiply"):
             self._add("ptx", sample_file(f"{name}.ptx"))
         self.files["ptx"] += [File("ptx", "little.ptx", LITTLE_PTX.encode())] * 4
+        for path in sorted(FATBINS.iterdir()):
+            if path.suffix not in (".cu", ".sh"):
+                self._add("fatbin", path)
         for path in sample_files(".toml"):
             self._add("launch", path, load_launch(path).kernel)
         for path in sorted(MACHINES.glob("*.toml")):
@@ -179,6 +183,8 @@ def damaged(rng: random.Random, file: File) -> bytes:
         harm = rng.choices((_corrupt, _smashed, hostile), (3, 2, 2))[0]
         return harm(rng, file)
     data = file.data
+    if file.kind == "fatbin":
+        return corrupt(rng, data)
     if rng.random() < 0.15:
         return corrupt(rng, data)
     for _ in range(rng.choice((1, 1, 2, 4))):

@@ -7,10 +7,10 @@ import re
 
 import click
 
-from binalloc.cli.files import check_output, decoded, not_over, read_file, shown, write_output
+from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.load import imported_text
-from binalloc.cli.options import file_argument, json_option, machine_option, options, output_option
+from binalloc.cli.load import entries_of, imported_units, units_of
+from binalloc.cli.options import json_option, machine_option, options, output_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
@@ -20,20 +20,27 @@ _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 @click.command("import-ptx")
-@options(file_argument, output_option, machine_option, json_option)
+@click.argument("files", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="FILE...")
+@options(output_option, machine_option, json_option)
+@click.option("--arch", "architecture", metavar="sm_NN", help="Which PTX of a file that has it for several.")
+@click.option("--list", "listing", is_flag=True, help="Only tell what code is in objects, programs and libraries.")
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
 def import_ptx(
-    file: str,
+    files: tuple[str, ...],
     output: str | None,
     machine: str,
+    architecture: str | None,
+    listing: bool,
     kernels: tuple[str, ...],
     skip: bool,
     block_dim: str | None,
     as_json: bool,
 ) -> None:
     """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
+    Several files are the parts of one program (`nvcc -rdc=true -ptx`): they are linked, and -o names the binary.
+    FILE may also be what nvcc compiles with PTX in it: an object, a program, a library or a .fatbin.
 
     Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
     """
@@ -41,18 +48,19 @@ def import_ptx(
 
     from binalloc.isa.sets.files import write_module
 
+    _each_once(files)
+    if listing:
+        _tell_entries(files, output, as_json)
+        return
     check_output(output, as_json)
     block = _block_of(block_dim)
-    output = output or _default_output(file)
-    not_over(output, file, machine)
-    data = read_file(file)
-    if data.startswith(b"\x7fELF"):
-        raise MalformedInput("this is a binary, not PTX", file=shown(file), expected="what `nvcc -ptx` writes")
-    text = decoded(data, file)
+    output = output or _default_output(files)
+    not_over(output, *files, machine)
+    units = [unit for file in files for unit in units_of(read_file(file), file, architecture)]
     model = machine_model(machine)
     with progress(as_json) as show:
-        show(f"{shown(file)}: importing")
-        imported = imported_text(text, shown(file), model, kernels=kernels or None, block_dim=block, skip=skip)
+        show(f"{', '.join(map(shown, files))}: importing")
+        imported = imported_units(units, model, kernels=kernels or None, block_dim=block, skip=skip)
         data = write_module(imported.module)
     write_output(output, data)
     for left in imported.left_out:
@@ -68,7 +76,8 @@ def import_ptx(
     if as_json:
         rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
         left_out = [left.to_dict() for left in imported.left_out]
-        found = {"output": output, "bytes": len(data), "kernels": rows, "left_out": left_out}
+        inputs = [{"file": unit.path, "sha256": unit.sha256} for unit in units]
+        found = {"output": output, "bytes": len(data), "inputs": inputs, "kernels": rows, "left_out": left_out}
         print_json({"schema_version": SCHEMA_VERSION, **found})
     elif output != "-":
         from binalloc.report.imported import render_import
@@ -76,7 +85,41 @@ def import_ptx(
         say(render_import(imported.kernels, output))
 
 
-def _default_output(file: str) -> str:
+def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> None:
+    """What --list prints."""
+    from binalloc.report.fatbin import entries_to_dict, render_entries
+
+    if output is not None:
+        raise UsageError("--list writes no file", found=f"-o {output}", remedy="Leave out one of the two.")
+    found = []
+    for file in files:
+        entries = entries_of(read_file(file), file)
+        if entries is None:
+            raise MalformedInput(
+                "--list tells what is in objects, programs, libraries and fat binaries", file=shown(file),
+                found="text", expected="such a file",
+            )  # fmt: skip
+        found.append((shown(file), entries))
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **entries_to_dict(found)})
+    else:
+        say(render_entries(found))
+
+
+def _each_once(files: tuple[str, ...]) -> None:
+    """UsageError where one file is given twice."""
+    seen: dict[str, str] = {}
+    for file in files:
+        first = seen.setdefault(file if file == "-" else os.path.realpath(file), file)
+        if first is not file:
+            found = None if first == file else f"it is {shown(first)}"
+            raise UsageError("the same file twice", file=shown(file), found=found, remedy="Give it once.")
+
+
+def _default_output(files: tuple[str, ...]) -> str:
+    if len(files) > 1:
+        raise UsageError("several files give the output no name", remedy="Give -o FILE.")
+    file = files[0]
     if file == "-":
         raise UsageError("standard input has no name to derive the output's from", remedy="Give -o FILE.")
     return os.path.splitext(file)[0] + ".loom"

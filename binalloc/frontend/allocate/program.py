@@ -115,7 +115,7 @@ class _Work:
     def _no_room(self, routine: Routine, error: Infeasible) -> NoRoom:
         refusal = NoRoom(
             f"{routine.name} needs more registers than there are",
-            file=self.program.path or None,
+            file=routine.path or None,
             place=routine.place or None,
             found=error.found,
         )

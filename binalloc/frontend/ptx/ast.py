@@ -162,7 +162,8 @@ class Variable:
     space: global, const, shared, local, param. type: a fundamental type. size: bytes of the whole variable, 0 for an
     unsized array (extern shared). align: bytes. init: its bytes with trailing zeros left out (None: no initialiser).
     relocations: (byte offset, symbol, addend, generic) of addresses in the initialiser, 8 bytes each (generic: written
-    as generic(symbol)). external: `.extern`. array: declared with brackets.
+    as generic(symbol)). linkage: visible, weak, extern or common; empty: known in its file alone. array: declared with
+    brackets. path: of the file that it stands in.
     """
 
     name: str
@@ -173,8 +174,13 @@ class Variable:
     place: Place
     init: bytes | None = None
     relocations: tuple[tuple[int, str, int, bool], ...] = ()
-    external: bool = False
+    linkage: str = ""
     array: bool = False
+    path: str = ""
+
+    @property
+    def external(self) -> bool:
+        return self.linkage == "extern"
 
 
 @dataclass(slots=True)
@@ -189,7 +195,8 @@ class Function:
     registers too). body: None for a declaration without one. max_threads: product of `.maxntid`, or 0. maxntid,
     reqntid: as written, missing ones 1, or None. min_blocks: `.minnctapersm`, or 0. noreturn: `.noreturn`.
     max_registers: `.maxnreg`, or 0. prototypes: name of a `.callprototype` or `.calltargets` -> its text.
-    branch_targets: name of a `.branchtargets` -> its labels.
+    branch_targets: name of a `.branchtargets` -> its labels. linkage: as a variable's. path: of the file that it stands
+    in.
     """
 
     name: str
@@ -207,6 +214,8 @@ class Function:
     max_registers: int = 0
     prototypes: dict[str, str] = field(default_factory=dict)
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    linkage: str = ""
+    path: str = ""
 
     @property
     def max_threads(self) -> int:
@@ -215,10 +224,13 @@ class Function:
 
 @dataclass(slots=True)
 class Module:
-    """A PTX file. version: (8, 0). target: "sm_75". address_size: 32 or 64. files: `.file` index -> name.
+    """A PTX file, or several that are linked. version: (8, 0). target: "sm_75". address_size: 32 or 64. files: `.file`
+    index -> name.
 
     variables: module scope, in order. functions: in order of first mention; a definition takes its declaration's place.
-    path: for messages. lines: number of text lines.
+    path: for messages. lines: number of text lines. samplers: `.target texmode_independent`. aliases: name of a
+    declared function -> the function it is another name of, and where `.alias` says so. inputs: paths of the files
+    that were linked; empty: it is one file.
     """
 
     version: tuple[int, int]
@@ -229,3 +241,11 @@ class Module:
     files: dict[int, str] = field(default_factory=dict)
     path: str = ""
     lines: int = 0
+    samplers: bool = False
+    aliases: dict[str, tuple[str, Place]] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def files_in_words(self) -> str:
+        """`this file`, or how many were linked: for messages on what is not in them."""
+        return f"any of the {len(self.inputs)} files" if len(self.inputs) > 1 else "this file"

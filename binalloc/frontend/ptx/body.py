@@ -295,7 +295,7 @@ class BodyParser:
             word = tokens.value
         if word in SPACES:
             self.tables[-1].clear()
-            declare_variables(tokens, self.names, self.function, self.scope, extern)
+            declare_variables(tokens, self.names, self.function, self.scope, "extern" if extern else "")
             return tokens.at
         if word == ".loc":
             tokens.advance()

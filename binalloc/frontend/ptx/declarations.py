@@ -125,7 +125,7 @@ def _pointer(tokens: Tokens) -> None:
         _alignment(tokens)
 
 
-def variable(tokens: Tokens, of: Head, name: str, at: int, external: bool, symbols: Container[str]) -> Variable:
+def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols: Container[str]) -> Variable:
     """Take shape and initialiser of a variable; the cursor stands behind its name.
 
     Args:
@@ -133,14 +133,19 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, external: bool, symbo
         of: the head of the declaration.
         name: the variable's name in the tree.
         at: offset of the name.
-        external: whether `.extern` was written.
+        linkage: as ast.Variable has it.
         symbols: what an initialiser may take the address of.
     """
     source = tokens.source
     dimensions = _dimensions(tokens)
     natural = max(of.element, 1)
     align = of.align or (natural if natural & natural - 1 == 0 else 16)
-    out = Variable(name, of.space, of.type, 0, align, source.place(at), external=external, array=bool(dimensions))
+    place, external = source.place(at), linkage == "extern"
+    out = Variable(
+        name, of.space, of.type, 0, align, place, linkage=linkage, array=bool(dimensions), path=source.path
+    )  # fmt: skip
+    if linkage == "common" and of.space != "global":
+        source.fail(at, "a common variable", found=f".common .{of.space}", expected=".common .global")
     unsized = bool(dimensions) and dimensions[0] is None
     if tokens.value == "=":
         if of.space not in _INITIALISED or external or of.type in _OPAQUE:

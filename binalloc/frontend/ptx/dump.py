@@ -36,18 +36,19 @@ def format_module(module: Module) -> str:
     major, minor = module.version
     out = [f".version {major}.{minor}", f".target {module.target}", f".address_size {module.address_size}"]
     out += [f'.file {index} "{name}"' for index, name in module.files.items()]
-    out += [f"{_header(function)};" for function in module.functions.values()]
+    out += [f"{_linkage(function)}{_header(function)};" for function in module.functions.values()]
     out += [f".extern {_shape(v)};" for v in _announced(module)]
-    out += [f"{'.extern ' if v.external else ''}{format_variable(v)};" for v in module.variables.values()]
+    out += [f"{_linkage(v)}{format_variable(v)};" for v in module.variables.values()]
     for function in module.functions.values():
         if function.body is not None:
             out += format_function(function)
+    out += [f".alias {alias}, {function};" for alias, (function, _) in module.aliases.items()]
     return "\n".join(out) + "\n"
 
 
 def format_function(function: Function) -> list[str]:
     """A function with its body, line by line."""
-    out = [_header(function), "{"]
+    out = [_linkage(function) + _header(function), "{"]
     own = {v.name for v in [*function.results, *function.parameters] if v.space == "reg"}
     by_type: dict[str, list[str]] = {}
     for name, type_ in function.registers.items():
@@ -57,7 +58,7 @@ def format_function(function: Function) -> list[str]:
         for at in range(0, len(names), _PER_LINE):
             out.append(f"\t.reg .{type_} {', '.join(names[at : at + _PER_LINE])};")
     for v in function.variables.values():
-        out.append(f"\t{'.extern ' if v.external else ''}{format_variable(v)};")
+        out.append(f"\t{_linkage(v)}{format_variable(v)};")
     out += [f"{name}: {text};" for name, text in function.prototypes.items()]
     out += [f"{name}: .branchtargets {', '.join(labels)};" for name, labels in function.branch_targets.items()]
     loc: tuple[int, int] | None = None
@@ -142,6 +143,10 @@ def _announced(module: Module) -> list[Variable]:
         if any(order.get(name, -1) > order[variable.name] for _, name, _, _ in variable.relocations):
             return list(module.variables.values())
     return []
+
+
+def _linkage(item: Function | Variable) -> str:
+    return f".{item.linkage} " if item.linkage else ""
 
 
 def _parentheses(operands: tuple[Operand, ...]) -> str:

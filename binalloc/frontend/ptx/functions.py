@@ -45,7 +45,7 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tupl
     at = tokens.at
     name = tokens.name("the name of the function")
     names.check(source, at, name)
-    out = Function(name, is_entry, source.place(at), results=results)
+    out = Function(name, is_entry, source.place(at), results=results, path=source.path)
     if tokens.value == "(":
         out.parameters = _parameters(tokens, names, declared, is_entry)
     while tokens.kind == "directive" and (is_entry or tokens.value not in MODULE_DIRECTIVES):
@@ -87,7 +87,7 @@ def _parameters(tokens: Tokens, names: ModuleNames, declared: list[tuple[str, in
         name = tokens.name("the name of a parameter")
         if name != "_":
             names.check(source, at, name)
-        parameter = variable(tokens, of, name, at, False, ())
+        parameter = variable(tokens, of, name, at, "", ())
         if of.space == "reg" and (of.width or parameter.array):
             source.fail(at, "parameter in a register", found=name, expected="a scalar type")
         if parameter.array and not parameter.size and of.space == "param":

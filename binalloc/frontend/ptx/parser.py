@@ -13,6 +13,7 @@ from binalloc.frontend.ptx.body import BodyParser, take_pragma
 from binalloc.frontend.ptx.functions import header, open_scope
 from binalloc.frontend.ptx.lexer import COMMENT, SKIP, Source, Tokens
 from binalloc.frontend.ptx.literals import integer
+from binalloc.frontend.ptx.operands import undeclared
 from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variables
 
@@ -110,7 +111,7 @@ class _ModuleParser:
             tokens.advance()
             tokens.jump(take_pragma(tokens))
         elif word == ".alias":
-            self.source.fail(at, "aliases of functions are not supported", found=word, form="alias")
+            self._alias(tokens)
         elif word in _REFUSED:
             self.source.fail(at, _REFUSED[word], found=word, expected="a .func, .entry or variable")
         elif word == ".version":
@@ -129,7 +130,9 @@ class _ModuleParser:
                 self.module.target = word
             elif word == "map_f64_to_f32":
                 self.narrowed = at
-            elif word not in ("texmode_unified", "texmode_independent", "debug"):
+            elif word == "texmode_independent":
+                self.module.samplers = True
+            elif word not in ("texmode_unified", "debug"):
                 self.source.fail(at, "target not supported", found=word, expected="sm_NN")
             if not tokens.accept(","):
                 break
@@ -171,27 +174,56 @@ class _ModuleParser:
             self.source.fail(tokens.at, "section of debug data", expected="a name, '{', data and '}'")
         tokens.jump(m.end())
 
+    def _alias(self, tokens: Tokens) -> None:
+        """Take `.alias g, f;`: from here on the declared g is f (PTX ISA, section 11.6.6)."""
+        tokens.advance()
+        at = tokens.at
+        named = [self._aliased(tokens, has_body=False)]
+        tokens.expect(",", "after the name")
+        named.append(self._aliased(tokens, has_body=True))
+        tokens.expect(";", "after the names")
+        alias, function = named
+        if _shape(alias) != _shape(function) or alias.is_entry:
+            expected = f"a .func with the parameters and results of {function.name}"
+            self.source.fail(at, "alias of another kind of function", found=alias.name, expected=expected)
+        if self.module.aliases.setdefault(alias.name, (function.name, self.source.place(at)))[0] != function.name:
+            self.source.fail(at, "alias of two functions", found=alias.name, expected="one .alias of each name")
+
+    def _aliased(self, tokens: Tokens, has_body: bool) -> Function:
+        """Take the name of a function that was declared, or defined, before."""
+        at = tokens.at
+        name = tokens.name("the name of a function")
+        function = self.module.functions.get(name)
+        if function is None:
+            undeclared(self.source, at, name)
+        if (function.body is not None) != has_body:
+            expected = "a .func with a body" if has_body else "a .func without a body"
+            self.source.fail(at, "alias of a function", found=name, expected=expected)
+        return function
+
     def _declaration(self, tokens: Tokens) -> None:
-        external = False
+        linkage = ""
         start = tokens.at
         while tokens.value in _LINKAGE:
-            external |= tokens.take() == ".extern"
+            word = tokens.take()[1:]
+            linkage = word if linkage != "extern" else linkage
         if tokens.value in (".entry", ".func"):
-            self._function(tokens, external)
+            self._function(tokens, linkage)
         elif tokens.kind == "directive":
-            declare_module_variables(tokens, self.names, external)
+            declare_module_variables(tokens, self.names, linkage)
         elif tokens.at == start:
             tokens.unexpected("a directive, function or variable")
         else:
             tokens.unexpected(".entry, .func or a variable")
 
-    def _function(self, tokens: Tokens, external: bool) -> None:
+    def _function(self, tokens: Tokens, linkage: str) -> None:
         if not self.module.target:
             self.source.fail(tokens.at, "no .target before the first function", expected=".target")
         function, at, declared = header(tokens, self.names)
+        function.linkage = linkage
         scope = open_scope(self.source, function, declared)
         has_body = tokens.value == "{"
-        if has_body and external:
+        if has_body and linkage == "extern":
             self.source.fail(at, "body of an external function", found=function.name, expected="';'")
         known = self._enter(function, at, has_body)
         if not has_body:
@@ -215,6 +247,8 @@ class _ModuleParser:
         if earlier.body is not None and has_body:
             self.source.fail(at, "declared twice", found=name, expected="one body of a function")
         if has_body:
+            if name in self.module.aliases:
+                self.source.fail(at, "body of an alias", found=name, expected="';'")
             _merge(earlier, function)
             self.module.functions[name] = function
         return function
@@ -240,3 +274,4 @@ def _merge(declaration: Function, definition: Function) -> None:
     definition.min_blocks = definition.min_blocks or declaration.min_blocks
     definition.max_registers = definition.max_registers or declaration.max_registers
     definition.noreturn |= declaration.noreturn
+    definition.linkage = definition.linkage or declaration.linkage.replace("extern", "visible")

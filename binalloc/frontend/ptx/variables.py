@@ -36,7 +36,7 @@ class ModuleNames:
             source.fail(at, "reserved name", found=name, expected="a name that PTX does not define")
 
 
-def declare_variables(tokens: Tokens, names: ModuleNames, function: Function, scope: Scope, external: bool) -> None:
+def declare_variables(tokens: Tokens, names: ModuleNames, function: Function, scope: Scope, linkage: str) -> None:
     """Take one declaration in a body, from its space to the semicolon, and enter what it declares in the scope."""
     of = head(tokens)
     while True:
@@ -48,7 +48,7 @@ def declare_variables(tokens: Tokens, names: ModuleNames, function: Function, sc
         else:
             if scope.taken(name):
                 duplicate(tokens.source, at, name)
-            declared = variable(tokens, of, name + scope.suffix, at, external, names)
+            declared = variable(tokens, of, name + scope.suffix, at, linkage, names)
             function.variables[declared.name] = declared
             scope.declare(name, Symbol(declared.name))
         if not tokens.accept(","):
@@ -89,7 +89,7 @@ def declare_label(source: Source, names: ModuleNames, scope: Scope, name: str, a
     return unique
 
 
-def declare_module_variables(tokens: Tokens, names: ModuleNames, external: bool) -> None:
+def declare_module_variables(tokens: Tokens, names: ModuleNames, linkage: str) -> None:
     """Take one declaration at module scope, from its space to the semicolon."""
     source = tokens.source
     if tokens.value not in SPACES:
@@ -103,7 +103,7 @@ def declare_module_variables(tokens: Tokens, names: ModuleNames, external: bool)
         names.check(source, at, name)
         if name in names.functions:
             duplicate(source, at, name)
-        declared = variable(tokens, of, name, at, external, _With(names, name))
+        declared = variable(tokens, of, name, at, linkage, _With(names, name))
         _enter(source, names, declared, at)
         if not tokens.accept(","):
             break

@@ -43,7 +43,7 @@ def ptx(tmp_path: Path) -> str:
 def test_commands_that_need_a_binary_say_what_to_do(ptx: str, tmp_path: Path, command: str) -> None:
     output = ["-o", str(tmp_path / "out")] if command in ("asm", "schedule", "disasm") else [ptx]
     text = refused(3, command, ptx, *output)
-    assert "this is PTX. Import it first: binalloc import-ptx FILE.ptx -o FILE.loom." in text
+    assert "this is PTX. Import it first: binalloc import-ptx FILE -o FILE.loom." in text
     assert not (tmp_path / "out").exists()
     assert "this is PTX" in refused(3, "verify", loom("nbody"), ptx)
 

@@ -151,6 +151,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "disasm": [["disasm", sample, "-o", str(t / "text")]],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],
+                       ["import-ptx", "--list", str(ROOT / "tests/data/fatbin/libparts.a")],
                        ["import-ptx", str(t / "m.ptx"), "--skip-unsupported", "-o", str(t / "m.loom")]],
         "rewrite": [
             ["rewrite", sample, *run, "--registers", "6", "--slots", "4", "-o", rewritten],

@@ -86,20 +86,25 @@ class Context:
     def refuse(
         self, message: str, *, found: object = None, expected: object = None, remedy: str | None = None
     ) -> NoReturn:
-        raise refusal(self.ins, self.module.path, message, found=found, expected=expected, remedy=remedy)
+        raise refusal(self.ins, self.function.path, message, found=found, expected=expected, remedy=remedy)
 
     def unsupported(self, key: str, message: str = "", *, expected: object = None) -> NoReturn:
         """Refuse PTX that binalloc does not import: a form of `unsupported.FORMS`, whose reason is the message unless
         there is a closer one."""
         text = message or BY_KEY[key].reason
-        raise refusal(self.ins, self.module.path, text, expected=expected, form=key)
+        raise refusal(self.ins, self.function.path, text, expected=expected, form=key)
+
+    def undefined(self, key: str, name: str) -> NoReturn:
+        """Refuse the use of a symbol that is declared, but defined in no file that is known."""
+        expected = "a file that defines it"
+        self.unsupported(key, f"{name} is declared but not defined in {self.module.files_in_words}", expected=expected)
 
     def error(self, message: str, *, expected: object = None) -> MalformedInput:
         """The error `refuse` raises, for `raise`."""
-        return refusal(self.ins, self.module.path, message, expected=expected)
+        return refusal(self.ins, self.function.path, message, expected=expected)
 
     def modifiers(self) -> Modifiers:
-        return Modifiers(self.ins, self.module.path)
+        return Modifiers(self.ins, self.function.path)
 
     def operands(self, *counts: int) -> tuple[ast.Operand, ...]:
         """The instruction's operands; refused unless their number is one of `counts`."""
@@ -309,7 +314,7 @@ class Context:
             self.unsupported("label-address", f"the address of label {name}", expected="a variable")
         variable = self.layout.variable(self.function.name, name)
         if variable is not None and variable.external:
-            self.unsupported("external", f"{name} is external", expected="a variable that this file defines")
+            self.undefined("external", name)
         if variable is not None and variable.type in ("samplerref", "surfref"):
             self.unsupported("object-address", f"{name} has no address here", expected="a variable in memory")
         raise self.error(f"{name} has no address here", expected="a variable in memory")

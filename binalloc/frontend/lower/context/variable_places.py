@@ -229,23 +229,31 @@ class VariablePlaces:
         for offset, symbol, addend, _ in v.relocations:
             place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
             if place is None or place[0] != "global":
-                raise NotSupported(
-                    BY_KEY["initialiser"],
-                    f"the initialiser of {v.name} holds the address of {symbol}",
-                    file=self.module.path or None,
-                    place=f"line {v.place.line}, column {v.place.column}",
-                    found=symbol,
-                    expected="a .global variable defined in this file",
-                )
+                raise self._no_initial(v, symbol)
             value = (place[1] + addend) & (1 << 64) - 1
             image[offset : offset + 8] = value.to_bytes(8, "little")
         return bytes(image)
+
+    def _no_initial(self, v: ast.Variable, symbol: str) -> NotSupported:
+        message = f"the initialiser of {v.name} holds the address of {symbol}"
+        form, found = BY_KEY["initialiser"], symbol
+        other = self.module.variables.get(symbol)
+        if other is not None and other.external and other.space != "shared":
+            form, found = BY_KEY["external"], f"{symbol}, which is declared but not defined there"
+        return NotSupported(
+            form,
+            message,
+            file=v.path or None,
+            place=f"line {v.place.line}, column {v.place.column}",
+            found=found,
+            expected=f"a .global variable defined in {self.module.files_in_words}",
+        )
 
     def _too_large(self, v: ast.Variable, message: str, expected: str) -> NotSupported:
         return NotSupported(
             BY_KEY["too-large"],
             message,
-            file=self.module.path or None,
+            file=v.path or None,
             place=f"line {v.place.line}, column {v.place.column}",
             found=f"{v.name} of {v.size} bytes",
             expected=expected,

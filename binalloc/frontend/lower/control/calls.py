@@ -40,7 +40,7 @@ def call(ctx: Context, ins: Instruction) -> None:
 def _check_callee(ctx: Context, callee: ast.Function) -> None:
     """Refuse a call of a function without a body, and one that makes the function call itself."""
     if callee.body is None:
-        ctx.unsupported("other-file", f"{callee.name} is declared but not defined in this file")
+        ctx.undefined("other-file", callee.name)
     cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
     if cycle is not None:
         ctx.unsupported("recursion", f"recursion is not supported: {cycle}")

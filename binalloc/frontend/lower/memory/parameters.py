@@ -44,7 +44,7 @@ def units_of(ctx: Context, variable: ast.Variable) -> list[int]:
             raise NotSupported(
                 BY_KEY["predicate-parameter"],
                 f"{variable.name} is a predicate",
-                file=ctx.module.path or None,
+                file=ctx.function.path or None,
                 place=f"line {variable.place.line}, column {variable.place.column}",
                 found=f"parameter of {ctx.function.name}",
                 expected="parameters of 8 to 64 bits",

@@ -74,7 +74,8 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     """Names of the kernels to lower, in the order of the text."""
     there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
     if not there:
-        raise MalformedInput("no kernel in this file", file=module.path or None, expected="an .entry with a body")
+        text = f"no kernel in {module.files_in_words}"
+        raise MalformedInput(text, file=module.path or None, expected="an .entry with a body")
     wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
     return [name for name in there if name in wanted]
 
@@ -115,7 +116,7 @@ def _lower_kernel(
             node = layout.module.functions[function]
             ctx = Context(layout, node, kernel, state.doubles, None, known)
             try:
-                ctx.block = _block(layout.module, node, block_dim) if node.is_entry else None
+                ctx.block = _block(node, block_dim) if node.is_entry else None
                 state.program.routines[name] = lower_routine(ctx, name, state.locations)
             except MalformedInput as error:
                 ctx.refused.append(error)
@@ -135,13 +136,13 @@ def _fresh(name: str, kernel: str, taken: dict[str, Routine]) -> str:
     return candidate
 
 
-def _block(module: ast.Module, function: ast.Function, block_dim: Block | None) -> Block | None:
+def _block(function: ast.Function, block_dim: Block | None) -> Block | None:
     """The block size where it is known: `.reqntid`, or what the user says; both must agree."""
     if function.reqntid is None or block_dim is None or function.reqntid == block_dim:
         return function.reqntid or block_dim
     raise MalformedInput(
         f"contradictory bounds of {function.name}",
-        file=module.path or None,
+        file=function.path or None,
         place=f"line {function.place.line}, column {function.place.column}",
         found="block size " + ", ".join(map(str, block_dim)),
         expected="as .reqntid says: " + ", ".join(map(str, function.reqntid)),

@@ -80,6 +80,7 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
         list(ctx.kernel.shared) if function.is_entry else [],
         function.min_blocks,
         f"line {function.place.line}, column {function.place.column}",
+        function.path,
     )
 
 
@@ -169,7 +170,7 @@ def _bounds(ctx: Context, message: str, expected: str) -> MalformedInput:
     place = ctx.function.place
     return MalformedInput(
         message,
-        file=ctx.module.path or None,
+        file=ctx.function.path or None,
         place=f"line {place.line}, column {place.column}",
         found=f".entry {ctx.function.name}",
         expected=expected,

@@ -342,7 +342,7 @@ def test_loc_with_inlining_names_the_line_itself_and_ends_with_the_function() ->
 def test_extern_shared_in_a_body_and_at_module_scope() -> None:
     f = function(".extern .shared .align 16 .b8 dyn[]; mov.u32 %r1, dyn;", ".extern .shared .v4 .f32 other[];")
     v = f.variables["dyn"]
-    assert v == Variable("dyn", "shared", "b8", 0, 16, v.place, external=True, array=True)
+    assert v == Variable("dyn", "shared", "b8", 0, 16, v.place, linkage="extern", array=True)
 
 
 def test_no_group_is_repeated_possessively() -> None:

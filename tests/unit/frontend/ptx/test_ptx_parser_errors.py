@@ -141,7 +141,7 @@ MODULE = [
     (f"{HEAD}add.s32 x;", 4, 1, "add", "a directive, function or variable"),
     (f"{HEAD}.visible ret;", 4, 10, "ret", ".entry, .func or a variable"),
     (f"{HEAD}.func f {{ ret; }};", 4, 17, ";", "a directive, function or variable"),
-    (f"{HEAD}.alias a, b;", 4, 1, ".alias", "aliases"),
+    (f"{HEAD}.alias a, b;", 4, 8, "a", "undeclared"),
     (f"{HEAD}.reg .b32 x;", 4, 1, ".reg", "outside of a function"),
     (f"{HEAD}.nothing 5;", 4, 1, ".nothing", "a space"),
     (f"{HEAD}.section .debug {{ .b8 1", 4, 10, ".debug", "debug data"),

@@ -49,7 +49,7 @@ def test_the_others_are_imported_and_what_is_left_out_is_told(mixed: Path) -> No
     assert reason["function"] == "bad"
     assert reason["place"] == "line 6, column 1"
     assert "%envreg3" in reason["message"]
-    assert sorted(reason) == ["expected", "found", "function", "message", "place", "remedy"]
+    assert sorted(reason) == ["expected", "file", "found", "function", "message", "place", "remedy"]
     lines = answer.err.splitlines()
     assert [line.split(": ")[1] for line in lines] == [
         "video left out", "video left out", "caller left out (in bad)", "caller left out (in bad)",

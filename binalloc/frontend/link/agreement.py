@@ -1,0 +1,70 @@
+"""Whether two declarations of one symbol, in different files, mean the same thing.
+
+Alignment is no contradiction: the strictest of a variable holds, and a function's parameters are words in registers.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Function, Variable
+
+Item = Function | Variable
+
+
+def difference(one: Item, other: Item) -> tuple[str, str] | None:
+    """What the two say of what they cannot both be, in words; None where they agree."""
+    if isinstance(one, Variable) and isinstance(other, Variable):
+        return _of_variables(one, other)
+    if isinstance(one, Function) and isinstance(other, Function):
+        return _of_functions(one, other)
+    return kind(one), kind(other)
+
+
+def kind(item: Item) -> str:
+    """What a symbol is: `a function`."""
+    if isinstance(item, Variable):
+        return f"a .{item.space} variable"
+    return "a kernel" if item.is_entry else "a function"
+
+
+def _of_variables(one: Variable, other: Variable) -> tuple[str, str] | None:
+    if one.space != other.space:
+        return f".{one.space}", f".{other.space}"
+    # Of common variables the largest holds, whatever its type (PTX ISA, section 11.6.4).
+    if "common" in (one.linkage, other.linkage):
+        return None
+    if one.size and other.size and one.size != other.size:
+        return f"{one.size} bytes", f"{other.size} bytes"
+    return None if _same_type(one.type, other.type) else (f".{one.type}", f".{other.type}")
+
+
+def _of_functions(one: Function, other: Function) -> tuple[str, str] | None:
+    if one.is_entry != other.is_entry:
+        return kind(one), kind(other)
+    for what, first, second in (
+        ("parameter", one.parameters, other.parameters),
+        ("result", one.results, other.results),
+    ):
+        if len(first) != len(second):
+            return f"{len(first)} {what}s", f"{len(second)}"
+        for number, (a, b) in enumerate(zip(first, second, strict=True), start=1):
+            if a.size != b.size or not _same_type(a.type, b.type):
+                return f"{what} {number} of {_shape(a)}", _shape(b)
+    return None
+
+
+def _shape(v: Variable) -> str:
+    return f".{v.type}" if v.size == TYPE_BYTES[v.type] else f"{v.size} bytes"
+
+
+def _same_type(one: str, other: str) -> bool:
+    """Whether both are the same, or one is untyped bits, or they are integers that differ in signs."""
+    a, b = _kind(one), _kind(other)
+    return a == b or "" in (a, b)
+
+
+def _kind(type_: str) -> str:
+    """A type without what declarations may differ in: nothing of bits, the width of integers."""
+    letter, rest = type_[0], type_[1:]
+    if not rest.isdigit() or letter == "f":
+        return type_
+    return "" if letter == "b" else rest

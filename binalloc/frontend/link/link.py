@@ -1,0 +1,134 @@
+"""Modules of several PTX files to one module, which lowering takes like any other.
+
+    parsed files -> collect and check symbols -> names for each file -> rename -> one tree
+
+Nothing is left out because no kernel reaches it, and a name that no file defines stays a declaration: lowering, which
+knows what the wanted kernels reach, refuses its uses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.link.problems import NotLinkable
+from binalloc.frontend.link.rename import rename, renumber
+from binalloc.frontend.link.symbols import Symbol, check, collect, items, shared
+from binalloc.frontend.ptx.ast import Function, Module, Variable
+
+_NAMED = 3
+
+
+def link(modules: Sequence[Module], whole: Sequence[bool] = ()) -> Module:
+    """One module of all, in their order; the modules are used up.
+
+    whole: which of them were compiled as whole programs, so that their names are their own but for those of kernels
+    (none by default). Raises NotLinkable, which tells all contradictions between the files.
+    """
+    files = list(modules)
+    if len(files) == 1 and not files[0].aliases:
+        return files[0]
+    apart = [*whole] or [False] * len(files)
+    _check_alike(files)
+    symbols = collect(files, apart)
+    problems = [found for symbol in symbols.values() for found in check(symbol)]
+    if problems:
+        raise NotLinkable(problems)
+    names = _names(files, apart, symbols)
+    first = files[0]
+    newest = max(files, key=lambda f: int(re.sub(r"\D", "", f.target)))
+    out = Module(max(f.version for f in files), newest.target, first.address_size, samplers=first.samplers)
+    out.path, out.inputs = _path(files), tuple(f.path for f in files)
+    out.lines = sum(f.lines for f in files)
+    for module in files:
+        renumber(module, out.files)
+    for module, own in zip(files, names, strict=True):
+        rename(module, {old: new for old, new in own.items() if old != new})
+    for module, own in zip(files, names, strict=True):
+        _add(out, module, own, symbols)
+    return out
+
+
+def _path(files: list[Module]) -> str:
+    """The files in one text, for messages."""
+    named = [f.path for f in files if f.path]
+    return ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
+
+
+def _check_alike(files: list[Module]) -> None:
+    """What all files of a program have in common."""
+    first = files[0]
+    problems: list[MalformedInput] = []
+    for other in files[1:]:
+        for what, found, expected in (
+            ("sizes of addresses", f"{other.address_size} bits", f"{first.address_size} bits"),
+            ("texture modes", _texture_mode(other), _texture_mode(first)),
+        ):
+            if found != expected:
+                error = MalformedInput(
+                    f"files of different {what} are not linked", file=other.path or None, found=found,
+                    expected=f"{expected}, as in {first.path or 'the first'}",
+                    remedy="Compile all files with the same options.",
+                )  # fmt: skip
+                problems.append(error)
+    if problems:
+        raise NotLinkable(problems)
+
+
+def _texture_mode(module: Module) -> str:
+    return "texmode_independent" if module.samplers else "texmode_unified"
+
+
+def _names(files: list[Module], whole: list[bool], symbols: dict[str, Symbol]) -> list[dict[str, str]]:
+    """For each file, what each of its names is called in the program.
+
+    A file's own name is kept where no other has it; where one has, it gets the file's number: `name$2`.
+    """
+    every = {name for module in files for name, _ in items(module)}
+    taken = set(symbols)
+    out: list[dict[str, str]] = []
+    for number, module in enumerate(files):
+        names: dict[str, str] = {}
+        for name, item in items(module):
+            new = name
+            if shared(module, name, item, whole=whole[number]) is None and name not in module.aliases:
+                if name in taken:
+                    new = f"{name}${number + 1}"
+                    while new in every or new in taken:
+                        new += "$"
+                taken.add(new)
+            names[name] = new
+        out.append(names)
+    for number, module in enumerate(files):
+        for alias, (function, _) in module.aliases.items():
+            if alias not in symbols:
+                out[number][alias] = out[number][function]
+    for symbol in symbols.values():
+        chosen = symbol.chosen
+        if chosen.aliased:
+            for other in symbol.occurrences:
+                out[other.file][symbol.name] = out[chosen.file][chosen.aliased]
+    return out
+
+
+def _add(out: Module, module: Module, names: dict[str, str], symbols: dict[str, Symbol]) -> None:
+    """Put into `out` what of a file is part of the program: its own, and of what files share each thing where it is
+    first mentioned."""
+    for name, item in items(module):
+        found = item
+        symbol = symbols.get(name)
+        if symbol is not None and symbol.includes(item):
+            chosen = symbol.chosen
+            if chosen.aliased:
+                continue
+            found = chosen.item
+            if isinstance(found, Variable):
+                found.align = max(o.item.align for o in symbol.occurrences if isinstance(o.item, Variable))
+        elif name in module.aliases:
+            continue
+        found.name = names[name]
+        if isinstance(found, Function):
+            out.functions.setdefault(found.name, found)
+        else:
+            out.variables.setdefault(found.name, found)

@@ -1,0 +1,111 @@
+"""Names of module scope changed in what a file says: in bodies, initialisers and source lines.
+
+The tree is changed where it stands. Operands are shared by instructions and stay as they are; those that name a symbol
+are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from binalloc.frontend.ptx.ast import (
+    Address,
+    Function,
+    Instruction,
+    Label,
+    Module,
+    Operand,
+    Symbol,
+    Texture,
+    Variable,
+    Vector,
+)
+
+Loc = tuple[int, int]
+
+
+def rename(module: Module, names: Mapping[str, str]) -> None:
+    """Replace each name of module scope by what `names` has for it, wherever the file names it; not where it is
+    declared."""
+    if not names:
+        return
+    for variable in module.variables.values():
+        _in_initialiser(variable, names)
+    for function in module.functions.values():
+        for variable in function.variables.values():
+            _in_initialiser(variable, names)
+        _in_body(function, names)
+
+
+def renumber(module: Module, files: dict[int, str]) -> None:
+    """Number the file's `.file`s as in `files`, which takes those that it has not."""
+    numbers = {name: number for number, name in reversed(files.items())}
+    new: dict[int, int] = {}
+    for old, name in module.files.items():
+        if name not in numbers:
+            numbers[name] = old if old not in files else max(files) + 1
+            files[numbers[name]] = name
+        new[old] = numbers[name]
+    if all(old == number for old, number in new.items()):
+        return
+    locs: dict[Loc, Loc | None] = {}
+    for function in module.functions.values():
+        for statement in function.body or ():
+            if isinstance(statement, Instruction) and statement.loc is not None:
+                statement.loc = _moved(statement.loc, new, locs)
+
+
+def _moved(loc: Loc, new: Mapping[int, int], known: dict[Loc, Loc | None]) -> Loc | None:
+    """A source line with the new number of its file; None where the file has no name."""
+    if loc not in known:
+        known[loc] = (new[loc[0]], loc[1]) if loc[0] in new else None
+    return known[loc]
+
+
+def _in_initialiser(variable: Variable, names: Mapping[str, str]) -> None:
+    found = variable.relocations
+    variable.relocations = tuple([(at, names.get(name, name), addend, generic) for at, name, addend, generic in found])
+
+
+def _in_body(function: Function, names: Mapping[str, str]) -> None:
+    """Names that the function declares itself hide those of module scope."""
+    own = {*function.variables, *(v.name for v in (*function.parameters, *function.results)), *function.branch_targets}
+    own.update(s.name for s in function.body or () if isinstance(s, Label))
+    visible = {name: new for name, new in names.items() if name not in own}
+    for statement in function.body or ():
+        if isinstance(statement, Label):
+            continue
+        statement.operands = _all(statement.operands, visible)
+        if statement.callee is not None:
+            statement.results = _all(statement.results, visible)
+            statement.arguments = _all(statement.arguments, visible)
+            if isinstance(statement.callee, Symbol):
+                statement.callee = _symbol(statement.callee, names)  # a call names a function, whatever hides it
+
+
+def _all(operands: tuple[Operand, ...], names: Mapping[str, str]) -> tuple[Operand, ...]:
+    found = tuple([_operand(operand, names) for operand in operands])
+    return operands if all(a is b for a, b in zip(found, operands, strict=True)) else found
+
+
+def _symbol(symbol: Symbol, names: Mapping[str, str]) -> Symbol:
+    return Symbol(names[symbol.name], symbol.offset) if symbol.name in names else symbol
+
+
+def _operand(operand: Operand, names: Mapping[str, str]) -> Operand:
+    """The operand, the same object where it names nothing that changes."""
+    if isinstance(operand, Symbol):
+        return _symbol(operand, names)
+    if isinstance(operand, Address):
+        if isinstance(operand.base, Symbol) and operand.base.name in names:
+            return Address(_symbol(operand.base, names), operand.offset)
+    elif isinstance(operand, Vector):
+        items = _all(operand.items, names)
+        return operand if items is operand.items else Vector(items)
+    elif isinstance(operand, Texture):
+        named = [_symbol(o, names) if isinstance(o, Symbol) else o for o in (operand.texture, operand.sampler)]
+        if named[0] is not operand.texture or named[1] is not operand.sampler:
+            texture, sampler = named
+            assert texture is not None
+            return Texture(texture, sampler, operand.coordinates)
+    return operand

@@ -1,0 +1,153 @@
+"""Which of several files' declarations a name means: the rules of a linker (PTX ISA, section 11.6).
+
+Needs parsed modules; changes nothing. What is found is one `Symbol` for each name that files share; a name that is
+known in its file alone is nobody else's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from binalloc.errors import MalformedInput
+from binalloc.frontend.link.agreement import Item, difference, kind
+from binalloc.frontend.link.problems import problem, where
+from binalloc.frontend.ptx.ast import Function, Module, Variable
+
+_STRENGTH = {"weak": 1, "common": 2, "visible": 3}
+"""A stronger definition is taken before weaker ones, of equally strong ones the first; two of the strongest are one
+too many."""
+_STRONGEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A declaration or definition of a shared name. file: number of its module. strength: 0 for a declaration.
+    aliased: the function that the name is an alias of, by its name in that file."""
+
+    file: int
+    item: Item
+    strength: int
+    aliased: str = ""
+
+
+@dataclass(slots=True)
+class Symbol:
+    """A name that files share, with all that they say of it in their order. chosen: what it means; a declaration where
+    no file defines it."""
+
+    name: str
+    occurrences: list[Occurrence] = field(default_factory=list)
+
+    def includes(self, item: Item) -> bool:
+        """Whether a file's declaration is one of these, and no name of its own that reads the same."""
+        return any(o.item is item for o in self.occurrences)
+
+    @property
+    def chosen(self) -> Occurrence:
+        strongest = max(o.strength for o in self.occurrences)
+        found = [o for o in self.occurrences if o.strength == strongest]
+        if strongest != _STRENGTH["common"]:
+            return found[0]
+        return max(found, key=lambda o: (size_of(o), _initialised(o.item)))
+
+
+def size_of(occurrence: Occurrence) -> int:
+    """Bytes of a variable, 0 of a function."""
+    return occurrence.item.size if isinstance(occurrence.item, Variable) else 0
+
+
+def items(module: Module) -> Iterator[tuple[str, Item]]:
+    """Functions, then variables, in the order of the text."""
+    yield from module.functions.items()
+    yield from module.variables.items()
+
+
+def shared(module: Module, name: str, item: Item, *, whole: bool) -> int | None:
+    """How strongly a file's declaration speaks for a name that files share, as `Occurrence.strength`; None where the
+    name is the file's own.
+
+    whole: the file was compiled as a whole program, which shares nothing. Its kernels are called by their names all
+    the same: as with the host's code for them, the first of several is taken.
+    """
+    if isinstance(item, Function):
+        if item.body is None and name not in module.aliases:
+            return 0
+        if whole:
+            return 1 if item.is_entry and item.linkage else None
+    else:
+        if whole or item.space == "local":
+            return None
+        if item.external:
+            return 0
+    return _STRENGTH.get(item.linkage)
+
+
+def collect(modules: list[Module], whole: list[bool]) -> dict[str, Symbol]:
+    """All names that the files share."""
+    out: dict[str, Symbol] = {}
+    for file, module in enumerate(modules):
+        for name, item in items(module):
+            strength = shared(module, name, item, whole=whole[file])
+            if strength is not None:
+                aliased = module.aliases[name][0] if name in module.aliases else ""
+                out.setdefault(name, Symbol(name)).occurrences.append(Occurrence(file, item, strength, aliased))
+    return out
+
+
+def check(symbol: Symbol) -> list[MalformedInput]:
+    """What is wrong with a symbol: too many definitions, declarations that contradict them."""
+    chosen = symbol.chosen
+    out: list[MalformedInput] = []
+    for other in symbol.occurrences:
+        if other is chosen:
+            continue
+        if other.strength == chosen.strength == _STRONGEST:
+            out.append(_twice(symbol.name, chosen.item, other.item))
+            continue
+        found = difference(chosen.item, other.item)
+        if found is not None and not _dynamic(chosen.item, other.item):
+            out.append(_contradiction(symbol.name, chosen, other, *found))
+        elif chosen.item.linkage != "common" and _is_common(other.item) and size_of(other) > size_of(chosen):
+            found = f"{size_of(chosen)} bytes", f"{size_of(other)} bytes, as .common says there"
+            out.append(_contradiction(symbol.name, chosen, other, *found))
+        elif _is_common(other.item) and _initialised(other.item) and other.strength == chosen.strength:
+            out.append(_common(symbol.name, chosen, other))
+    return out
+
+
+def _dynamic(one: Item, other: Item) -> bool:
+    """Whether both name dynamic shared memory, which each file may see as an array of another type."""
+    return all(isinstance(v, Variable) and v.space == "shared" and v.external for v in (one, other))
+
+
+def _is_common(item: Item) -> bool:
+    return item.linkage == "common"
+
+
+def _initialised(item: Item) -> bool:
+    return isinstance(item, Variable) and item.init is not None
+
+
+def _twice(name: str, first: Item, second: Item) -> MalformedInput:
+    return problem(
+        second, f"{name} is defined twice", f"{kind(second)}, defined at {where(first)}, too", "one definition",
+        "Make one of them .weak (`inline` in C++) or file-local (`static`), or leave out its file.",
+    )  # fmt: skip
+
+
+def _contradiction(name: str, chosen: Occurrence, other: Occurrence, first: str, second: str) -> MalformedInput:
+    defined = "defined" if chosen.strength else "declared"
+    return problem(
+        other.item, f"{name} is declared differently in another file", second,
+        f"{first}, as {defined} at {where(chosen.item)}", "Compile all files from the same declaration.",
+    )  # fmt: skip
+
+
+def _common(name: str, chosen: Occurrence, other: Occurrence) -> MalformedInput:
+    """Of a .common variable with initial data that is not the largest, or not the only one with them."""
+    if size_of(chosen) > size_of(other):
+        found, expected = f"{size_of(other)} bytes", f"{size_of(chosen)} bytes, as at {where(chosen.item)}"
+        return problem(other.item, f"{name} has initial data, but is not the largest .common", found, expected, "")
+    expected = f"initial data in one file; {where(chosen.item)} has them, too"
+    return problem(other.item, f"{name} is initialised twice", ".common with initial data", expected, "")

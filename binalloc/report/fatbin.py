@@ -1,0 +1,97 @@
+"""What `binalloc import-ptx --list` tells of the code in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from binalloc.report.table import table
+
+
+class Holds(Protocol):
+    """Where a piece of code lies; see `frontend.fatbin.objects.Holder`."""
+
+    @property
+    def member(self) -> str: ...
+    @property
+    def section(self) -> str: ...
+
+
+class Code(Protocol):
+    """A piece of code; see `frontend.fatbin.entries.Entry`."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def unit(self) -> int: ...
+    @property
+    def holder(self) -> Holds: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def architecture(self) -> str: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def compression(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def unpacked(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def options(self) -> str: ...
+    @property
+    def debug(self) -> bool: ...
+    @property
+    def linked(self) -> bool: ...
+
+
+def entries_to_dict(files: Sequence[tuple[str, Sequence[Code]]]) -> dict[str, Any]:
+    """All entries of all files, for --json; what is not recorded is null."""
+    return {
+        "entries": [
+            {
+                "file": file,
+                "entry": e.number,
+                "unit": e.unit,
+                "member": e.holder.member or None,
+                "section": e.holder.section or None,
+                "kind": e.kind,
+                "architecture": e.architecture,
+                "bits": e.bits,
+                "compression": e.compression,
+                "bytes": e.size,
+                "unpacked_bytes": e.unpacked,
+                "name": e.name or None,
+                "options": e.options or None,
+                "debug": e.debug,
+                "relocatable": e.linked,
+            }
+            for file, entries in files
+            for e in entries
+        ]
+    }
+
+
+_HEAD = ("entry", "unit", "kind", "for", "bits", "packed", "bytes", "unpacked", "in", "source", "options")
+
+
+def render_entries(files: Sequence[tuple[str, Sequence[Code]]]) -> str:
+    """A table for each file."""
+    out = []
+    for file, entries in files:
+        if not entries:
+            out.append(f"{file}: no CUDA code\n")
+            continue
+        rows = [
+            [
+                *(e.number, e.unit, e.kind, e.architecture, e.bits, e.compression, e.size, e.unpacked),
+                " ".join(part for part in (e.holder.member, e.holder.section) if part) or None,
+                *(e.name or None, e.options or None),
+            ]
+            for e in entries
+        ]
+        out.append(f"{file}\n{table(_HEAD, rows)}")
+    return "\n".join(out)
