@@ -50,7 +50,6 @@ def _set(text: str) -> frozenset[str]:
 
 _HALF = _set("f16 f16x2 bf16 bf16x2")
 _NARROW = "tf32 e4m3 e5m2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 s2f6x2 ue4m3"
-_VIDEO = [f"v{op}{n}" for op in ("add", "sub", "absdiff", "min", "max", "avrg", "set") for n in ("", "2", "4")]
 _REBUILD = "Compile the source without it, or for an older architecture (nvcc -arch=sm_75)."
 
 FORMS: tuple[Form, ...] = (
@@ -98,10 +97,6 @@ FORMS: tuple[Form, ...] = (
     Form("fns", "`fns`", "fns is not supported", "Write the search in C.", _set("fns")),
     Form("cvt-pack", "`cvt.pack`", "cvt.pack is not supported", "Use cvt.sat of each value and prmt.", _set("cvt"),
          _set("pack")),
-    Form("video", "`vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vset`, `vshl`, `vshr`, `vmad`, `vabsdiff2`, and all "
-         "others of that kind; `vabsdiff4` but for `vabsdiff4.u32.T.T` with or without `.add`",
-         "video instructions are not supported", "Write the operation in C.",
-         frozenset([*_VIDEO, "vshl", "vshr", "vmad"]) - {"vabsdiff4"}),
     Form("atomic-vector", "`atom` and `red` with `.v2`, `.v4`, `.v8`", "atomics on vectors are not supported",
          "Use one atomic for each element.", _set("atom red"), _set("v2 v4 v8")),
     Form("atomic-16", "`atom.cas.b16`", "atomics on 16 bits are not supported", "Use the 32-bit word around it.",

@@ -82,6 +82,7 @@ def _has_result(ins: ast.Instruction) -> bool:
 
 def _registers(out: set[str], operand: ast.Operand) -> None:
     """Add the registers that an operand names."""
+    operand = ast.plain(operand)
     if isinstance(operand, ast.Register):
         out.add(operand.name)
     elif isinstance(operand, ast.Address):
@@ -98,6 +99,7 @@ def _registers(out: set[str], operand: ast.Operand) -> None:
 
 
 def _define(out: Scan, operand: ast.Operand) -> None:
+    operand = ast.plain(operand)
     if isinstance(operand, ast.Register):
         out.definitions[operand.name] = out.definitions.get(operand.name, 0) + 1
     elif isinstance(operand, ast.Vector):

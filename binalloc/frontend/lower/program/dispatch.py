@@ -24,6 +24,7 @@ from binalloc.frontend.lower.arithmetic import (
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.control import calls, control, warp
 from binalloc.frontend.lower.memory import atomic, memory, texture
+from binalloc.frontend.lower.video import lanes, product, scalar
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
 from binalloc.frontend.unsupported import of_instruction
@@ -43,6 +44,9 @@ PURE: dict[str, Handler] = {
     **control.PURE,
     **warp.PURE,
     **texture.PURE,
+    **scalar.PURE,
+    **product.PURE,
+    **lanes.PURE,
 }
 EFFECTS: dict[str, Handler] = {
     **memory.EFFECTS,
@@ -113,7 +117,7 @@ def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
 def _destinations(ins: ast.Instruction) -> tuple[ast.Operand, ...]:
     if not ins.operands:
         return ()
-    first = ins.operands[0]
+    first = ast.plain(ins.operands[0])
     if isinstance(first, ast.Dual):
         return first.first, first.second
     if isinstance(first, ast.Vector):

@@ -13,6 +13,7 @@ import numpy as np
 from tests.support.ptx.generator.forms import Form
 from tests.support.ptx.generator.options import BYTES, TYPES, Argument, Program
 from tests.support.ptx.generator.values import random_bits
+from tests.support.ptx.generator.video_forms import letter_of
 
 WORDS = {"p": "w", "P": "w"}
 HALVES = {"x": 3, "y": 4}
@@ -22,7 +23,8 @@ HALVES = {"x": 3, "y": 4}
 def operand_lines(form: Form, row: int, rows: int) -> tuple[list[str], list[str]]:
     """Loads of the operands of one row, and the operand texts."""
     lines, names = [], []
-    for k, letter in enumerate(form[2]):
+    for k, text in enumerate(form[2]):
+        sign, letter, selector = letter_of(text)
         c = letter.lower()
         at = 8 * (k * rows + row)
         name = f"%{c if c != 'n' else 'w'}{k + 1}"
@@ -47,7 +49,7 @@ def operand_lines(form: Form, row: int, rows: int) -> tuple[list[str], list[str]
             lines.append(f"ld.global.{TYPES[c]} {name}, [%data+{at}]")
             if letter in "HWD":
                 lines.append(f"or.{TYPES[c]} {name}, {name}, 1")
-        names.append(name)
+        names.append(sign + name + selector)
     return lines, names
 
 
@@ -56,18 +58,19 @@ def program_of(forms: list[Form], rows: int = 24, seed: int = 0) -> Program:
     rng = random.Random(seed)
     lines = []
     for number, form in enumerate(forms):
-        op, target, _ = form
+        op = form[0]
         for row in range(rows):
             loads, names = operand_lines(form, row, rows)
             lines += loads
-            lines.append(f"{op} {', '.join(['%p0|%p8' if target == 'P' else f'%{target}0', *names])}")
+            _, target, selector = letter_of(form[1])
+            lines.append(f"{op} {', '.join(['%p0|%p8' if target == 'P' else f'%{target}0{selector}', *names])}")
             place = f"[%out{WORDS.get(target, target)}+{8 * (number * rows + row)}]"
             if target in WORDS:
                 second = "selp.u32 %w8, 2, 0, %p8" if target == "P" else "mov.u32 %w8, 0"
                 lines += ["selp.u32 %w0, 1, 0, %p0", second, "or.b32 %w0, %w0, %w8", f"st.global.u32 {place}, %w0"]
             else:
                 lines.append(f"st.global.{TYPES[target]} {place}, %{target}0")
-    outputs = [c for c in "hwdfg" if any((WORDS.get(f[1], f[1])) == c for f in forms)]
+    outputs = [c for c in "hwdfg" if any(WORDS.get(f[1][0], f[1][0]) == c for f in forms)]
     declared = "".join(f"    .reg .{t} %{c}<10>;\n" for c, t in TYPES.items())
     head = "".join(f"    ld.param.u64 %out{c}, [out{c}];\n" for c in outputs)
     names = ["data", *(f"out{c}" for c in outputs)]

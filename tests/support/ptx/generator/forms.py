@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 from tests.support.ptx.generator.half_forms import Form, half_forms
+from tests.support.ptx.generator.video_forms import video_forms
 
 INT_CLASS = {16: "h", 32: "w", 64: "d"}
 COMPARE_INT = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -45,7 +46,7 @@ def integer_forms() -> list[Form]:
     forms += [("lop3.b32", "w", "wwwi")] * 4 + [("prmt.b32", "w", "www")] * 3
     forms += [(f"prmt.b32.{m}", "w", "www") for m in ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")]
     forms += [(f"bmsk.{m}.b32", "w", "nn") for m in ("clamp", "wrap")]
-    forms += [("vabsdiff4.u32.u32.u32.add", "w", "www")] * 3
+    forms += [("vabsdiff4.u32.u32.u32.add", "w", ("w", "w", "w"))] * 3
     return forms
 
 
@@ -133,6 +134,7 @@ FAMILIES: dict[str, list[Form]] = {
     "float": float_forms(),
     "conversion": conversion_forms(),
     "half": half_forms(),
+    "video": video_forms(),
     "extra": extra_forms(),
 }
 APPROXIMATE: list[Form] = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tests.support.ptx.interpreter import warps
+from tests.support.ptx.interpreter import video, warps
 from tests.support.ptx.interpreter.accesses import address_conversion, atomic, load, space_test, store, texture_fetch
 from tests.support.ptx.interpreter.arithmetic import operations
 from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
@@ -68,6 +68,8 @@ def dispatch(gang: Gang, func: Func, inst: Inst) -> Action | None:
         return space_test(gang, func, inst)
     if op == "tex":
         return texture_fetch(gang, func, inst)
+    if op in video.OPCODES:
+        return video.prepare(gang, func, inst)
     if op in warps.OPERATIONS:
         return warps.prepare(gang, func, inst)
     return arithmetic(gang, func, inst)

@@ -324,9 +324,6 @@ def integer_rest(form: Form) -> Plan | None:
         if op == "dp4a":
             return simple(target, ("u32", "u32", target), lambda a, b, c: integers.dot4(a, b, c, kinds))
         return simple(target, ("u32", "u32", target), lambda a, b, c: integers.dot2(a, b, c, kinds, "hi" in form))
-    if op == "vabsdiff4" and "sat" not in form:
-        signed, adds = form.types[1][0] == "s", "add" in form
-        return simple("u32", ("u32",) * 3, lambda a, b, c: integers.absolute_differences4(a, b, c, signed, adds))
     return None
 
 
