@@ -17,8 +17,8 @@ from binalloc.errors import MalformedInput
 class Form:
     """forms: as PTX.md names them. reason: said in the message. instead: what the user can do.
 
-    Instructions of one of `ops` (of any, where empty) with one of `mods` (with any, where empty), none of `but` and,
-    where it is not 0, `operands` operands; reads of the special registers that begin with one of `specials`.
+    Instructions of one of `ops` (of any, where empty) with one of `mods` (with any, where empty); reads of the special
+    registers that begin with one of `specials`.
     """
 
     key: str
@@ -27,8 +27,6 @@ class Form:
     instead: str = ""
     ops: frozenset[str] = frozenset()
     mods: frozenset[str] = frozenset()
-    operands: int = 0
-    but: frozenset[str] = frozenset()
     specials: tuple[str, ...] = ()
 
 
@@ -48,7 +46,6 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_HALF = _set("f16 f16x2 bf16 bf16x2")
 _NARROW = "tf32 e4m3 e5m2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 s2f6x2 ue4m3"
 _REBUILD = "Compile the source without it, or for an older architecture (nvcc -arch=sm_75)."
 
@@ -84,29 +81,18 @@ FORMS: tuple[Form, ...] = (
          _set("a1d a2d cube acube 2dms a2dms")),
     Form("narrow", "`.tf32`, `.e4m3x2`, `.e5m2x2` and other formats below 32 bits",
          "floating formats below 32 bits are not supported", "Compute in f32.", frozenset(), _set(_NARROW)),
-    Form("packed", "`.f32x2`, `.s16x2`, `.u16x2`", "instructions on two values in one register are not supported",
-         _REBUILD, frozenset(), _set("f32x2 s16x2 u16x2")),
-    Form("relu", "`.relu` of integers", "results clamped at zero are not supported", "Use max with zero.",
-         mods=_set("relu"), but=_HALF),
     Form("stochastic", "`cvt` with `.rs`", "stochastic rounding is not supported", "Round by .rn.", _set("cvt"),
          _set("rs")),
     Form("oob", "`fma` with `.oob`", "operands that may be out of bounds are not supported", "Compute without .oob.",
          _set("fma"), _set("oob")),
     Form("texture-half", "`tex` with `.f16` or `.f16x2`", "textures of halves are not supported",
          "Fetch .f32 and convert.", _set("tex"), _set("f16 f16x2")),
-    Form("fns", "`fns`", "fns is not supported", "Write the search in C.", _set("fns")),
-    Form("cvt-pack", "`cvt.pack`", "cvt.pack is not supported", "Use cvt.sat of each value and prmt.", _set("cvt"),
-         _set("pack")),
     Form("atomic-vector", "`atom` and `red` with `.v2`, `.v4`, `.v8`", "atomics on vectors are not supported",
          "Use one atomic for each element.", _set("atom red"), _set("v2 v4 v8")),
     Form("atomic-16", "`atom.cas.b16`", "atomics on 16 bits are not supported", "Use the 32-bit word around it.",
          _set("atom"), _set("b16")),
     Form("wide", "`.b128` of `ld`, `st`, `ldu`, `atom`", "accesses of one 128-bit value are not supported",
          "Use .v2.b64; there are no atomics of 128 bits.", _set("ld st ldu atom"), _set("b128")),
-    Form("xorsign", "`min.f32` and `max.f32` with `.xorsign`", "min and max with .xorsign are not supported", _REBUILD,
-         _set("min max"), _set("xorsign"), but=_HALF),
-    Form("minmax3", "`min` and `max` of three values", "min and max of three values are not supported",
-         "Use two instructions.", _set("min max"), operands=4),
     Form("redux-float", "`redux.f32`", "redux of floats is not supported", _REBUILD, _set("redux"), _set("f32")),
     Form("elect", "`elect`", "elect is not supported", "Choose a lane with ballot and ffs.", _set("elect")),
     Form("brkpt", "`brkpt`", "breakpoints are not supported", "Compile without brkpt.", _set("brkpt")),
@@ -184,13 +170,13 @@ for _form in FORMS:
 
 
 @lru_cache(maxsize=4096)
-def of_instruction(op: str, mods: tuple[str, ...], operands: int) -> Form | None:
+def of_instruction(op: str, mods: tuple[str, ...]) -> Form | None:
     """The form that refuses an instruction as it is written, if any."""
     for form in FORMS:
         if not form.ops and not form.mods:
             continue
         said = (not form.ops or op in form.ops) and (not form.mods or not form.mods.isdisjoint(mods))
-        if said and form.operands in (0, operands) and form.but.isdisjoint(mods):
+        if said:
             return BY_KEY[form.key]
     return None
 

@@ -19,6 +19,7 @@ from binalloc.frontend.lower.arithmetic import (
     logic,
     move,
     multiply,
+    pairs,
     quotient,
 )
 from binalloc.frontend.lower.context.context import Context, Handler
@@ -60,8 +61,9 @@ FLOAT: dict[str, dict[str, Handler]] = {
     "f32": {**float32.HANDLERS, **quotient.SINGLE, **approx.SINGLE},
     "f64": {**float64.HANDLERS, **quotient.DOUBLE, **approx.DOUBLE},
     **half.HANDLERS,
+    **pairs.HANDLERS,
 }
-"""Pure handlers of opcodes whose last suffix is a floating type; they go before PURE."""
+"""Pure handlers of opcodes whose last suffix is a floating type or a pair; they go before PURE."""
 _NONE: dict[str, Handler] = {}
 
 
@@ -69,10 +71,10 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
     """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be done exactly."""
     ctx.ins = ins
     ctx.guard = None
-    form = of_instruction(ins.op, ins.mods, len(ins.operands))
+    form = of_instruction(ins.op, ins.mods)
     if form is not None:
         ctx.unsupported(form.key)
-    handler = FLOAT.get(ins.mods[-1] if ins.mods else "", _NONE).get(ins.op) or PURE.get(ins.op)
+    handler = FLOAT.get(_last_type(ins.mods), _NONE).get(ins.op) or PURE.get(ins.op)
     if handler is None:
         handler = EFFECTS.get(ins.op)
         if handler is None:
@@ -84,6 +86,11 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
         handler(ctx, ins)
     else:
         _guarded(ctx, ins, handler)
+
+
+def _last_type(mods: tuple[str, ...]) -> str:
+    """The suffix that FLOAT goes by: the last one, before `.relu` of integers the one there."""
+    return mods[-2] if mods[-1:] == ("relu",) and len(mods) > 1 else mods[-1] if mods else ""
 
 
 def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:

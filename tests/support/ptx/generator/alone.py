@@ -16,6 +16,7 @@ from tests.support.ptx.generator.values import random_bits
 from tests.support.ptx.generator.video_forms import letter_of
 
 WORDS = {"p": "w", "P": "w"}
+COUNTS = {"n": 255, "u": 31, "v": 7}
 HALVES = {"x": 3, "y": 4}
 """Regions of the data that hold halves, two in the low word of eight bytes."""
 
@@ -27,12 +28,14 @@ def operand_lines(form: Form, row: int, rows: int) -> tuple[list[str], list[str]
         sign, letter, selector = letter_of(text)
         c = letter.lower()
         at = 8 * (k * rows + row)
-        name = f"%{c if c != 'n' else 'w'}{k + 1}"
+        name = f"%{c if c not in 'nuv' else 'w'}{k + 1}"
         if letter == "i":
             names.append(str(37 * (row + 1) % 256))
             continue
-        if letter == "n":
-            lines += [f"ld.global.u32 {name}, [%data+{at}]", f"and.b32 {name}, {name}, 255"]
+        if letter in COUNTS:
+            lines += [f"ld.global.u32 {name}, [%data+{at}]", f"and.b32 {name}, {name}, {COUNTS[letter]}"]
+            if letter == "v":
+                lines.append(f"sub.s32 {name}, {name}, 4")
         elif letter == "p":
             lines += [f"ld.global.u32 %w9, [%data+{at}]", "and.b32 %w9, %w9, 1", f"setp.ne.u32 {name}, %w9, 0"]
         elif c in "xy":

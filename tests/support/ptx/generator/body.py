@@ -74,6 +74,12 @@ class Body:
             count = self.register("w")
             self.emit(f"and.b32 {count}, {self.read('w')}, {self.rng.choice((31, 63, 255))}")
             return count
+        if c in "uv":
+            number = self.register("w")
+            self.emit(f"and.b32 {number}, {self.read('w')}, {31 if c == 'u' else 7}")
+            if c == "v":
+                self.emit(f"sub.s32 {number}, {number}, 4")
+            return number
         if c in "HWD":
             low = c.lower()
             odd = self.register(low)
