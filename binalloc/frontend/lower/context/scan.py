@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 
 from binalloc.frontend.ptx import ast
 
-_NO_RESULT = frozenset(("bra", "brx", "membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent"))
+_NO_RESULT = frozenset(
+    ("bra", "brx", "membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent", "cp", "discard",
+     "applypriority", "griddepcontrol")
+)
 ASSERTION = "__assertfail"
 """The function of the CUDA runtime that a failed assert() calls; no PTX text defines it."""
 

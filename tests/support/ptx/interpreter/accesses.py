@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def check_vector(address: Array, width: int, count: int, lanes: Mask) -> None:
 
 
 def load(gang: Gang, func: Func, inst: Inst) -> Action:
-    kind, (target, source) = inst.mods[-1], inst.operands
+    kind, (target, source) = inst.mods[-1], inst.operands[:2]
     targets, width = elements(target), SIZES[kind]
     vector = next((int(m[1]) for m in inst.mods if m in ("v2", "v4", "v8")), 1)
     if vector != len(targets):
@@ -153,7 +154,7 @@ def load(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def store(gang: Gang, func: Func, inst: Inst) -> Action:
-    kind, (target, source) = inst.mods[-1], inst.operands
+    kind, (target, source) = inst.mods[-1], inst.operands[:2]
     width, vector = SIZES[kind], len(elements(source))
     readers = [reader(gang, func, o, kind) for o in elements(source)]
     raw, space = UNSIGNED[8 * width], space_of(inst)
@@ -187,10 +188,13 @@ def store(gang: Gang, func: Func, inst: Inst) -> Action:
 
 def atomic(gang: Gang, func: Func, inst: Inst) -> Action:
     """atom and red: lanes one after another in ascending order."""
-    kind, operands = inst.mods[-1], list(inst.operands)
+    kind, operands = next(m for m in reversed(inst.mods) if m in SIZES), list(inst.operands)
     name = next((m for m in inst.mods if m in UPDATES or m == "cas"), None)
-    if name is None or any(m in ("v2", "v4") for m in inst.mods) or (kind in halves.TYPES) != ("noftz" in inst.mods):
+    if name is None or (kind in halves.TYPES) != ("noftz" in inst.mods):
         raise Unsupported("this atomic")
+    vector = next((int(m[1]) for m in inst.mods if m in ("v2", "v4", "v8")), 0)
+    if vector:
+        return atomic_vector(gang, func, inst, kind, vector)
     write = writer(func, operands.pop(0), kind) if inst.op == "atom" else None
     where, place = address_reader(gang, func, operands[0]), storage(gang, space_of(inst))
     readers = [reader(gang, func, o, kind) for o in operands[1:]]
@@ -226,8 +230,50 @@ def atomic(gang: Gang, func: Func, inst: Inst) -> Action:
     return action
 
 
+def atomic_vector(gang: Gang, func: Func, inst: Inst, kind: str, count: int) -> Action:
+    """Each element by itself, the first one first."""
+    mods = tuple(m for m in inst.mods if not (m[0] == "v" and m[1:].isdigit()))
+    results, place, values = inst.operands if inst.op == "atom" else (("none",), *inst.operands)
+    actions = []
+    for k in range(count):
+        at = (place[0], place[1], place[2] + k * SIZES[kind])
+        target = results if results[0] == "none" else results[1][k]
+        operands = [target, at, values[1][k]] if inst.op == "atom" else [at, values[1][k]]
+        actions.append(atomic(gang, func, replace(inst, mods=mods, operands=operands)))
+
+    def action(frame: Frame, lanes: Mask) -> None:
+        for one in actions:
+            one(frame, lanes)
+
+    return action
+
+
+def asynchronous_copy(gang: Gang, func: Func, inst: Inst) -> Action:
+    """cp.async: byte by byte, when it is begun; its groups do nothing."""
+    if "shared" not in space_of(inst) and not any(m.startswith("shared") for m in inst.mods):
+        return lambda frame, lanes: None
+    target, source, (_, size), *rest = inst.operands
+    if "L2::cache_hint" in inst.mods:
+        rest.pop()
+    to, of = address_reader(gang, func, target), address_reader(gang, func, source)
+    ignores = bool(rest) and rest[0][0] in ("reg", "not") and func.regs[rest[0][1]] == "pred"
+    length = reader(gang, func, rest[0], "pred" if ignores else "u32") if rest else None
+
+    def action(frame: Frame, lanes: Mask) -> None:
+        counts = np.full(gang.size, size, dtype=np.uint32)
+        if length is not None:
+            given = length(frame)
+            counts = np.where(given, np.uint32(0), counts) if ignores else np.minimum(given, counts)
+        for k in range(size):
+            there = lanes & (counts > k)
+            data = gang.memory.load(of(frame) + np.uint64(k), 1, there)
+            gang.shared.store(to(frame) + np.uint64(k), np.where(there, data, np.uint8(0)), lanes)
+
+    return action
+
+
 def address_conversion(gang: Gang, func: Func, inst: Inst) -> Action:
-    kind, (target, source) = inst.mods[-1], inst.operands
+    kind, (target, source) = inst.mods[-1], inst.operands[:2]
     window = WINDOWS[space_of(inst)]
     read, write = reader(gang, func, source, kind), writer(func, target, kind)
     if window == PARAM_WINDOW:

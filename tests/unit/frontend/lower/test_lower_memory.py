@@ -263,7 +263,7 @@ def test_hints_are_accepted_and_change_nothing() -> None:
         ("ld.global.u32 %r1, [%h1];", "cannot hold an address"),
         ("mov.u64 %d1, far;", "external"),
         ("mov.u64 %d1, helper;", "address of function"),
-        ("mov.u64 %d1, %gridid;", "%gridid is not supported"),
+        ("mov.u64 %d1, %pm0_64;", "%pm0_64 is not supported"),
         ("mov.u64 %d1, %tid.x;", "size of .u64"),
     ],
 )
