@@ -9,7 +9,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, Module
-from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureRead
+from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureLayers, TextureRead
 
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
@@ -88,6 +88,7 @@ def texture_row(a: Argument, start: int) -> list[int]:
         column.WIDTH: width, column.HEIGHT: height, column.DEPTH: depth,
         column.KIND: L.TEXEL_KINDS.index(kind), column.FLOAT: int(as_float),
         column.LINEAR: int(t.filter == TextureFilter.LINEAR), column.NORMALIZED: int(t.normalized),
+        column.LAYERS: list(TextureLayers).index(t.layers),
         column.MODE_X: x, column.MODE_Y: y, column.MODE_Z: z,
     }  # fmt: skip
     return [row[n] for n in range(L.TEXTURE_COLUMNS)]

@@ -27,8 +27,11 @@ WORDS: dict[str, str] = {
     "%dynamic_smem_size": "SR_DYNAMIC_SMEM",
     "%total_smem_size": "SR_TOTAL_SMEM",
 }
-CLOCKS = {"%clock": "SR_CLOCKLO", "%clock_lo": "SR_CLOCKLO", "%clock_hi": "SR_CLOCKHI"}
-PAIRS = {"%clock64": "SR_CLOCKLO"}
+CLOCKS = {
+    "%clock": "SR_CLOCKLO", "%clock_lo": "SR_CLOCKLO", "%clock_hi": "SR_CLOCKHI",
+    "%globaltimer_lo": "SR_TIMERLO", "%globaltimer_hi": "SR_TIMERHI",
+}  # fmt: skip
+PAIRS = {"%clock64": "SR_CLOCKLO", "%globaltimer": "SR_TIMERLO"}
 ZERO = frozenset([*(f"%{name}.w" for name in ("tid", "ntid", "ctaid", "nctaid")), "%gridid"])
 """The fourth element is unused and always returns zero; every launch counts as the first one."""
 

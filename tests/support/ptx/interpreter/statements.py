@@ -81,7 +81,7 @@ def dispatch(gang: Gang, func: Func, inst: Inst) -> Action | None:
         return address_conversion(gang, func, inst)
     if op == "isspacep":
         return space_test(gang, func, inst)
-    if op == "tex":
+    if op in ("tex", "tld4"):
         return texture_fetch(gang, func, inst)
     if op in video.OPCODES:
         return video.prepare(gang, func, inst)

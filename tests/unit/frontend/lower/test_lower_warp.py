@@ -260,7 +260,7 @@ def test_orderings_of_atomics_put_fences_around_them() -> None:
         ("red.global.exch.b32 [%d0], %r1;", "without an operation"),
         ("atom.global.cas.b32 %r1, [%d0], %r1;", "3 operands"),
         ("atom.global.add.s64 %d1, [%d0], %r1;", "%r1 is .b32"),
-        ("tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d0, {%r1, %f2, %f3, %f4}];", "layered, cube and multisampled"),
+        ("tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1, %r2, %r3, %r4}];", "multisampled"),
         ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d0, {%f1}];", "1 coordinates"),
     ],
 )

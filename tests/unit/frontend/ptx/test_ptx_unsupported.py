@@ -162,7 +162,7 @@ def test_the_page_lists_every_entry() -> None:
         assert f"| {form.forms} | {form.reason} | {form.instead} |" in section
         assert form.forms
         assert form.reason
-    for word in ("tex.level", "a2d", "%globaltimer", "mad.f32", "%envreg", "cooperative", "-rdc", "label"):
+    for word in ("tex.level", "2dms", "mad.f32", "%envreg", "cooperative", "-rdc", "label"):
         assert word in section, word
     assert not re.search(r"-rdc=false", section)
 
