@@ -129,8 +129,6 @@ FORMS: tuple[Form, ...] = (
     Form("texture-operands", "`tex` with an offset, a depth to compare with, or a predicate of residency",
          "offsets, comparisons and residency of texture fetches are not supported",
          "Add the offset to the coordinates, or compare what is fetched."),
-    Form("generic-constant", "`cvta` of `.const` and `.param` addresses",
-         "generic addresses reach no constants and no parameters", "Read them by ld.const and ld.param."),
     Form("carry", "`addc`, `subc`, `madc` behind no instruction with `.cc`",
          "the condition code is read, but no instruction with .cc comes before", "Set it by add.cc."),
     Form("old-rounding", "`mad.f32` and others without the rounding or `.approx` that they name since PTX 1.4 (targets "

@@ -13,7 +13,7 @@ from binalloc.emulator.checks.races import HISTORY_COLUMNS
 from binalloc.emulator.host.engine import Engine, Value
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
-from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, place_buffers, place_textures, texture_row
+from binalloc.emulator.host.placing import BUFFER_ALIGN, Symbols, initial, place_buffers, place_textures, texture_row
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
@@ -116,7 +116,8 @@ class Device:
         raw = words.view(np.uint8)
         for v in self.module.globals:
             at = v.address - self.base
-            raw[at : at + len(v.data)] = np.frombuffer(v.data, np.uint8)
+            first = initial(v, self.symbols.constants)
+            raw[at : at + len(first)] = np.frombuffer(first, np.uint8)
         for name, address in self.addresses.items():
             data = self.host[name]
             at = address - self.base

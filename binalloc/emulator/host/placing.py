@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
-from binalloc.isa.instruction import Function, Module
+from binalloc.isa.instruction import CONSTANTS_COPY, Function, GlobalVar, Module
 from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureLayers, TextureRead
 
 BUFFER_ALIGN = 256
@@ -63,6 +63,14 @@ class Symbols:
         listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
         params = launch.parameters(listed, dict(buffers) | self.addresses | handles)
         return ({0: params} if params else {}) | self.constants
+
+
+def initial(variable: GlobalVar, constants: Mapping[int, bytes]) -> bytes:
+    """The first bytes of a global variable at launch; of a copy of a constant bank what the launch puts there."""
+    bank = variable.name.removeprefix(CONSTANTS_COPY)
+    if bank == variable.name or not bank.isdigit() or int(bank) not in constants:
+        return variable.data
+    return constants[int(bank)][: variable.size]
 
 
 def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:

@@ -78,7 +78,6 @@ def variants(op: OpSpec) -> Iterator[dict[str, int]]:
         ("match", range(2)),
         ("tcoord", range(2)),
         ("tchan", range(3)),
-        ("tlay", range(2)),
     ):
         if name in op.modifiers:
             axes[name] = tuple(values)

@@ -24,7 +24,8 @@ class Scan:
     base of an address or as an argument, so that their address is a value. definitions: register -> instructions that
     write it (at least). constants: registers whose only definition is an unguarded `mov` of an integer. pieces:
     `.param` variable -> (index of the first, of the last statement that names it, whether words of it are stored in
-    pieces). labels: indexes of labels in the body.
+    pieces). labels: indexes of labels in the body. generic: suffixes of its `cvta`, so spaces of which
+    addresses become generic ones.
     """
 
     callees: dict[str, ast.Instruction] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Scan:
     constants: dict[str, int] = field(default_factory=dict)
     pieces: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
     labels: list[int] = field(default_factory=list)
+    generic: set[str] = field(default_factory=set)
     _reads: set[str] | None = None
 
     def reads(self, function: ast.Function) -> set[str]:
@@ -62,6 +64,8 @@ def scan(function: ast.Function) -> Scan:
         if ins.op == "call":
             _call(out, ins, index)
             continue
+        if ins.op == "cvta":
+            out.generic.update(mod.split("::")[0] for mod in ins.mods)
         operands = ins.operands
         if not operands or ins.op in ("bra", "brx"):
             continue

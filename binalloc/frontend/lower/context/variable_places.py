@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from binalloc.frontend.lower.context.scan import Scan, scan
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
-from binalloc.isa.instruction import GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
+from binalloc.isa.instruction import CONSTANTS_COPY, GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
 
 GLOBALS_BASE = GLOBAL_VARIABLES
 """Address of the first module-scope `.global` variable (ISA.md: below the launch's buffers)."""
@@ -27,6 +27,7 @@ BANK_BYTES = 1 << 16
 SHARED_LIMIT = 1 << 24
 LOCAL_LIMIT = 1 << 24
 DYNAMIC_ALIGN = 16
+"""Of dynamic shared memory, and of the copy of a kernel's parameters."""
 
 Place = tuple[str, int]
 """(space, byte address in it): global, const, shared, local, param (bank 0), texref (bank 0, of the handle)."""
@@ -75,6 +76,8 @@ class VariablePlaces:
 
     scans: by function. kernels: by name. constants: bytes of bank 3. globals: in the order of their addresses, from
     GLOBALS_BASE one after the other, each aligned. frames: function -> (base, bytes) of its local frame.
+    constants_copy: (address, bytes) of the constants' copy in global memory, if one is needed. parameter_copies: kernel
+    -> local address of the copy of its parameters, if it needs one.
     """
 
     def __init__(self, module: ast.Module, kernels: Iterable[str]) -> None:
@@ -87,6 +90,8 @@ class VariablePlaces:
         """(caller, callee) -> the cycle that the call would close; left out of the call graph."""
         self.frames: dict[str, tuple[int, int]] = {}
         self.constants = b""
+        self.constants_copy: tuple[int, int] | None = None
+        self.parameter_copies: dict[str, int] = {}
         self.globals: list[GlobalVar] = []
         self.constant_vars: list[ConstantVar] = []
         self._fixed: dict[tuple[str, str], Place] = {}
@@ -220,6 +225,15 @@ class VariablePlaces:
                 offset = self._fixed[scope, v.name][1] - GLOBALS_BASE
                 self.globals.append(GlobalVar(name, offset, v.size, v.align, data.rstrip(b"\0")))
         self.constants = bytes(image)
+        if any("const" in self.scans[name].generic for name in self.order):
+            self._copy_constants(align_up(address, max((v.align for _, v in placed if v.space == "const"), default=4)))
+
+    def _copy_constants(self, address: int) -> None:
+        """The constants in global memory, where generic addresses reach them."""
+        self.constants_copy = address, max(len(self.constants), 4)
+        name, data = f"{CONSTANTS_COPY}{CONST_BANK}", self.constants.rstrip(b"\0")
+        align = min(address & -address, BANK_BYTES)
+        self.globals.append(GlobalVar(name, address - GLOBALS_BASE, self.constants_copy[1], align, data))
 
     def _initial(self, scope: str, v: ast.Variable) -> bytes:
         """Initial bytes of a variable, trailing zeros left out, with addresses resolved."""
@@ -267,6 +281,10 @@ class VariablePlaces:
                 size = align_up(size, v.align if v.space == "local" else max(4, v.align))
                 self._fixed[name, v.name] = ("local", base[name] + size)
                 size += v.size if v.space == "local" else align_up(v.size, 4)
+            if function.is_entry and "param" in self.scans[name].generic:
+                size = align_up(size, DYNAMIC_ALIGN)
+                self.parameter_copies[name] = base[name] + size
+                size += sum(align_up(v.size, max(v.align, 4)) + v.align for v in function.parameters)
             size = align_up(size, 4)
             self.frames[name] = (base[name], size)
             if base[name] + size > LOCAL_LIMIT:

@@ -1,4 +1,4 @@
-"""Loads, stores, prefetches and address conversions.
+"""Loads, stores and prefetches.
 
 A vector is one wide access (two above 16 bytes): its words come into a fresh group of units which then *are* the PTX
 registers where these have no other definition, else they are moved. Elements smaller than a word are taken out and put
@@ -18,7 +18,6 @@ from binalloc.frontend.lower.memory import address, parameters
 from binalloc.frontend.lower.memory.parameters import Element
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
-from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 
 SPACES = {
     "global": "global",
@@ -366,7 +365,7 @@ def _group(ctx: Context, words: list[Source]) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Hints and addresses.
+# Hints.
 
 
 def prefetch(ctx: Context, ins: Instruction) -> None:
@@ -382,62 +381,5 @@ def prefetch(ctx: Context, ins: Instruction) -> None:
         address.variable(ctx, given.base, space if space != "generic" else "global")
 
 
-_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
-_WINDOW_BITS = WINDOW_SIZE.bit_length() - 1
-
-
-def cvta(ctx: Context, ins: Instruction) -> None:
-    """cvta{.to}.space: a window's start is added or taken away, in 64 bits."""
-    m = ctx.modifiers()
-    to = m.has("to")
-    space = SPACES.get(m.take(*SPACES, "shared::cluster"), "")
-    type_ = m.type("u64", "u32", "s64", "s32", "b64", "b32")
-    m.done()
-    target, source = ctx.operands(2)
-    if space not in ("global", "shared", "local"):
-        what = f"cvta of .{space or 'this'} addresses: Loom's generic addresses reach no constants and no parameters"
-        ctx.unsupported("generic-constant", what, expected=".global, .shared or .local")
-    window = _WINDOWS.get(space, 0) * (-1 if to else 1)
-    if isinstance(source, ast.Symbol) and not to:
-        address.variable(ctx, source, space)
-    if TYPE_BYTES[type_] == 4:
-        low: Source = ctx.word(source, type_)
-        ctx.b.move(ctx.dest(target, type_), address.add(ctx, ctx.b.unit(low), window) if window else low, None)
-        return
-    out = ctx.dest(target, type_)
-    words = ctx.wide(source, type_)
-    if window:
-        pair = address.add_wide(ctx, ctx.b.pair(*words), window)
-        words = (pair, pair + 1)
-    ctx.b.move(out, words[0])
-    ctx.b.move(out + 1, words[1])
-
-
-def isspacep(ctx: Context, ins: Instruction) -> None:
-    """Whether a generic address lies in a space's window. No generic address leads to constants or parameters."""
-    m = ctx.modifiers()
-    space = SPACES.get(m.take(*SPACES), "")
-    m.done()
-    if not space:
-        ctx.refuse("isspacep without a space", expected=".global, .shared, .local, .const or .param")
-    target, source = ctx.operands(2)
-    out = ctx.dest_predicate(target)
-    type_ = ctx.function.registers[source.name] if isinstance(source, ast.Register) else "u64"
-    low, high = ctx.wide(source, type_) if TYPE_BYTES[type_] == 8 else (ctx.word(source, type_), Imm(0))
-    number = {"shared": 1, "local": 2}.get(space)
-    if number is None and space != "global":
-        ctx.b.emit("PLOP3", pd0=out, lut_b=0, lut2=0)
-        return
-    window, short, inside = ctx.b.new(), ctx.b.predicate(), ctx.b.predicate()
-    ctx.b.emit("SHF", rd=window, a=RZ, b=Imm(_WINDOW_BITS), c=ctx.b.unit(low), dir="R", stype="U32", hi="HI")
-    ctx.b.emit("ISETP", pd0=short, a=ctx.b.unit(high), b=Imm(0), icmp="EQ", u32cmp="U32")
-    if number is not None:
-        ctx.b.emit("ISETP", pd0=out, a=window, b=Imm(number), icmp="EQ", u32cmp="U32", ps0=short)
-        return
-    less = address.add(ctx, window, -1)  # windows 1 and 2 are not global
-    ctx.b.emit("ISETP", pd0=inside, a=less, b=Imm(2), icmp="LT", u32cmp="U32", ps0=short)
-    ctx.b.emit("PLOP3", pd0=out, ps0=inside, lut_b=0x0F, lut2=0)
-
-
-PURE: dict[str, Handler] = {"cvta": cvta, "isspacep": isspacep}
+PURE: dict[str, Handler] = {}
 EFFECTS: dict[str, Handler] = {"ld": load, "ldu": load, "st": store, "prefetch": prefetch, "prefetchu": prefetch}

@@ -24,7 +24,7 @@ from binalloc.frontend.lower.arithmetic import (
 )
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.control import calls, control, warp
-from binalloc.frontend.lower.memory import async_copy, atomic, hints, memory, texture
+from binalloc.frontend.lower.memory import async_copy, atomic, conversions, hints, memory, texture
 from binalloc.frontend.lower.video import lanes, product, scalar
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
@@ -46,6 +46,7 @@ PURE: dict[str, Handler] = {
     **warp.PURE,
     **texture.PURE,
     **hints.PURE,
+    **conversions.PURE,
     **scalar.PURE,
     **product.PURE,
     **lanes.PURE,

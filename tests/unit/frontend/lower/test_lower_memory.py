@@ -258,7 +258,7 @@ def test_hints_are_accepted_and_change_nothing() -> None:
         ("ld.param.u32 %r1, [out+2];", "not aligned"),
         ("ld.const.u32 %r1, [table+70000];", "outside"),
         ("st.param.u32 [out], %r1;", "st.param"),
-        ("cvta.const.u64 %d1, %d2;", "cvta of .const"),
+        ("cvta.u64 %d1, %d2;", "cvta without a space"),
         ("ld.shared::cluster.u32 %r1, [%r2];", "clusters of blocks are not supported"),
         ("ld.global.u32 %r1, [%h1];", "cannot hold an address"),
         ("mov.u64 %d1, far;", "external"),
