@@ -103,8 +103,9 @@ FORMS: tuple[Form, ...] = (
          "no shared memory is reserved for the system", specials=("%aggr_smem_size", "%reserved_smem")),
     Form("graph", "`%current_graph_exec`", "graphs of launches are not supported", specials=("%current_graph_exec",)),
     # -- calls, addresses, declarations, limits: named where they are met
-    Form("indirect", "`call` of a register (function pointers, virtual functions)", "indirect calls are not supported",
-         "Let the compiler resolve the call, or replace function pointers and virtual functions by a switch."),
+    Form("indirect", "`call` of a register where no function with such arguments and results has its address taken in "
+         "the file", "there is no function that it could reach",
+         "Define the function in this file, or call it by its name."),
     Form("recursion", "recursion, direct or through other functions", "recursion is not supported",
          "Write it as a loop with a stack of its own."),
     Form("other-file", "`call` of a `.func` without a body: a function of another file",
@@ -114,15 +115,15 @@ FORMS: tuple[Form, ...] = (
     Form("runtime", "`call` of `vprintf`, `malloc`, `free`", "it is the CUDA runtime's, which is not emulated",
          "Compile without printf, malloc and free in device code."),
     Form("alias", "`.alias`", "aliases of functions are not supported", "Call the function by its own name."),
-    Form("function-address", "`mov` of a function's name", "a function's address is not a value here",
-         "Let the compiler resolve the call, or replace function pointers by a switch."),
+    Form("function-address", "`mov` of the name of a kernel, or of a function without a body",
+         "only functions with a body have an address here", "Define the function in this file."),
     Form("label-address", "`mov` of a label's name", "a label's address is not a value here",
          "Use `brx.idx` with a list of labels."),
     Form("external", "`.extern` variables of another file", "it is external", "Define the variable in this file."),
     Form("object-address", "`mov` of a `.samplerref` or `.surfref` variable", "samplers and surfaces have no address",
          "Use textures with the launch file's filter and addressing."),
-    Form("initialiser", "initialisers with the address of a function, or of a variable in `.const`, `.shared` or "
-         "another file", "only addresses of .global variables of this file can be initial values",
+    Form("initialiser", "initialisers with the address of a variable in `.const` or `.shared`, or of what another file "
+         "defines", "only addresses of .global variables and functions of this file can be initial values",
          "Store the address when the kernel runs, or use a .global variable."),
     Form("sampler", "`tex` with a sampler of its own (`.target texmode_independent`)", "samplers are not supported",
          "Compile for unified textures; the launch file says how a texture is filtered."),

@@ -25,7 +25,7 @@ class Scan:
     write it (at least). constants: registers whose only definition is an unguarded `mov` of an integer. pieces:
     `.param` variable -> (index of the first, of the last statement that names it, whether words of it are stored in
     pieces). labels: indexes of labels in the body. generic: suffixes of its `cvta`, so spaces of which
-    addresses become generic ones.
+    addresses become generic ones. indirect: calls of registers.
     """
 
     callees: dict[str, ast.Instruction] = field(default_factory=dict)
@@ -36,6 +36,7 @@ class Scan:
     pieces: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
     labels: list[int] = field(default_factory=list)
     generic: set[str] = field(default_factory=set)
+    indirect: list[ast.Instruction] = field(default_factory=list)
     _reads: set[str] | None = None
 
     def reads(self, function: ast.Function) -> set[str]:
@@ -146,6 +147,8 @@ def _piece(out: Scan, name: str, index: int, ins: ast.Instruction | None) -> Non
 def _call(out: Scan, ins: ast.Instruction, index: int) -> None:
     if isinstance(ins.callee, ast.Symbol):
         out.callees.setdefault(ins.callee.name, ins)
+    else:
+        out.indirect.append(ins)
     for operand in ins.results:
         _define(out, operand)
     for operand in (*ins.results, *ins.arguments):

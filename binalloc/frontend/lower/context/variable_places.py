@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from binalloc.frontend.lower.context.scan import Scan, scan
+from binalloc.frontend.lower.context.targets import Targets
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 from binalloc.isa.instruction import CONSTANTS_COPY, GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
@@ -83,6 +84,7 @@ class VariablePlaces:
     def __init__(self, module: ast.Module, kernels: Iterable[str]) -> None:
         self.module = module
         self.scans: dict[str, Scan] = {}
+        self.targets = Targets(module)
         self.order: list[str] = []
         """Functions reached, callees before callers."""
         self.kernels: dict[str, KernelPlaces] = {}
@@ -149,7 +151,11 @@ class VariablePlaces:
 
     def _enter(self, name: str, state: dict[str, int], work: list[tuple[str, list[str]]]) -> None:
         state[name] = 1
-        found = self.scans[name] = scan(self.module.functions[name])
+        function = self.module.functions[name]
+        found = self.scans[name] = scan(function)
+        for ins in found.indirect:
+            for callee in self.targets.of(function, ins):
+                found.callees.setdefault(callee, ins)
         for callee in list(found.callees):
             if self.module.functions[callee].body is None:
                 del found.callees[callee]
@@ -242,6 +248,8 @@ class VariablePlaces:
         image = bytearray((v.init or b"").ljust(v.size, b"\0"))
         for offset, symbol, addend, _ in v.relocations:
             place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
+            if place is None and not addend and self.targets.number(symbol):
+                place = "global", self.targets.number(symbol)
             if place is None or place[0] != "global":
                 raise NotSupported(
                     BY_KEY["initialiser"],
@@ -249,7 +257,7 @@ class VariablePlaces:
                     file=self.module.path or None,
                     place=f"line {v.place.line}, column {v.place.column}",
                     found=symbol,
-                    expected="a .global variable defined in this file",
+                    expected="a .global variable or a .func defined in this file",
                 )
             value = (place[1] + addend) & (1 << 64) - 1
             image[offset : offset + 8] = value.to_bytes(8, "little")
