@@ -122,8 +122,8 @@ FORMS: tuple[Form, ...] = (
     Form("external", "`.extern` variables of another file", "it is external", "Define the variable in this file."),
     Form("object-address", "`mov` of a `.samplerref` or `.surfref` variable", "samplers and surfaces have no address",
          "Use textures with the launch file's filter and addressing."),
-    Form("initialiser", "initialisers with the address of a variable in `.const` or `.shared`, or of what another file "
-         "defines", "only addresses of .global variables and functions of this file can be initial values",
+    Form("initialiser", "initialisers with the address of a variable in `.shared`, or of what another file defines",
+         "only addresses of variables in .global and .const and of functions of this file can be initial values",
          "Store the address when the kernel runs, or use a .global variable."),
     Form("sampler", "`tex` with a sampler of its own (`.target texmode_independent`)", "samplers are not supported",
          "Compile for unified textures; the launch file says how a texture is filtered."),

@@ -218,6 +218,9 @@ class VariablePlaces:
                     raise self._too_large(
                         v, ".global variables are too large", f"at most {GLOBALS_END - GLOBALS_BASE} bytes"
                     )
+        align = max((v.align for _, v in placed if v.space == "const"), default=4)
+        if self._constants_are_generic(placed):
+            self.constants_copy = align_up(address, align), max(const, 4)
         image = bytearray(const)
         for scope, v in placed:
             data = self._initial(scope, v)
@@ -231,33 +234,37 @@ class VariablePlaces:
                 offset = self._fixed[scope, v.name][1] - GLOBALS_BASE
                 self.globals.append(GlobalVar(name, offset, v.size, v.align, data.rstrip(b"\0")))
         self.constants = bytes(image)
-        if any("const" in self.scans[name].generic for name in self.order):
-            self._copy_constants(align_up(address, max((v.align for _, v in placed if v.space == "const"), default=4)))
+        if self.constants_copy is not None:
+            address, size = self.constants_copy
+            name, data = f"{CONSTANTS_COPY}{CONST_BANK}", self.constants.rstrip(b"\0")
+            self.globals.append(GlobalVar(name, address - GLOBALS_BASE, size, align, data))
 
-    def _copy_constants(self, address: int) -> None:
-        """The constants in global memory, where generic addresses reach them."""
-        self.constants_copy = address, max(len(self.constants), 4)
-        name, data = f"{CONSTANTS_COPY}{CONST_BANK}", self.constants.rstrip(b"\0")
-        align = min(address & -address, BANK_BYTES)
-        self.globals.append(GlobalVar(name, address - GLOBALS_BASE, self.constants_copy[1], align, data))
+    def _constants_are_generic(self, placed: list[tuple[str, ast.Variable]]) -> bool:
+        """Whether a generic address of a constant is made, by `cvta` or as an initial value."""
+        if any("const" in self.scans[name].generic for name in self.order):
+            return True
+        constants = {v.name for _, v in placed if v.space == "const"}
+        return any(generic and name in constants for _, v in placed for _, name, _, generic in v.relocations)
 
     def _initial(self, scope: str, v: ast.Variable) -> bytes:
         """Initial bytes of a variable, trailing zeros left out, with addresses resolved."""
         if not v.relocations:
             return v.init or b""
         image = bytearray((v.init or b"").ljust(v.size, b"\0"))
-        for offset, symbol, addend, _ in v.relocations:
+        for offset, symbol, addend, generic in v.relocations:
             place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
             if place is None and not addend and self.targets.number(symbol):
                 place = "global", self.targets.number(symbol)
-            if place is None or place[0] != "global":
+            if place is not None and place[0] == "const" and generic and self.constants_copy is not None:
+                place = "global", self.constants_copy[0] + place[1]
+            if place is None or (place[0] != "global" and (place[0] != "const" or generic)):
                 raise NotSupported(
                     BY_KEY["initialiser"],
                     f"the initialiser of {v.name} holds the address of {symbol}",
                     file=self.module.path or None,
                     place=f"line {v.place.line}, column {v.place.column}",
                     found=symbol,
-                    expected="a .global variable or a .func defined in this file",
+                    expected="a .global or .const variable, or a .func, defined in this file",
                 )
             value = (place[1] + addend) & (1 << 64) - 1
             image[offset : offset + 8] = value.to_bytes(8, "little")

@@ -67,6 +67,18 @@ def test_the_copy_holds_what_the_launch_gives_a_constant() -> None:
     np.testing.assert_array_equal(out, 1001 * wanted)
 
 
+def test_addresses_of_constants_as_initial_values() -> None:
+    """A generic one is in the copy, one of the space itself an offset in the bank."""
+    head = TABLE + ".global .u64 place[2] = {generic(table)+8, generic(other)};\n.global .u64 plain = table;\n"
+    body = f"""{OFFSET} setp.lt.u32 %p1, %r0, 13; ld.global.u64 %d4, [place]; ld.global.u64 %d5, [place+8];
+        selp.b64 %d6, %d4, %d5, %p1; add.s64 %d6, %d6, %d3; ld.u32 %r1, [%d6]; ld.global.u64 %d7, [plain];
+        add.s64 %d7, %d7, %d3; ld.const.u32 %r2, [%d7]; mul.lo.u32 %r2, %r2, 10000; add.u32 %r1, %r1, %r2;
+        st.global.u32 [%d1], %r1;"""
+    found = both(body, head=head)
+    wanted = np.where(LANE < 13, 3 * (LANE + 2) + 1, 1000 + LANE) + 10000 * (3 * LANE + 1)
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_no_copy_is_made_where_none_is_needed() -> None:
     body = "mov.u64 %d4, table; ld.const.u32 %r1, [%d4]; cvta.to.global.u64 %d5, %d0; st.global.u32 [%d1], %r1;"
     module = imported(kernel(body, head=TABLE)).module
