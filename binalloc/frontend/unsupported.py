@@ -17,8 +17,8 @@ from binalloc.errors import MalformedInput
 class Form:
     """forms: as PTX.md names them. reason: said in the message. instead: what the user can do.
 
-    Instructions of one of `ops` (of any, where empty) with one of `mods` (with any, where empty), none of `but` and,
-    where it is not 0, `operands` operands; reads of the special registers that begin with one of `specials`.
+    Instructions of one of `ops` (of any, where empty) with one of `mods` (with any, where empty); reads of the special
+    registers that begin with one of `specials`.
     """
 
     key: str
@@ -27,8 +27,6 @@ class Form:
     instead: str = ""
     ops: frozenset[str] = frozenset()
     mods: frozenset[str] = frozenset()
-    operands: int = 0
-    but: frozenset[str] = frozenset()
     specials: tuple[str, ...] = ()
 
 
@@ -48,9 +46,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_HALF = _set("f16 f16x2 bf16 bf16x2")
 _NARROW = "tf32 e4m3 e5m2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 s2f6x2 ue4m3"
-_VIDEO = [f"v{op}{n}" for op in ("add", "sub", "absdiff", "min", "max", "avrg", "set") for n in ("", "2", "4")]
 _REBUILD = "Compile the source without it, or for an older architecture (nvcc -arch=sm_75)."
 
 FORMS: tuple[Form, ...] = (
@@ -58,9 +54,11 @@ FORMS: tuple[Form, ...] = (
     Form("tensor", "`wmma`, `mma`, `wgmma`, `tcgen05`, `ldmatrix`, `stmatrix`, `movmatrix`, `tensormap`",
          "tensor instructions are not supported", _REBUILD,
          _set("wmma mma wgmma tcgen05 ldmatrix stmatrix movmatrix tensormap")),
-    Form("async", "`cp.async`, `cp.reduce`, `mbarrier`, `st.async`, `st.bulk`, `red.async`; `fence` with "
-         "`.mbarrier_init` or `.sync_restrict`",
-         "asynchronous copies and barriers in memory are not supported", _REBUILD, _set("cp mbarrier")),
+    Form("async", "`cp` with `.bulk`, `.reduce`, `.mbarrier` or a tensor; `mbarrier`, `st.async`, `st.bulk`, "
+         "`red.async`; `fence` with `.mbarrier_init` or `.sync_restrict`",
+         "copies in bulk and barriers in memory are not supported", _REBUILD, _set("cp"),
+         _set("bulk reduce mbarrier")),
+    Form("async", "", "", "", _set("mbarrier")),
     Form("async", "", "", "", _set("st red fence"), _set("async bulk mbarrier_init sync_restrict::shared::cta")),
     Form("async", "", "", "", _set("fence"), _set("sync_restrict::shared::cluster")),
     Form("proxy", "`fence.proxy`", "there are no memory proxies", _REBUILD, _set("fence membar"), _set("proxy")),
@@ -76,75 +74,47 @@ FORMS: tuple[Form, ...] = (
          "Read through a texture and write to a buffer.", _set("suld sust sured suq")),
     Form("texture-query", "`txq`, `istypep`", "texture queries are not supported", "Pass the size as an argument.",
          _set("txq istypep")),
-    Form("gather", "`tld4`", "texture gathers are not supported", "Fetch the four texels one by one.", _set("tld4")),
     Form("mipmap", "`tex.level`, `tex.grad`, `tex.base`", "mipmapped textures are not supported",
          "Use a texture of one level.", _set("tex"), _set("level grad base")),
-    Form("layered", "`tex.a1d`, `.a2d`, `.cube`, `.acube`, `.2dms`, `.a2dms`",
-         "layered, cube and multisampled textures are not supported",
-         "Use a 3-D texture with point filtering, or one texture for each layer.", _set("tex"),
-         _set("a1d a2d cube acube 2dms a2dms")),
+    Form("multisampled", "`tex.2dms`, `.a2dms`", "multisampled textures are not supported",
+         "Use one texture for each sample.", _set("tex"), _set("2dms a2dms")),
     Form("narrow", "`.tf32`, `.e4m3x2`, `.e5m2x2` and other formats below 32 bits",
          "floating formats below 32 bits are not supported", "Compute in f32.", frozenset(), _set(_NARROW)),
-    Form("packed", "`.f32x2`, `.s16x2`, `.u16x2`", "instructions on two values in one register are not supported",
-         _REBUILD, frozenset(), _set("f32x2 s16x2 u16x2")),
-    Form("relu", "`.relu` of integers", "results clamped at zero are not supported", "Use max with zero.",
-         mods=_set("relu"), but=_HALF),
     Form("stochastic", "`cvt` with `.rs`", "stochastic rounding is not supported", "Round by .rn.", _set("cvt"),
          _set("rs")),
     Form("oob", "`fma` with `.oob`", "operands that may be out of bounds are not supported", "Compute without .oob.",
          _set("fma"), _set("oob")),
     Form("texture-half", "`tex` with `.f16` or `.f16x2`", "textures of halves are not supported",
          "Fetch .f32 and convert.", _set("tex"), _set("f16 f16x2")),
-    Form("fns", "`fns`", "fns is not supported", "Write the search in C.", _set("fns")),
-    Form("cvt-pack", "`cvt.pack`", "cvt.pack is not supported", "Use cvt.sat of each value and prmt.", _set("cvt"),
-         _set("pack")),
-    Form("video", "`vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vset`, `vshl`, `vshr`, `vmad`, `vabsdiff2`, and all "
-         "others of that kind; `vabsdiff4` but for `vabsdiff4.u32.T.T` with or without `.add`",
-         "video instructions are not supported", "Write the operation in C.",
-         frozenset([*_VIDEO, "vshl", "vshr", "vmad"]) - {"vabsdiff4"}),
-    Form("atomic-vector", "`atom` and `red` with `.v2`, `.v4`, `.v8`", "atomics on vectors are not supported",
-         "Use one atomic for each element.", _set("atom red"), _set("v2 v4 v8")),
-    Form("atomic-16", "`atom.cas.b16`", "atomics on 16 bits are not supported", "Use the 32-bit word around it.",
-         _set("atom"), _set("b16")),
-    Form("wide", "`.b128` of `ld`, `st`, `ldu`, `atom`", "accesses of one 128-bit value are not supported",
-         "Use .v2.b64; there are no atomics of 128 bits.", _set("ld st ldu atom"), _set("b128")),
-    Form("xorsign", "`min.f32` and `max.f32` with `.xorsign`", "min and max with .xorsign are not supported", _REBUILD,
-         _set("min max"), _set("xorsign"), but=_HALF),
-    Form("minmax3", "`min` and `max` of three values", "min and max of three values are not supported",
-         "Use two instructions.", _set("min max"), operands=4),
-    Form("redux-float", "`redux.f32`", "redux of floats is not supported", _REBUILD, _set("redux"), _set("f32")),
-    Form("elect", "`elect`", "elect is not supported", "Choose a lane with ballot and ffs.", _set("elect")),
-    Form("brkpt", "`brkpt`", "breakpoints are not supported", "Compile without brkpt.", _set("brkpt")),
-    Form("dependent", "`griddepcontrol`", "launches that depend on one another are not supported", _REBUILD,
-         _set("griddepcontrol")),
+    Form("atomic-vector", "`atom` and `red` on vectors with `.min` or `.max`",
+         "minima and maxima of halves are no atomics here", "Use a loop around atom.cas of the word."),
+    Form("wide", "`atom` with `.b128`", "there are no atomics of 128 bits", "Use two of 64 bits, or a lock.",
+         _set("atom"), _set("b128")),
     Form("setmaxnreg", "`setmaxnreg`", "a thread's registers cannot change in number", _REBUILD, _set("setmaxnreg")),
     Form("alloca", "`alloca`, `stacksave`, `stackrestore`", "local memory of a varying size is not supported",
          "Use an array of the greatest size.", _set("alloca stacksave stackrestore")),
-    Form("cache", "`discard`, `applypriority`, `createpolicy`", "control of the L2 cache is not supported", _REBUILD,
-         _set("discard applypriority createpolicy")),
     # -- special registers
-    Form("clock", "`%globaltimer`, `%globaltimer_lo`, `%globaltimer_hi`",
-         "there is no clock in nanoseconds: the emulator counts cycles", "Use %clock64.", specials=("%globaltimer",)),
     Form("environment", "`%envreg0`, `%envreg3` to `%envreg31`, and `%envreg1`, `%envreg2` elsewhere than in a `mov` "
          "of 32 bits",
          "environment registers hold what the driver puts there", "", specials=("%envreg",)),
-    Form("grid-number", "`%gridid`", "launches have no number", specials=("%gridid",)),
     Form("counters", "`%pm0` to `%pm7`, `%pm0_64` to `%pm7_64`", "kernels read no performance counters",
          "The report of `binalloc run` has the figures.", specials=("%pm",)),
     Form("shared-layout", "`%aggr_smem_size`, `%reserved_smem_offset_...`",
          "no shared memory is reserved for the system", specials=("%aggr_smem_size", "%reserved_smem")),
     Form("graph", "`%current_graph_exec`", "graphs of launches are not supported", specials=("%current_graph_exec",)),
     # -- calls, addresses, declarations, limits: named where they are met
-    Form("indirect", "`call` of a register (function pointers, virtual functions)", "indirect calls are not supported",
-         "Let the compiler resolve the call, or replace function pointers and virtual functions by a switch."),
+    Form("indirect", "`call` of a register where no function with such arguments and results has its address taken in "
+         "the file", "there is no function that it could reach",
+         "Define the function in this file, or call it by its name."),
     Form("recursion", "recursion, direct or through other functions", "recursion is not supported",
          "Write it as a loop with a stack of its own."),
     Form("other-file", "`call` of a `.func` without a body: a function of another file",
          "it is declared but not defined in this file",
          "Give the file that defines it, too: import-ptx links the PTX of several files (nvcc -rdc=true -ptx writes "
          "one for each source). Else #include the callee's source."),
-    Form("function-address", "`mov` of a function's name", "a function's address is not a value here",
-         "Let the compiler resolve the call, or replace function pointers by a switch."),
+    Form("function-address", "`mov` of the name of a kernel, or of a function without a body",
+         "only functions with a body have an address here",
+         "Define the function in this file, or give the file that does."),
     Form("label-address", "`mov` of a label's name", "a label's address is not a value here",
          "Use `brx.idx` with a list of labels."),
     Form("external", "`.extern` variables of another file", "it is declared but not defined in this file",
@@ -152,19 +122,17 @@ FORMS: tuple[Form, ...] = (
          "one for each source)."),
     Form("object-address", "`mov` of a `.samplerref` or `.surfref` variable", "samplers and surfaces have no address",
          "Use textures with the launch file's filter and addressing."),
-    Form("initialiser", "initialisers with the address of a function, or of a variable in `.const`, `.shared` or "
-         "a file that is not given", "only addresses of .global variables that are defined can be initial values",
+    Form("initialiser", "initialisers with the address of a variable in `.shared`, or of what a file defines that is "
+         "not given", "only addresses of variables in .global and .const and of functions that are defined can be "
+         "initial values",
          "Store the address when the kernel runs, or use a .global variable."),
     Form("sampler", "`tex` with a sampler of its own (`.target texmode_independent`)", "samplers are not supported",
          "Compile for unified textures; the launch file says how a texture is filtered."),
     Form("texture-operands", "`tex` with an offset, a depth to compare with, or a predicate of residency",
          "offsets, comparisons and residency of texture fetches are not supported",
          "Add the offset to the coordinates, or compare what is fetched."),
-    Form("generic-constant", "`cvta` of `.const` and `.param` addresses",
-         "generic addresses reach no constants and no parameters", "Read them by ld.const and ld.param."),
     Form("carry", "`addc`, `subc`, `madc` behind no instruction with `.cc`",
          "the condition code is read, but no instruction with .cc comes before", "Set it by add.cc."),
-    Form("guarded-redux", "`redux` behind a guard", "redux behind a guard is not supported", "Branch around it."),
     Form("old-rounding", "`mad.f32` and others without the rounding or `.approx` that they name since PTX 1.4 (targets "
          "sm_10 to sm_13)", "PTX before 1.4 for sm_1x is not supported: what it computes depends on the machine",
          "Compile again for sm_20 or newer."),
@@ -188,13 +156,13 @@ for _form in FORMS:
 
 
 @lru_cache(maxsize=4096)
-def of_instruction(op: str, mods: tuple[str, ...], operands: int) -> Form | None:
+def of_instruction(op: str, mods: tuple[str, ...]) -> Form | None:
     """The form that refuses an instruction as it is written, if any."""
     for form in FORMS:
         if not form.ops and not form.mods:
             continue
         said = (not form.ops or op in form.ops) and (not form.mods or not form.mods.isdisjoint(mods))
-        if said and form.operands in (0, operands) and form.but.isdisjoint(mods):
+        if said:
             return BY_KEY[form.key]
     return None
 

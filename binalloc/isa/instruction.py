@@ -162,6 +162,9 @@ WINDOW_SIZE = 0x01000000
 GLOBAL_VARIABLES = 0x08000000
 """Where the module's global variables begin in the global and generic address spaces."""
 
+CONSTANTS_COPY = "__binalloc_constants."
+"""A global variable called so, and then by the number of a constant bank, holds at launch what that bank does."""
+
 
 @dataclass
 class GlobalVar:

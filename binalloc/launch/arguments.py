@@ -24,6 +24,7 @@ from binalloc.launch.types import (
     InitKind,
     Texture,
     TextureFilter,
+    TextureLayers,
     TextureRead,
 )
 from binalloc.launch.values import At, a_name, a_number, a_path, a_value
@@ -37,6 +38,7 @@ _KEYS = {
     ArgumentKind.SYMBOL: ("name", "kind", "dtype", "shape", "init", "compare"),
     ArgumentKind.TEXTURE: (
         "name", "kind", "dtype", "shape", "init", "channels", "filter", "address", "normalized", "read",
+        "layers",
     ),
     ArgumentKind.SCALAR: ("name", "kind", "dtype", "value"),
     ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes"),
@@ -66,6 +68,13 @@ _DISTRIBUTIONS = {
 _COMPARES = (CompareMode.EXACT, CompareMode.UNORDERED, CompareMode.IGNORE)
 _TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
 _SIDES = (1 << 27, 1 << 16, 1 << 14)  # of textures of one, two and three dimensions
+_LAYERED = {
+    TextureLayers.ARRAY: ((2, 3), "[layers, width] or [layers, height, width]"),
+    TextureLayers.CUBE: ((3,), "[faces, side, side]"),
+}
+"""Numbers of sides of textures with layers or faces, and what they are."""
+_LAYERS = 2048
+_FACES = 6
 
 
 def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> tuple[Argument, ...]:
@@ -198,9 +207,14 @@ def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) 
     if not 1 <= len(sides) <= 3 or (channels > 1 and shape[-1] != channels):
         expected = "1 to 3 sides" + (f", then the {channels} channels" if channels > 1 else "")
         at.sub("shape").fail("not a texture's shape", list(shape), expected)
-    if max(sides) > _SIDES[len(sides) - 1]:
-        at.sub("shape").fail("a side is too long", max(sides), f"at most {_SIDES[len(sides) - 1]}")
     normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
+    layers = at.sub("layers").one_of(entry.get("layers", "none"), TextureLayers)
+    axes = len(sides) - (layers != TextureLayers.NONE)
+    if layers != TextureLayers.NONE:
+        _layers(sides, layers, normalized, at)
+    longest = max(sides[len(sides) - axes :])
+    if longest > _SIDES[axes - 1]:
+        at.sub("shape").fail("a side is too long", longest, f"at most {_SIDES[axes - 1]}")
     read = at.sub("read").one_of(entry.get("read", "element"), TextureRead)
     if read != TextureRead.ELEMENT and DTYPES[dtype].itemsize > 2:
         at.sub("read").fail("only 8- and 16-bit elements are read as normalized floats", dtype, "element")
@@ -210,13 +224,27 @@ def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) 
             "only floats can be interpolated", f"linear, {dtype}", 'point, or read "normalized_float"'
         )
     given = entry.get("address", "clamp")
-    modes = given if isinstance(given, list) else [given] * len(sides)
-    if len(modes) != len(sides):
-        at.sub("address").fail("not one mode per axis", len(modes), f"{len(sides)}, in the order x, y, z")
+    modes = given if isinstance(given, list) else [given] * axes
+    if len(modes) != axes:
+        at.sub("address").fail("not one mode per axis", len(modes), f"{axes}, in the order x, y, z")
     address = [at.sub("address").one_of(m, AddressMode) for m in modes]
     if not normalized and {AddressMode.WRAP, AddressMode.MIRROR} & set(address):
         at.sub("address").fail("wrap and mirror need normalized coordinates", given, "normalized = true")
-    return Texture(sides, channels, filter_, tuple(address), normalized, read)
+    return Texture(sides, channels, filter_, tuple(address), normalized, read, layers)
+
+
+def _layers(sides: tuple[int, ...], layers: TextureLayers, normalized: bool, at: At) -> None:
+    """What the sides of a texture with layers or faces must be."""
+    cube = layers == TextureLayers.CUBE
+    ranks, expected = _LAYERED[layers]
+    if len(sides) not in ranks:
+        at.sub("shape").fail(f'not the shape of a texture with layers = "{layers}"', list(sides), expected)
+    if sides[0] > _LAYERS:
+        at.sub("shape").fail("too many layers", sides[0], f"at most {_LAYERS}")
+    if cube and (sides[0] % _FACES or sides[1] != sides[2]):
+        at.sub("shape").fail("not the shape of cubes", list(sides), f"{_FACES} square faces for each cube")
+    if cube and not normalized:
+        at.sub("normalized").fail("coordinates on a cube's face are normalized", False, "normalized = true")
 
 
 def _shape(value: object, dtype: str, at: At) -> tuple[int, ...]:

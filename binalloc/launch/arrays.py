@@ -30,7 +30,7 @@ class TextureArray:
 
     data: one to three axes, outermost first, then the channels where there are several. The rest as in launch files:
     channels 1, 2 or 4; filter point or linear; address clamp, border, wrap or mirror, or one of these per axis, x
-    first; normalized: coordinates run from 0 to 1; read: element or normalized_float.
+    first; normalized: coordinates run from 0 to 1; read: element or normalized_float; layers: none, array or cube.
     """
 
     data: Array
@@ -39,6 +39,7 @@ class TextureArray:
     address: str | Sequence[str] = "clamp"
     normalized: bool = False
     read: str = "element"
+    layers: str = "none"
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ def _texture(found: ArrayLaunch, name: str, texture: TextureArray, where: str) -
     return {
         "kind": "texture", "dtype": DTYPE_NAMES.get(data.dtype, str(data.dtype)), "shape": list(data.shape),
         "channels": texture.channels, "filter": texture.filter, "address": address,
-        "normalized": texture.normalized, "read": texture.read,
+        "normalized": texture.normalized, "read": texture.read, "layers": texture.layers,
     }  # fmt: skip
 
 

@@ -97,6 +97,14 @@ class AddressMode(StrEnum):
     MIRROR = "mirror"
 
 
+class TextureLayers(StrEnum):
+    """Whether the first side counts layers, or the faces of cubes; in the order of TEX's modifier."""
+
+    NONE = "none"
+    ARRAY = "array"
+    CUBE = "cube"
+
+
 class TextureRead(StrEnum):
     """What a fetch gives of an element."""
 
@@ -162,7 +170,8 @@ class Texture:
     """How a texture is read. sides: texels per axis, outermost first (depth, height, width). channels: 1, 2 or 4.
 
     filter: point or linear. address: per axis in the order x, y, z: clamp, border, wrap or mirror. normalized: float
-    coordinates run from 0 to 1. read: element, or normalized_float.
+    coordinates run from 0 to 1. read: element, or normalized_float. layers: none, or what the first side
+    counts.
     """
 
     sides: tuple[int, ...]
@@ -171,6 +180,7 @@ class Texture:
     address: tuple[AddressMode, ...] = (AddressMode.CLAMP,)
     normalized: bool = False
     read: TextureRead = TextureRead.ELEMENT
+    layers: TextureLayers = TextureLayers.NONE
 
 
 @dataclass(frozen=True, slots=True)

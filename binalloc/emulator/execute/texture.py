@@ -19,10 +19,12 @@ from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, Column, Fault, Outside, TextureColumn
 from binalloc.emulator.state.memory_layout import LINE_SHIFT, LINE_WORDS, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.isa.table.opcodes import TEXTURE_LAYERS
 
 FARTHEST = 2.0**40
 FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers
 ONE = 0x3F800000
+CUBE = TEXTURE_LAYERS.index("CUBE")
 
 
 @device
@@ -59,6 +61,15 @@ def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: i
     x = x - 0.5
     i = math.floor(x)
     return i, math.floor((x - i) * 256.0 + 0.5)
+
+
+@device
+def layer_of(bits: int, n: int, layers: int) -> int:
+    """The layer that a coordinate names: an unsigned number, the last layer at most; of cubes 8 times the cube's, which
+    is limited likewise, and the face."""
+    if layers == CUBE:
+        return min(bits >> 3, n // 6 - 1) * 6 + min(bits & 7, 5)
+    return min(bits, n - 1)
 
 
 @device
@@ -126,10 +137,32 @@ def corner(g: Gpu, s: Sm, global_: Words, t: int, k: int, units: int, linear: in
 
 
 @device
+def gather(g: Gpu, s: Sm, program: Grid, global_: Words, pc: int, t: int, k: int) -> int:
+    """One channel of corner k of lane t's cell to its place among the results; the texel's address, -1 for none."""
+    h = s.b[t] - 1
+    n = program[pc, Column.TGATH] - 1
+    if k > 3:
+        return -1
+    at = texel_at(g, h, s.a[t] + (k & 1), s.ah[t] + (k >> 1), s.ch[t])
+    if at >= 0 and n < g.texture[h, TextureColumn.CHANNELS]:
+        place = 3 - k if k < 2 else k - 2  # counter-clockwise from the lower left, y downwards
+        s.bank_words[place, t] = channel(g, h, global_, at + n * g.texture[h, TextureColumn.BYTES])
+    return at
+
+
+@device
+def fits(g: Gpu, h: int, dimensions: int, layers: int, gathers: int) -> bool:
+    """Whether an instruction's geometry is the texture's; texels are gathered of two dimensions and layers of them."""
+    same = g.texture[h, TextureColumn.DIMENSIONS] == dimensions and g.texture[h, TextureColumn.LAYERS] == layers
+    return same and (gathers == 0 or dimensions - (1 if layers else 0) == 2)
+
+
+@device
 def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
     """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter."""
     dimensions = program[pc, Column.TDIM] + 1
     integer = program[pc, Column.TCOORD]
+    layers, gathers = program[pc, Column.TLAY], program[pc, Column.TGATH]
     linear = 0
     for t in range(g.lanes):
         if (mask >> t) & 1:
@@ -137,16 +170,20 @@ def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
             if h < 0 or h >= g.textures:
                 set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], 0, 0)
                 return 0
-            if g.texture[h, TextureColumn.DIMENSIONS] != dimensions:
-                set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], g.texture[h, TextureColumn.DIMENSIONS], dimensions)
+            if not fits(g, h, dimensions, layers, gathers):
+                have = g.texture[h, TextureColumn.DIMENSIONS] + 4 * g.texture[h, TextureColumn.LAYERS]
+                set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], have, dimensions + 4 * layers + 16 * gathers)
                 return 0
-            smooth = 1 if g.texture[h, TextureColumn.LINEAR] and not integer else 0
-            linear |= smooth << t
+            smooth = 1 if (g.texture[h, TextureColumn.LINEAR] or gathers) and not integer else 0
+            if gathers == 0:
+                linear |= smooth << t
             s.bh[t] = 0
             for axis in range(3):
                 bits = s.a[t] if axis == 0 else s.ah[t] if axis == 1 else s.c[t]
                 i, second = 0, 0
-                if axis < dimensions:
+                if axis < dimensions and layers and axis == dimensions - 1:
+                    i = layer_of(bits, g.texture[h, TextureColumn.WIDTH + axis], layers)
+                elif axis < dimensions:
                     n, mode = g.texture[h, TextureColumn.WIDTH + axis], g.texture[h, TextureColumn.MODE_X + axis]
                     i, second = along(bits, n, g.texture[h, TextureColumn.NORMALIZED], mode, smooth, integer)
                 s.bh[t] |= second << (10 * axis)
@@ -160,9 +197,14 @@ def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
 
 
 @device
-def result(g: Gpu, s: Sm, t: int, n: int, linear: int) -> int:
+def result(g: Gpu, s: Sm, t: int, n: int, linear: int, gathered: int) -> int:
     """Channel n of lane t from what its corners left, or what stands for a channel that the texture has not."""
     h = s.b[t] - 1
+    if gathered:
+        if gathered > g.texture[h, TextureColumn.CHANNELS]:
+            one = ONE if g.texture[h, TextureColumn.FLOAT] else 1
+            return one if gathered == 4 else 0
+        return int(s.bank_words[n, t])
     if n >= g.texture[h, TextureColumn.CHANNELS]:
         one = ONE if g.texture[h, TextureColumn.FLOAT] else 1
         return one if n == 3 else 0
@@ -178,7 +220,8 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
     if g.fault:
         return
     units = program[pc, Column.RD_UNITS]
-    for n in range(units):
+    gathered = program[pc, Column.TGATH]
+    for n in range(4):
         for t in range(g.lanes):
             s.bank_words[n, t] = 0
     s.lines = 0
@@ -189,13 +232,17 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
     for k in range(1 << (program[pc, Column.TDIM] + 1)):
         for t in range(g.lanes):
             if (lanes >> t) & 1:
-                at = corner(g, s, global_, t, k, units, (linear >> t) & 1)
+                if gathered:
+                    at = gather(g, s, program, global_, pc, t, k)
+                else:
+                    at = corner(g, s, global_, t, k, units, (linear >> t) & 1)
                 if at >= 0:
                     at += g.global_base
                     size = g.texture[s.b[t] - 1, TextureColumn.CHANNELS] * g.texture[s.b[t] - 1, TextureColumn.BYTES]
                     words = (1 << max(size >> 2, 1)) - 1
                     add_words(s, 0, at >> LINE_SHIFT, words << ((at >> 2) & (LINE_WORDS - 1)), LinePolicy.TEXTURE)
-        lanes &= linear
+        if not gathered:
+            lanes &= linear
     s.passes = max(s.lines, 1)
     if s.lines:
         make_access(g, s, w)
@@ -205,4 +252,4 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
     for n in range(units):
         for t in range(g.lanes):
             if (mask >> t) & 1:
-                regs[s.warp_base + w, rd + n, t] = result(g, s, t, n, (linear >> t) & 1)
+                regs[s.warp_base + w, rd + n, t] = result(g, s, t, n, (linear >> t) & 1, gathered)

@@ -48,6 +48,8 @@ class Special(Codes, numbers=_SPECIAL):
     SLOTBASE: int
     SHARED_WINDOW: int
     LOCAL_WINDOW: int
+    TIMERLO: int
+    TIMERHI: int
 
 
 @device
@@ -120,6 +122,12 @@ def warpsync(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
 
 
 @device
+def nanoseconds(g: Gpu) -> int:
+    """The time of the core clock, rounded down; no product leaves 64 bits."""
+    return g.cycle // g.core_khz * 1000000 + g.cycle % g.core_khz * 1000000 // g.core_khz
+
+
+@device
 def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
     """Special registers that are the same for the whole warp."""
     block = s.block_id[s.block_of[w]]
@@ -162,6 +170,10 @@ def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
         value = SHARED_WINDOW
     elif sreg == Special.LOCAL_WINDOW:
         value = LOCAL_WINDOW
+    elif sreg == Special.TIMERLO:
+        value = nanoseconds(g) & FULL
+    elif sreg == Special.TIMERHI:
+        value = (nanoseconds(g) >> 32) & FULL
     return value
 
 
@@ -195,7 +207,7 @@ def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
 
 @device
 def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """S2R and CS2R; the 64-bit form adds the clock's high word, zero for the others."""
+    """S2R and CS2R; the 64-bit form adds the high word of the clock and of the timer, zero for the others."""
     sreg = program[pc, Column.SREG]
     if (
         sreg <= Special.TID_Z or sreg == Special.LANEID or Special.EQMASK <= sreg <= Special.GEMASK
@@ -207,6 +219,8 @@ def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> No
         value = launch_register(g, s, w, sreg)
         for t in range(g.lanes):
             s.d[t] = value
-    high = launch_register(g, s, w, Special.CLOCKHI) if sreg == Special.CLOCKLO and program[pc, Column.SRW] else 0
+    high = 0
+    if (sreg == Special.CLOCKLO or sreg == Special.TIMERLO) and program[pc, Column.SRW]:
+        high = launch_register(g, s, w, sreg + 1)
     for t in range(g.lanes):
         s.dh[t] = high

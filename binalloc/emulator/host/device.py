@@ -181,7 +181,8 @@ class Device:
     def _machine_fields(self) -> dict[str, Value]:
         m = self.machine
         values: dict[str, int] = {
-            "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count, "schedulers": m.schedulers.count,
+            "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count,
+            "core_khz": round(1000 * m.clock.core_mhz), "schedulers": m.schedulers.count,
             "issue_width": m.schedulers.issue_width, "shared_latency": m.shared.latency,
             "shared_atomic_latency": m.shared.atomic_latency, "shared_banks": m.shared.banks,
             "shared_bank_shift": (m.shared.mode_bytes // L.WORD).bit_length() - 1,

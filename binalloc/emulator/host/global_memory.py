@@ -14,6 +14,7 @@ from binalloc.emulator.host.placing import (
     BUFFER_ALIGN,
     BUFFER_GAP,
     Symbols,
+    initial,
     place_buffers,
     place_textures,
     texture_row,
@@ -22,7 +23,7 @@ from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import LimitHit, UsageError
-from binalloc.isa.instruction import Module
+from binalloc.isa.instruction import CONSTANTS_COPY, Module
 from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN, WORKSPACE
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Argument, Launch
@@ -65,12 +66,15 @@ class GlobalMemory:
             self.runtime.fill(raw, self.base)
 
     def begin(self, launch: Launch) -> None:
-        """What the host does in front of each launch: nothing is printed yet, and the grid of a cooperative one knows
-        where it meets."""
+        """What the host does in front of each launch: nothing is printed yet, the grid of a cooperative one knows
+        where it meets, and copies of constants are what the constants are now."""
         raw = self.words.view(np.uint8)
         if self.runtime is not None:
             self.runtime.begin(raw, self.base)
         for v in self.module.globals:
+            if v.name.startswith(CONSTANTS_COPY):
+                first = initial(v, self.symbols.constants)
+                raw[v.address - self.base :][: len(first)] = np.frombuffer(first, np.uint8)
             if v.name == GRID:
                 values = np.zeros((), GRID_LAYOUT)
                 values["workspace"] = v.address + WORKSPACE if launch.cooperative else 0

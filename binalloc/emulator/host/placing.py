@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
-from binalloc.isa.instruction import Function, Module
-from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureRead
+from binalloc.isa.instruction import CONSTANTS_COPY, Function, GlobalVar, Module
+from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureLayers, TextureRead
 
 BUFFER_ALIGN = 256
 BUFFER_GAP = 4096
@@ -76,6 +76,14 @@ class Symbols:
         return ({0: parameters} if parameters else {}) | self.constants
 
 
+def initial(variable: GlobalVar, constants: Mapping[int, bytes]) -> bytes:
+    """The first bytes of a global variable at launch; of a copy of a constant bank what the launch puts there."""
+    bank = variable.name.removeprefix(CONSTANTS_COPY)
+    if bank == variable.name or not bank.isdigit() or int(bank) not in constants:
+        return variable.data
+    return constants[int(bank)][: variable.size]
+
+
 def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:
     """Offsets of the textures behind offset `at`, which is aligned, and the end of the last."""
     places = {}
@@ -99,6 +107,7 @@ def texture_row(a: Argument, start: int) -> list[int]:
         column.WIDTH: width, column.HEIGHT: height, column.DEPTH: depth,
         column.KIND: L.TEXEL_KINDS.index(kind), column.FLOAT: int(as_float),
         column.LINEAR: int(t.filter == TextureFilter.LINEAR), column.NORMALIZED: int(t.normalized),
+        column.LAYERS: list(TextureLayers).index(t.layers),
         column.MODE_X: x, column.MODE_Y: y, column.MODE_Z: z,
     }  # fmt: skip
     return [row[n] for n in range(L.TEXTURE_COLUMNS)]

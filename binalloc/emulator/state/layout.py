@@ -114,7 +114,8 @@ MAX_TEXTURES = 64
 
 
 class TextureColumn(Codes):
-    """A texture; a mode and a length for each axis stand side by side."""
+    """A texture; a mode and a length for each axis stand side by side. LAYERS: how the last axis counts layers, as the
+    modifier of TEX says it, 0 where it is an axis like the others."""
 
     START: int
     DIMENSIONS: int
@@ -127,6 +128,7 @@ class TextureColumn(Codes):
     FLOAT: int
     LINEAR: int
     NORMALIZED: int
+    LAYERS: int
     MODE_X: int
     MODE_Y: int
     MODE_Z: int
@@ -406,6 +408,8 @@ class Column(Staged, numbers=FIELD_COLUMNS):
     SRW: int
     TCOORD: int
     TDIM: int
+    TGATH: int
+    TLAY: int
     VOTE: int
 
 

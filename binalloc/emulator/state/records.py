@@ -166,6 +166,7 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     lanes: int
     sms: int
     nsm_reported: int
+    core_khz: int
     schedulers: int
     issue_width: int
     policy: int

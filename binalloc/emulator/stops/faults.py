@@ -11,6 +11,7 @@ from binalloc.emulator.stops.deadlock import explain
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, stop_fault
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
+from binalloc.launch.types import TextureLayers
 
 _NAMES = {
     L.Fault.GLOBAL: "global memory access out of bounds",
@@ -47,6 +48,15 @@ _SINKS = {
     Sink.TARGET: "its target",
 }
 _U64 = (1 << 64) - 1
+
+
+def _texture(code: int) -> str:
+    """A geometry as TEX's fault has it: dimensions, 4 times the code of the layers, 16 where texels are gathered."""
+    dimensions, layers = code % 4, list(TextureLayers)[code // 4 % 4]
+    text = f"of {dimensions} dimensions"
+    if layers != TextureLayers.NONE:
+        text += f', the last one its layers (layers = "{layers}")'
+    return text + (" to gather from, two of them without layers" if code >= 16 else "")
 
 
 def row_name(row: int) -> str:
@@ -119,7 +129,7 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.Fault.TEXTURE:
         if b == 0:
             return f"handle {a:#x}", "the handle of a texture that the launch names", None
-        return f"texture {a} of {b} dimensions", f"one of {d} dimensions", None
+        return f"texture {a} {_texture(b)}", f"one {_texture(d)}", None
     if code == L.Fault.POISON:
         return f"{_SINKS[a]} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
     if code == L.Fault.HEAP:

@@ -15,7 +15,7 @@ from operator import ne
 from binalloc.emulator.arithmetic.integer import bool_op, plop3, table_masks
 from binalloc.emulator.execute.operation import Operation, Result
 from binalloc.emulator.execute.table import OPERATIONS
-from binalloc.emulator.execute.texture import along
+from binalloc.emulator.execute.texture import along, layer_of
 from binalloc.emulator.execute.warp import Special
 from binalloc.emulator.host.staging import Constants
 from binalloc.emulator.state import layout as L
@@ -120,7 +120,9 @@ def _texel(row: Row, textures: Sequence[Sequence[int]]) -> Source:
         for axis in reversed(range(axes)):
             n, x = t[column.WIDTH + axis], bits[axis]
             assert x is not None
-            at, _ = along(x, n, t[column.NORMALIZED], t[column.MODE_X + axis], t[column.LINEAR], row[_C.TCOORD])
+            linear = t[column.LINEAR] or row[_C.TGATH]
+            at, _ = along(x, n, t[column.NORMALIZED], t[column.MODE_X + axis], linear, row[_C.TCOORD])
+            at = layer_of(x, n, row[_C.TLAY]) if row[_C.TLAY] and axis == axes - 1 else at
             index = index * n + min(max(at, 0), n - 1)
         return (h << _TEXTURE_SHIFT) + index * t[column.CHANNELS] * t[column.BYTES]
 

@@ -77,6 +77,21 @@ class Negated:
 
 
 @dataclass(frozen=True, slots=True)
+class Selected:
+    """`%r1.h0`: parts of a register that a video instruction names. selector: without the dot, `h0`, `b3`, `b7610`."""
+
+    base: Register
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """`-%r1` or `-%r1.h0` as an operand of vmad."""
+
+    base: Register | Selected
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
     """`[base+offset]`. base None: an absolute address."""
 
@@ -113,7 +128,17 @@ class Texture:
     coordinates: tuple[Operand, ...]
 
 
-Operand = Register | Special | Integer | Float | Symbol | Negated | Address | Vector | Dual | Discard | Texture
+Operand = (
+    Register | Special | Integer | Float | Symbol | Negated | Selected | Negative | Address | Vector | Dual | Discard
+    | Texture
+)  # fmt: skip
+
+
+def plain(operand: Operand) -> Operand:
+    """The operand without sign and selector."""
+    while isinstance(operand, Selected | Negative):
+        operand = operand.base
+    return operand
 
 
 # ---------------------------------------------------------------------------------------------------------------------

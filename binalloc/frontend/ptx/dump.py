@@ -19,8 +19,10 @@ from binalloc.frontend.ptx.ast import (
     Label,
     Module,
     Negated,
+    Negative,
     Operand,
     Register,
+    Selected,
     Special,
     Symbol,
     Texture,
@@ -108,6 +110,10 @@ def format_operand(operand: Operand) -> str:
             return name + (f"+{offset}" if offset else "")
         case Negated(base):
             return f"!{base.name}"
+        case Selected(base, selector):
+            return f"{base.name}.{selector}"
+        case Negative(base):
+            return f"-{format_operand(base)}"
         case Address(None, offset):
             return f"[{offset}]"
         case Address(base, offset):

@@ -26,8 +26,12 @@ line of debug data in PTX before 2.0.)"""
 IDENTIFIER = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
 """PTX ISA, section 4.4."""
 
-NAME = rf"(?:{IDENTIFIER}|_)(?>(?:\.(?:[xyzwrgba]|\d++)(?![\w$]))*)"
-"""A name may carry the component of a vector (`%tid.x`), or the scope number that a flattened dump writes (`p.1`)."""
+SELECTOR = r"b[0-7]{4}|b(?=\d)3?2?1?0?|h[0-3]{1,2}"
+"""Parts of a register in a video instruction: `b3`, `b7610`, `h1`, `h32`; of a destination also `b20`."""
+
+NAME = rf"(?:{IDENTIFIER}|_)(?>(?:\.(?:[xyzwrgba]|\d++|{SELECTOR})(?![\w$]))*)"
+"""A name may carry the component of a vector (`%tid.x`), the scope number that a flattened dump writes (`p.1`), or a
+selector."""
 
 _TOKEN = re.compile(
     rf"""{SKIP}(?:

@@ -16,8 +16,10 @@ from binalloc.frontend.ptx.ast import (
     Float,
     Integer,
     Negated,
+    Negative,
     Operand,
     Register,
+    Selected,
     Special,
     Symbol,
     Texture,
@@ -82,6 +84,11 @@ class OperandReader:
             if isinstance(constant, Float):
                 tokens.source.fail(at, "'!' of a floating constant", expected="an integer")
             return Integer(int(not constant.value))
+        if value == "-" and tokens.kind == "punct":
+            probe = Tokens(tokens.source, tokens.at + 1)
+            if probe.kind == "name" and probe.value != "WARP_SZ":
+                tokens.advance()
+                return self._negative(tokens)
         if tokens.kind != "number" and value not in ("(", "-", "+", "~", "WARP_SZ"):
             tokens.unexpected("an operand: a register, constant, symbol, [address] or {vector}")
         return operand_constant(tokens)
@@ -129,6 +136,13 @@ class OperandReader:
         elif isinstance(base, Register) and tokens.value in ("+", "-"):
             tokens.source.fail(at, "offset outside of an address", expected="[register+offset], or a register alone")
         return base
+
+    def _negative(self, tokens: Tokens) -> Negative:
+        at = tokens.at
+        base = self._resolve(tokens)
+        if not isinstance(base, Register | Selected):
+            tokens.source.fail(at, "only a register can be negated", expected="a register, or a part of it, after '-'")
+        return Negative(base)
 
     def _dual(self, tokens: Tokens, first: Register | Discard) -> Dual:
         tokens.advance()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from binalloc.frontend.ptx.ast import Operand, Register, Special, Vector
+from binalloc.frontend.ptx.ast import Operand, Register, Selected, Special, Vector
+from binalloc.frontend.ptx.lexer import SELECTOR
 
 COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 """Components of a vector register."""
@@ -37,6 +38,7 @@ _SPECIAL_OPERANDS = {name: Special(name) for name in SPECIALS}
 MAX_SET = 1 << 32  # registers of one parametrised declaration: they are made one by one, as they are used
 _SPLITS = 10  # trailing digits that can be a number below MAX_SET
 _DIGITS = "0123456789"
+_SELECTOR = re.compile(SELECTOR)
 _TRAILING = re.compile(r"[0-9]+\Z")
 
 
@@ -145,6 +147,11 @@ class Scope:
             whole = self.find(base)
             if isinstance(whole, Vector) and COMPONENTS[component] < len(whole.items):
                 return whole.items[COMPONENTS[component]]
+        base, dot, selector = name.rpartition(".")
+        if dot and _SELECTOR.fullmatch(selector):
+            whole = self.find(base)
+            if isinstance(whole, Register):
+                return Selected(whole, selector)
         return _SPECIAL_OPERANDS.get(name)
 
     def _in_set(self, name: str) -> RegisterSet | None:

@@ -26,7 +26,7 @@ from binalloc.isa.table.opcodes import (
 )
 
 _CONST, _TEXTURE = Space.CONST, Space.TEXTURE
-_READS_CLOCK = frozenset((22, 23))  # SR_CLOCKLO, SR_CLOCKHI: not the same twice
+_READS_CLOCK = frozenset((22, 23, 30, 31))  # SR_CLOCKLO, SR_CLOCKHI, SR_TIMERLO, SR_TIMERHI: not the same twice
 _CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC"))
 _FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
 _FILES |= dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), (PRED, PT))

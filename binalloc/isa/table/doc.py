@@ -47,6 +47,8 @@ SPECIAL_TEXT = {
     "SRZ": "zero",
     "SR_SHARED_WINDOW": "generic address of shared byte 0, low word (the high word is 0)",
     "SR_LOCAL_WINDOW": "generic address of local byte 0, low word (the high word is 0)",
+    "SR_TIMERLO": "nanoseconds since the launch began, low word: cycles by the machine's core clock, rounded down",
+    "SR_TIMERHI": "high word (CS2R.64 of SR_TIMERLO reads both at once)",
 }
 
 

@@ -130,6 +130,8 @@ _LAYOUT: tuple[tuple[str, int, int] | tuple[str, int, int, bool], ...] = (
     ("tdim", 95, 2),
     ("tcoord", 97, 1),
     ("tchan", 98, 2),
+    ("tlay", 100, 2),
+    ("tgath", 102, 3),
     ("bar", 95, 3),
     ("barid", 98, 4),
     ("scope", 95, 2),

@@ -43,6 +43,8 @@ PRMT_MODES = ("", "F4E", "B4E", "RC8", "ECL", "ECR", "RC16")
 BAR_MODES = ("SYNC", "ARV", "RED.POPC", "RED.AND", "RED.OR")
 CACHE_OPS = ("", "CG", "CS", "CV")
 TEXTURE_DIMENSIONS = ("1D", "2D", "3D")
+TEXTURE_LAYERS = ("", "A", "CUBE")
+GATHERED_CHANNELS = ("", "GR", "GG", "GB", "GA")
 
 SPECIAL_REGISTERS: tuple[str, ...] = (
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z",
@@ -54,6 +56,7 @@ SPECIAL_REGISTERS: tuple[str, ...] = (
     "SR_CLOCKLO", "SR_CLOCKHI",
     "SR_DYNAMIC_SMEM", "SR_TOTAL_SMEM", "SR_SLOTBASE", "SRZ",
     "SR_SHARED_WINDOW", "SR_LOCAL_WINDOW",
+    "SR_TIMERLO", "SR_TIMERHI",
 )  # fmt: skip
 
 
@@ -108,6 +111,8 @@ MODIFIERS: dict[str, Modifier] = {
         Modifier("tdim", TEXTURE_DIMENSIONS),
         Modifier("tcoord", ("", "S32")),
         Modifier("tchan", ("", "R", "RG")),
+        Modifier("tlay", TEXTURE_LAYERS),
+        Modifier("tgath", GATHERED_CHANNELS),
         Modifier("bar", BAR_MODES),
         Modifier("scope", ("CTA", "GPU", "SYS")),
         Modifier("srw", ("32", "64")),
@@ -369,7 +374,8 @@ def _define_rest() -> None:
     _memory(0x08A, "ATOMS", "rd:a mem32 rb:a rc:a?", "aop atyp", "atomic on shared", "shared", "atomic")
     _memory(0x08B, "ATOM", "rd:a mem64 rb:a rc:a?", "aop atyp", "atomic on generic", "generic", "atomic")
     _memory(0x08C, "RED", "mem64 rb:a", "aop atyp", "atomic on global without a result", "global", "atomic")
-    _memory(0x08D, "TEX", "rd:ch ra:t rb rc?", "tdim tcoord tchan", "texture fetch", "texture", "load", unit="tex")
+    _memory(0x08D, "TEX", "rd:ch ra:t rb rc?", "tdim tcoord tchan tlay tgath", "texture fetch", "texture", "load",
+            unit="tex")
     # -- control
     _op(0x0A0, "BRA", "target reconv?", "", "bru", c, "branch", control="branch")
     _op(0x0A1, "CALL", "target", "", "bru", c, "direct call", control="call")

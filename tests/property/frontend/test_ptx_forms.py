@@ -13,7 +13,7 @@ GROUP = 12
 
 def groups() -> list[tuple[str, list[Form]]]:
     found = []
-    for family in ("integer", "predicate", "float", "conversion", "half"):
+    for family in ("integer", "predicate", "float", "conversion", "half", "pair", "video"):
         forms = list(dict.fromkeys(FAMILIES[family]))
         found += [(f"{family}-{at}", forms[at : at + GROUP]) for at in range(0, len(forms), GROUP)]
     return found

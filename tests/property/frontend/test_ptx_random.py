@@ -16,6 +16,7 @@ SHAPES = {
     "float": Options(families=("float", "predicate")),
     "conversion": Options(families=("conversion", "integer")),
     "half": Options(families=("half", "predicate")),
+    "video": Options(families=("video", "pair", "integer"), memory=False),
     "straight": Options(statements=60, functions=0, control=False, barriers=False),
     "control": Options(statements=60, functions=0, memory=False, families=("integer", "predicate")),
     "calls": Options(statements=30, functions=6, barriers=False, warps=False),

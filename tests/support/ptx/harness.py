@@ -67,8 +67,8 @@ def _texture(name: str, texture: Texture) -> launches.Argument:
     """A texture of the interpreter as a launch's argument."""
     how = launches.Texture(
         texture.texels.shape[:-1], texture.texels.shape[-1], "linear" if texture.linear else "point",
-        (texture.address * 3)[: texture.texels.ndim - 1], texture.normalized,
-        "normalized_float" if texture.as_float else "element",
+        (texture.address * 3)[: texture.texels.ndim - 1 - (texture.layers != "none")], texture.normalized,
+        "normalized_float" if texture.as_float else "element", texture.layers,
     )  # fmt: skip
     shape = texture.texels.shape if how.channels > 1 else how.sides
     return launches.Argument(name, "texture", DTYPE_NAMES[texture.texels.dtype], shape, texture=how)

@@ -18,7 +18,7 @@ def entry(name: str, body: str, head: str = "") -> str:
 
 
 GOOD = "ld.param.u64 %d1, [good_param_0]; cvta.to.global.u64 %d1, %d1; mov.u32 %r1, 7; st.global.u32 [%d1], %r1;"
-FUNCTION = f""".func (.reg .b32 %r8) bad(.reg .b32 %r7) {REGISTERS.replace("%r<9>", "%r<7>")}brkpt;
+FUNCTION = f""".func (.reg .b32 %r8) bad(.reg .b32 %r7) {REGISTERS.replace("%r<9>", "%r<7>")}alloca.u64 %d1, 8;
 mov.u32 %r8, %envreg3; ret; }}
 """
 
@@ -27,7 +27,7 @@ MIXED = (
     HEAD
     + FUNCTION  # lines 4 to 6
     + entry("good", GOOD)
-    + entry("video", "vadd.u32.u32.u32 %r1, %r2, %r3;\nmov.u32 %r1, 3;\n@%p1 vabsdiff2.u32.u32.u32 %r1, %r2, %r3, %r4;")
+    + entry("stack", "stacksave.u64 %d1;\nmov.u32 %r1, 3;\n@%p1 stackrestore.u64 %d1;")
     + entry("caller", "call (%r1), bad, (%r2);")
     + entry("good2", GOOD.replace("good_", "good2_"))
 )

@@ -82,6 +82,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/diff.py": (6,)},
+    "faces of a cube": {"launch/arguments.py": (6,)},
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"report/runs/smem_cost.py": (32,), "pipeline/papers/unified.py": (32,)},

@@ -13,6 +13,7 @@ import pytest
 from tests.support.ptx.generator.forms import APPROXIMATE, FAMILIES
 from tests.support.ptx.generator.options import Options, Program
 from tests.support.ptx.generator.programs import generate
+from tests.support.ptx.interpreter import video
 from tests.support.ptx.interpreter.arithmetic.operations import plan
 from tests.support.ptx.interpreter.interpreter import interpret
 
@@ -41,7 +42,7 @@ def test_every_form_is_known_to_the_interpreter() -> None:
     for forms in (*FAMILIES.values(), APPROXIMATE):
         for op, _, _ in forms:
             name, *mods = op.split(".")
-            if name != "mov":
+            if name != "mov" and name not in video.OPCODES:
                 plan(name, tuple(mods))
 
 

@@ -117,13 +117,11 @@ WORKED = [
     ("prmt.b32.ecl", (0x33221100, 0x77665544, 2), 0x33222222),
     ("prmt.b32.ecr", (0x33221100, 0x77665544, 2), 0x22221100),
     ("prmt.b32.rc16", (0x33221100, 0x77665544, 1), 0x33223322),
-    # dot products, byte differences
+    # dot products
     ("dp4a.s32.s32", (0x80FF0102, 0x01020304, 10), (10 - 128 - 2 + 3 + 8) & 0xFFFFFFFF),
     ("dp4a.u32.u32", (0x80FF0102, 0x01020304, 10), 10 + 128 + 510 + 3 + 8),
     ("dp2a.lo.s32.s32", (0xFFFF0002, 0x01020304, 1), (1 - 3 + 8)),
     ("dp2a.hi.u32.u32", (0x00010002, 0x01020304, 1), 1 + 1 + 4),
-    ("vabsdiff4.u32.u32.u32", (0x01FF8000, 0xFF017F10, 0), 0xFEFE0110),
-    ("vabsdiff4.u32.u32.u32.add", (0x01FF8000, 0xFF017F10, 5), 5 + 0xFE + 0xFE + 1 + 0x10),
     # comparison and selection
     ("setp.lt.s32", (0xFFFFFFFF, 0), True),
     ("setp.lt.u32", (0xFFFFFFFF, 0), False),

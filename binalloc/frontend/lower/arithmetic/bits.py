@@ -1,4 +1,4 @@
-"""PTX bit counting, fields, masks and byte permutation: popc, clz, bfind, brev, bfe, bfi, bmsk, szext, prmt.
+"""PTX bit counting, fields, masks and byte permutation: popc, clz, bfind, brev, bfe, bfi, bmsk, szext, prmt, fns.
 
 PTX ISA 9.7.1. Positions and lengths of fields are the low 8 bits of their operands.
 """
@@ -305,7 +305,57 @@ def _prmt(ctx: Context, ins: Instruction) -> None:
     )
 
 
+def _fns(ctx: Context, ins: Instruction) -> None:
+    """The position of the n-th one from bit `base` on, n = |offset|, upwards or, of a negative offset, downwards; of
+    offset 0 bit `base` alone. All ones where there is none.
+
+    Bits below the base are taken away, of the reversed mask where it goes downwards; the n-th one of what is left is
+    found by halves: where the lower half has fewer ones, it is further up.
+    """
+    ctx.modifiers().type("b32")
+    d, a, p, n = ctx.operands(4)
+    emit, new = ctx.b.emit, ctx.b.new
+    mask, base, offset = (ctx.b.unit(ctx.word(o, t)) for o, t in ((a, "b32"), (p, "b32"), (n, "s32")))
+    down, alone, none = (ctx.b.predicate() for _ in range(3))
+    emit("ISETP", pd0=down, a=offset, b=RZ, icmp="LT")
+    emit("ISETP", pd0=alone, a=offset, b=RZ, icmp="EQ")
+    mirrored, other, order, start, count, less, left = (new() for _ in range(7))
+    emit("BREV", rd=mirrored, b=mask)
+    emit("IADD3", rd=other, a=base, b=Imm(31), c=RZ, nega=1)
+    emit("SEL", rd=order, a=mirrored, b=mask, ps0=down)
+    emit("SEL", rd=start, a=other, b=base, ps0=down)
+    emit("IABS", rd=count, b=offset)
+    emit("IADD3", rd=less, a=count, b=ONES, c=RZ)
+    wide.pick(ctx, left, RZ, less, (alone, 0))
+    lowest, field, bits, ones = (new() for _ in range(4))
+    wide.pick(ctx, lowest, Imm(1), ONES, (alone, 0))
+    emit("SHF", rd=field, a=lowest, b=start, c=RZ, dir="L")
+    emit("LOP3", rd=bits, a=order, b=field, c=RZ, lut=AND)
+    emit("POPC", rd=ones, b=bits)
+    emit("ISETP", pd0=none, a=left, b=ones, icmp="GE", u32cmp=1)
+    place: int = RZ
+    for width in (16, 8, 4, 2, 1):
+        below, inside, rest, shifted, next_left, next_bits, next_place = (new() for _ in range(7))
+        further = ctx.b.predicate()
+        emit("LOP3", rd=below, a=bits, b=Imm((1 << width) - 1), c=RZ, lut=AND)
+        emit("POPC", rd=inside, b=below)
+        emit("ISETP", pd0=further, a=left, b=inside, icmp="GE", u32cmp=1)
+        emit("IADD3", rd=rest, a=left, b=inside, c=RZ, negb=1)
+        emit("SHF", rd=shifted, a=RZ, b=Imm(width), c=bits, dir="R", hi=1)
+        wide.pick(ctx, next_left, rest, left, (further, 0))
+        wide.pick(ctx, next_bits, shifted, bits, (further, 0))
+        emit("IADD3", rd=next_place, a=place, b=Imm(width), c=RZ)
+        chosen = new()
+        wide.pick(ctx, chosen, next_place, place, (further, 0))
+        left, bits, place = next_left, next_bits, chosen
+    back, found = new(), new()
+    emit("IADD3", rd=back, a=place, b=Imm(31), c=RZ, nega=1)
+    emit("SEL", rd=found, a=back, b=place, ps0=down)
+    wide.pick(ctx, ctx.dest(d, "b32"), ONES, found, (none, 0))
+
+
 PURE: dict[str, Handler] = {
+    "fns": _fns,
     "popc": _popc,
     "clz": _clz,
     "bfind": _bfind,

@@ -154,15 +154,22 @@ def _extreme(smaller: bool) -> Handler:
 
     def handler(ctx: Context, ins: Instruction) -> None:
         m = ctx.modifiers()
+        relu = m.has("relu")
         type_ = m.type(*INTEGERS)
         m.done()
+        if relu and type_ != "s32":
+            m.refuse(f"{ins.op}.relu of type .{type_}", expected=f"{ins.op}.relu of .s32 or .s16x2")
         d, a, b = ctx.operands(3)
         signed = type_[0] == "s"
         if TYPE_BYTES[type_] == 8:
             rd = wide.target(ctx, d, type_)
             wide.extreme(ctx, rd, ctx.wide(a, type_), ctx.wide(b, type_), signed=signed, smaller=smaller)
             return
-        narrow_extreme(ctx, ctx.dest(d, type_), ctx.extended(a, type_), ctx.extended(b, type_), signed, smaller)
+        rd = ctx.dest(d, type_)
+        out = ctx.b.new() if relu else rd
+        narrow_extreme(ctx, out, ctx.extended(a, type_), ctx.extended(b, type_), signed, smaller)
+        if relu:
+            narrow_extreme(ctx, rd, out, RZ, True, False)
 
     return handler
 

@@ -1,12 +1,11 @@
-"""PTX integer products: mul, mad, madc, mul24, mad24, dp2a, dp4a, vabsdiff4 (PTX ISA 9.7.1, 9.7.2, 9.7.15)."""
+"""PTX integer products: mul, mad, madc, mul24, mad24, dp2a, dp4a (PTX ISA 9.7.1, 9.7.2)."""
 
 from __future__ import annotations
 
 from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.arithmetic import wide
-from binalloc.frontend.lower.arithmetic.integer import INTEGERS, carried_sum, difference, saturated_sum
-from binalloc.frontend.lower.arithmetic.move import joined
+from binalloc.frontend.lower.arithmetic.integer import INTEGERS, carried_sum, saturated_sum
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
@@ -176,28 +175,6 @@ def _dot(ctx: Context, ins: Instruction) -> None:
         total = out
 
 
-def _vabsdiff4(ctx: Context, ins: Instruction) -> None:
-    """The four |a.b[k] - b.b[k]|; with .add their sum plus c, else they themselves, byte by byte (c is not read)."""
-    m = ctx.modifiers()
-    types = [m.type("u32", "s32") for _ in range(3)]
-    added = m.has("add")
-    m.done()
-    if types[0] != "u32" or types[1] != types[2]:
-        ctx.unsupported("video", expected="vabsdiff4.u32.T.T, T one of .u32 and .s32")
-    d, x, y, z = ctx.operands(4)
-    a, b = ctx.b.unit(ctx.word(x, types[1])), ctx.b.unit(ctx.word(y, types[2]))
-    total, signed, rd = ctx.word(z, "u32"), types[1] == "s32", ctx.dest(d, "u32")
-    bytes_: list[Source] = []
-    for k in range(4):
-        out = ctx.b.new() if k < 3 or not added else rd
-        addend = total if added else RZ
-        difference(ctx, out, byte(ctx, a, k, signed=signed), byte(ctx, b, k, signed=signed), addend, signed=signed)
-        total = out
-        bytes_.append(out)
-    if not added:
-        ctx.b.move(rd, joined(ctx, bytes_, "b8"))
-
-
 PURE: dict[str, Handler] = {
     "mul": _product,
     "mad": _product,
@@ -206,5 +183,4 @@ PURE: dict[str, Handler] = {
     "mad24": _product24,
     "dp4a": _dot,
     "dp2a": _dot,
-    "vabsdiff4": _vabsdiff4,
 }

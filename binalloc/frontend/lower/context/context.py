@@ -309,7 +309,7 @@ class Context:
         if found is not None:
             return found
         if name in self.module.functions:
-            self.unsupported("function-address", f"the address of function {name}", expected="a variable")
+            self.unsupported("function-address", f"the address of {name}", expected="a .func that this file defines")
         if name in self.labels:
             self.unsupported("label-address", f"the address of label {name}", expected="a variable")
         variable = self.layout.variable(self.function.name, name)
@@ -321,7 +321,10 @@ class Context:
 
     def symbol(self, operand: ast.Symbol) -> tuple[Source, Source]:
         """The address of a variable in its own space (generic and global agree), as (low, high); of a texture reference
-        its handle."""
+        its handle, of a function its number (`targets`)."""
+        number = self.layout.targets.number(operand.name)
+        if number and not operand.offset and self.layout.variable(self.function.name, operand.name) is None:
+            return imm(number), imm(0)
         space, address = self.place(operand.name)
         if space == "texref":
             return Const(0, address), Const(0, address + 4)

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 
 from binalloc.frontend.ptx import ast
 
-_NO_RESULT = frozenset(("bra", "brx", "membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent"))
+_NO_RESULT = frozenset(
+    ("bra", "brx", "membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent", "cp", "discard",
+     "applypriority", "griddepcontrol")
+)
 
 
 @dataclass
@@ -19,7 +22,8 @@ class Scan:
     base of an address or as an argument, so that their address is a value. definitions: register -> instructions that
     write it (at least). constants: registers whose only definition is an unguarded `mov` of an integer. pieces:
     `.param` variable -> (index of the first, of the last statement that names it, whether words of it are stored in
-    pieces). labels: indexes of labels in the body.
+    pieces). labels: indexes of labels in the body. generic: suffixes of its `cvta`, so spaces of which
+    addresses become generic ones. indirect: calls of registers.
     """
 
     callees: dict[str, ast.Instruction] = field(default_factory=dict)
@@ -29,6 +33,8 @@ class Scan:
     constants: dict[str, int] = field(default_factory=dict)
     pieces: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
     labels: list[int] = field(default_factory=list)
+    generic: set[str] = field(default_factory=set)
+    indirect: list[ast.Instruction] = field(default_factory=list)
     _reads: set[str] | None = None
 
     def reads(self, function: ast.Function) -> set[str]:
@@ -57,6 +63,8 @@ def scan(function: ast.Function) -> Scan:
         if ins.op == "call":
             _call(out, ins, index)
             continue
+        if ins.op == "cvta":
+            out.generic.update(mod.split("::")[0] for mod in ins.mods)
         operands = ins.operands
         if not operands or ins.op in ("bra", "brx"):
             continue
@@ -80,6 +88,7 @@ def _has_result(ins: ast.Instruction) -> bool:
 
 def _registers(out: set[str], operand: ast.Operand) -> None:
     """Add the registers that an operand names."""
+    operand = ast.plain(operand)
     if isinstance(operand, ast.Register):
         out.add(operand.name)
     elif isinstance(operand, ast.Address):
@@ -96,6 +105,7 @@ def _registers(out: set[str], operand: ast.Operand) -> None:
 
 
 def _define(out: Scan, operand: ast.Operand) -> None:
+    operand = ast.plain(operand)
     if isinstance(operand, ast.Register):
         out.definitions[operand.name] = out.definitions.get(operand.name, 0) + 1
     elif isinstance(operand, ast.Vector):
@@ -135,6 +145,8 @@ def _piece(out: Scan, name: str, index: int, ins: ast.Instruction | None) -> Non
 def _call(out: Scan, ins: ast.Instruction, index: int) -> None:
     if isinstance(ins.callee, ast.Symbol):
         out.callees.setdefault(ins.callee.name, ins)
+    else:
+        out.indirect.append(ins)
     for operand in ins.results:
         _define(out, operand)
     for operand in (*ins.results, *ins.arguments):

@@ -27,10 +27,13 @@ WORDS: dict[str, str] = {
     "%dynamic_smem_size": "SR_DYNAMIC_SMEM",
     "%total_smem_size": "SR_TOTAL_SMEM",
 }
-CLOCKS = {"%clock": "SR_CLOCKLO", "%clock_lo": "SR_CLOCKLO", "%clock_hi": "SR_CLOCKHI"}
-PAIRS = {"%clock64": "SR_CLOCKLO"}
-ZERO = frozenset(f"%{name}.w" for name in ("tid", "ntid", "ctaid", "nctaid"))
-"""The fourth element is unused and always returns zero."""
+CLOCKS = {
+    "%clock": "SR_CLOCKLO", "%clock_lo": "SR_CLOCKLO", "%clock_hi": "SR_CLOCKHI",
+    "%globaltimer_lo": "SR_TIMERLO", "%globaltimer_hi": "SR_TIMERHI",
+}  # fmt: skip
+PAIRS = {"%clock64": "SR_CLOCKLO", "%globaltimer": "SR_TIMERLO"}
+ZERO = frozenset([*(f"%{name}.w" for name in ("tid", "ntid", "ctaid", "nctaid")), "%gridid"])
+"""The fourth element is unused and always returns zero; every launch counts as the first one."""
 
 _NUMBER = {name: number for number, name in enumerate(SPECIAL_REGISTERS)}
 
@@ -56,8 +59,12 @@ def read_word(b: Emitter, name: str, block: tuple[int, int, int] | None) -> Sour
 def read_pair(b: Emitter, name: str) -> int | None:
     """A special register of 64 bits: first unit of a pair."""
     sreg = PAIRS.get(name)
-    if sreg is None:
+    if sreg is None and name != "%gridid":
         return None
     target = b.new(2)
+    if sreg is None:
+        for k in range(2):
+            b.move(target + k, Imm(0))
+        return target
     b.emit("CS2R", rd=target, sreg=_NUMBER[sreg], srw="64")
     return target

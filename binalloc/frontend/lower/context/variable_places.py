@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from binalloc.frontend.lower.context.scan import Scan, scan
+from binalloc.frontend.lower.context.targets import Targets
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
-from binalloc.isa.instruction import GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
+from binalloc.isa.instruction import CONSTANTS_COPY, GLOBAL_VARIABLES, ConstantVar, GlobalVar, Param, SharedVar
 
 GLOBALS_BASE = GLOBAL_VARIABLES
 """Address of the first module-scope `.global` variable (ISA.md: below the launch's buffers)."""
@@ -27,6 +28,7 @@ BANK_BYTES = 1 << 16
 SHARED_LIMIT = 1 << 24
 LOCAL_LIMIT = 1 << 24
 DYNAMIC_ALIGN = 16
+"""Of dynamic shared memory, and of the copy of a kernel's parameters."""
 
 Place = tuple[str, int]
 """(space, byte address in it): global, const, shared, local, param (bank 0), texref (bank 0, of the handle)."""
@@ -75,11 +77,14 @@ class VariablePlaces:
 
     scans: by function. kernels: by name. constants: bytes of bank 3. globals: in the order of their addresses, from
     GLOBALS_BASE one after the other, each aligned. frames: function -> (base, bytes) of its local frame.
+    constants_copy: (address, bytes) of the constants' copy in global memory, if one is needed. parameter_copies: kernel
+    -> local address of the copy of its parameters, if it needs one.
     """
 
     def __init__(self, module: ast.Module, kernels: Iterable[str]) -> None:
         self.module = module
         self.scans: dict[str, Scan] = {}
+        self.targets = Targets(module)
         self.order: list[str] = []
         """Functions reached, callees before callers."""
         self.kernels: dict[str, KernelPlaces] = {}
@@ -87,6 +92,8 @@ class VariablePlaces:
         """(caller, callee) -> the cycle that the call would close; left out of the call graph."""
         self.frames: dict[str, tuple[int, int]] = {}
         self.constants = b""
+        self.constants_copy: tuple[int, int] | None = None
+        self.parameter_copies: dict[str, int] = {}
         self.globals: list[GlobalVar] = []
         self.constant_vars: list[ConstantVar] = []
         self._fixed: dict[tuple[str, str], Place] = {}
@@ -144,7 +151,11 @@ class VariablePlaces:
 
     def _enter(self, name: str, state: dict[str, int], work: list[tuple[str, list[str]]]) -> None:
         state[name] = 1
-        found = self.scans[name] = scan(self.module.functions[name])
+        function = self.module.functions[name]
+        found = self.scans[name] = scan(function)
+        for ins in found.indirect:
+            for callee in self.targets.of(function, ins):
+                found.callees.setdefault(callee, ins)
         for callee in list(found.callees):
             if self.module.functions[callee].body is None:
                 del found.callees[callee]
@@ -207,6 +218,9 @@ class VariablePlaces:
                     raise self._too_large(
                         v, ".global variables are too large", f"at most {GLOBALS_END - GLOBALS_BASE} bytes"
                     )
+        align = max((v.align for _, v in placed if v.space == "const"), default=4)
+        if self._constants_are_generic(placed):
+            self.constants_copy = align_up(address, align), max(const, 4)
         image = bytearray(const)
         for scope, v in placed:
             data = self._initial(scope, v)
@@ -220,15 +234,30 @@ class VariablePlaces:
                 offset = self._fixed[scope, v.name][1] - GLOBALS_BASE
                 self.globals.append(GlobalVar(name, offset, v.size, v.align, data.rstrip(b"\0")))
         self.constants = bytes(image)
+        if self.constants_copy is not None:
+            address, size = self.constants_copy
+            name, data = f"{CONSTANTS_COPY}{CONST_BANK}", self.constants.rstrip(b"\0")
+            self.globals.append(GlobalVar(name, address - GLOBALS_BASE, size, align, data))
+
+    def _constants_are_generic(self, placed: list[tuple[str, ast.Variable]]) -> bool:
+        """Whether a generic address of a constant is made, by `cvta` or as an initial value."""
+        if any("const" in self.scans[name].generic for name in self.order):
+            return True
+        constants = {v.name for _, v in placed if v.space == "const"}
+        return any(generic and name in constants for _, v in placed for _, name, _, generic in v.relocations)
 
     def _initial(self, scope: str, v: ast.Variable) -> bytes:
         """Initial bytes of a variable, trailing zeros left out, with addresses resolved."""
         if not v.relocations:
             return v.init or b""
         image = bytearray((v.init or b"").ljust(v.size, b"\0"))
-        for offset, symbol, addend, _ in v.relocations:
+        for offset, symbol, addend, generic in v.relocations:
             place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
-            if place is None or place[0] != "global":
+            if place is None and not addend and self.targets.number(symbol):
+                place = "global", self.targets.number(symbol)
+            if place is not None and place[0] == "const" and generic and self.constants_copy is not None:
+                place = "global", self.constants_copy[0] + place[1]
+            if place is None or (place[0] != "global" and (place[0] != "const" or generic)):
                 raise self._no_initial(v, symbol)
             value = (place[1] + addend) & (1 << 64) - 1
             image[offset : offset + 8] = value.to_bytes(8, "little")
@@ -246,7 +275,7 @@ class VariablePlaces:
             file=v.path or None,
             place=f"line {v.place.line}, column {v.place.column}",
             found=found,
-            expected=f"a .global variable defined in {self.module.files_in_words}",
+            expected=f"a .global or .const variable, or a .func, defined in {self.module.files_in_words}",
         )
 
     def _too_large(self, v: ast.Variable, message: str, expected: str) -> NotSupported:
@@ -275,6 +304,10 @@ class VariablePlaces:
                 size = align_up(size, v.align if v.space == "local" else max(4, v.align))
                 self._fixed[name, v.name] = ("local", base[name] + size)
                 size += v.size if v.space == "local" else align_up(v.size, 4)
+            if function.is_entry and "param" in self.scans[name].generic:
+                size = align_up(size, DYNAMIC_ALIGN)
+                self.parameter_copies[name] = base[name] + size
+                size += sum(align_up(v.size, max(v.align, 4)) + v.align for v in function.parameters)
             size = align_up(size, 4)
             self.frames[name] = (base[name], size)
             if base[name] + size > LOCAL_LIMIT:

@@ -1,12 +1,16 @@
-"""Direct calls of `.func`s: arguments and results are units, joined to the callee's by allocation.
+"""Calls of `.func`s: arguments and results are units, joined to the callee's by allocation.
 
-Needs the callee lowered already under the same kernel (`ctx.names`). A guarded call is a branch around the call.
+Needs the callees lowered already under the same kernel (`ctx.names`). A guarded call is a branch around the call. A
+call of a register compares it with the numbers of all functions that it may reach, and calls the one directly: the call
+graph stays known.
 """
 
 from __future__ import annotations
 
+from binalloc.frontend.emitter import imm
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context, Handler
+from binalloc.frontend.lower.control.control import fault
 from binalloc.frontend.lower.memory import parameters
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
@@ -16,25 +20,59 @@ def call(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
     uniform = m.has("uni")
     m.done()
+    if isinstance(ins.callee, ast.Register):
+        _indirect(ctx, ins, ins.callee, uniform)
+        return
     if not isinstance(ins.callee, ast.Symbol) or ins.callee.name not in ctx.module.functions:
-        ctx.unsupported("indirect", expected="the name of a .func defined in this file")
+        ctx.refuse("call of what is no function", expected="the name of a .func, or a register")
     callee = ctx.module.functions[ins.callee.name]
     _check_callee(ctx, callee)
     after = -1
     if ctx.guard is not None:
         after = ctx.b.label()
         ctx.b.branch(after, (ctx.guard[0], not ctx.guard[1]), uniform=uniform)
+    _emit(ctx, ins, callee)
+    if after >= 0:
+        ctx.b.start(after)
+    elif callee.noreturn:
+        ctx.b.emit("EXIT")
+        ctx.b.start(ctx.b.label())
+
+
+def _emit(ctx: Context, ins: Instruction, callee: ast.Function) -> None:
+    """The CALL itself."""
     arguments = _units(ctx, ins.arguments, callee.parameters, "argument")
     results = _units(ctx, ins.results, callee.results, "result")
     node = ctx.b.emit("CALL")
     node.callee = ctx.names[callee.name]
     node.args = tuple(arguments)
     node.results = tuple(results)
-    if after >= 0:
-        ctx.b.start(after)
-    elif callee.noreturn:
-        ctx.b.emit("EXIT")
-        ctx.b.start(ctx.b.label())
+
+
+def _indirect(ctx: Context, ins: Instruction, register: ast.Register, uniform: bool) -> None:
+    """A call of a register: of each function that it may name, by those lanes that name it; another number faults."""
+    type_ = ctx.function.registers[register.name]
+    names = ctx.layout.targets.of(ctx.function, ins)
+    if TYPE_BYTES[type_] not in (4, 8):
+        ctx.refuse(f"{register.name} cannot hold an address", expected="a register of 32 or 64 bits")
+    if not names:
+        ctx.unsupported("indirect", expected="a .func with these arguments and results whose address is taken here")
+    callees = [ctx.module.functions[name] for name in names]
+    for callee in callees:
+        _check_callee(ctx, callee)
+    number, after = ctx.register(register.name), ctx.b.label()
+    guard, ctx.guard = ctx.guard, None
+    if guard is not None:
+        ctx.b.branch(after, (guard[0], not guard[1]), uniform=uniform)
+    for callee in callees:
+        same, following = ctx.b.predicate(), ctx.b.label()
+        ctx.b.emit("ISETP", pd0=same, a=number, b=imm(ctx.layout.targets.number(callee.name)), icmp="EQ", u32cmp=1)
+        ctx.b.branch(following, (same, True), uniform=uniform)
+        _emit(ctx, ins, callee)
+        ctx.b.branch(after)
+        ctx.b.start(following)
+    fault(ctx)
+    ctx.b.start(after)
 
 
 def _check_callee(ctx: Context, callee: ast.Function) -> None:

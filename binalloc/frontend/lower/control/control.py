@@ -79,6 +79,7 @@ def leave(ctx: Context, ins: Instruction) -> None:
 
 
 def trap(ctx: Context, ins: Instruction) -> None:
+    """trap, and brkpt: there is no debugger that would go on."""
     ctx.modifiers().done()
     ctx.operands(0)
     fault(ctx)
@@ -91,7 +92,13 @@ def fault(ctx: Context) -> None:
 
 
 def nothing(ctx: Context, ins: Instruction) -> None:
-    """nanosleep, pmevent: no value depends on them."""
+    """nanosleep, pmevent: no value depends on them. griddepcontrol: a launch begins when the one before has ended."""
+    if ins.op == "griddepcontrol":
+        m = ctx.modifiers()
+        if not m.take("wait", "launch_dependents"):
+            m.refuse("griddepcontrol without an action", expected=".wait or .launch_dependents")
+        m.done()
+        ctx.operands(0)
     if ins.op == "nanosleep":
         m = ctx.modifiers()
         m.type("u32")
@@ -213,6 +220,8 @@ EFFECTS: dict[str, Handler] = {
     "ret": leave,
     "exit": leave,
     "trap": trap,
+    "brkpt": trap,
+    "griddepcontrol": nothing,
     "nanosleep": nothing,
     "pmevent": nothing,
     "bar": barrier,

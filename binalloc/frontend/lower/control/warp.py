@@ -14,6 +14,7 @@ from binalloc.frontend.lower.control.control import constant, member_mask
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 from binalloc.isa.instruction import LANES
+from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 
 _ALL = imm(-1)
 _AND = 0xC0
@@ -149,6 +150,8 @@ _REDUCTIONS: dict[str, tuple[str, int, Fields]] = {
     "or": ("LOP3", 0, {"lut": 0xFC}),
     "xor": ("LOP3", 0, {"lut": 0x3C}),
 }
+_NAN = 0x7FFFFFFF
+"""What minima and maxima of f32 begin with: any number is taken in its place."""
 
 
 def reduce(ctx: Context, ins: Instruction) -> None:
@@ -158,19 +161,38 @@ def reduce(ctx: Context, ins: Instruction) -> None:
     op = m.take(*_REDUCTIONS)
     if not op:
         ctx.unsupported("other", "not a reduction that is supported", expected=".add, .min, .max, .and, .or or .xor")
-    type_ = m.type("u32", "s32", "b32")
+    magnitude, nan = m.has("abs"), m.has("NaN")
+    type_ = m.type("u32", "s32", "b32", *(("f32",) if op in ("min", "max") else ()))
     m.done()
+    if (magnitude or nan) and type_ != "f32":
+        m.refuse(f"redux.{op}.{type_} with .abs or .NaN", expected=f"redux.sync.{op} of .f32")
     target, a, members = ctx.operands(3)
-    if ctx.guard is not None:
-        ctx.unsupported("guarded-redux")
+    guard, after = ctx.guard, ctx.b.label()
+    if guard is not None:  # only the lanes whose guard holds go through the loop
+        ctx.b.branch(after, (guard[0], not guard[1]))
+        ctx.guard = None
     mask = member_mask(ctx, members)
     name, identity, fields = _REDUCTIONS[op]
-    if name == "IMNMX":
+    if type_ == "f32":
+        name, identity = "FMNMX", _NAN
+        fields = {**fields, "absb": int(magnitude)}
+    elif name == "IMNMX":
         fields = {**fields, "u32": "U32" if type_ != "s32" else ""}
         low = 0 if type_ != "s32" else 0x80000000
         high = 0xFFFFFFFF if type_ != "s32" else 0x7FFFFFFF
         identity = high if op == "min" else low
     value = ctx.b.unit(ctx.word(a, type_))
+    total = _reduced(ctx, value, mask, name, identity, fields)
+    if nan:
+        total = _unless_nan(ctx, value, mask, total)
+    ctx.b.move(ctx.dest(target, type_), total)
+    if guard is not None:
+        ctx.b.start(after)
+        ctx.guard = guard
+
+
+def _reduced(ctx: Context, value: int, mask: Source, name: str, identity: int, fields: Fields) -> int:
+    """The reduction of `value` over the active lanes that each lane's mask names, by operation `name`."""
     left = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": PT}), mask)
     total, lane = ctx.b.new(), ctx.b.new()
     ctx.b.move(total, Imm(identity))
@@ -183,14 +205,45 @@ def reduce(ctx: Context, ins: Instruction) -> None:
     ctx.b.emit("SHF", rd=bit, a=RZ, b=lane, c=left, dir="R", stype="U32", hi="HI")
     ctx.b.emit("LOP3", pd0=named, a=bit, b=Imm(1), c=RZ, lut=_AND)
     ctx.b.emit("SEL", rd=taken, a=other, b=Imm(identity), ps0=named)
-    if name == "IMNMX":
+    if name in ("IMNMX", "FMNMX"):
         ctx.b.emit(name, rd=total, a=total, b=taken, **fields)
     else:
         ctx.b.emit(name, rd=total, a=total, b=taken, c=RZ, **fields)
     ctx.b.emit("IADD3", rd=lane, a=lane, b=Imm(1), c=RZ)
     ctx.b.emit("ISETP", pd0=more, a=lane, b=Imm(LANES), icmp="LT", u32cmp="U32")
     ctx.b.branch(loop, (more, False), uniform=True)
-    ctx.b.move(ctx.dest(target, type_), total)
+    return total
+
+
+def _unless_nan(ctx: Context, value: int, mask: Source, total: int) -> int:
+    """`total`, or the canonical NaN where a lane named has one."""
+    nan, some, out = ctx.b.predicate(), ctx.b.predicate(), ctx.b.new()
+    ctx.b.emit("FSETP", pd0=nan, a=value, b=value, fcmp="NAN")
+    named = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": nan}), mask)
+    ctx.b.emit("ISETP", pd0=some, a=named, b=RZ, icmp="NE", u32cmp="U32")
+    ctx.b.emit("SEL", rd=out, a=total, b=Imm(_NAN), ps0=some, ps0n=1)
+    return out
+
+
+def elect(ctx: Context, ins: Instruction) -> None:
+    """elect.sync d|p, mask: the lowest lane of those that the mask names and that have not ended."""
+    m = ctx.modifiers()
+    if not m.has("sync"):
+        ctx.refuse("elect without .sync", expected="elect.sync d|p, mask")
+    m.done()
+    first, members = ctx.operands(2)
+    if not isinstance(first, ast.Dual):
+        ctx.refuse("elect has two destinations", expected="d|p, or _|p")
+    mask = member_mask(ctx, members)
+    here = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": PT}), mask)
+    mirrored, lowest, lane = ctx.b.new(), ctx.b.new(), ctx.b.new()
+    ctx.b.emit("BREV", rd=mirrored, b=here)
+    ctx.b.emit("FLO", rd=lowest, b=mirrored, u32=1, sh=1)
+    ctx.b.emit("S2R", rd=lane, sreg=SPECIAL_REGISTERS.index("SR_LANEID"))
+    target, chosen = ctx.dest(first.first, "b32"), ctx.dest_predicate(first.second)
+    if target != RZ:
+        ctx.b.move(target, lowest, ctx.guard)
+    ctx.b.emit("ISETP", pd0=chosen, a=lane, b=lowest, icmp="EQ", u32cmp="U32", guard=ctx.guard)
 
 
 PURE: dict[str, Handler] = {}
@@ -200,4 +253,5 @@ EFFECTS: dict[str, Handler] = {
     "match": match,
     "activemask": active_mask,
     "redux": reduce,
+    "elect": elect,
 }

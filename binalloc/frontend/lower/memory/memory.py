@@ -1,4 +1,4 @@
-"""Loads, stores, prefetches and address conversions.
+"""Loads, stores and prefetches.
 
 A vector is one wide access (two above 16 bytes): its words come into a fresh group of units which then *are* the PTX
 registers where these have no other definition, else they are moved. Elements smaller than a word are taken out and put
@@ -7,7 +7,7 @@ together by PRMT. Cache operators and eviction hints do not change values and be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import RZ
@@ -18,7 +18,6 @@ from binalloc.frontend.lower.memory import address, parameters
 from binalloc.frontend.lower.memory.parameters import Element
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
-from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 
 SPACES = {
     "global": "global",
@@ -34,13 +33,14 @@ SCOPES = {"cta": "CTA", "cluster": "GPU", "gpu": "GPU", "gl": "GPU", "sys": "SYS
 """PTX scope -> Loom's fence. Without clusters a cluster is a block; the fence of the next wider scope holds it too."""
 
 _CACHE = {"ca": "", "cg": "CG", "cs": "CS", "lu": "", "cv": "CV", "wb": "", "wt": "CV"}
-_EVICTION = tuple(
+EVICTION = tuple(
     f"{level}::{hint}"
     for level in ("L1", "L2")
     for hint in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate", "cache_hint")
 )
-_PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
-_TYPES = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64")
+PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
+_TYPES = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64",
+          "b128")  # fmt: skip
 _WIDTH = {1: "U8", 2: "U16", 4: "32", 8: "64", 16: "128"}
 _LOADS = {"global": "LDG", "generic": "LD", "shared": "LDS", "local": "LDL"}
 _STORES = {"global": "STG", "generic": "ST", "shared": "STS", "local": "STL"}
@@ -88,11 +88,13 @@ def _decode(m: Modifiers, op: str) -> Access:
     if op == "ld":
         m.take("nc")
     policy = False
-    while hint := m.take(*_EVICTION, *_PREFETCH):
+    while hint := m.take(*EVICTION, *PREFETCH):
         policy = policy or hint == "L2::cache_hint"
     count = int((m.take("v2", "v4", "v8") or "v1")[1:])
     type_ = m.type(*_TYPES)
     m.done()
+    if type_ == "b128" and count > 1:
+        m.refuse("a vector of values of type .b128", expected="one value")
     if TYPE_BYTES[type_] * count > 32:
         m.refuse(f"a vector of {count} values of type .{type_}", expected="at most 32 bytes")
     if order in ("volatile", "mmio", "relaxed", "acquire", "release"):
@@ -122,14 +124,24 @@ def load(ctx: Context, ins: Instruction) -> None:
     access = decode(ctx, ins)
     first, place, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
     items = _data(ctx, first, access.count)
-    if access.space == "param":
+    if access.type == "b128" and access.space in ("param", "const"):
+        _load_quad(ctx, items[0], place, access)
+    elif access.space == "param":
         deliver(ctx, items, access.type, _load_parameter(ctx, place, access), fresh=False)
     elif access.space == "const":
-        _load_const(ctx, items, place, access)
+        deliver(ctx, items, access.type, _constants(ctx, place, access))
     else:
         _load_memory(ctx, items, place, access)
         if access.after:
             ctx.b.emit("MEMBAR", scope=access.after, guard=ctx.guard)
+
+
+def _load_quad(ctx: Context, item: ast.Operand, place: ast.Operand, access: Access) -> None:
+    """A .b128 of parameters or constants: its four words."""
+    target, words = ctx.dest(item, "b128"), replace(access, type="b32", count=4)
+    found = _load_parameter(ctx, place, words) if access.space == "param" else _constants(ctx, place, words)
+    for k, (word, _) in enumerate(found if target != RZ else ()):
+        ctx.b.move(target + k, word, ctx.guard)
 
 
 def _load_parameter(ctx: Context, place: ast.Operand, access: Access) -> list[Element]:
@@ -147,13 +159,12 @@ def _load_parameter(ctx: Context, place: ast.Operand, access: Access) -> list[El
     return _indexed(ctx, 0, given, access)
 
 
-def _load_const(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operand, access: Access) -> None:
+def _constants(ctx: Context, place: ast.Operand, access: Access) -> list[Element]:
     given = address.operand(ctx, place)
     if isinstance(given.base, ast.Register):
-        deliver(ctx, items, access.type, _indexed(ctx, CONST_BANK, given, access))
-        return
+        return _indexed(ctx, CONST_BANK, given, access)
     start = given.offset + (address.variable(ctx, given.base, "const") if given.base is not None else 0)
-    deliver(ctx, items, access.type, parameters.load_bank(ctx, CONST_BANK, start, access.type, access.count))
+    return parameters.load_bank(ctx, CONST_BANK, start, access.type, access.count)
 
 
 def _indexed(ctx: Context, bank: int, given: ast.Address, access: Access) -> list[Element]:
@@ -269,6 +280,8 @@ def store(ctx: Context, ins: Instruction) -> None:
     for item in items:
         if size == 8:
             values.append(ctx.wide(item, access.type, wider=True))
+        elif size == 16:
+            values.append(_quad(ctx, item))
         else:
             values.append((ctx.word(item, access.type, wider=True),))
     if access.space == "param":
@@ -289,6 +302,15 @@ def store(ctx: Context, ins: Instruction) -> None:
         piece = min(16, total - done)
         group = _group(ctx, words[done // 4 : (done + piece + 3) // 4])
         ctx.b.emit(_STORES[access.space], rb=group, moff=offset + done, width=_WIDTH[piece], guard=ctx.guard, **fields)
+
+
+def _quad(ctx: Context, operand: ast.Operand) -> tuple[Source, ...]:
+    """The words of a register of 128 bits."""
+    if not isinstance(operand, ast.Register):
+        ctx.refuse("operand does not fit type .b128", expected="a register of type .b128")
+    ctx.check_type(operand, "b128")
+    first = ctx.register(operand.name)
+    return tuple(range(first, first + 4))
 
 
 def _store_parameter(ctx: Context, place: ast.Operand, access: Access, values: list[tuple[Source, ...]]) -> None:
@@ -343,14 +365,14 @@ def _group(ctx: Context, words: list[Source]) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Hints and addresses.
+# Hints.
 
 
 def prefetch(ctx: Context, ins: Instruction) -> None:
     """A hint: nothing is lost by leaving it out. Its operands are checked all the same."""
     m = ctx.modifiers()
     space = SPACES.get(m.take("global", "local", "const", "param"), "generic")
-    while m.take("L1", "L2", *_EVICTION, "tensormap"):
+    while m.take("L1", "L2", *EVICTION, "tensormap"):
         pass
     m.done()
     (place,) = ctx.operands(1)
@@ -359,62 +381,5 @@ def prefetch(ctx: Context, ins: Instruction) -> None:
         address.variable(ctx, given.base, space if space != "generic" else "global")
 
 
-_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
-_WINDOW_BITS = WINDOW_SIZE.bit_length() - 1
-
-
-def cvta(ctx: Context, ins: Instruction) -> None:
-    """cvta{.to}.space: a window's start is added or taken away, in 64 bits."""
-    m = ctx.modifiers()
-    to = m.has("to")
-    space = SPACES.get(m.take(*SPACES, "shared::cluster"), "")
-    type_ = m.type("u64", "u32", "s64", "s32", "b64", "b32")
-    m.done()
-    target, source = ctx.operands(2)
-    if space not in ("global", "shared", "local"):
-        what = f"cvta of .{space or 'this'} addresses: Loom's generic addresses reach no constants and no parameters"
-        ctx.unsupported("generic-constant", what, expected=".global, .shared or .local")
-    window = _WINDOWS.get(space, 0) * (-1 if to else 1)
-    if isinstance(source, ast.Symbol) and not to:
-        address.variable(ctx, source, space)
-    if TYPE_BYTES[type_] == 4:
-        low: Source = ctx.word(source, type_)
-        ctx.b.move(ctx.dest(target, type_), address.add(ctx, ctx.b.unit(low), window) if window else low, None)
-        return
-    out = ctx.dest(target, type_)
-    words = ctx.wide(source, type_)
-    if window:
-        pair = address.add_wide(ctx, ctx.b.pair(*words), window)
-        words = (pair, pair + 1)
-    ctx.b.move(out, words[0])
-    ctx.b.move(out + 1, words[1])
-
-
-def isspacep(ctx: Context, ins: Instruction) -> None:
-    """Whether a generic address lies in a space's window. No generic address leads to constants or parameters."""
-    m = ctx.modifiers()
-    space = SPACES.get(m.take(*SPACES), "")
-    m.done()
-    if not space:
-        ctx.refuse("isspacep without a space", expected=".global, .shared, .local, .const or .param")
-    target, source = ctx.operands(2)
-    out = ctx.dest_predicate(target)
-    type_ = ctx.function.registers[source.name] if isinstance(source, ast.Register) else "u64"
-    low, high = ctx.wide(source, type_) if TYPE_BYTES[type_] == 8 else (ctx.word(source, type_), Imm(0))
-    number = {"shared": 1, "local": 2}.get(space)
-    if number is None and space != "global":
-        ctx.b.emit("PLOP3", pd0=out, lut_b=0, lut2=0)
-        return
-    window, short, inside = ctx.b.new(), ctx.b.predicate(), ctx.b.predicate()
-    ctx.b.emit("SHF", rd=window, a=RZ, b=Imm(_WINDOW_BITS), c=ctx.b.unit(low), dir="R", stype="U32", hi="HI")
-    ctx.b.emit("ISETP", pd0=short, a=ctx.b.unit(high), b=Imm(0), icmp="EQ", u32cmp="U32")
-    if number is not None:
-        ctx.b.emit("ISETP", pd0=out, a=window, b=Imm(number), icmp="EQ", u32cmp="U32", ps0=short)
-        return
-    less = address.add(ctx, window, -1)  # windows 1 and 2 are not global
-    ctx.b.emit("ISETP", pd0=inside, a=less, b=Imm(2), icmp="LT", u32cmp="U32", ps0=short)
-    ctx.b.emit("PLOP3", pd0=out, ps0=inside, lut_b=0x0F, lut2=0)
-
-
-PURE: dict[str, Handler] = {"cvta": cvta, "isspacep": isspacep}
+PURE: dict[str, Handler] = {}
 EFFECTS: dict[str, Handler] = {"ld": load, "ldu": load, "st": store, "prefetch": prefetch, "prefetchu": prefetch}

@@ -160,10 +160,26 @@ def enter(ctx: Context) -> tuple[list[int], list[int]]:
             address = ctx.place(v.name)[1]
             for k, unit in enumerate(units_of(ctx, v)):
                 ctx.b.emit("STL", ra=RZ, moff=address + 4 * k, rb=unit, width="32")
+    if function.name in ctx.layout.parameter_copies:
+        for v in function.parameters:
+            if v.name in ctx.scan.escaping:
+                _copy(ctx, v, ctx.layout.parameter_copies[function.name])
     for name, (first, last, partial) in ctx.scan.pieces.items():
         if partial and name in ctx.parameters and any(first < at < last for at in ctx.scan.labels):
             clear(ctx, name)
     return arguments, results
+
+
+def _copy(ctx: Context, variable: ast.Variable, to: int) -> None:
+    """A kernel's parameter to the copy in local memory, which begins at `to`: words, and the bytes behind the last."""
+    at = ctx.place(variable.name)[1]
+    whole = variable.size // 4 * 4
+    for k in range(0, whole, 4):
+        ctx.b.emit("STL", ra=RZ, moff=to + at + k, rb=ctx.b.unit(Const(0, at + k)), width="32")
+    for k in range(whole, variable.size):
+        unit = ctx.b.new()
+        ctx.b.emit("LDC", rd=unit, ra=RZ, cbank=0, coff=at + k, width="U8")
+        ctx.b.emit("STL", ra=RZ, moff=to + at + k, rb=unit, width="U8")
 
 
 def clear(ctx: Context, name: str) -> None:

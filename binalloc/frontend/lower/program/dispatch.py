@@ -19,11 +19,13 @@ from binalloc.frontend.lower.arithmetic import (
     logic,
     move,
     multiply,
+    pairs,
     quotient,
 )
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.control import calls, control, warp
-from binalloc.frontend.lower.memory import atomic, memory, texture
+from binalloc.frontend.lower.memory import async_copy, atomic, conversions, hints, memory, texture
+from binalloc.frontend.lower.video import lanes, product, scalar
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
 from binalloc.frontend.unsupported import of_instruction
@@ -43,6 +45,11 @@ PURE: dict[str, Handler] = {
     **control.PURE,
     **warp.PURE,
     **texture.PURE,
+    **hints.PURE,
+    **conversions.PURE,
+    **scalar.PURE,
+    **product.PURE,
+    **lanes.PURE,
 }
 EFFECTS: dict[str, Handler] = {
     **memory.EFFECTS,
@@ -51,13 +58,16 @@ EFFECTS: dict[str, Handler] = {
     **control.EFFECTS,
     **warp.EFFECTS,
     **texture.EFFECTS,
+    **hints.EFFECTS,
+    **async_copy.EFFECTS,
 }
 FLOAT: dict[str, dict[str, Handler]] = {
     "f32": {**float32.HANDLERS, **quotient.SINGLE, **approx.SINGLE},
     "f64": {**float64.HANDLERS, **quotient.DOUBLE, **approx.DOUBLE},
     **half.HANDLERS,
+    **pairs.HANDLERS,
 }
-"""Pure handlers of opcodes whose last suffix is a floating type; they go before PURE."""
+"""Pure handlers of opcodes whose last suffix is a floating type or a pair; they go before PURE."""
 _NONE: dict[str, Handler] = {}
 
 
@@ -65,10 +75,10 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
     """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be done exactly."""
     ctx.ins = ins
     ctx.guard = None
-    form = of_instruction(ins.op, ins.mods, len(ins.operands))
+    form = of_instruction(ins.op, ins.mods)
     if form is not None:
         ctx.unsupported(form.key)
-    handler = FLOAT.get(ins.mods[-1] if ins.mods else "", _NONE).get(ins.op) or PURE.get(ins.op)
+    handler = FLOAT.get(_last_type(ins.mods), _NONE).get(ins.op) or PURE.get(ins.op)
     if handler is None:
         handler = EFFECTS.get(ins.op)
         if handler is None:
@@ -80,6 +90,11 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
         handler(ctx, ins)
     else:
         _guarded(ctx, ins, handler)
+
+
+def _last_type(mods: tuple[str, ...]) -> str:
+    """The suffix that FLOAT goes by: the last one, before `.relu` of integers the one there."""
+    return mods[-2] if mods[-1:] == ("relu",) and len(mods) > 1 else mods[-1] if mods else ""
 
 
 def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
@@ -113,7 +128,7 @@ def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
 def _destinations(ins: ast.Instruction) -> tuple[ast.Operand, ...]:
     if not ins.operands:
         return ()
-    first = ins.operands[0]
+    first = ast.plain(ins.operands[0])
     if isinstance(first, ast.Dual):
         return first.first, first.second
     if isinstance(first, ast.Vector):

@@ -13,8 +13,10 @@ import numpy as np
 from tests.support.ptx.generator.forms import Form
 from tests.support.ptx.generator.options import BYTES, TYPES, Argument, Program
 from tests.support.ptx.generator.values import random_bits
+from tests.support.ptx.generator.video_forms import letter_of
 
 WORDS = {"p": "w", "P": "w"}
+COUNTS = {"n": 255, "u": 31, "v": 7}
 HALVES = {"x": 3, "y": 4}
 """Regions of the data that hold halves, two in the low word of eight bytes."""
 
@@ -22,15 +24,18 @@ HALVES = {"x": 3, "y": 4}
 def operand_lines(form: Form, row: int, rows: int) -> tuple[list[str], list[str]]:
     """Loads of the operands of one row, and the operand texts."""
     lines, names = [], []
-    for k, letter in enumerate(form[2]):
+    for k, text in enumerate(form[2]):
+        sign, letter, selector = letter_of(text)
         c = letter.lower()
         at = 8 * (k * rows + row)
-        name = f"%{c if c != 'n' else 'w'}{k + 1}"
+        name = f"%{c if c not in 'nuv' else 'w'}{k + 1}"
         if letter == "i":
             names.append(str(37 * (row + 1) % 256))
             continue
-        if letter == "n":
-            lines += [f"ld.global.u32 {name}, [%data+{at}]", f"and.b32 {name}, {name}, 255"]
+        if letter in COUNTS:
+            lines += [f"ld.global.u32 {name}, [%data+{at}]", f"and.b32 {name}, {name}, {COUNTS[letter]}"]
+            if letter == "v":
+                lines.append(f"sub.s32 {name}, {name}, 4")
         elif letter == "p":
             lines += [f"ld.global.u32 %w9, [%data+{at}]", "and.b32 %w9, %w9, 1", f"setp.ne.u32 {name}, %w9, 0"]
         elif c in "xy":
@@ -47,7 +52,7 @@ def operand_lines(form: Form, row: int, rows: int) -> tuple[list[str], list[str]
             lines.append(f"ld.global.{TYPES[c]} {name}, [%data+{at}]")
             if letter in "HWD":
                 lines.append(f"or.{TYPES[c]} {name}, {name}, 1")
-        names.append(name)
+        names.append(sign + name + selector)
     return lines, names
 
 
@@ -56,18 +61,19 @@ def program_of(forms: list[Form], rows: int = 24, seed: int = 0) -> Program:
     rng = random.Random(seed)
     lines = []
     for number, form in enumerate(forms):
-        op, target, _ = form
+        op = form[0]
         for row in range(rows):
             loads, names = operand_lines(form, row, rows)
             lines += loads
-            lines.append(f"{op} {', '.join(['%p0|%p8' if target == 'P' else f'%{target}0', *names])}")
+            _, target, selector = letter_of(form[1])
+            lines.append(f"{op} {', '.join(['%p0|%p8' if target == 'P' else f'%{target}0{selector}', *names])}")
             place = f"[%out{WORDS.get(target, target)}+{8 * (number * rows + row)}]"
             if target in WORDS:
                 second = "selp.u32 %w8, 2, 0, %p8" if target == "P" else "mov.u32 %w8, 0"
                 lines += ["selp.u32 %w0, 1, 0, %p0", second, "or.b32 %w0, %w0, %w8", f"st.global.u32 {place}, %w0"]
             else:
                 lines.append(f"st.global.{TYPES[target]} {place}, %{target}0")
-    outputs = [c for c in "hwdfg" if any((WORDS.get(f[1], f[1])) == c for f in forms)]
+    outputs = [c for c in "hwdfg" if any(WORDS.get(f[1][0], f[1][0]) == c for f in forms)]
     declared = "".join(f"    .reg .{t} %{c}<10>;\n" for c, t in TYPES.items())
     head = "".join(f"    ld.param.u64 %out{c}, [out{c}];\n" for c in outputs)
     names = ["data", *(f"out{c}" for c in outputs)]

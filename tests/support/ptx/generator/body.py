@@ -13,6 +13,7 @@ import random
 from tests.support.ptx.generator.forms import FAMILIES, Form
 from tests.support.ptx.generator.options import BYTES, INPUT_ELEMENTS, MARK, TYPES, Function, Options
 from tests.support.ptx.generator.values import random_bits
+from tests.support.ptx.generator.video_forms import letter_of
 
 
 class Body:
@@ -73,6 +74,12 @@ class Body:
             count = self.register("w")
             self.emit(f"and.b32 {count}, {self.read('w')}, {self.rng.choice((31, 63, 255))}")
             return count
+        if c in "uv":
+            number = self.register("w")
+            self.emit(f"and.b32 {number}, {self.read('w')}, {31 if c == 'u' else 7}")
+            if c == "v":
+                self.emit(f"sub.s32 {number}, {number}, 4")
+            return number
         if c in "HWD":
             low = c.lower()
             odd = self.register(low)
@@ -142,14 +149,20 @@ class Body:
         families = self.options.families + (("extra",) if self.options.extra else ())
         form: Form = self.rng.choice(FAMILIES[self.rng.choice(families)])
         op, target, sources = form
+        if isinstance(sources, tuple):
+            self.video(op, target, sources)
+            return
         operands = [self.operand(c) for c in sources]
         if sources and sources[0] in "hwdfg" and not operands[0].startswith("%"):
             operands[0] = self.read(sources[0])
-        if op.startswith("vabsdiff4"):
-            operands = [self.read("w") for _ in operands]
         result = self.read(target) if target != "P" else "|".join(self.rng.sample(self.variables["p"], 2))
         guard = self.guard()
         self.emit(f"{guard}{op} {', '.join([result, *operands])}")
+
+    def video(self, op: str, target: str, sources: tuple[str, ...]) -> None:
+        """Registers with the signs and selectors of the form."""
+        operands = ["".join((s, self.read(c), part)) for s, c, part in map(letter_of, (target, *sources))]
+        self.emit(f"{self.guard()}{op} {', '.join(operands)}")
 
     def two_predicates(self) -> None:
         first, second = self.rng.sample(self.variables["p"], 2)

@@ -1,8 +1,8 @@
 """Instruction forms of the program generator: opcode text, destination class, source classes.
 
 Classes: p predicate, h 16 bits, w 32 bits, d 64 bits, f f32, g f64. Source letters beyond them: n a 32-bit count masked
-to 0..255, W D H an operand made odd (a divisor), F G a float made a number (no NaN), i an immediate byte; x, y, X, Y
-halves, and a result P two predicates (`half_forms`).
+to 0..255, u one below 32, v one of -4 to 3, W D H an operand made odd (a divisor), F G a float made a number (no NaN),
+i an immediate byte; x, y, X, Y halves, and a result P two predicates (`half_forms`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 from tests.support.ptx.generator.half_forms import Form, half_forms
+from tests.support.ptx.generator.video_forms import video_forms
 
 INT_CLASS = {16: "h", 32: "w", 64: "d"}
 COMPARE_INT = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -45,7 +46,23 @@ def integer_forms() -> list[Form]:
     forms += [("lop3.b32", "w", "wwwi")] * 4 + [("prmt.b32", "w", "www")] * 3
     forms += [(f"prmt.b32.{m}", "w", "www") for m in ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")]
     forms += [(f"bmsk.{m}.b32", "w", "nn") for m in ("clamp", "wrap")]
-    forms += [("vabsdiff4.u32.u32.u32.add", "w", "www")] * 3
+    forms += [("vabsdiff4.u32.u32.u32.add", "w", ("w", "w", "w"))] * 3
+    return forms
+
+
+def pair_forms() -> list[Form]:
+    """Two integers or two f32 in a register, cvt.pack, fns, limited integers, min and max with signs apart."""
+    forms: list[Form] = [(f"{op}.{k}16x2", "w", "ww") for op in ("add", "min", "max") for k in "us"]
+    forms += [(f"{op}.relu.{t}", "w", "ww") for op in ("min", "max") for t in ("s32", "s16x2")]
+    for mode, ftz in product(("", *(f".{m}" for m in ROUND)), ("", ".ftz")):
+        forms += [(f"{op}{mode}{ftz}.f32x2", "d", "dd") for op in ("add", "sub", "mul")]
+        forms += [(f"fma{mode}{ftz}.f32x2", "d", "ddd")] if mode else []
+    forms += [(f"cvt.pack.sat.{k}16.s32", "w", "ww") for k in "us"]
+    forms += [(f"cvt.pack.sat.{k}{bits}.s32.b32", "w", "www") for k in "us" for bits in (2, 4, 8)]
+    forms += [("fns.b32", "w", "www"), ("fns.b32", "w", "wnn"), ("fns.b32", "w", "wuv")]
+    for op, ftz, nan in product(("min", "max"), ("", ".ftz"), ("", ".NaN")):
+        forms += [(f"{op}{ftz}{nan}.f32", "f", "ff"), (f"{op}{ftz}{nan}.xorsign.abs.f32", "f", "ff")]
+        forms += [(f"{op}{ftz}{nan}.abs.f32", "f", "fff")]
     return forms
 
 
@@ -133,6 +150,8 @@ FAMILIES: dict[str, list[Form]] = {
     "float": float_forms(),
     "conversion": conversion_forms(),
     "half": half_forms(),
+    "pair": pair_forms(),
+    "video": video_forms(),
     "extra": extra_forms(),
 }
 APPROXIMATE: list[Form] = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import product
 
-Form = tuple[str, str, str]
+Form = tuple[str, str, str | tuple[str, ...]]
 KINDS = (("f16", "x", "h"), ("f16x2", "X", "w"), ("bf16", "y", "h"), ("bf16x2", "Y", "w"))
 """Type, letter of a source, class of a result."""
 INTEGERS = tuple((f"{k}{width}", c) for width, c in ((16, "h"), (32, "w"), (64, "d")) for k in "us")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.support.ptx.interpreter.memory import (
 from tests.support.ptx.interpreter.operands import Action, Array, Mask, Reader, elements, reader, writer
 from tests.support.ptx.interpreter.text.syntax import SIZES
 from tests.support.ptx.interpreter.text.tree import Func, Inst, Op
+from tests.support.ptx.interpreter.textures import on_a_face
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang
@@ -109,7 +111,7 @@ def check_vector(address: Array, width: int, count: int, lanes: Mask) -> None:
 
 
 def load(gang: Gang, func: Func, inst: Inst) -> Action:
-    kind, (target, source) = inst.mods[-1], inst.operands
+    kind, (target, source) = inst.mods[-1], inst.operands[:2]
     targets, width = elements(target), SIZES[kind]
     vector = next((int(m[1]) for m in inst.mods if m in ("v2", "v4", "v8")), 1)
     if vector != len(targets):
@@ -153,7 +155,7 @@ def load(gang: Gang, func: Func, inst: Inst) -> Action:
 
 
 def store(gang: Gang, func: Func, inst: Inst) -> Action:
-    kind, (target, source) = inst.mods[-1], inst.operands
+    kind, (target, source) = inst.mods[-1], inst.operands[:2]
     width, vector = SIZES[kind], len(elements(source))
     readers = [reader(gang, func, o, kind) for o in elements(source)]
     raw, space = UNSIGNED[8 * width], space_of(inst)
@@ -187,10 +189,13 @@ def store(gang: Gang, func: Func, inst: Inst) -> Action:
 
 def atomic(gang: Gang, func: Func, inst: Inst) -> Action:
     """atom and red: lanes one after another in ascending order."""
-    kind, operands = inst.mods[-1], list(inst.operands)
+    kind, operands = next(m for m in reversed(inst.mods) if m in SIZES), list(inst.operands)
     name = next((m for m in inst.mods if m in UPDATES or m == "cas"), None)
-    if name is None or any(m in ("v2", "v4") for m in inst.mods) or (kind in halves.TYPES) != ("noftz" in inst.mods):
+    if name is None or (kind in halves.TYPES) != ("noftz" in inst.mods):
         raise Unsupported("this atomic")
+    vector = next((int(m[1]) for m in inst.mods if m in ("v2", "v4", "v8")), 0)
+    if vector:
+        return atomic_vector(gang, func, inst, kind, vector)
     write = writer(func, operands.pop(0), kind) if inst.op == "atom" else None
     where, place = address_reader(gang, func, operands[0]), storage(gang, space_of(inst))
     readers = [reader(gang, func, o, kind) for o in operands[1:]]
@@ -226,8 +231,50 @@ def atomic(gang: Gang, func: Func, inst: Inst) -> Action:
     return action
 
 
+def atomic_vector(gang: Gang, func: Func, inst: Inst, kind: str, count: int) -> Action:
+    """Each element by itself, the first one first."""
+    mods = tuple(m for m in inst.mods if not (m[0] == "v" and m[1:].isdigit()))
+    results, place, values = inst.operands if inst.op == "atom" else (("none",), *inst.operands)
+    actions = []
+    for k in range(count):
+        at = (place[0], place[1], place[2] + k * SIZES[kind])
+        target = results if results[0] == "none" else results[1][k]
+        operands = [target, at, values[1][k]] if inst.op == "atom" else [at, values[1][k]]
+        actions.append(atomic(gang, func, replace(inst, mods=mods, operands=operands)))
+
+    def action(frame: Frame, lanes: Mask) -> None:
+        for one in actions:
+            one(frame, lanes)
+
+    return action
+
+
+def asynchronous_copy(gang: Gang, func: Func, inst: Inst) -> Action:
+    """cp.async: byte by byte, when it is begun; its groups do nothing."""
+    if "shared" not in space_of(inst) and not any(m.startswith("shared") for m in inst.mods):
+        return lambda frame, lanes: None
+    target, source, (_, size), *rest = inst.operands
+    if "L2::cache_hint" in inst.mods:
+        rest.pop()
+    to, of = address_reader(gang, func, target), address_reader(gang, func, source)
+    ignores = bool(rest) and rest[0][0] in ("reg", "not") and func.regs[rest[0][1]] == "pred"
+    length = reader(gang, func, rest[0], "pred" if ignores else "u32") if rest else None
+
+    def action(frame: Frame, lanes: Mask) -> None:
+        counts = np.full(gang.size, size, dtype=np.uint32)
+        if length is not None:
+            given = length(frame)
+            counts = np.where(given, np.uint32(0), counts) if ignores else np.minimum(given, counts)
+        for k in range(size):
+            there = lanes & (counts > k)
+            data = gang.memory.load(of(frame) + np.uint64(k), 1, there)
+            gang.shared.store(to(frame) + np.uint64(k), np.where(there, data, np.uint8(0)), lanes)
+
+    return action
+
+
 def address_conversion(gang: Gang, func: Func, inst: Inst) -> Action:
-    kind, (target, source) = inst.mods[-1], inst.operands
+    kind, (target, source) = inst.mods[-1], inst.operands[:2]
     window = WINDOWS[space_of(inst)]
     read, write = reader(gang, func, source, kind), writer(func, target, kind)
     if window == PARAM_WINDOW:
@@ -255,27 +302,41 @@ def space_test(gang: Gang, func: Func, inst: Inst) -> Action:
     return action
 
 
+GEOMETRIES = {"1d": (1, 0), "2d": (2, 0), "3d": (3, 0), "a1d": (1, 1), "a2d": (2, 1), "cube": (3, 0), "acube": (3, 1)}
+"""Coordinates, and whether a layer comes before them."""
+
+
 def texture_fetch(gang: Gang, func: Func, inst: Inst) -> Action:
-    """tex.geom.v4.dtype.ctype d, [handle or name, {coordinates}]."""
-    dimensions = {"1d": 1, "2d": 2, "3d": 3}.get(inst.mods[0])
+    """tex.geom.v4.dtype.ctype d, [handle or name, {coordinates}]; tld4 with a channel before the geometry."""
+    mods = list(inst.mods)
+    gathered = "rgba".index(mods.pop(0)) if inst.op == "tld4" else None
+    dimensions, layered = GEOMETRIES.get(mods[0], (0, 0))
     target, (_, texture, sampler, coordinates) = inst.operands[:2]
-    if dimensions is None or sampler is not None or len(inst.operands) != 2 or inst.mods[1] != "v4":
+    if not dimensions or sampler is not None or len(inst.operands) != 2 or mods[1] != "v4":
         raise Unsupported("this texture fetch")
-    result, kind = inst.mods[2], inst.mods[3]
-    readers = [reader(gang, func, o, kind) for o in elements(coordinates)[:dimensions]]
+    result, kind = mods[2], mods[3]
+    given = elements(coordinates)
+    readers = [reader(gang, func, o, kind) for o in given[layered : layered + dimensions]]
+    layer = reader(gang, func, given[0], "u32") if layered else None
     writers = [writer(func, o, result) for o in elements(target)]
     named = texture[0] == "sym"
     handles = None if named else reader(gang, func, texture, "u64")
 
     def action(frame: Frame, lanes: Mask) -> None:
         where = [read(frame) for read in readers]
+        chosen_layer = layer(frame).astype(np.int64) if layer is not None else None
         if handles is None:
             groups = [(gang.launch.texture_names[texture[1]], lanes)]
         else:
             values = handles(frame)
             groups = [(gang.launch.textures[int(h)], lanes & (values == h)) for h in np.unique(values[lanes])]
         for chosen, group in groups:
-            texels = chosen.fetch(where, result)
+            at, number = where, chosen_layer
+            if mods[0] in ("cube", "acube"):
+                at, face = on_a_face(where)
+                cubes = len(chosen.texels) // 6
+                number = face + 6 * (np.minimum(chosen_layer, cubes - 1) if chosen_layer is not None else 0)
+            texels = chosen.fetch(at, result, number, gathered)
             for write, value in zip(writers, texels, strict=True):
                 write(frame, value, group)
 

@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 # --- calls and barriers -----------------------------------------------------------------------------------------------
 
 
-def call_parts(inst: Inst) -> tuple[list[Op], str, list[Op]]:
-    """(results, function, arguments) of a direct call."""
+def call_parts(inst: Inst) -> tuple[list[Op], str | Op, list[Op]]:
+    """(results, function, arguments) of a call; of one of a register the operand in the function's place."""
     operands = list(inst.operands)
     results = operands.pop(0)[1] if operands[0][0] == "vec" else []
     callee = operands.pop(0)
     arguments = operands.pop(0)[1] if operands and operands[0][0] == "vec" else []
-    if callee[0] != "sym" or operands:
-        raise Unsupported(f"indirect call: {inst.text}")
-    return results, callee[1], arguments
+    return results, callee[1] if callee[0] == "sym" else callee, arguments
 
 
 def argument_bytes(gang: Gang, frame: Frame, operand: Op, var: Var) -> Array:

@@ -21,7 +21,7 @@ import numpy as np
 from tests.support.ptx.interpreter import calls, flow, operands, statements
 from tests.support.ptx.interpreter.arithmetic.plans import Unsupported
 from tests.support.ptx.interpreter.errors import InterpreterError
-from tests.support.ptx.interpreter.memory import GLOBAL, Arena, Generic, Local
+from tests.support.ptx.interpreter.memory import FUNCTIONS, GLOBAL, Arena, Generic, Local
 from tests.support.ptx.interpreter.operands import Array, Mask
 from tests.support.ptx.interpreter.placement import parameter_bytes, place_globals, place_shared, triple
 from tests.support.ptx.interpreter.runtime import PROVIDED
@@ -214,8 +214,20 @@ class Gang:
         return list(places.items())
 
     def call(self, frame: Frame, inst: Inst, lanes: Mask) -> Generator[Barrier | None, Any, None]:
-        """call (results), function, (arguments): parameters by value into a frame of its own."""
+        """call (results), function, (arguments): parameters by value into a frame of its own. Where the function is a
+        register's, lanes that name one are together."""
         results, name, arguments = calls.call_parts(inst)
+        if not isinstance(name, str):
+            values = operands.reader(self, frame.func, name, "u64")(frame)
+            for value in np.unique(values[lanes]):
+                which = list(self.launch.unit.functions)[(int(value) - FUNCTIONS) // 64]
+                yield from self.enter_function(frame, inst, which, results, arguments, lanes & (values == value))
+            return
+        yield from self.enter_function(frame, inst, name, results, arguments, lanes)
+
+    def enter_function(
+        self, frame: Frame, inst: Inst, name: str, results: list[Any], arguments: list[Any], lanes: Mask
+    ) -> Generator[Barrier | None, Any, None]:
         func = self.launch.unit.functions.get(name)
         if func is not None and not func.defined and name in PROVIDED:
             self.provide(frame, func, results, arguments, lanes)

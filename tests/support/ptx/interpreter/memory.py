@@ -21,6 +21,8 @@ SHARED_WINDOW = 0x11_0000_0000
 LOCAL_WINDOW = 0x12_0000_0000
 PARAM_WINDOW = 0x13_0000_0000
 WINDOW = 1 << 32
+FUNCTIONS = 0x7F_0000_0000
+"""Addresses of functions: this, and 64 bytes for each in the order of the text."""
 GAP = 256
 
 

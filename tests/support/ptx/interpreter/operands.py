@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tests.support.ptx.interpreter.arithmetic.integers import SIGNED, UNSIGNED
 from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 from tests.support.ptx.interpreter.memory import (
+    FUNCTIONS,
     PARAM_WINDOW,
 )
 from tests.support.ptx.interpreter.special import special
@@ -52,6 +53,8 @@ def symbol_value(gang: Gang, func: Func, name: str) -> int | str:
         return launch.symbols[name]
     if name in func.variables and func.variables[name].space == "local":
         return "local"
+    if name in launch.unit.functions:
+        return FUNCTIONS + 64 * list(launch.unit.functions).index(name)
     for k, var in enumerate(func.params):
         if var.name == name:
             return PARAM_WINDOW + (k << 16)

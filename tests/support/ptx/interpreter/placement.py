@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.support.ptx.interpreter import calls
 from tests.support.ptx.interpreter.errors import InterpreterError
-from tests.support.ptx.interpreter.memory import SHARED_WINDOW, Arena
+from tests.support.ptx.interpreter.memory import FUNCTIONS, SHARED_WINDOW, Arena
 from tests.support.ptx.interpreter.operands import Array
 from tests.support.ptx.interpreter.text.tree import Func, Unit, Var
 from tests.support.ptx.interpreter.textures import Texture
@@ -23,6 +23,10 @@ def reachable(unit: Unit, kernel: Func) -> list[Func]:
         for inst in work.pop().body:
             if inst.op == "call":
                 name = calls.call_parts(inst)[1]
+                if not isinstance(name, str):  # any function
+                    work += [f for f in unit.functions.values() if f.name not in found]
+                    found.update(unit.functions)
+                    continue
                 func = unit.functions.get(name)
                 if func is not None and name not in found:
                     found[name] = func
@@ -57,7 +61,10 @@ def place_globals(unit: Unit, kernel: Func, memory: Arena, shared: dict[str, int
         target = memory.bytes_at(symbols[var.name], var.size)
         target[: len(var.data)] = np.frombuffer(var.data, dtype=np.uint8)
         for offset, name, addend in var.relocations:
-            value = symbols[name] if name in symbols else SHARED_WINDOW + shared[name]
+            if name in unit.functions:
+                value = FUNCTIONS + 64 * list(unit.functions).index(name)
+            else:
+                value = symbols[name] if name in symbols else SHARED_WINDOW + shared[name]
             target[offset : offset + 8] = np.frombuffer((value + addend).to_bytes(8, "little"), dtype=np.uint8)
     return symbols
 

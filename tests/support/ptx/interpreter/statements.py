@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tests.support.ptx.interpreter import warps
-from tests.support.ptx.interpreter.accesses import address_conversion, atomic, load, space_test, store, texture_fetch
+from tests.support.ptx.interpreter import video, warps
+from tests.support.ptx.interpreter.accesses import (
+    address_conversion,
+    asynchronous_copy,
+    atomic,
+    load,
+    space_test,
+    store,
+    texture_fetch,
+)
 from tests.support.ptx.interpreter.arithmetic import operations
 from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
 from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
@@ -23,7 +31,9 @@ if TYPE_CHECKING:
 
 
 CONTROL = ("bra", "brx", "call", "ret", "exit", "bar", "barrier")
-NO_EFFECT = ("membar", "fence", "nanosleep", "prefetch", "prefetchu", "pmevent", "discard", "applypriority")
+NO_EFFECT = (
+    "membar", "fence", "nanosleep", "prefetch", "prefetchu", "pmevent", "discard", "applypriority", "griddepcontrol",
+)  # fmt: skip
 
 
 # --- instructions -----------------------------------------------------------------------------------------------------
@@ -62,12 +72,19 @@ def dispatch(gang: Gang, func: Func, inst: Inst) -> Action | None:
         return store(gang, func, inst)
     if op in ("atom", "red") and "async" not in inst.mods:
         return atomic(gang, func, inst)
+    if op == "cp":
+        return asynchronous_copy(gang, func, inst)
+    if op == "createpolicy":
+        policy = writer(func, inst.operands[0], "b64")
+        return lambda frame, lanes: policy(frame, np.zeros(gang.size, dtype=np.uint64), lanes)
     if op == "cvta":
         return address_conversion(gang, func, inst)
     if op == "isspacep":
         return space_test(gang, func, inst)
-    if op == "tex":
+    if op in ("tex", "tld4"):
         return texture_fetch(gang, func, inst)
+    if op in video.OPCODES:
+        return video.prepare(gang, func, inst)
     if op in warps.OPERATIONS:
         return warps.prepare(gang, func, inst)
     return arithmetic(gang, func, inst)

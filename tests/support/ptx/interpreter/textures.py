@@ -6,7 +6,7 @@ have 8 fractional bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -32,10 +32,26 @@ class Texture:
     normalized: bool = False
     address: tuple[str, ...] = ("clamp",)
     as_float: bool = False
+    layers: str = "none"
 
-    def fetch(self, where: list[Array], result: str) -> list[Array]:
-        """Four arrays of type `result` at coordinates x, y, z (float: texture coordinates, integer: texel numbers)."""
+    def fetch(
+        self, where: list[Array], result: str, layer: Array | None = None, gathered: int | None = None
+    ) -> list[Array]:
+        """Four arrays of type `result` at coordinates x, y, z (float: texture coordinates, integer: texel numbers).
+
+        layer: of a texture with layers, an unsigned number. gathered: the channel to take of the four texels that a
+        filter would take, from the lower left one on, counter-clockwise (y goes down).
+        """
         sides = self.texels.shape[:-1][::-1]
+        if (self.layers == "none") != (layer is None):
+            raise Unsupported("layers, or none of them")
+        if layer is not None:
+            single = [replace(self, texels=one, layers="none") for one in self.texels]
+            data = [one.fetch(where, result, None, gathered) for one in single]
+            chosen = np.minimum(layer, len(data) - 1).astype(np.int64)
+            return [np.stack([one[k] for one in data])[chosen, np.arange(len(chosen))] for k in range(4)]
+        if gathered is not None:
+            return self.gather(where, result, gathered)
         if len(where) != len(sides):
             raise Unsupported(f"a fetch with {len(where)} coordinates from a texture of {len(sides)} dimensions")
         axes = [self.axis(x, n, k) for k, (x, n) in enumerate(zip(where, sides, strict=True))]
@@ -53,6 +69,18 @@ class Texture:
                 with np.errstate(invalid="ignore"):  # a texel of no weight does not count, be it infinite
                     total = total + np.where(weight[:, None] != 0, weight[:, None] * texel, 0.0)
         return self.delivered(total, result)
+
+    def gather(self, where: list[Array], result: str, channel: int) -> list[Array]:
+        smooth = replace(self, linear=True)
+        sides = self.texels.shape[:-1][::-1]
+        across, down = (smooth.axis(x, n, k) for k, (x, n) in enumerate(zip(where, sides, strict=True)))
+        data, found = self.converted(), []
+        for j, i in ((1, 0), (1, 1), (0, 1), (0, 0)):
+            (x, x_in, _), (y, y_in, _) = across[i], down[j]
+            inside = x_in & y_in
+            texel = np.where(inside[:, None], data[np.where(inside, y, 0), np.where(inside, x, 0)], data.dtype.type(0))
+            found.append(self.delivered(texel, result)[channel])
+        return found
 
     def axis(self, x: Array, n: int, k: int) -> list[tuple[Array, Array, Array | None]]:
         """(texel numbers, whether inside, weights) of the one or two texels along an axis; no weight: point."""
@@ -103,3 +131,16 @@ class Texture:
         found = [values[:, c].astype(DTYPES[result]) for c in range(values.shape[1])]
         missing = [np.full(len(values), c, dtype=DTYPES[result]) for c in (0, 0, 0, 1)]  # R, G, B, A
         return found + missing[len(found) :]
+
+
+def on_a_face(direction: list[Array]) -> tuple[list[Array], Array]:
+    """Coordinates on the face of a cube that each direction meets, and its number: +x, -x, +y, -y, +z, -z (CUDA C
+    Programming Guide, Cubemap Textures); of equal magnitudes z goes before y, y before x."""
+    x, y, z = (v.astype(np.float64) for v in direction)
+    along = np.where((abs(z) >= abs(y)) & (abs(z) >= abs(x)), 2, np.where(abs(y) >= abs(x), 1, 0))
+    major = np.choose(along, [x, y, z])
+    face = 2 * along + np.signbit(major)
+    s = np.choose(face, [-z, z, x, x, x, -x])
+    t = np.choose(face, [-y, -y, z, -z, -y, -y])
+    with np.errstate(all="ignore"):
+        return [((v / abs(major) + 1) / 2).astype(np.float32) for v in (s, t)], face

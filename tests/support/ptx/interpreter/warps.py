@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tests.support.ptx.interpreter.arithmetic import floats
 from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 from tests.support.ptx.interpreter.operands import Action, Array, Mask, reader, writer
 from tests.support.ptx.interpreter.text.tree import Func, Inst
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang
 
 
-OPERATIONS = ("shfl", "vote", "match", "activemask", "redux")
+OPERATIONS = ("shfl", "vote", "match", "activemask", "redux", "elect")
 LANES = np.arange(32, dtype=np.int64)
 
 
@@ -45,6 +46,8 @@ def prepare(gang: Gang, func: Func, inst: Inst) -> Action:
         return vote(gang, func, inst)
     if inst.op == "match":
         return match(gang, func, inst)
+    if inst.op == "elect":
+        return election(gang, func, inst)
     if inst.op == "redux":
         return reduction(gang, func, inst)
     return active_mask(gang, func, inst)
@@ -153,14 +156,37 @@ def reduction(gang: Gang, func: Func, inst: Inst) -> Action:
         "xor": np.bitwise_xor,
     }[mode]
 
+    def of_floats(values: Array) -> Array:
+        values = np.abs(values) if "abs" in inst.mods else values
+        total = values[:1]
+        for k in range(1, len(values)):
+            total = floats.minmax(total, values[k : k + 1], "f32", mode == "max", "NaN" in inst.mods)
+        return floats.canonical(total, "f32")[0]
+
     def action(frame: Frame, lanes: Mask) -> None:
         rows = members(gang, named(frame), lanes, inst)
         values = value(frame).reshape(-1, 32)
         result = np.zeros(len(rows), dtype=DTYPES[kind])
         for k, row in enumerate(rows):
             if row.any():
-                result[k] = ufunc.reduce(values[k][row], dtype=DTYPES[kind])
+                taken = values[k][row]
+                result[k] = of_floats(taken) if kind == "f32" else ufunc.reduce(taken, dtype=DTYPES[kind])
         write(frame, spread(result), lanes)
+
+    return action
+
+
+def election(gang: Gang, func: Func, inst: Inst) -> Action:
+    """elect.sync: the lowest lane named that is here."""
+    first, named = inst.operands[0], reader(gang, func, inst.operands[1], "b32")
+    write, write_chosen = writer(func, first[1], "b32"), writer(func, first[2], "pred")
+
+    def action(frame: Frame, lanes: Mask) -> None:
+        rows = members(gang, named(frame), lanes, inst)
+        mask = (named(frame).reshape(-1, 32).astype(np.int64)[:, :, None] >> LANES & 1).astype(bool) & rows[:, None, :]
+        lowest = mask.argmax(axis=2)
+        write(frame, lowest.reshape(-1).astype(np.uint32), lanes)
+        write_chosen(frame, (lowest == LANES).reshape(-1), lanes)
 
     return action
 

@@ -26,6 +26,7 @@ ALLOWED = {
     ("execute/operands.py", 32): "bits of a word: the carry of a sum",
     ("execute/warp.py", 32): "bits of a word: the high half of the clock",
     ("execute/texture.py", 256): "the weight of a whole texel",
+    ("execute/texture.py", 6): "the faces of a cube",
     ("sm/reference.py", 6): "the place of a reason among those of an idle slot",
     ("host/c_format.py", 6): "printf's precision where none is given",
     ("host/c_format.py", 32): "bits of an int of C",

@@ -263,7 +263,6 @@ def test_selection() -> None:
         "mov.f32 %f0, 1;",
         "mov.u32 %w0, L; L:",
         "selp.b32 %w0, %w1, %w2, %w3;",
-        "fns.b32 %w0, %w1, %w2, %w3;",
     ],
 )
 def test_refused(text: str) -> None:

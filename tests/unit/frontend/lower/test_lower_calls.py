@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from binalloc.errors import MalformedInput
+from binalloc.errors import KernelFault, MalformedInput
 from binalloc.frontend.ir import dump
-from tests.support.ptx.bodies import both, imported, lowered
+from tests.support.ptx.bodies import both, code, emulate, imported, lowered
 from tests.support.ptx.texts import kernel
 
 LANE = np.arange(32)
@@ -160,10 +160,82 @@ def test_recursion_and_calls_of_kernels_are_refused() -> None:
         lowered(kernel("call.uni other;", head=".entry other() { ret; }\n"))
 
 
-def test_an_indirect_call_is_refused() -> None:
+TARGETS = """.func (.param .b32 r) plus(.param .b32 a, .param .b32 b) { .reg .b32 %x<4>; ld.param.b32 %x1, [a];
+    ld.param.b32 %x2, [b]; add.u32 %x3, %x1, %x2; st.param.b32 [r], %x3; ret; }
+.func (.param .b32 r) times(.param .b32 a, .param .b32 b) { .reg .b32 %x<4>; ld.param.b32 %x1, [a];
+    ld.param.b32 %x2, [b]; mul.lo.u32 %x3, %x1, %x2; st.param.b32 [r], %x3; ret; }
+.func (.param .b32 r) both(.param .b32 a, .param .b32 b) { .reg .b32 %x<5>; .param .b32 p; .param .b32 q; .param .b32 o;
+    ld.param.b32 %x1, [a]; ld.param.b32 %x2, [b]; st.param.b32 [p], %x1; st.param.b32 [q], %x2;
+    call (o), plus, (p, q); ld.param.b32 %x3, [o]; shl.b32 %x3, %x3, 4; st.param.b32 [r], %x3; ret; }
+.func (.reg .u32 r) other(.reg .u64 a) { cvt.u32.u64 r, a; ret; }
+.global .u64 table[4] = {plus, times, 0, both};
+"""
+INDIRECT = """.param .b32 p; .param .b32 q; .param .b32 o; st.param.b32 [p], %r0; st.param.b32 [q], 10;
+    proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);
+    {guard}call (o), %d5, (p, q), proto; {guard}ld.param.b32 %r2, [o];"""
+
+
+@pytest.mark.parametrize("guard", ["", "@%p2 ", "@!%p3 "])
+def test_calls_through_a_table(guard: str) -> None:
+    """Lanes of a warp call three functions, one of which calls another; some call none."""
+    body = f"""setp.lt.u32 %p2, %r0, 21; setp.ge.u32 %p3, %r0, 25; and.b32 %r1, %r0, 3; min.u32 %r1, %r1, 3;
+        setp.eq.u32 %p1, %r1, 2; selp.b32 %r1, 3, %r1, %p1; mul.wide.u32 %d3, %r1, 8; mov.u64 %d4, table;
+        add.s64 %d4, %d4, %d3; ld.global.u64 %d5, [%d4]; mov.u32 %r2, 0;
+        {INDIRECT.format(guard=guard)} st.global.u32 [%d1], %r2;"""
+    found = both(body, head=TARGETS)
+    chosen = np.choose(LANE & 3, [LANE + 10, LANE * 10, (LANE + 10) * 16, (LANE + 10) * 16])
+    taken = {"": LANE >= 0, "@%p2 ": LANE < 21, "@!%p3 ": LANE < 25}[guard]
+    np.testing.assert_array_equal(found, np.where(taken, chosen, 0))
+
+
+def test_addresses_of_functions_are_values() -> None:
+    """Chosen by selp, kept in memory, compared; a call of one in a loop."""
+    body = f"""mov.u64 %d6, plus; mov.u64 %d7, times; setp.lt.u32 %p1, %r0, 9; selp.b64 %d5, %d6, %d7, %p1;
+        setp.eq.u64 %p2, %d6, %d7; setp.eq.u64 %p3, %d6, 0; ld.global.u64 %d8, [table+8]; setp.ne.u64 %p4, %d7, %d8;
+        mov.u32 %r5, 0; mov.u32 %r6, 0;
+    AGAIN: {INDIRECT.format(guard="")} add.u32 %r5, %r5, %r2; add.u32 %r6, %r6, 1; setp.lt.u32 %p5, %r6, 3;
+        mov.u64 %d5, plus; @%p5 bra AGAIN; @%p2 add.u32 %r5, %r5, 1000; @%p3 add.u32 %r5, %r5, 2000;
+        @%p4 add.u32 %r5, %r5, 4000; st.global.u32 [%d1], %r5;"""
+    np.testing.assert_array_equal(
+        both(body, head=TARGETS), np.where(LANE < 9, LANE + 10, LANE * 10) + 2 * (LANE + 10)
+    )
+
+
+def test_listed_targets_and_register_parameters() -> None:
+    head = TARGETS + ".func (.reg .u32 r) third(.reg .u64 a) { cvt.u32.u64 r, a; add.u32 r, r, 100; ret; }\n"
+    body = """mov.u64 %d4, other; mov.u64 %d5, third; setp.lt.u32 %p1, %r0, 9; selp.b64 %d6, %d4, %d5, %p1;
+        cvt.u64.u32 %d7, %r0; LIST: .calltargets other, third; call (%r1), %d6, (%d7), LIST;
+        st.global.u32 [%d1], %r1;"""
+    np.testing.assert_array_equal(both(body, head=head), np.where(LANE < 9, LANE, LANE + 100))
+    assert code(body, head=head).count("CALL ") == 2
+
+
+def test_only_functions_with_these_sizes_are_called() -> None:
+    """`other` takes and gives something else, and nobody takes its address."""
+    body = f"ld.global.u64 %d5, [table]; {INDIRECT.format(guard='')} st.global.u32 [%d1], %r2;"
+    text = code(body, head=TARGETS)
+    assert text.count("CALL ") == 3
+    assert "other" not in text
+
+
+def test_a_call_of_no_function_faults() -> None:
+    body = f"ld.global.u64 %d5, [table+16]; {INDIRECT.format(guard='')} st.global.u32 [%d1], %r2;"
+    with pytest.raises(KernelFault):
+        emulate(imported(kernel(body, head=TARGETS)).module, [np.zeros(32, np.uint32)], 1, 32)
+
+
+def test_an_indirect_call_that_may_come_back_is_recursion() -> None:
+    head = """.func again(.reg .u64 f) { P: .callprototype _ (.reg .u64 _); call f, (f), P; ret; }
+.global .u64 table[1] = {again};
+"""
+    with pytest.raises(MalformedInput, match="recursion is not supported: again -> again"):
+        imported(kernel("mov.u64 %d4, again; call again, (%d4);", head=head))
+
+
+def test_an_indirect_call_that_reaches_nothing_is_refused() -> None:
     body = "proto: .callprototype _ ();\n  call %d1, (), proto;"
-    with pytest.raises(MalformedInput, match="indirect calls are not supported"):
-        lowered(kernel(body, head=""))
+    with pytest.raises(MalformedInput, match="no function that it could reach"):
+        imported(kernel(body))
 
 
 @pytest.mark.parametrize(

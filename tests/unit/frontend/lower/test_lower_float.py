@@ -223,7 +223,6 @@ def test_constants_and_a_destination_that_is_a_source() -> None:
         ("mad.f32 %d, %a, %b, %c;", "needs a rounding"),
         ("add.rni.f32 %d, %a, %b;", "rni"),
         ("add.f32 %d, %a;", "operands"),
-        ("min.xorsign.abs.f32 %d, %a, %b;", "xorsign"),
         ("div.f32 %d, %a, %b;", "needs a rounding"),
         ("sin.f32 %d, %a;", "approx"),
         ("add.f32 %d, %a, %q1;", ".b64"),

@@ -232,8 +232,6 @@ def test_dot_products_and_byte_differences() -> None:
         "mul.lo.cc.u32 %w0, %w1, %w2;",
         "neg.u32 %w0, %w1;",
         "div.rn.s32 %w0, %w1, %w2;",
-        "vabsdiff4.s32.u32.u32.add %w0, %w1, %w2, %w3;",
-        "vadd.u32.u32.u32 %w0, %w1, %w2;",
         "add.u32 5, %w1, %w2;",
     ],
 )

@@ -110,7 +110,7 @@ def test_only_constants_that_are_reached_are_placed() -> None:
             "ld.const.u32 %r1, [a]; ld.const.u32 %r1, [b];", "65540 bytes",
         ),
         (
-            ".func helper() { ret; }\n.global .align 8 .u64 f = helper;\n",
+            ".extern .func helper();\n.global .align 8 .u64 f = helper;\n",
             "ld.global.u64 %d4, [f];", "address of helper",
         ),
         (

@@ -97,3 +97,84 @@ def test_a_guarded_fetch_leaves_other_lanes_alone() -> None:
     found = out.reshape(32, 4)
     np.testing.assert_array_equal(found[9:, :2], [[2, 3]] * 23)
     np.testing.assert_array_equal(found[:9, :2], texture.texels[np.arange(9) // 4])
+
+
+COMMON = """cvt.rn.f32.u32 %f4, %r0; sub.u32 %r5, %r0, 13; cvt.rn.f32.s32 %f5, %r5; and.b32 %r6, %r0, 7;
+        mul.wide.u32 %d5, %r0, 16; add.s64 %d5, %d5, %d0; ld.param.u64 %d4, [handle];"""
+LAYERED = {
+    ("a1d", "f32"): "{%r6, %f1}", ("a1d", "s32"): "{%r6, %r1}", ("a2d", "f32"): "{%r6, %f1, %f2, %f2}",
+    ("a2d", "s32"): "{%r6, %r1, %r2, %r9}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("geometry", "coordinate"), LAYERED)
+@pytest.mark.parametrize("result", ["f32", "s32", "u32"])
+@pytest.mark.parametrize("address", ["clamp", "border", "wrap"])
+def test_fetches_of_layers(geometry: str, coordinate: str, result: str, address: str) -> None:
+    """A layer beyond the last is the last one; nothing is filtered across layers."""
+    sides = (5, 9) if geometry == "a1d" else (5, 4, 6)
+    texels = RNG.integers(-1000, 1000, (*sides, 2)).astype({"f32": "f4", "s32": "i4", "u32": "u4"}[result])
+    linear = result == "f32" and coordinate == "f32"
+    texture = Texture(texels, linear=linear, address=(address,), normalized=address == "wrap", layers="array")
+    body = f"""{COORDINATES} {COMMON} setp.eq.u32 %p1, %r0, 9; selp.b32 %r6, -3, %r6, %p1;
+        tex.{geometry}.v4.{result}.{coordinate} {{{RESULTS[result]}}}, [%d4, {LAYERED[geometry, coordinate]}];
+        st.global.v4.{result} [%d5], {{{RESULTS[result]}}};"""
+    both(body, words=128, args=[texture], params=[".param .u64 handle"])
+
+
+DIRECTIONS = """mul.lo.u32 %r1, %r0, 7; and.b32 %r1, %r1, 15; sub.u32 %r1, %r1, 8; mul.lo.u32 %r2, %r0, 5;
+    and.b32 %r2, %r2, 15; sub.u32 %r2, %r2, 7; and.b32 %r3, %r0, 3; shl.b32 %r3, %r3, 2; sub.u32 %r3, %r3, 6;
+    cvt.rn.f32.s32 %f1, %r1; cvt.rn.f32.s32 %f2, %r2; cvt.rn.f32.s32 %f3, %r3;
+    fma.rn.f32 %f1, %f1, 0f3f800000, 0f3e000000; fma.rn.f32 %f2, %f2, 0f3f800000, 0f3d800000;"""
+
+
+@pytest.mark.parametrize("cubes", [1, 3])
+@pytest.mark.parametrize("gathered", ["", "g"])
+def test_fetches_of_cubes(cubes: int, gathered: str) -> None:
+    """Directions to all six faces; each texel holds its own number."""
+    texels = np.arange(6 * cubes * 8 * 8 * 2, dtype=np.float32).reshape(6 * cubes, 8, 8, 2)
+    texture = Texture(texels, normalized=True, layers="cube")
+    geometry, listed = ("cube", "{%f1, %f2, %f3, %f3}") if cubes == 1 else ("acube", "{%r6, %f1, %f2, %f3}")
+    op = f"tld4.{gathered}" if gathered else "tex"
+    body = f"""{COMMON} {DIRECTIONS} {op}.{geometry}.v4.f32.f32 {{{RESULTS["f32"]}}}, [%d4, {listed}];
+        st.global.v4.f32 [%d5], {{{RESULTS["f32"]}}};"""
+    out = both(body, words=128, args=[texture], params=[".param .u64 handle"]).view(np.float32).reshape(32, 4)
+    faces = np.unique((out[:, 0] // 128).astype(int) % 6)
+    np.testing.assert_array_equal(faces, range(6))
+    if cubes > 1:
+        assert set((out[:, 0] // (128 * 6)).astype(int)) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("channel", "rgba")
+@pytest.mark.parametrize("geometry", ["2d", "a2d"])
+@pytest.mark.parametrize(("dtype", "channels"), [("f4", 4), ("u1", 2), ("i4", 1)])
+@pytest.mark.parametrize("address", ["clamp", "border", "mirror"])
+def test_gathers(channel: str, geometry: str, dtype: str, channels: int, address: str) -> None:
+    sides = (4, 5) if geometry == "2d" else (3, 4, 5)
+    texels = RNG.integers(0, 100, (*sides, channels)).astype(dtype)
+    texture = Texture(texels, address=(address if address != "mirror" else "wrap",), normalized=address == "mirror",
+                      as_float=dtype == "u1", layers="none" if geometry == "2d" else "array")  # fmt: skip
+    result = "s32" if dtype == "i4" else "f32"
+    listed = "{%f1, %f2}" if geometry == "2d" else "{%r6, %f1, %f2, %f2}"
+    body = f"""{COORDINATES} {COMMON} tld4.{channel}.{geometry}.v4.{result}.f32 {{{RESULTS[result]}}}, [%d4, {listed}];
+        st.global.v4.{result} [%d5], {{{RESULTS[result]}}};"""
+    both(body, words=128, args=[texture], params=[".param .u64 handle"])
+
+
+REFUSED = [
+    ("tex.a1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%r1}];", "1 coordinates of a a1d texture"),
+    ("tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%r1, %f1}];", "2 coordinates of a a2d texture"),
+    ("tex.cube.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d4, {%r1, %r1, %r1, %r1}];", "tex has no type .s32"),
+    ("tld4.r.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d4, {%r1, %r1}];", "tld4 has no type .s32"),
+    ("tld4.r.3d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%f1, %f1, %f1, %f1}];", "not a gather"),
+    ("tld4.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%f1, %f1}];", "not a gather"),
+    ("tld4.a.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%f1, %f1}], {%r1, %r2};", "offsets"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED, ids=[text for text, _ in REFUSED])
+def test_what_is_no_fetch_is_refused(text: str, message: str) -> None:
+    with pytest.raises(MalformedInput) as caught:
+        code(f"ld.param.u64 %d4, [handle]; {text}", params=[".param .u64 handle"])
+    assert message in str(caught.value)
+    assert "line" in str(caught.value)

@@ -92,6 +92,45 @@ def test_a_reduction_of_some_lanes() -> None:
     np.testing.assert_array_equal(both(body, compare=False), [10] * 5 + [110] * 11 + [0] * 16)
 
 
+def test_a_reduction_behind_a_guard() -> None:
+    body = """setp.lt.u32 %p1, %r0, 12; mov.u32 %r2, 7; @%p1 redux.sync.add.u32 %r2, %r0, 0xfff;
+        setp.eq.u32 %p2, %r0, 99; @%p2 redux.sync.max.u32 %r2, %r0, 0xffffffff;
+        @!%p1 redux.sync.xor.b32 %r2, %r2, 0xfffff000; st.global.u32 [%d1], %r2;"""
+    np.testing.assert_array_equal(both(body), np.where(LANE < 12, 66, 0))
+
+
+NAN, SMALL = 0x7FC00001, 0x80000000
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("marks", ["", ".NaN", ".abs", ".abs.NaN"])
+@pytest.mark.parametrize("special", [0x3F800000, SMALL, NAN, 0xFF800000])
+def test_reductions_of_f32(op: str, marks: str, special: int) -> None:
+    """Two halves of the warp apart; lane 3 of the first one, and all of the second, have a special value."""
+    body = f"""sub.u32 %r1, %r0, 5; cvt.rn.f32.s32 %f1, %r1; setp.lt.u32 %p1, %r0, 16; mov.b32 %f2, {special};
+        setp.eq.u32 %p2, %r0, 3; selp.f32 %f1, %f2, %f1, %p2; selp.f32 %f1, %f1, %f2, %p1;
+        selp.b32 %r2, 0xffff, 0xffff0000, %p1; mov.b32 %f3, 0f00000000; mov.b32 %r4, %f3;
+        @%p1 redux.sync.{op}{marks}.f32 %f3, %f1, %r2; @!%p1 redux.sync.{op}{marks}.f32 %f3, %f1, %r2;
+        st.global.f32 [%d1], %f3;"""
+    found = both(body).view(np.float32)
+    values = np.where(LANE == 3, np.nan, LANE - 5.0)
+    if special != NAN:
+        values[3] = np.array(special, np.uint32).view(np.float32)
+    values = np.abs(values) if "abs" in marks else values
+    reduce = getattr(np, op if "NaN" in marks else f"nan{op}")
+    np.testing.assert_equal(found[:16], np.float32(reduce(values[:16])))
+
+
+def test_an_election() -> None:
+    """Of two groups in one instruction, and of a group whose lowest lane has ended."""
+    body = """setp.lt.u32 %p1, %r0, 16; selp.b32 %r1, 0xfff8, 0xffff0000, %p1; setp.lt.u32 %p2, %r0, 3; @%p2 exit;
+        setp.eq.u32 %p3, %r0, 16; @%p3 exit; mov.u32 %r2, 99; elect.sync %r2|%p4, %r1; selp.u32 %r3, 100, 0, %p4;
+        add.u32 %r2, %r2, %r3; setp.ge.u32 %p5, %r0, 20; @%p5 elect.sync _|%p4, 0xfff00000;
+        selp.u32 %r3, 1000, 0, %p4; add.u32 %r2, %r2, %r3; st.global.u32 [%d1], %r2;"""
+    wanted = np.where(LANE < 16, 3, 17) + 1100 * np.isin(LANE, (3, 17)) + 1000 * (LANE == 20)
+    np.testing.assert_array_equal(both(body), np.where((LANE < 3) | (LANE == 16), 0, wanted))
+
+
 def test_lanes_that_ended_are_not_missed_but_lanes_elsewhere_are() -> None:
     both("""setp.ge.u32 %p1, %r0, 20; @%p1 exit; bar.warp.sync -1; vote.sync.ballot.b32 %r1, 1, -1;
         st.global.u32 [%d1], %r1;""")
@@ -140,6 +179,56 @@ def test_atomics(space: str, op: str, start: int, operand: str) -> None:
     assert out.any()
 
 
+@pytest.mark.parametrize("space", ["global", "generic"])
+@pytest.mark.parametrize(
+    ("kind", "registers"),
+    [("v2.f32", "%f"), ("v4.f32", "%f"), ("v2.f16x2", "%r1"), ("v4.bf16x2", "%r1"), ("v8.f16", "%h")],
+)  # fmt: skip
+def test_atomics_on_vectors(space: str, kind: str, registers: str) -> None:
+    """Element by element; lanes share four places, and one of two vectors is an addition without a result."""
+    count, type_ = int(kind[1]), kind[3:]
+    size, noftz = {"f32": 4, "f16x2": 4, "bf16x2": 4, "f16": 2}[type_], "" if type_ == "f32" else ".noftz"
+    dot = ".global" if space == "global" else ""
+    old, new = (", ".join(f"{registers}{k + first}" for k in range(count)) for first in (0, 8))
+    if registers == "%r1":
+        old, new = (", ".join(f"%r{k + first}" for k in range(count)) for first in (10, 20))
+    lines = "".join(
+        f"add.u32 %r2, %r0, {k + 1}; " + (f"cvt.rn.f32.u32 %f{8 + k}, %r2; " if type_ == "f32" else
+        f"cvt.rn.f16.u32 %h{8 + k}, %r2; " if type_ == "f16" else f"mul.lo.u32 %r{20 + k}, %r2, 0x01100110; ")
+        for k in range(count)
+    )  # fmt: skip
+    load = {"%f": "f32", "%r1": "b32", "%h": "b16"}[registers]
+    first = old.split(", ")
+    body = f"""and.b32 %r3, %r0, 3; mul.lo.u32 %r4, %r3, {size * count}; cvt.u64.u32 %d2, %r4; add.s64 %d2, %d2, %d0;
+        {lines} setp.lt.u32 %p1, %r0, 20; @%p1 atom{dot}.{kind}.add{noftz} {{{old}}}, [%d2], {{{new}}};
+        red{dot}.relaxed.gpu.{kind}.add{noftz} [%d2], {{{new}}};
+        mul.wide.u32 %d3, %r0, 16; add.s64 %d3, %d3, %d0;""" + "".join(
+        f"@%p1 st.global.{load} [%d3+{64 + size * k}], {name};" for k, name in enumerate(first)
+    )  # fmt: skip
+    assert both(body, words=160).any()
+
+
+@pytest.mark.parametrize("space", ["global", "shared", "generic"])
+def test_compare_and_swap_of_halves_of_words(space: str) -> None:
+    """All lanes count up two halves of one word, each in a loop of its own, as locks do; a guard leaves some out."""
+    place, dot = {"global": ("%d0", ".global"), "shared": ("buf", ".shared"), "generic": ("%d0", "")}[space]
+    to = "cvt.u64.u32 %d7, %r6; add.s64 %d7, %d7, %d0;"
+    to = "mov.u32 %r7, buf; add.u32 %r7, %r7, %r6;" if space == "shared" else to
+    at = "[%r7]" if space == "shared" else "[%d7]"
+    body = f"""setp.eq.u32 %p1, %r0, 0; @%p1 st{dot}.u32 [{place}], 0x00fe0005; @%p1 st{dot}.u32 [{place}+4], 77;
+        bar.warp.sync -1; and.b32 %r5, %r0, 1; shl.b32 %r6, %r5, 1; {to}
+        setp.lt.u32 %p4, %r0, 21; @!%p4 bra OUT;
+    AGAIN: ld.volatile{dot}.u16 %h1, {at}; add.u16 %h2, %h1, 1; atom{dot}.cas.b16 %h3, {at}, %h1, %h2;
+        setp.ne.u16 %p2, %h1, %h3; @%p2 bra AGAIN;
+    OUT: bar.warp.sync -1; mov.u16 %h4, 9; setp.lt.u32 %p3, %r0, 4;
+        @%p3 atom{dot}.cas.b16 %h4, {at}, 0xffff, 3; st.global.u16 [%d1+16], %h4;
+        bar.warp.sync -1; ld{dot}.b64 %d9, [{place}]; @%p1 st.global.b64 [%d0], %d9;"""
+    out = both(body, words=64, head=SHARED)
+    assert out[0] == (0xFE + 10) << 16 | 5 + 11
+    assert out[1] == 77
+    np.testing.assert_array_equal(out.view(np.uint16)[8 : 8 + 64 : 2][:32][:6], [16, 264, 16, 264, 9, 9])
+
+
 def test_orderings_of_atomics_put_fences_around_them() -> None:
     text = code("""atom.acq_rel.gpu.global.add.u32 %r1, [%d0], 1; red.release.cta.and.b32 [%d0], 1;
         atom.acquire.sys.or.b32 %r2, [%d0], 2; atom.relaxed.gpu.add.u32 %r2, [%d0], 2;
@@ -154,7 +243,14 @@ def test_orderings_of_atomics_put_fences_around_them() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("elect.sync %r1|%p1, -1;", "elect"),
+        ("elect.sync %r1, -1;", "elect has two destinations"),
+        ("redux.sync.add.f32 %f1, %f2, -1;", "no type .f32"),
+        ("redux.sync.max.NaN.u32 %r1, %r2, -1;", "with .abs or .NaN"),
+        ("atom.global.v2.f16.min.noftz {%h1, %h2}, [%d0], {%h3, %h4};", "minima and maxima of halves"),
+        ("atom.global.v4.f32.add {%f1, %f2}, [%d0], {%f3, %f4};", "not as many values"),
+        ("atom.global.v8.f32.add {%f1, %f2}, [%d0], {%f3, %f4};", "no type .f32"),
+        ("atom.shared.v2.f32.add {%f1, %f2}, [%r0], {%f3, %f4};", "in shared memory"),
+        ("atom.global.add.b16 %h1, [%d0], %h2;", "no type .b16"),
         ("shfl.sync.b32 %r1, %r0, 1, 31, -1;", "without a mode"),
         ("shfl.sync.up.b64 %d1, %d0, 1, 31, -1;", "no type .b64"),
         ("vote.sync.ballot.b32 %r1, %p1;", "2 operands"),
@@ -164,7 +260,7 @@ def test_orderings_of_atomics_put_fences_around_them() -> None:
         ("red.global.exch.b32 [%d0], %r1;", "without an operation"),
         ("atom.global.cas.b32 %r1, [%d0], %r1;", "3 operands"),
         ("atom.global.add.s64 %d1, [%d0], %r1;", "%r1 is .b32"),
-        ("tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d0, {%r1, %f2, %f3, %f4}];", "layered, cube and multisampled"),
+        ("tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1, %r2, %r3, %r4}];", "multisampled"),
         ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d0, {%f1}];", "1 coordinates"),
     ],
 )

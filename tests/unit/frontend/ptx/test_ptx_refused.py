@@ -26,11 +26,11 @@ def test_all_reasons_are_found_by_kernel() -> None:
         import_ptx(MIXED, "m.ptx")
     error = caught.value
     assert error.importable == ["good", "good2"]
-    assert [left.kernel for left in error.left_out] == ["video", "caller"]
-    video, caller = ([(r.function, r.error.place) for r in left.refusals] for left in error.left_out)
-    assert video == [("video", "line 11, column 1"), ("video", "line 13, column 6")]
+    assert [left.kernel for left in error.left_out] == ["stack", "caller"]
+    stack, caller = ([(r.function, r.error.place) for r in left.refusals] for left in error.left_out)
+    assert stack == [("stack", "line 11, column 1"), ("stack", "line 13, column 6")]
     assert caller == [("bad", "line 5, column 1"), ("bad", "line 6, column 1")]
-    assert str(error).startswith("m.ptx: line 11, column 1: video instructions are not supported")
+    assert str(error).startswith("m.ptx: line 11, column 1: local memory of a varying size is not supported")
     assert str(error).endswith("3 further reasons: line 13, column 6, line 5, column 1, line 6, column 1.")
 
 
@@ -44,7 +44,7 @@ def test_the_others_are_imported_and_what_is_left_out_is_told(mixed: Path) -> No
     answer = call("import-ptx", "--skip-unsupported", str(mixed), "--json")
     assert answer.code == 0
     assert [k["name"] for k in answer.json["kernels"]] == ["good", "good2"]
-    assert [left["kernel"] for left in answer.json["left_out"]] == ["video", "caller"]
+    assert [left["kernel"] for left in answer.json["left_out"]] == ["stack", "caller"]
     reason = answer.json["left_out"][1]["refusals"][1]
     assert reason["function"] == "bad"
     assert reason["place"] == "line 6, column 1"
@@ -52,7 +52,7 @@ def test_the_others_are_imported_and_what_is_left_out_is_told(mixed: Path) -> No
     assert sorted(reason) == ["expected", "file", "found", "function", "message", "place", "remedy"]
     lines = answer.err.splitlines()
     assert [line.split(": ")[1] for line in lines] == [
-        "video left out", "video left out", "caller left out (in bad)", "caller left out (in bad)",
+        "stack left out", "stack left out", "caller left out (in bad)", "caller left out (in bad)",
     ]  # fmt: skip
     assert "line 13, column 6: " in lines[1]
     module = load(mixed.with_suffix(".loom"))
@@ -63,7 +63,7 @@ def test_the_others_are_imported_and_what_is_left_out_is_told(mixed: Path) -> No
 
 def test_nothing_left_is_refused_and_nothing_left_out_is_told(tmp_path: Path) -> None:
     source = tmp_path / "k.ptx"
-    source.write_text(HEAD + entry("a", "fns.b32 %r1, %r2, %r3, %r4;") + entry("b", "wmma.load.a.sync;"))
+    source.write_text(HEAD + entry("a", "alloca.u64 %d1, 8;") + entry("b", "wmma.load.a.sync;"))
     text = refused(3, "import-ptx", "--skip-unsupported", str(source))
     assert "skip-unsupported" not in text
     assert "One further reason: line 8, column 1." in text

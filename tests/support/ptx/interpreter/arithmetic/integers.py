@@ -106,16 +106,6 @@ def dot2(a: Ints, b: Ints, c: Ints, kinds: tuple[np.dtype[Any], np.dtype[Any]], 
     return ((x * y.astype(np.int64)).sum(axis=1) + c).astype(np.uint32)
 
 
-def absolute_differences4(a: Ints, b: Ints, c: Ints, signed: bool, accumulate: bool) -> Ints:
-    """vabsdiff4: the four |a_i - b_i|; with .add their sum plus c, else they themselves, byte by byte."""
-    kind = np.int8 if signed else np.uint8
-    x, y = (np.ascontiguousarray(v).view(kind).reshape(-1, 4).astype(np.int32) for v in (a, b))
-    d = np.abs(x - y)
-    if accumulate:
-        return (d.sum(axis=1) + c.view(np.uint32)).astype(np.uint32)
-    return d.astype(np.uint8).reshape(-1).view(np.uint32)
-
-
 # --- bits -------------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from tests.support.ptx.interpreter.arithmetic import floats, halves, integers
+from tests.support.ptx.interpreter.arithmetic import floats, halves, integers, pairs
 from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, ROUNDINGS, Array, Form, Plan, Unsupported, simple
 
 # --- floating point ---------------------------------------------------------------------------------------------------
@@ -68,6 +68,25 @@ def approximate_division(form: Form) -> Plan:
     return float_plan(form, 2, function)
 
 
+def extreme(form: Form) -> Plan:
+    """min, max of two or three values, with .NaN, .abs and .xorsign."""
+    t, larger, nan = form.type, form.op == "max", "NaN" in form
+    three = "abs" in form and "xorsign" not in form
+
+    def function(*args: Array) -> Array:
+        sign = np.signbit(args[0]) ^ np.signbit(args[1])
+        if "abs" in form:
+            args = tuple(np.abs(x) for x in args)
+        result = floats.minmax(args[0], args[1], t, larger, nan)
+        if three:
+            result = floats.minmax(result, args[2], t, larger, nan)
+        if "xorsign" in form:
+            result = np.where(np.isnan(result), result, np.copysign(result, np.where(sign, -1, 1).astype(result.dtype)))
+        return floats.canonical(result.astype(floats.DTYPE[t]), t)
+
+    return float_plan(form, 3 if three else 2, function)
+
+
 def float_arithmetic(form: Form) -> Plan | None:
     op, t, mode = form.op, form.type, form.rounding
     if t not in ("f32", "f64"):
@@ -85,9 +104,7 @@ def float_arithmetic(form: Form) -> Plan | None:
             return approximate_division(form)
         return float_plan(form, 2, lambda a, b: floats.div(a, b, t, mode))
     if op in ("min", "max"):
-        if "xorsign" in form or "abs" in form:
-            raise Unsupported(f"{op}.xorsign.abs")
-        return float_plan(form, 2, lambda a, b: floats.minmax(a, b, t, op == "max", "NaN" in form))
+        return extreme(form)
     if op in APPROXIMATIONS and "approx" in form:
         return approximate(form, APPROXIMATIONS[op])
     if op == "rcp":
@@ -274,6 +291,8 @@ def integer_arithmetic(form: Form) -> Plan | None:
         return simple(t, (t, t), lambda a, b: integers.add_saturating(a, sign * b.astype(np.int64)))
     if op in ("mul", "mad"):
         return multiplication(form)
+    if "relu" in form:
+        return simple(t, (t, t), lambda a, b: np.maximum(BINARY[op](a, b), a.dtype.type(0)))
     if op in BINARY:
         return simple(t, (t, t), BINARY[op])
     if op in UNARY:
@@ -324,9 +343,6 @@ def integer_rest(form: Form) -> Plan | None:
         if op == "dp4a":
             return simple(target, ("u32", "u32", target), lambda a, b, c: integers.dot4(a, b, c, kinds))
         return simple(target, ("u32", "u32", target), lambda a, b, c: integers.dot2(a, b, c, kinds, "hi" in form))
-    if op == "vabsdiff4" and "sat" not in form:
-        signed, adds = form.types[1][0] == "s", "add" in form
-        return simple("u32", ("u32",) * 3, lambda a, b, c: integers.absolute_differences4(a, b, c, signed, adds))
     return None
 
 
@@ -343,7 +359,9 @@ LOGIC: dict[str, Callable[..., Array]] = {
 def plan(op: str, mods: tuple[str, ...]) -> Plan:
     """The plan of an instruction, `plan("fma", ("rn", "f32"))`. Raises Unsupported."""
     form = Form(op, mods)
-    found: Plan | None = None
+    found = pairs.plan(form)
+    if found is not None:
+        return found
     if not halves.TYPES.isdisjoint(form.types):
         return halves.plan(form)
     if op == "setp":

@@ -299,6 +299,9 @@ class Reader:
             return self.bracketed()
         if self.accept("!"):
             return ("not", self.scoped(self.next()))
+        if self.text == "-" and self.tokens[self.i + 1][0] == "word":
+            self.next()
+            return ("neg", self.operand())
         if self.kind != "word":
             return self.number()
         first = self.name_operand()
@@ -322,7 +325,7 @@ class Reader:
             return ("int", 32)
         unique = self.scoped(name)
         if unique in self.func.regs:
-            return ("reg", unique)
+            return ("sel", unique, self.next()[1:]) if self.kind == "dot" else ("reg", unique)
         if name.startswith("%"):
             if self.kind == "dot":
                 name += self.next()

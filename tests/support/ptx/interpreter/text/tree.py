@@ -3,6 +3,7 @@
 Operands are tagged tuples:
 ("reg", name) ("sreg", name) ("int", value) ("float", bits, width) ("sym", name, offset) ("not", name)
 ("mem", base operand or None, offset) ("vec", operands) ("dual", a, b) ("none",) ("tex", texture, sampler, coordinates)
+("sel", register, selector) ("neg", operand)
 """
 
 from __future__ import annotations
