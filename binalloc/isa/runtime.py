@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import numpy as np
-
 VARIABLE = "__binalloc_runtime"
 GRID = "__binalloc_grid"
-GRID_LAYOUT = np.dtype([("workspace", "<u8"), ("reserved", "<u8"), ("words", "<u4", 16)])
-"""The variable of cooperative launches, and what it holds."""
-WORKSPACE = 16
-"""The byte of it at which the words lie whose address it holds."""
+GRID_BYTES, GRID_ALIGN, WORKSPACE = 80, 16, 16
+"""The variable of cooperative launches; the byte at which the words lie whose address, 8 bytes, it begins with."""
 OWN = (VARIABLE, GRID)
 """Variables that belong to the runtime, not to the program."""
 PRINTF = "vprintf"
@@ -25,18 +21,17 @@ GRANULE = 16
 MAP_BYTES = GRANULE * 8
 """Bytes of the heap that one byte of the map of live granules speaks of."""
 
-LAYOUT = np.dtype(
-    [
-        ("output", "<u8"), ("output_bytes", "<u8"), ("output_used", "<u8"), ("output_lost", "<u8"),
-        ("heap", "<u8"), ("heap_bytes", "<u8"), ("heap_used", "<u8"), ("blocks", "<u8"), ("live", "<u8"),
-        ("stopped", "<u4"), ("line", "<u4"), ("stop", "<u8", 3), ("block", "<u4"), ("thread", "<u4"),
-        ("free", "<u8", 896),
-    ]
+Fields = tuple[tuple[str, int, int], ...]
+"""Name, bytes and how many, of unsigned integers that follow one another."""
+LAYOUT: Fields = (
+    ("output", 8, 1), ("output_bytes", 8, 1), ("output_used", 8, 1), ("output_lost", 8, 1),
+    ("heap", 8, 1), ("heap_bytes", 8, 1), ("heap_used", 8, 1), ("blocks", 8, 1), ("live", 8, 1),
+    ("stopped", 4, 1), ("line", 4, 1), ("stop", 8, 3), ("block", 4, 1), ("thread", 4, 1), ("free", 8, 896),
 )  # fmt: skip
 """Of the variable; see `struct Runtime` of the device."""
-BLOCK = np.dtype([("size", "<u4"), ("state", "<u4"), ("block", "<u4"), ("thread", "<u4"), ("next", "<u4")])
+BLOCK: Fields = (("size", 4, 1), ("state", 4, 1), ("block", 4, 1), ("thread", 4, 1), ("next", 4, 1))
 """Of an entry of the table of blocks, one for each granule of the heap."""
-RECORD = np.dtype([("bytes", "<u4"), ("block", "<u4"), ("thread", "<u4"), ("format", "<u4")])
+RECORD: Fields = (("bytes", 4, 1), ("block", 4, 1), ("thread", 4, 1), ("format", 4, 1))
 """Head of a record of the output."""
 ARGUMENT_BYTES = 8
 

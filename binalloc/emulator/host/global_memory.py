@@ -24,7 +24,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Module
-from binalloc.isa.runtime import GRID, GRID_LAYOUT, OWN, WORKSPACE
+from binalloc.isa.runtime import GRID, OWN, WORKSPACE
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Argument, Launch
 
@@ -76,9 +76,10 @@ class GlobalMemory:
                 first = initial(v, self.symbols.constants)
                 raw[v.address - self.base :][: len(first)] = np.frombuffer(first, np.uint8)
             if v.name == GRID:
-                values = np.zeros((), GRID_LAYOUT)
-                values["workspace"] = v.address + WORKSPACE if launch.cooperative else 0
-                raw[v.address - self.base :][: values.nbytes] = np.frombuffer(values.tobytes(), np.uint8)
+                at = v.address - self.base
+                raw[at : at + v.size] = 0
+                workspace = v.address + WORKSPACE if launch.cooperative else 0
+                raw[at : at + WORKSPACE] = np.frombuffer(workspace.to_bytes(WORKSPACE, "little"), np.uint8)
 
     def view(self, name: str) -> Array:
         """What a buffer, a texture or a variable that the launch names holds, in place; one in constant memory as it

@@ -14,11 +14,19 @@ import numpy as np
 from binalloc.emulator.host.c_format import converted, directives
 from binalloc.emulator.host.placing import BUFFER_ALIGN, BUFFER_GAP
 from binalloc.emulator.state.memories import Array
+from binalloc.isa import runtime as isa
 from binalloc.isa.instruction import Module
-from binalloc.isa.runtime import ARGUMENT_BYTES, BLOCK, GRANULE, LAYOUT, MAP_BYTES, RECORD, STATE_MASK, VARIABLE, State
+from binalloc.isa.runtime import ARGUMENT_BYTES, GRANULE, MAP_BYTES, STATE_MASK, VARIABLE, State
 from binalloc.launch.types import Launch
 from binalloc.printable import quoted
 
+
+def _dtype(fields: isa.Fields) -> np.dtype[np.void]:
+    return np.dtype([(name, f"<u{size}", count) if count > 1 else (name, f"<u{size}") for name, size, count in fields])
+
+
+LAYOUT, BLOCK, RECORD = _dtype(isa.LAYOUT), _dtype(isa.BLOCK), _dtype(isa.RECORD)
+"""Of the runtime's variable, of an entry of the table of blocks, of a record's head."""
 HEAP = "the heap"
 MOST_LEAKS = 10
 

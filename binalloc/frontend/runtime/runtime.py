@@ -14,7 +14,7 @@ from functools import cache
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.parser import parse
-from binalloc.isa.runtime import GRID, GRID_LAYOUT, VARIABLE
+from binalloc.isa.runtime import GRID, GRID_ALIGN, GRID_BYTES, VARIABLE
 
 PROVIDED = ("vprintf", "malloc", "free", "__assertfail")
 """What may be called without a definition. The function of ours is called `__binalloc_` and the name without its
@@ -41,8 +41,7 @@ def _with_grid(module: ast.Module) -> ast.Module:
     functions = {name: _reads_variable(function) for name, function in module.functions.items()}
     if all(functions[name] is function for name, function in module.functions.items()):
         return module
-    size, align = GRID_LAYOUT.itemsize, GRID_LAYOUT["workspace"].itemsize
-    grid = ast.Variable(GRID, "global", "b8", size, 2 * align, ast.Place(0, 0), array=True)
+    grid = ast.Variable(GRID, "global", "b8", GRID_BYTES, GRID_ALIGN, ast.Place(0, 0), array=True)
     _require_free(module, [GRID])
     return replace(module, functions=functions, variables=module.variables | {GRID: grid})
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from binalloc.frontend.runtime.runtime import PREFIX, PROVIDED
-from binalloc.isa.runtime import BLOCK, GRANULE, GRID_LAYOUT, LAYOUT, RECORD, VARIABLE, WORKSPACE, State, Stop
+from binalloc.isa.runtime import BLOCK, GRANULE, GRID_BYTES, LAYOUT, RECORD, VARIABLE, WORKSPACE, Fields, State, Stop
 from tests.support.paths import ROOT
 
 FOLDER = ROOT / "binalloc/frontend/runtime"
@@ -34,33 +32,36 @@ def fields(name: str) -> list[tuple[str, int, int]]:
     return out
 
 
-def of_dtype(layout: np.dtype[np.void]) -> list[tuple[str, int, int]]:
-    assert layout.names is not None
-    parts = [(name, layout[name]) for name in layout.names]
-    return [(name, part.base.itemsize, int(np.prod(part.shape, dtype=int))) for name, part in parts]
+def places(layout: Fields) -> dict[str, int]:
+    """The byte at which each field begins, and `end`."""
+    out, at = {}, 0
+    for name, size, count in layout:
+        assert at % size == 0
+        out[name] = at
+        at += size * count
+    return out | {"end": at}
 
 
 def test_the_structs_of_cuda_are_those_of_python() -> None:
     text = "u8 *output;"
     assert text in SOURCE
-    mine = {name: (size, count) for name, size, count in of_dtype(LAYOUT)}
+    mine = {name: (size, count) for name, size, count in LAYOUT}
     theirs = {name: (size, count) for name, size, count in fields("Runtime")}
     assert list(mine) == ["output", *[name for name in theirs if name != "output"]]
     assert theirs | {"output": (8, 1)} == mine
-    assert [(n, s) for n, s, _ in fields("Block")] == [(n, s) for n, s, _ in of_dtype(BLOCK)]
-    assert RECORD.itemsize == int(re.findall(r"HEADER = (\d+)", SOURCE)[0])
+    assert [(n, s) for n, s, _ in fields("Block")] == [(n, s) for n, s, _ in BLOCK]
+    assert places(RECORD)["end"] == int(re.findall(r"HEADER = (\d+)", SOURCE)[0])
 
 
 def test_the_variable_is_as_long_as_the_compiler_makes_it() -> None:
     (size,) = re.findall(rf"\.b8 {VARIABLE}\[(\d+)\]", PTX)
-    assert int(size) == LAYOUT.itemsize == 7280
+    assert int(size) == places(LAYOUT)["end"] == 7280
     used = {int(at) for at in re.findall(rf"\[{VARIABLE}\+(\d+)\]", PTX)}
-    assert used <= {0} | {LAYOUT.fields[name][1] + 8 * k for name in LAYOUT.names for k in range(3)}  # type: ignore[index,union-attr]
+    assert used <= {at + 8 * k for at in places(LAYOUT).values() for k in range(3)}
 
 
 def test_the_workspace_of_a_grid_lies_where_it_is_said_to() -> None:
-    assert GRID_LAYOUT.fields is not None
-    assert (GRID_LAYOUT.fields["words"][1], GRID_LAYOUT.itemsize) == (WORKSPACE, 80)
+    assert WORKSPACE + 16 * 4 == GRID_BYTES
 
 
 def test_numbers_are_the_same() -> None:
@@ -78,8 +79,7 @@ def test_the_page_has_every_field_at_its_place() -> None:
     page = (ROOT / "binalloc/isa/ISA.md").read_text().split("## Device runtime")[1].split("\n## ")[0]
     rows = dict(re.findall(r"(?m)^\| (\d+) \| ([\dx ]+) \|", page))
     told = {int(at): eval(bits.replace("x", "*")) for at, bits in rows.items()}
-    assert LAYOUT.names is not None
-    mine = {LAYOUT.fields[name][1]: 8 * LAYOUT[name].itemsize for name in LAYOUT.names}  # type: ignore[index]
+    mine = {places(LAYOUT)[name]: 8 * size * count for name, size, count in LAYOUT}
     mine[104] = 64  # block and thread, in one row
     del mine[108]
     assert told == mine
