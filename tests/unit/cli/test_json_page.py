@@ -120,12 +120,13 @@ def large_grid(folder: Path) -> list[str]:
 
 
 def printing(folder: Path) -> list[list[str]]:
-    """Runs of a kernel that prints, and of one that leaves blocks in the heap."""
+    """Runs of a kernel that leaves blocks in the heap, of one that prints, and of both in a sequence."""
     (folder / "talk.toml").write_text(_launch("talk", "n", ("x", "f64", 0.5)))
     (folder / "lists.toml").write_text(_launch("lists", "sums", ("rounds", "i32", 2), ("keep", "i32", 1)))
     file = str(ROOT / "tests/data/ptx/device_runtime.ptx")
     steps = _launch("talk", "n", ("x", "f64", 0.5)).split("block = 32\n")[1]
     steps += '[[step]]\nlaunch = "talk"\ngrid = 1\nblock = 8\narguments = ["n", "x"]\n'
+    steps += '[[step]]\nlaunch = "lists"\ngrid = 1\nblock = 32\narguments = ["n", 2, 1]\n'
     (folder / "steps.toml").write_text(steps)
     return [["run", file, "--launch", str(folder / f"{name}.toml")] for name in ("lists", "talk", "steps")]
 
@@ -173,7 +174,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                 ["run", sample, *run, "--trace", str(t / "t.json"), "--watch", "out"],
                 ["run", sample, *run, "--watch", "out", "--break", "watch"],
                 ["run", sample, *run, "--max-cycles", "300"],
-                *printing(t),
+                *printing(t)[:2],
                 ["run", str(t / "rd.loom"), "--launch", str(sample_file("reduction.toml")), "--size", "test",
                  "--annotate", "--source", str(sample_file("reduction.toml").parent),
                  "--series", str(t / "series.json"), "--every", "500"]],
@@ -207,7 +208,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     lines["run"].append([*program, "--step", "2"])
     sequence = ["--launch", str(sample_file("sort.toml")), "--size", "test", "--engine", "python"]
     lines[REWRITTEN] = [["rewrite", str(sample_file("sort.ptx")), *sequence, "--registers", "6"]]
-    lines[SEQUENCE] = [[*program, "--max-cycles", "5000"],
+    lines[SEQUENCE] = [printing(t)[2], [*program, "--max-cycles", "5000"],
                        ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
                         "--size", "test", "--engine", "python", "--reference", "--save", str(t / "left")]]  # fmt: skip
     return {name: [call(*args, "--json").json for args in several] for name, several in lines.items()}

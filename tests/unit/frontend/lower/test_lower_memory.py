@@ -262,7 +262,6 @@ def test_hints_are_accepted_and_change_nothing() -> None:
         ("ld.shared::cluster.u32 %r1, [%r2];", "clusters of blocks are not supported"),
         ("ld.global.u32 %r1, [%h1];", "cannot hold an address"),
         ("mov.u64 %d1, far;", "declared but not defined in this file"),
-        ("mov.u64 %d1, helper;", "address of function"),
         ("mov.u64 %d1, %pm0_64;", "%pm0_64 is not supported"),
         ("mov.u64 %d1, %tid.x;", "size of .u64"),
     ],
