@@ -81,7 +81,7 @@ def test_truncated_at_any_length(name: str) -> None:
 HOSTILE: dict[str, tuple[bytes, tuple[str, ...]]] = {
     "empty": (b"", ("not an ELF file",)),
     "another format": (b"#!/bin/sh\n" * 20, ("not an ELF file",)),
-    "another machine's ELF": (CALLCHAIN[:18] + b"\x3e\x00" + CALLCHAIN[20:], ("e_machine",)),
+    "another machine's ELF": (CALLCHAIN[:18] + b"\x2b\x00" + CALLCHAIN[20:], ("e_machine",)),
     "another ISA version": (CALLCHAIN[:48] + b"\x63" + CALLCHAIN[49:], ("ISA version",)),
     "headers beyond the file": (CALLCHAIN[:40] + b"\xff" * 8 + CALLCHAIN[48:], ("e_shoff",)),
     "65,535 sections": (CALLCHAIN[:60] + b"\xff\xff" + CALLCHAIN[62:], ("section headers",)),

@@ -13,6 +13,7 @@ import numpy as np
 
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import engine
+from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import check_registers
 from binalloc.emulator.sm.issue import begin_cycle
@@ -67,7 +68,8 @@ class SingleStep:
         launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (buffer, *TEXTURES))
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
         data = {"x": np.zeros(MEMORY_BYTES, np.uint8)}
-        self.device = Device(engine("python"), module, kernel, launch, machine, need, 1, 1, data)
+        memory = GlobalMemory(launch, module, data, launch.make_textures())
+        self.device = Device(engine("python"), module, kernel, launch, machine, need, 1, 1, memory)
 
     def run(self, before: WarpState) -> WarpState:
         """The state after the instruction."""
