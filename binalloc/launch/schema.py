@@ -8,7 +8,8 @@ nearest known key.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from binalloc.errors import UsageError
 from binalloc.launch.arguments import parse_arguments
@@ -16,6 +17,7 @@ from binalloc.launch.types import HEAP_BYTES, PRINTF_BYTES, Launch, Reference
 from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
 
+_Built = TypeVar("_Built")
 MAX_THREADS_PER_BLOCK = 1024
 MAX_DYNAMIC_SHARED = 1 << 20
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -44,21 +46,29 @@ def parse_launch(data: object, *, path: str = "", size: str | None = None) -> La
             remedy="`binalloc run`, `rewrite` and `verify` take a sequence; the library, load_program.",
         )  # fmt: skip
     at.only_keys(table, _TOP)
+    return of_size(table, at, size, lambda override, name: _build(table, override, name, at))
+
+
+def of_size(table: dict[str, Any], at: At, size: str | None, build: Callable[[dict[str, Any], str], _Built]) -> _Built:
+    """What `build` makes of the size asked for, from its table of overrides and its name; it is called for each.
+
+    size: None for the file's own numbers; "full" means the same where the file defines no `[sizes.full]`. Raises
+    UsageError for a size the file lacks, and what `build` does.
+    """
     sizes = at.sub("sizes").table(table.get("sizes", {}))
-    launches = {"": _build(table, {}, "", at)}
+    built = {"": build({}, "")}
     for name in sizes:
-        where = at.sub("sizes").sub(name)
-        launches[name] = _build(table, where.table(sizes[name]), name, at)
-    launches.setdefault("full", launches[""])
-    if (size is not None and size not in launches) or size == "":
+        built[name] = build(at.sub("sizes").sub(name).table(sizes[name]), name)
+    built.setdefault("full", built[""])
+    if (size is not None and size not in built) or size == "":
         raise UsageError(
             "the launch file has no such size",
-            file=path or None,
+            file=at.file or None,
             place="sizes",
             found=quoted(size),
-            expected=", ".join(sorted(n for n in launches if n)),
+            expected=", ".join(sorted(n for n in built if n)),
         )
-    return launches[size or ""]
+    return built[size or ""]
 
 
 def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -> Launch:

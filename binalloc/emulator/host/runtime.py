@@ -27,7 +27,8 @@ def _dtype(fields: isa.Fields) -> np.dtype[np.void]:
 
 LAYOUT, BLOCK, RECORD = _dtype(isa.LAYOUT), _dtype(isa.BLOCK), _dtype(isa.RECORD)
 """Of the runtime's variable, of an entry of the table of blocks, of a record's head."""
-HEAP = "the heap"
+OUTPUT, HEAP, BLOCKS, MAP = "printf's output", "the heap", "the heap's blocks", "the heap's map"
+"""What lies in memory for the runtime, as messages name it."""
 MOST_LEAKS = 10
 
 
@@ -85,10 +86,10 @@ class Runtime:
         (self.variable,) = [v.address for v in module.globals if v.name == VARIABLE]
         heap = launch.heap // MAP_BYTES * MAP_BYTES
         sizes = {
-            "printf's output": launch.printf_buffer // ARGUMENT_BYTES * ARGUMENT_BYTES,
+            OUTPUT: launch.printf_buffer // ARGUMENT_BYTES * ARGUMENT_BYTES,
             HEAP: heap,
-            "the heap's blocks": heap // GRANULE * BLOCK.itemsize,
-            "the heap's map": heap // MAP_BYTES,
+            BLOCKS: heap // GRANULE * BLOCK.itemsize,
+            MAP: heap // MAP_BYTES,
         }
         self.spans: dict[str, tuple[int, int]] = {}
         for name, size in sizes.items():
@@ -112,17 +113,14 @@ class Runtime:
 
     def begin(self, raw: Array, base: int) -> None:
         """In front of a launch: what another one printed goes. The heap stays."""
+        self._output(raw, base)[...] = 0
         values = self.values(raw, base)
-        first, end = next(iter(self.spans.values()))
-        used = min(int(values["output_used"]), end - first)
-        raw[first - base : first - base + used] = 0
         for name in ("output_used", "output_lost", "stopped"):
             values[name] = 0
 
     def heap(self) -> tuple[int, int]:
         """First address of the heap and of its map."""
-        spans = list(self.spans.values())
-        return spans[1][0], spans[3][0]
+        return self.spans[HEAP][0], self.spans[MAP][0]
 
     def values(self, raw: Array, base: int) -> Array:
         """The variable, of memory `raw`, bytes from address `base` on."""
@@ -131,13 +129,16 @@ class Runtime:
 
     def printed(self, raw: Array, base: int) -> Printed:
         """What printf has written so far."""
-        first, end = next(iter(self.spans.values()))
-        values = self.values(raw, base)
-        used = min(int(values["output_used"]), end - first)
-        records = sorted(_records(raw[first - base : first - base + used].tobytes()), key=lambda record: record[:2])
+        records = sorted(_records(self._output(raw, base).tobytes()), key=lambda record: record[:2])
         threads = groupby(records, key=lambda record: record[:2])
         texts = tuple((*who, "".join(text for _, _, text in of)) for who, of in threads)
-        return Printed(texts, int(values["output_lost"]))
+        return Printed(texts, int(self.values(raw, base)["output_lost"]))
+
+    def _output(self, raw: Array, base: int) -> Array:
+        """What records have taken of the output, in place."""
+        first, end = self.spans[OUTPUT]
+        used = min(int(self.values(raw, base)["output_used"]), end - first)
+        return raw[first - base : first - base + used]
 
     def heap_use(self, raw: Array, base: int) -> HeapUse:
         """What the heap is like now."""
@@ -154,7 +155,7 @@ class Runtime:
 
     def blocks(self, raw: Array, base: int) -> Array:
         """The table of blocks, an entry for each granule."""
-        start, end = list(self.spans.values())[2]
+        start, end = self.spans[BLOCKS]
         return raw[start - base : end - base].view(BLOCK)
 
 

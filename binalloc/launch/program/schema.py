@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from binalloc.errors import UsageError
 from binalloc.isa.interface.names import NAME
 from binalloc.launch.arguments import parse_arguments
 from binalloc.launch.program.expressions import FUNCTIONS, Expression, Names, Number, Values, parse_expression
@@ -26,7 +25,7 @@ from binalloc.launch.program.types import (
     Step,
     SwapStep,
 )
-from binalloc.launch.schema import RUNTIME_BYTES, parse_reference, parse_runtime
+from binalloc.launch.schema import RUNTIME_BYTES, of_size, parse_reference, parse_runtime
 from binalloc.launch.types import DTYPES, Argument, ArgumentKind, Launch
 from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
@@ -63,18 +62,7 @@ def parse_program(data: object, *, path: str = "", size: str | None = None) -> P
     at = At(path, "")
     table = At(path, "launch file").table(data)
     at.only_keys(table, _TOP)
-    sizes = at.sub("sizes").table(table.get("sizes", {}))
-    programs = {"": _build(table, {}, "", at)}
-    for name in sizes:
-        where = at.sub("sizes").sub(name)
-        programs[name] = _build(table, where.table(sizes[name]), name, at)
-    programs.setdefault("full", programs[""])
-    if (size is not None and size not in programs) or size == "":
-        expected = ", ".join(sorted(n for n in programs if n))
-        raise UsageError(
-            "the launch file has no such size", file=path or None, place="sizes", found=quoted(size), expected=expected
-        )
-    return programs[size or ""]
+    return of_size(table, at, size, lambda override, name: _build(table, override, name, at))
 
 
 def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -> Program:
