@@ -230,7 +230,7 @@ def test_whatever_a_file_says_it_is_refused_in_words_or_runs(data: Any) -> None:
         at: Any = table
         for key in path[:-1]:
             at = at[key]
-        at[path[-1]] = deepcopy(data.draw(ODD))  # what is drawn twice is one object, and must not come into itself
+        at[path[-1]] = copy.deepcopy(data.draw(ODD))  # what is drawn twice is one object, and must not come into itself
     if isinstance(table["step"], list):
         table["step"] = [s for s in table["step"] if not isinstance(s, dict) or "host" not in s]
     caught: BinallocError | None = None
