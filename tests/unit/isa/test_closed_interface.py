@@ -63,6 +63,7 @@ SAME_STRING = {
     ("launch/arguments.py", "u32"): "an element type",
     ("launch/types.py", "wrap"): "a texture's address mode",
     ("launch/types.py", "u32"): "an element type",
+    ("pipeline/skeleton/signature.py", "u32"): "an element type",
     ("launch/npy.py", "rb"): "a mode of open",
 }
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
