@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
-import numpy as np
-
 from binalloc.analysis.arguments.values import Place
-from binalloc.emulator.host.placing import place_buffers
 from binalloc.emulator.walk.setting import Setting
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
@@ -56,11 +53,10 @@ def extents_of(module: Module, launch: Launch, machine: Machine) -> Extents:
         ),
     )
     found = Extents()
-    addresses, _ = place_buffers({a.name: np.empty(a.bytes, np.uint8) for a in longer.buffers})
     try:
         setting = Setting(module, launch.kernel, longer, prod(launch.block), machine)
         for block, thread in _probes(launch):
-            _look(setting, block, thread, addresses, found)
+            _look(setting, block, thread, longer.addresses, found)
     except BinallocError:
         found.complete = False
     return found
