@@ -66,6 +66,7 @@ SAME_STRING = {
     **dict.fromkeys(
         ((f"launch/contents/{name}.py", "rb") for name in ("archives", "images", "npy")), "a mode of open"
     ),
+    ("pipeline/skeleton/signature.py", "u32"): "an element type",
 }
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "a limit of our own": {
