@@ -83,7 +83,11 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/diff.py": (6,)},
-    "faces of a cube": {"launch/arguments.py": (6,)},
+    "faces of a cube": {"launch/arguments.py": (6,), "pipeline/skeleton/buffers.py": (6,)},
+    "numbers of a suggested launch": {
+        "pipeline/skeleton/sizes.py": (32, 128), "pipeline/skeleton/make.py": (256,),
+        "pipeline/skeleton/buffers.py": (256,), "pipeline/skeleton/extents.py": (7,),
+    },
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"report/runs/smem_cost.py": (32,), "pipeline/papers/unified.py": (32,)},
