@@ -23,6 +23,7 @@ from binalloc.printable import count
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
+@click.option("--stack", type=int, metavar="BYTES", help="Of a thread, for recursion; 1,024 by default.")
 def import_ptx(
     files: tuple[str, ...],
     output: str | None,
@@ -32,6 +33,7 @@ def import_ptx(
     kernels: tuple[str, ...],
     skip: bool,
     block_dim: str | None,
+    stack: int | None,
     as_json: bool,
 ) -> None:
     """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
@@ -56,7 +58,7 @@ def import_ptx(
     model = machine_model(machine)
     with progress(as_json) as show:
         show(f"{', '.join(map(shown, files))}: importing")
-        imported = imported_units(units, model, kernels=kernels or None, block_dim=block, skip=skip)
+        imported = imported_units(units, model, kernels=kernels or None, block_dim=block, skip=skip, stack=stack)
         data = write_module(imported.module)
     write_output(output, data)
     for left in imported.left_out:

@@ -62,9 +62,11 @@ SAME_STRING = {
     ("report/sweep.py", "cache"): "a key of the page",
     ("launch/arguments.py", "u32"): "an element type",
     ("launch/types.py", "wrap"): "a texture's address mode",
-    ("launch/types.py", "u32"): "an element type",
+    ("launch/dtypes.py", "u32"): "an element type",
+    **dict.fromkeys(
+        ((f"launch/contents/{name}.py", "rb") for name in ("archives", "images", "npy")), "a mode of open"
+    ),
     ("pipeline/skeleton/signature.py", "u32"): "an element type",
-    ("launch/npy.py", "rb"): "a mode of open",
 }
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "a limit of our own": {
@@ -87,6 +89,9 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "numbers of a suggested launch": {
         "pipeline/skeleton/sizes.py": (32, 128), "pipeline/skeleton/make.py": (256,),
         "pipeline/skeleton/buffers.py": (256,), "pipeline/skeleton/extents.py": (7,),
+    },
+    "NumPy's axes, an alignment": {
+        "launch/elements/layout.py": (32,), "launch/elements/tables.py": (128,), "launch/placing.py": (256,),
     },
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
