@@ -10,15 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from binalloc.emulator.host.placing import (
-    BUFFER_ALIGN,
-    BUFFER_GAP,
-    Symbols,
-    initial,
-    place_buffers,
-    place_textures,
-    texture_row,
-)
+from binalloc.emulator.host.placing import Symbols, initial, place_textures, texture_row
 from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
@@ -26,6 +18,7 @@ from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Module
 from binalloc.isa.runtime import GRID, OWN, WORKSPACE
 from binalloc.launch.file import variable_name
+from binalloc.launch.placing import BUFFER_ALIGN, BUFFER_GAP, place_buffers
 from binalloc.launch.types import Argument, Launch
 
 MOST_BYTES = 1 << 31
@@ -43,7 +36,9 @@ class GlobalMemory:
         self.module, self.host, self.images = module, dict(buffers), dict(textures)
         self.symbols = Symbols.of(launch, module, buffers)
         self.base = L.VARIABLE_BASE if module.globals else L.GLOBAL_BASE
-        self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
+        self.addresses, total = place_buffers(
+            {k: v.nbytes for k, v in buffers.items() if k not in self.symbols.names}
+        )
         self.addresses |= self.symbols.addresses
         self.runtime = Runtime.of(module, launch, L.GLOBAL_BASE + total)
         if self.runtime is not None:

@@ -9,10 +9,10 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Function, GlobalVar, Module
+from binalloc.launch.placing import BUFFER_ALIGN, FIRST_BUFFER
 from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureLayers, TextureRead
 
-BUFFER_ALIGN = 256
-BUFFER_GAP = 4096
+assert FIRST_BUFFER == L.GLOBAL_BASE  # device code has it as a constant of its own
 
 
 @dataclass
@@ -111,14 +111,3 @@ def texture_row(a: Argument, start: int) -> list[int]:
         column.MODE_X: x, column.MODE_Y: y, column.MODE_Z: z,
     }  # fmt: skip
     return [row[n] for n in range(L.TEXTURE_COLUMNS)]
-
-
-def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:
-    """Addresses of the buffers, in their order, aligned and with unmapped gaps between them; bytes of the whole
-    span."""
-    addresses = {}
-    at = L.GLOBAL_BASE
-    for name, data in buffers.items():
-        addresses[name] = at
-        at += -(-(data.nbytes + BUFFER_GAP) // BUFFER_ALIGN) * BUFFER_ALIGN
-    return addresses, at - L.GLOBAL_BASE + 16

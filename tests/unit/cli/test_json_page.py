@@ -150,6 +150,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     lines: dict[str, list[list[str]]] = {
         "asm": [["asm", str(t / "g.lasm")]],
         "disasm": [["disasm", sample, "-o", str(t / "text")]],
+        "launch-skeleton": [["launch-skeleton", str(sample_file("cfd.ptx"))],
+                            ["launch-skeleton", loom("nbody"), "-o", str(t / "nbody.toml")]],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],
                        ["import-ptx", "--list", str(ROOT / "tests/data/fatbin/libparts.a")],

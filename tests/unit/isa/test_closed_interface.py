@@ -62,8 +62,11 @@ SAME_STRING = {
     ("report/sweep.py", "cache"): "a key of the page",
     ("launch/arguments.py", "u32"): "an element type",
     ("launch/types.py", "wrap"): "a texture's address mode",
-    ("launch/types.py", "u32"): "an element type",
-    ("launch/npy.py", "rb"): "a mode of open",
+    ("launch/dtypes.py", "u32"): "an element type",
+    **dict.fromkeys(
+        ((f"launch/contents/{name}.py", "rb") for name in ("archives", "images", "npy")), "a mode of open"
+    ),
+    ("pipeline/skeleton/signature.py", "u32"): "an element type",
 }
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "a limit of our own": {
@@ -83,6 +86,9 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/diff.py": (6,)},
     "faces of a cube": {"launch/arguments.py": (6,)},
+    "NumPy's axes, an alignment": {
+        "launch/elements/layout.py": (32,), "launch/elements/tables.py": (128,), "launch/placing.py": (256,),
+    },
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"report/runs/smem_cost.py": (32,), "pipeline/papers/unified.py": (32,)},
