@@ -10,10 +10,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from binalloc.launch.textures import SURFACE_KEYS, TEXTURE_KEYS, inherited, parse_surface, parse_texture
 from binalloc.launch.types import (
     DTYPES,
+    HELD,
     POINTER_BYTES,
-    AddressMode,
     Argument,
     ArgumentKind,
     Compare,
@@ -22,10 +23,6 @@ from binalloc.launch.types import (
     Field,
     Init,
     InitKind,
-    Texture,
-    TextureFilter,
-    TextureLayers,
-    TextureRead,
 )
 from binalloc.launch.values import At, a_name, a_number, a_path, a_value
 from binalloc.printable import plain, quoted
@@ -36,10 +33,8 @@ MAX_PARAMETER_BYTES = 32764
 _KEYS = {
     ArgumentKind.BUFFER: ("name", "kind", "dtype", "shape", "init", "compare"),
     ArgumentKind.SYMBOL: ("name", "kind", "dtype", "shape", "init", "compare"),
-    ArgumentKind.TEXTURE: (
-        "name", "kind", "dtype", "shape", "init", "channels", "filter", "address", "normalized", "read",
-        "layers",
-    ),
+    ArgumentKind.TEXTURE: ("name", "kind", "dtype", "shape", "init", *TEXTURE_KEYS),
+    ArgumentKind.SURFACE: ("name", "kind", "dtype", "shape", "init", "compare", *SURFACE_KEYS),
     ArgumentKind.SCALAR: ("name", "kind", "dtype", "value"),
     ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes"),
     ArgumentKind.POINTER: ("name", "kind", "argument", "at"),
@@ -48,6 +43,7 @@ _OF_A_SIZE: dict[str, tuple[str, ...]] = {
     ArgumentKind.BUFFER: ("shape", "init"),
     ArgumentKind.SYMBOL: ("shape", "init"),
     ArgumentKind.TEXTURE: ("shape", "init"),
+    ArgumentKind.SURFACE: ("shape", "init"),
     ArgumentKind.SCALAR: ("value",),
     ArgumentKind.STRUCT: ("fields", "bytes"),
     ArgumentKind.POINTER: ("at",),
@@ -66,15 +62,6 @@ _DISTRIBUTIONS = {
     Distribution.INTEGERS: ("low", "high"),
 }
 _COMPARES = (CompareMode.EXACT, CompareMode.UNORDERED, CompareMode.IGNORE)
-_TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
-_SIDES = (1 << 27, 1 << 16, 1 << 14)  # of textures of one, two and three dimensions
-_LAYERED = {
-    TextureLayers.ARRAY: ((2, 3), "[layers, width] or [layers, height, width]"),
-    TextureLayers.CUBE: ((3,), "[faces, side, side]"),
-}
-"""Numbers of sides of textures with layers or faces, and what they are."""
-_LAYERS = 2048
-_FACES = 6
 
 
 def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> tuple[Argument, ...]:
@@ -98,11 +85,13 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
             change = where.table(changes[name])
             where.only_keys(change, _OF_A_SIZE.get(plain(entry.get("kind")), ()))
             entry |= change
+        if entry.get("kind") == ArgumentKind.TEXTURE and "array" in entry:
+            entry = inherited(entry, entries, changes, where)
         out.append(_argument(entry, i, where))
         if out[-1].name in [a.name for a in out[:-1]]:
             where.sub("name").fail("two arguments have the same name", out[-1].name, "distinct names")
     _check_references(out, at)
-    total = sum(a.bytes for a in out if a.kind in (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE))
+    total = sum(a.bytes for a in out if a.has_contents)
     if total > MAX_BUFFER_BYTES:
         where = over_at.sub("argument")
         where.fail("the buffers are too large together", f"{total} bytes", f"at most {MAX_BUFFER_BYTES}")
@@ -126,8 +115,15 @@ def _argument(entry: dict[str, Any], index: int, at: At) -> Argument:
     shape = _shape(at.required(entry, "shape"), dtype, at.sub("shape"))
     init = _init(entry.get("init", "zeros"), dtype, math.prod(shape), index, at.sub("init"))
     if kind == ArgumentKind.TEXTURE:
-        return Argument(name, kind, dtype, shape, init=init, texture=_texture(entry, dtype, shape, at))
-    return Argument(name, kind, dtype, shape, 0, init, _compare(entry.get("compare", "exact"), at.sub("compare")))
+        given = entry.get("level_init", [])
+        if not isinstance(given, list):
+            at.sub("level_init").fail("not contents of levels", quoted(given), "a list, from level 1 on")
+        levels = [_init(v, dtype, math.prod(shape), index, at.sub(f"level_init[{i}]")) for i, v in enumerate(given)]
+        texture = parse_texture(entry, dtype, shape, tuple(levels), at)
+        return Argument(name, kind, dtype, shape, init=init, texture=texture)
+    compare = _compare(entry.get("compare", "exact"), at.sub("compare"))
+    surface = parse_surface(entry, dtype, shape, at) if kind == ArgumentKind.SURFACE else None
+    return Argument(name, kind, dtype, shape, 0, init, compare, surface)
 
 
 def _struct(name: str, entry: dict[str, Any], at: At) -> Argument:
@@ -184,67 +180,21 @@ def _address(entry: dict[str, Any], offset: int, name: str, at: At) -> Field:
 
 
 def _check_references(arguments: list[Argument], at: At) -> None:
-    """Fields name buffers and textures of the launch, and bytes of those buffers, or the one behind the last."""
-    known = {a.name: a for a in arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE)}
+    """Fields name buffers, textures and surfaces of the launch, and bytes of those buffers, or the one behind the last;
+    a texture that has no contents of its own names what has no fewer."""
+    known = {a.name: a for a in arguments if a.kind in HELD and a.kind != ArgumentKind.SYMBOL}
     for i, a in enumerate(arguments):
+        if a.texture is not None and a.texture.array and a.bytes > known[a.texture.array].bytes:
+            found, expected = f"{a.bytes} bytes", f"at most the {known[a.texture.array].bytes} of {a.texture.array}"
+            at.sub(f"argument[{i}]").sub("shape").fail("the texture is larger than what it reads", found, expected)
         for k, field in enumerate(a.fields):
             where = at.sub(f"argument[{i}]").sub(f"fields[{k}]")
             if field.argument and field.argument not in known:
                 expected = ", ".join(known) or "one of the launch"
-                where.sub("argument").fail("no such buffer or texture", field.argument, expected)
+                where.sub("argument").fail("no such buffer, texture or surface", field.argument, expected)
             if field.at:
                 last = known[field.argument].bytes * (known[field.argument].kind == ArgumentKind.BUFFER)
                 where.sub("at").integer(field.at, 0, last)
-
-
-def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) -> Texture:
-    """How a texture is read: the attributes of a CUDA texture object, with CUDA's rules on which go together."""
-    at.sub("dtype").one_of(dtype, _TEXTURE_DTYPES)
-    channels = at.sub("channels").integer(entry.get("channels", 1), 1, 4)
-    if channels == 3:
-        at.sub("channels").fail("no texture has three channels", 3, "1, 2 or 4")
-    sides = shape if channels == 1 else shape[:-1]
-    if not 1 <= len(sides) <= 3 or (channels > 1 and shape[-1] != channels):
-        expected = "1 to 3 sides" + (f", then the {channels} channels" if channels > 1 else "")
-        at.sub("shape").fail("not a texture's shape", list(shape), expected)
-    normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
-    layers = at.sub("layers").one_of(entry.get("layers", "none"), TextureLayers)
-    axes = len(sides) - (layers != TextureLayers.NONE)
-    if layers != TextureLayers.NONE:
-        _layers(sides, layers, normalized, at)
-    longest = max(sides[len(sides) - axes :])
-    if longest > _SIDES[axes - 1]:
-        at.sub("shape").fail("a side is too long", longest, f"at most {_SIDES[axes - 1]}")
-    read = at.sub("read").one_of(entry.get("read", "element"), TextureRead)
-    if read != TextureRead.ELEMENT and DTYPES[dtype].itemsize > 2:
-        at.sub("read").fail("only 8- and 16-bit elements are read as normalized floats", dtype, "element")
-    filter_ = at.sub("filter").one_of(entry.get("filter", "point"), TextureFilter)
-    if filter_ == TextureFilter.LINEAR and dtype != "f32" and read == TextureRead.ELEMENT:
-        at.sub("filter").fail(
-            "only floats can be interpolated", f"linear, {dtype}", 'point, or read "normalized_float"'
-        )
-    given = entry.get("address", "clamp")
-    modes = given if isinstance(given, list) else [given] * axes
-    if len(modes) != axes:
-        at.sub("address").fail("not one mode per axis", len(modes), f"{axes}, in the order x, y, z")
-    address = [at.sub("address").one_of(m, AddressMode) for m in modes]
-    if not normalized and {AddressMode.WRAP, AddressMode.MIRROR} & set(address):
-        at.sub("address").fail("wrap and mirror need normalized coordinates", given, "normalized = true")
-    return Texture(sides, channels, filter_, tuple(address), normalized, read, layers)
-
-
-def _layers(sides: tuple[int, ...], layers: TextureLayers, normalized: bool, at: At) -> None:
-    """What the sides of a texture with layers or faces must be."""
-    cube = layers == TextureLayers.CUBE
-    ranks, expected = _LAYERED[layers]
-    if len(sides) not in ranks:
-        at.sub("shape").fail(f'not the shape of a texture with layers = "{layers}"', list(sides), expected)
-    if sides[0] > _LAYERS:
-        at.sub("shape").fail("too many layers", sides[0], f"at most {_LAYERS}")
-    if cube and (sides[0] % _FACES or sides[1] != sides[2]):
-        at.sub("shape").fail("not the shape of cubes", list(sides), f"{_FACES} square faces for each cube")
-    if cube and not normalized:
-        at.sub("normalized").fail("coordinates on a cube's face are normalized", False, "normalized = true")
 
 
 def _shape(value: object, dtype: str, at: At) -> tuple[int, ...]:

@@ -84,13 +84,12 @@ class Setting:
         filled = Symbols.of(launch, self.module, symbols.make_buffers())
         sizes = {a.name: np.empty(a.bytes, np.uint8) for a in launch.buffers if a.name not in filled.names}
         addresses, _ = place_buffers(sizes)
-        images = [a.name for a in launch.arguments if a.kind == ArgumentKind.TEXTURE]
-        return Constants.build(filled.banks(self.kernel, launch, addresses, images))
+        handles = {a.name: i for i, a in enumerate(launch.handled, 1)}
+        return Constants.build(filled.banks(self.kernel, launch, addresses, handles))
 
     def _textures(self) -> list[list[int]]:
         """Rows of the table of textures, each of which begins at address 0."""
-        arguments = () if self.launch is None else self.launch.arguments
-        return [texture_row(a, 0) for a in arguments if a.kind == ArgumentKind.TEXTURE]
+        return [] if self.launch is None else [texture_row(a, 0) for a in self.launch.handled]
 
 
 def _place(number: int, sides: Three) -> Three:

@@ -31,7 +31,9 @@ DYNAMIC_ALIGN = 16
 """Of dynamic shared memory, and of the copy of a kernel's parameters."""
 
 Place = tuple[str, int]
-"""(space, byte address in it): global, const, shared, local, param (bank 0), texref (bank 0, of the handle)."""
+"""(space, byte address in it): global, const, shared, local, param (bank 0), texref and surfref (bank 0, of the
+handle)."""
+_HANDLED = ("texref", "surfref")
 
 
 def align_up(value: int, align: int) -> int:
@@ -330,7 +332,7 @@ class VariablePlaces:
                 out.append(_key(function, name))
         for name in self.scans[function].symbols:
             outer = self.module.variables.get(name) if name not in own else None
-            if outer is not None and (outer.space == "shared" or outer.type == "texref"):
+            if outer is not None and (outer.space == "shared" or outer.type in _HANDLED):
                 out.append(_key("", name))
         return out
 
@@ -346,7 +348,7 @@ class VariablePlaces:
         variables += [("", v) for v in self.module.variables.values() if _key("", v.name) in wanted]
         shared = [(scope, v) for scope, v in variables if v.space == "shared"]
         self._shared(kernel, shared)
-        self._textures(kernel, [v for _, v in variables if v.type == "texref"])
+        self._textures(kernel, [v for _, v in variables if v.type in _HANDLED])
         frames = [self.frames[function] for function in kernel.reached]
         kernel.local_bytes = max((base + size for base, size in frames if size), default=0)
         return kernel
@@ -389,11 +391,11 @@ class VariablePlaces:
         kernel.shared_bytes = end
 
     def _textures(self, kernel: KernelPlaces, variables: list[ast.Variable]) -> None:
-        """Texture references become parameters behind the kernel's own, named like them."""
+        """Texture and surface references become parameters behind the kernel's own, named like them."""
         end = max((p.offset + p.size for p in kernel.params), default=0)
         for v in variables:
             end = align_up(end, 8)
-            kernel.places[_key("", v.name)] = ("texref", end)
+            kernel.places[_key("", v.name)] = (v.type, end)
             kernel.params.append(Param(_plain(v.name), end, 8))
             end += 8
 
