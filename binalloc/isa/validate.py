@@ -27,7 +27,7 @@ PARAM_BYTES = 1 << 16
 SHARED_LIMIT = 1 << 24
 _CAS = ATOMIC_OPS.index("CAS")
 _3D = TEXTURE_DIMENSIONS.index("3D")
-CODE_LIMIT = 1 << 19  # words in all
+CODE_LIMIT = 1 << 20  # words in all
 LOCAL_LIMIT = 1 << 24
 GLOBAL_LIMIT = 1 << 27
 
