@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.support.ptx.interpreter.arithmetic import operations
 from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
 
 Array = NDArray[Any]
@@ -187,15 +188,20 @@ class Texture:
 
 def on_a_face(direction: list[Array]) -> tuple[list[Array], Array]:
     """Coordinates on the face of a cube that each direction meets, and its number: +x, -x, +y, -y, +z, -z (CUDA C
-    Programming Guide, Cubemap Textures); of equal magnitudes z goes before y, y before x."""
+    Programming Guide, Cubemap Textures); of equal magnitudes z goes before y, y before x. The rounding is PTX.md's."""
     x, y, z = (v.astype(np.float64) for v in direction)
     along = np.where((abs(z) >= abs(y)) & (abs(z) >= abs(x)), 2, np.where(abs(y) >= abs(x), 1, 0))
     major = np.choose(along, [x, y, z])
     face = 2 * along + np.signbit(major)
     s = np.choose(face, [-z, z, x, x, x, -x])
     t = np.choose(face, [-y, -y, z, -z, -y, -y])
-    with np.errstate(all="ignore"):
-        return [((v / abs(major) + 1) / 2).astype(np.float32) for v in (s, t)], face
+    half = np.full(len(major), 0.5, np.float32)
+    (reciprocal,) = operations.plan("rcp", ("approx", "f32")).compute(abs(major).astype(np.float32))
+    places = []
+    for v in (s, t):
+        (ratio,) = operations.plan("mul", ("rn", "f32")).compute(v.astype(np.float32), reciprocal)
+        places += operations.plan("fma", ("rn", "f32")).compute(ratio, half, half)
+    return places, face
 
 
 @dataclass
