@@ -13,6 +13,7 @@ from binalloc.analysis.cfg import Cfg, build_cfg
 from binalloc.errors import MalformedInput, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.kinds import Flow
+from binalloc.names.kernels import readable
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -162,10 +163,10 @@ def require_static(graph: CallGraph) -> None:
             remedy="Call the functions directly, or leave this kernel as it is",
         )
     if graph.cycles:
-        cycle = " -> ".join([*graph.cycles[0], graph.cycles[0][0]])
+        cycle = " -> ".join(map(readable, [*graph.cycles[0], graph.cycles[0][0]]))
         raise Refused(
             "recursion: the depth of the call stack is not known statically",
             place=f"kernel {graph.kernel}",
             found=cycle,
-            remedy="Rewrite the recursion as a loop, or leave this kernel as it is",
+            remedy="Rewrite the recursion as a loop, or leave this kernel as it is: other kernels can be rewritten",
         )

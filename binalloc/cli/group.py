@@ -50,6 +50,7 @@ SPELLINGS: dict[str, str] = {
     "registers": "--registers",
     "samples": "--samples",
     "schedule": "`binalloc schedule`",
+    "stack_bytes": "--stack",
     "step": "--step",
     "skew": "--skews",
     "slots": "--slots",

@@ -158,14 +158,17 @@ def imported_units(
     kernels: Sequence[str] | None = None,
     block_dim: tuple[int, int, int] | None = None,
     skip: bool = False,
+    stack: int | None = None,
 ) -> Imported:
     """The import of PTX; where kernels are refused and others would do, the error says how to get those."""
     from binalloc.frontend.importer import import_units
+    from binalloc.frontend.ir import STACK_BYTES
     from binalloc.frontend.refused import NotImportable
 
     try:
         return import_units(
-            units, kernels=kernels, machine=machine, block_dim=block_dim, skip_unsupported=skip
+            units, kernels=kernels, machine=machine, block_dim=block_dim, skip_unsupported=skip,
+            stack_bytes=STACK_BYTES if stack is None else stack,
         )  # fmt: skip
     except NotImportable as error:
         if error.importable:

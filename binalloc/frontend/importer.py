@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binalloc.collection import no_collection
-from binalloc.errors import UsageError
+from binalloc.errors import Hint, UsageError
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
-from binalloc.frontend.ir import Program
+from binalloc.frontend.ir import STACK_BYTES, STACK_LIMIT, Program
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.frontend.units import Unit
@@ -62,13 +62,15 @@ def import_ptx(
     block_dim: tuple[int, int, int] | None = None,
     optimised: bool = True,
     skip_unsupported: bool = False,
+    stack_bytes: int = STACK_BYTES,
 ) -> Imported:
     """The Loom binary of a PTX module, or of several that are linked.
 
     text: of the file, or a list of the texts of one program's files. path: where it came from, for messages; of several
     texts a list of as many. kernels: only these (all by default). machine: to schedule for (the default machine model
     otherwise). block_dim: the block size all launches will have. optimised: False leaves lowering's code as it is, to
-    tell defects of the two apart. skip_unsupported: leave out kernels that cannot be imported. Raises MalformedInput,
+    tell defects of the two apart. skip_unsupported: leave out kernels that cannot be imported. stack_bytes: of a
+    thread, for the frames of functions that may come back to themselves. Raises MalformedInput,
     naming line and column, for text that is not PTX, for what cannot be imported exactly (NotImportable, which tells
     the kernels that can; with skip_unsupported only where none can), and for files that contradict one another
     (NotLinkable, which tells all contradictions); UsageError for a missing kernel, and for a text that is given twice.
@@ -81,7 +83,7 @@ def import_ptx(
     units = [Unit(*pair) for pair in zip(texts, paths, strict=True)]
     return import_units(
         units, kernels=kernels, machine=machine, block_dim=block_dim, optimised=optimised,
-        skip_unsupported=skip_unsupported,
+        skip_unsupported=skip_unsupported, stack_bytes=stack_bytes,
     )  # fmt: skip
 
 
@@ -94,6 +96,7 @@ def import_units(
     block_dim: tuple[int, int, int] | None = None,
     optimised: bool = True,
     skip_unsupported: bool = False,
+    stack_bytes: int = STACK_BYTES,
 ) -> Imported:
     """The Loom binary of one program's translation units, as `import_ptx` makes it of texts."""
     from binalloc.models.machines.files import DEFAULT_MACHINE
@@ -101,10 +104,13 @@ def import_units(
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
+    if not 0 < stack_bytes <= STACK_LIMIT:
+        expected = f"1 to {STACK_LIMIT}"
+        raise UsageError("no size of a stack", place=Hint("{stack_bytes}"), found=stack_bytes, expected=expected)
     left_out: list[LeftOut] = []
     while True:
         try:
-            allocated = _allocated(units, kernels, block_dim, optimised, skip_unsupported)
+            allocated = _allocated(units, kernels, block_dim, optimised, skip_unsupported, stack_bytes)
             break
         except NotImportable as error:
             left_out += error.left_out
@@ -115,7 +121,7 @@ def import_units(
             kernels = error.importable
     target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
     module = schedule(spread_over_banks(allocated.module, target), target)
-    module.provenance = [_provenance(units, target.name)]
+    module.provenance = [_provenance(units, target.name, stack_bytes if allocated.recursive else None)]
     wanted = [name for name in allocated.figures if module.function(name).info.is_kernel]
     return Imported(module, [_figures(name, module, allocated) for name in wanted], left_out)
 
@@ -126,12 +132,13 @@ def _allocated(
     block_dim: tuple[int, int, int] | None,
     optimised: bool,
     skip_unsupported: bool,
+    stack_bytes: int,
 ) -> Allocated:
     """Lowered, optimised, with registers. Raises NotImportable; NoRoom where registers lack and nothing is skipped."""
     from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
 
-    program = lower_module(_linked(units), kernels, block_dim)  # what is parsed goes: of large files it is much
+    program = lower_module(_linked(units), kernels, block_dim, stack_bytes)  # what is parsed goes: it is much
     if optimised:
         for routine in program.routines.values():
             optimise(routine)
@@ -161,9 +168,10 @@ def _without(program: Program, error: NoRoom) -> NotImportable:
     """The refusal of the kernels that reach the routine which has too few registers."""
     callees = {name: {node.callee for node in r.nodes() if node.callee} for name, r in program.routines.items()}
     above = {error.routine}
-    for name in program.routines:  # callees come before callers
-        if callees[name] & above:
-            above.add(name)
+    before = 0
+    while before < len(above):  # once, and once more where functions call one another in a circle
+        before = len(above)
+        above.update(name for name in program.routines if callees[name] & above)
     kernels = [name for name, routine in program.routines.items() if routine.is_kernel]
     left_out = [LeftOut(name, (Refusal(error.routine, error),)) for name in kernels if name in above]
     return NotImportable(left_out, [name for name in kernels if name not in above])
@@ -188,8 +196,10 @@ def _figures(name: str, module: Module, allocated: Allocated) -> KernelFigures:
     )
 
 
-def _provenance(units: Sequence[Unit], machine: str) -> dict[str, object]:
-    """What the binary says of where it comes from: the hash of its one text, or of each in their order."""
+def _provenance(units: Sequence[Unit], machine: str, stack_bytes: int | None) -> dict[str, object]:
+    """What the binary says of where it comes from: the hash of its one text, or of each in their order. stack_bytes: of
+    a thread, where a function has its frames on a stack."""
     digests = [unit.sha256 for unit in units]
     inputs: dict[str, object] = {"input_sha256": digests[0]} if len(digests) == 1 else {"inputs_sha256": digests}
-    return {"tool": "binalloc import-ptx", "version": VERSION, **inputs, "machine": machine}
+    stack = {} if stack_bytes is None else {"stack_bytes": stack_bytes}
+    return {"tool": "binalloc import-ptx", "version": VERSION, **inputs, "machine": machine, **stack}

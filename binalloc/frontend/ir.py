@@ -27,6 +27,10 @@ from binalloc.isa.table.fields import RZ as RZ
 
 FIRST_REGISTER = RZ + 1
 FIRST_PREDICATE = PT + 1
+STACK_BYTES = 1024
+"""Of a thread, for functions that may come back to themselves: what CUDA gives by default."""
+STACK_LIMIT = 1 << 22
+"""The most that may be asked for."""
 
 
 @dataclass
@@ -132,6 +136,19 @@ class Block:
     label: str = ""
 
 
+@dataclass(frozen=True)
+class Stack:
+    """Local memory for functions that may come back to themselves, in bytes: the address of the word that holds where
+    the next frame begins, where the first one does, the end, and what frames begin at multiples of. room: bytes behind
+    the end, for the arguments of a call whose frame does not fit any more."""
+
+    pointer: int
+    start: int
+    end: int
+    align: int
+    room: int
+
+
 @dataclass
 class Routine:
     """A kernel or function in virtual Loom.
@@ -139,7 +156,9 @@ class Routine:
     arguments, results: units (one per 32-bit word) in which a function gets its parameters and leaves its results, in
     order; empty for kernels, whose parameters lie in constant bank 0. info: kind, params, block, max_threads,
     local_frame, shared bytes; registers and machine are set at the end. min_blocks: `.minnctapersm`. place, path: where
-    the PTX text defines it, for messages. shared: variables of the function with their offsets.
+    the PTX text defines it, for messages. shared: variables of the function with their offsets. cycle: all routines
+    that it may come back to itself through, itself among them; empty where it cannot. It then has a frame on the stack,
+    which `frame` points to: an argument in front of the others, until `allocate.recursion` sets it.
     """
 
     name: str
@@ -152,6 +171,8 @@ class Routine:
     min_blocks: int = 0
     place: str = ""
     path: str = ""
+    cycle: tuple[str, ...] = ()
+    frame: int = RZ
 
     @property
     def is_kernel(self) -> bool:
@@ -206,10 +227,11 @@ def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
 
 @dataclass
 class Program:
-    """All routines reached from the kernels wanted, callees before callers.
+    """All routines reached from the kernels wanted, callees before callers, those of a cycle side by side.
 
     constants: bank -> bytes. locations: (file, source line) that Node.loc indexes. globals: module-scope variables in
-    global memory, at their fixed addresses. constant_vars: those in constant banks.
+    global memory, at their fixed addresses. constant_vars: those in constant banks. stack: None where no routine is in
+    a cycle.
     """
 
     routines: dict[str, Routine] = field(default_factory=dict)
@@ -218,6 +240,7 @@ class Program:
     globals: list[GlobalVar] = field(default_factory=list)
     constant_vars: list[ConstantVar] = field(default_factory=list)
     path: str = ""
+    stack: Stack | None = None
 
 
 def dump(routine: Routine) -> str:

@@ -108,8 +108,6 @@ FORMS: tuple[Form, ...] = (
     Form("indirect", "`call` of a register where no function with such arguments and results has its address taken in "
          "the file", "there is no function that it could reach",
          "Define the function in this file, or call it by its name."),
-    Form("recursion", "recursion, direct or through other functions", "recursion is not supported",
-         "Write it as a loop with a stack of its own."),
     Form("other-file", "`call` of a `.func` without a body: a function of another file",
          "it is declared but not defined in this file",
          "Give the file that defines it, too: import-ptx links the PTX of several files (nvcc -rdc=true -ptx writes "

@@ -384,6 +384,29 @@ class Module:
                     work.append(callee)
         return [root, *(fn for fn in self.functions if fn.name in seen and fn.name != root.name)]
 
+    def comes_back(self, root: Function) -> bool:
+        """Whether direct calls lead from a function that `root` reaches back to itself."""
+        starts = self._starts()
+        callees: dict[str, set[str]] = {}
+        work = [root]
+        while work:
+            fn = work.pop()
+            if fn.name not in callees:
+                entered = _callees(fn, starts).values()
+                callees[fn.name] = {callee.name for callee in entered}
+                work += entered
+        callers: dict[str, list[str]] = {name: [] for name in callees}
+        for name, below in callees.items():
+            for callee in below:
+                callers[callee].append(name)
+        ends = [name for name, below in callees.items() if not below]
+        for name in ends:  # which grows: without those found to end, others may have no callee left
+            for caller in callers[name]:
+                callees[caller].discard(name)
+                if not callees[caller]:
+                    ends.append(caller)
+        return len(ends) < len(callees)
+
     def _starts(self) -> dict[int, Function]:
         return {fn.address: fn for fn in reversed(self.functions)}
 

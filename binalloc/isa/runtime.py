@@ -16,6 +16,8 @@ OWN = (VARIABLE, GRID)
 """Variables that belong to the runtime, not to the program."""
 PRINTF = "vprintf"
 """The function that printf calls, as it is called in a binary."""
+STACK_TRAP = 0x7FC
+"""Where a function stores, which faults, when its frame does not fit the stack of functions that call themselves."""
 GRANULE = 16
 """Blocks of the heap begin at multiples of it, and are as long as one."""
 MAP_BYTES = GRANULE * 8

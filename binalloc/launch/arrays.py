@@ -15,7 +15,8 @@ import numpy as np
 
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
-from binalloc.launch.scalars import DTYPE_NAMES, KINDS, is_scalar, scalar_entry, takes
+from binalloc.launch.dtypes import DTYPE_NAMES
+from binalloc.launch.scalars import KINDS, is_scalar, scalar_entry, takes
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Argument, Array, Launch
 from binalloc.printable import count, quoted

@@ -5,13 +5,14 @@ Leaves true: what goes together in a CUDA texture or surface object does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from binalloc.launch.sampling import AddressMode, TextureFilter, TextureLayers, TextureRead
-from binalloc.launch.types import DTYPES, MOST_LEVELS, Argument, ArgumentKind, Array, Init, Texture, make_contents
+from binalloc.launch.types import DTYPES, MOST_LEVELS, Argument, ArgumentKind, Array, Texture
 from binalloc.launch.values import At, a_name, a_number
 
 SURFACE_KEYS = ("channels", "layers")
@@ -21,8 +22,8 @@ TEXTURE_KEYS = (
 )  # fmt: skip
 _MIPMAP_KEYS = ("level_filter", "level_init", "bias", "clamp")
 _INHERITED = ("dtype", "shape", "channels", "layers")
-_SURFACE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f16", "f32")
-_TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
+SURFACE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f16", "f32")
+TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
 _SIDES = (1 << 27, 1 << 16, 1 << 14)  # of textures of one, two and three dimensions
 _LAYERED = {
     TextureLayers.ARRAY: ((2, 3), "[layers, width] or [layers, height, width]"),
@@ -48,19 +49,27 @@ def inherited(entry: dict[str, Any], entries: list[Any], changes: dict[str, Any]
     return {key: base[key] for key in _INHERITED if key in base} | entry
 
 
-def parse_surface(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) -> Texture:
+def require_fits(argument: Argument, arguments: Sequence[Argument], at: At) -> None:
+    """A texture that reads another argument's contents is no larger than they are."""
+    array = "" if argument.texture is None else argument.texture.array
+    for other in arguments:
+        if other.name == array and argument.bytes > other.bytes:
+            found, expected = f"{argument.bytes} bytes", f"at most the {other.bytes} of {array}"
+            at.sub("shape").fail("the texture is larger than what it reads", found, expected)
+
+
+def parse_surface(entry: dict[str, Any], shape: tuple[int, ...], at: At) -> Texture:
     """What a surface's array is like."""
-    at.sub("dtype").one_of(dtype, _SURFACE_DTYPES)
     channels, sides, layers, _ = _array(entry, shape, at)
     return Texture(sides, channels, layers=layers)
 
 
 def parse_texture(
-    entry: dict[str, Any], dtype: str, shape: tuple[int, ...], given: tuple[Init, ...], at: At
+    entry: dict[str, Any], dtype: str, shape: tuple[int, ...], given: int, at: At
 ) -> Texture:
     """How a texture is read: the attributes of a CUDA texture object, with CUDA's rules on which go together. given:
-    contents of the levels of a mipmap above the first."""
-    at.sub("dtype").one_of(dtype, _TEXTURE_DTYPES)
+    how many levels of a mipmap above the first have contents of their own."""
+    at.sub("dtype").one_of(dtype, TEXTURE_DTYPES)
     channels, sides, layers, axes = _array(entry, shape, at)
     normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
     if layers == TextureLayers.CUBE and not normalized:
@@ -118,7 +127,7 @@ def _layers(sides: tuple[int, ...], layers: TextureLayers, at: At) -> None:
         at.sub("shape").fail("not the shape of cubes", list(sides), f"{_FACES} square faces for each cube")
 
 
-def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: tuple[Init, ...], at: At) -> Texture:
+def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: int, at: At) -> Texture:
     """The texture with the levels that its table gives it."""
     axes = texture.sides[texture.layers != TextureLayers.NONE :]
     most = max(axes).bit_length()
@@ -132,15 +141,15 @@ def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: tuple[In
         at.sub("normalized").fail("coordinates of a mipmap are normalized", False, "normalized = true")
     if texture.array:
         at.sub("levels").fail("a mipmap has contents of its own", f"array = {texture.array}", "no array, or one level")
-    if len(given) > levels - 1:
-        at.sub("level_init").fail("more contents than levels", len(given), f"at most {levels - 1}, of levels from 1 on")
+    if given > levels - 1:
+        at.sub("level_init").fail("more contents than levels", given, f"at most {levels - 1}, of levels from 1 on")
     blend = at.sub("level_filter").one_of(entry.get("level_filter", "point"), TextureFilter)
     if blend == TextureFilter.LINEAR and dtype != "f32" and texture.read == TextureRead.ELEMENT:
         expected = 'point, or read "normalized_float"'
         at.sub("level_filter").fail("only floats can be interpolated", f"linear, {dtype}", expected)
     low, high = _clamp(entry.get("clamp", [0.0, MOST_LEVELS]), at.sub("clamp"))
     bias = a_number(entry.get("bias", 0.0), at.sub("bias"))
-    return replace(texture, levels=levels, blend=blend, bias=bias, clamp=(low, high), given=given)
+    return replace(texture, levels=levels, blend=blend, bias=bias, clamp=(low, high))
 
 
 def _clamp(value: object, at: At) -> tuple[float, float]:
@@ -152,26 +161,30 @@ def _clamp(value: object, at: At) -> tuple[float, float]:
     return low, high
 
 
-def level_sides(texture: Texture, level: int) -> tuple[int, ...]:
-    """The sides of a level: each is half the one below, rounded down, but 1 at least; layers are as many at each."""
+def level_shape(texture: Texture, level: int) -> tuple[int, ...]:
+    """The shape of a level's contents: each side is half the one below, rounded down, but 1 at least; layers are as
+    many at each."""
     fixed = int(texture.layers != TextureLayers.NONE)
-    return texture.sides[:fixed] + tuple(max(n >> level, 1) for n in texture.sides[fixed:])
+    sides = texture.sides[:fixed] + tuple(max(n >> level, 1) for n in texture.sides[fixed:])
+    return (*sides, texture.channels) if texture.channels > 1 else sides
 
 
-def upper_levels(argument: Argument, first: Array, path: str) -> list[Array]:
-    """Contents of a texture's levels above the first, which is `first`. path: of the launch file.
+def upper_levels(
+    argument: Argument, first: Array, contents_of: Callable[[Argument], Array] | None = None
+) -> list[Array]:
+    """Contents of a texture's levels above the first, which is `first`. contents_of: the launch's, for levels that have
+    an init.
 
     Raises MalformedInput as `Launch.make_textures` does.
     """
     texture, out = argument.texture, [first]
     assert texture is not None
     for level in range(1, texture.levels):
-        sides = level_sides(texture, level)
-        shape = (*sides, texture.channels) if texture.channels > 1 else sides
         if level <= len(texture.given):
-            out.append(make_contents(replace(argument, shape=shape, init=texture.given[level - 1]), path))
+            assert contents_of is not None
+            out.append(contents_of(replace(argument, shape=level_shape(texture, level), init=texture.given[level - 1])))
         else:
-            out.append(_halved(out[-1], len(sides) - int(texture.layers != TextureLayers.NONE), texture))
+            out.append(_halved(out[-1], len(texture.sides) - int(texture.layers != TextureLayers.NONE), texture))
     return out[1:]
 
 

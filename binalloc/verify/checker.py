@@ -62,6 +62,7 @@ from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import NEVER, View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of, view
+from binalloc.names.kernels import readable
 from binalloc.verify.blocks import Blocks
 from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuch, collect
 from binalloc.verify.code import Code, Malformed
@@ -209,8 +210,11 @@ class _Checker:
             pair = self.pairs[key]
             return pair if pair.complete else None
         if new.name in above or len(above) >= MAX_CHAIN:
-            kind, word = ("call", "recursion") if new.name in above else ("limit", "so deep a call chain")
-            self.fail(kind, f"{word} cannot be followed", new.name)
+            kind, text = "limit", "so deep a call chain cannot be followed"
+            if new.name in above:
+                cycle = " -> ".join(map(readable, [*above[above.index(new.name) :], new.name]))
+                kind, text = "call", f"recursion cannot be followed ({cycle}): leave the kernel as it is"
+            self.fail(kind, text, new.name)
             return None
         origin = self.maps.get(new.name, new.origin)
         if not self._map_is_usable(old, new, origin):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 
 import click
 
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
 from binalloc.cli.inputs import machine_model
 from binalloc.cli.load import entries_of, imported_units, units_of
-from binalloc.cli.options import json_option, machine_option, options, output_option
+from binalloc.cli.options import block_of, json_option, machine_option, options, output_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
-
-_DIMENSIONS = 3
-_SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 @click.command("import-ptx")
@@ -27,6 +23,7 @@ _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
+@click.option("--stack", type=int, metavar="BYTES", help="Of a thread, for recursion; 1,024 by default.")
 def import_ptx(
     files: tuple[str, ...],
     output: str | None,
@@ -36,6 +33,7 @@ def import_ptx(
     kernels: tuple[str, ...],
     skip: bool,
     block_dim: str | None,
+    stack: int | None,
     as_json: bool,
 ) -> None:
     """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
@@ -53,14 +51,14 @@ def import_ptx(
         _tell_entries(files, output, as_json)
         return
     check_output(output, as_json)
-    block = _block_of(block_dim)
+    block = block_of(block_dim)
     output = output or _default_output(files)
     not_over(output, *files, machine)
     units = [unit for file in files for unit in units_of(read_file(file), file, architecture)]
     model = machine_model(machine)
     with progress(as_json) as show:
         show(f"{', '.join(map(shown, files))}: importing")
-        imported = imported_units(units, model, kernels=kernels or None, block_dim=block, skip=skip)
+        imported = imported_units(units, model, kernels=kernels or None, block_dim=block, skip=skip, stack=stack)
         data = write_module(imported.module)
     write_output(output, data)
     for left in imported.left_out:
@@ -123,17 +121,3 @@ def _default_output(files: tuple[str, ...]) -> str:
     if file == "-":
         raise UsageError("standard input has no name to derive the output's from", remedy="Give -o FILE.")
     return os.path.splitext(file)[0] + ".loom"
-
-
-def _block_of(text: str | None) -> tuple[int, int, int] | None:
-    """--block-dim as three sizes."""
-    if text is None:
-        return None
-    parts = text.split(",")
-    if len(parts) > _DIMENSIONS or not all(_SIZE.fullmatch(part) for part in parts):
-        raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
-    x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
-    if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):
-        expected = "1 to 1024, 1 to 1024, 1 to 64, and at most 1024 threads together"
-        raise UsageError("--block-dim is no block size", found=text, expected=expected)
-    return x, y, z

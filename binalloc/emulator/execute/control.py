@@ -19,7 +19,7 @@ from binalloc.emulator.memory.l1 import wait_for_stores
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import STACK_DEPTH, CodeWord, Column, Entry, EntryKind, Fault
+from binalloc.emulator.state.layout import CodeWord, Column, Entry, EntryKind, Fault
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import MODIFIERS
@@ -43,8 +43,8 @@ def settle(s: Sm, w: int) -> None:
 def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None:
     """Push an entry; overflow is a fault at the running instruction, whatever the entries' PCs are by now."""
     sp = s.sp[w] + 1
-    if sp >= STACK_DEPTH:
-        set_fault(g, s, Fault.STACK, w, s.at[w], -1, STACK_DEPTH, 0, 0)
+    if sp >= g.stack_entries:
+        set_fault(g, s, Fault.STACK, w, s.at[w], -1, g.stack_entries, 0, 0)
         return
     s.sp[w] = sp
     s.stack[w, sp, Entry.KIND] = kind

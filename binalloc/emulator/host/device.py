@@ -38,6 +38,7 @@ from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
+from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, STACK_ENTRIES
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
@@ -158,6 +159,7 @@ class Device:
             "slot_base": need.use.slot_region,
             "slot_bytes": info.slot_bytes, "shared_total": need.use.block_shared, "local_user": need.local_user,
             "local_total": need.local_total, "resident_limit": resident, "warp_limit": resident * need.use.warps,
+            "stack_entries": DEEP_STACK_ENTRIES if self.module.comes_back(kernel) else STACK_ENTRIES,
         }  # fmt: skip
         for name, value in values.items():
             self.put(name, value)

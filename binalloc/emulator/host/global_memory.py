@@ -10,15 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from binalloc.emulator.host.placing import (
-    BUFFER_ALIGN,
-    BUFFER_GAP,
-    Symbols,
-    initial,
-    place_buffers,
-    place_textures,
-    texture_row,
-)
+from binalloc.emulator.host.placing import Symbols, initial, place_textures, texture_row
 from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
@@ -26,6 +18,7 @@ from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Module
 from binalloc.isa.runtime import GRID, OWN, WORKSPACE
 from binalloc.launch.file import variable_name
+from binalloc.launch.placing import BUFFER_ALIGN, BUFFER_GAP, place_buffers
 from binalloc.launch.textures import upper_levels
 from binalloc.launch.types import Argument, Launch
 
@@ -44,13 +37,15 @@ class GlobalMemory:
         self.module, self.host, self.images = module, dict(buffers), dict(textures)
         self.symbols = Symbols.of(launch, module, buffers)
         self.base = L.VARIABLE_BASE if module.globals else L.GLOBAL_BASE
-        self.addresses, total = place_buffers({k: v for k, v in buffers.items() if k not in self.symbols.names})
+        self.addresses, total = place_buffers(
+            {k: v.nbytes for k, v in buffers.items() if k not in self.symbols.names}
+        )
         self.addresses |= self.symbols.addresses
         self.runtime = Runtime.of(module, launch, L.GLOBAL_BASE + total)
         if self.runtime is not None:
             total = self.runtime.end - L.GLOBAL_BASE
         images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
-        uppers = {k: upper_levels(launch.argument(k), v, launch.path) for k, v in self.images.items()}
+        uppers = {k: upper_levels(launch.argument(k), v, launch.contents_of) for k, v in self.images.items()}
         sizes = {k: v.nbytes + sum(u.nbytes for u in uppers[k]) for k, v in self.images.items()}
         self.images_at, end = place_textures(sizes, images)
         self.rows: list[list[int]] = []
@@ -104,7 +99,7 @@ class GlobalMemory:
 
     def add_texture(self, argument: Argument, data: Array) -> None:
         """Place a texture behind all that lies there."""
-        upper = upper_levels(argument, data, "")
+        upper = upper_levels(argument, data)
         at = self._room_for(data.nbytes + sum(u.nbytes for u in upper))
         self.images[argument.name], self.images_at[argument.name] = data, at
         self._add_row(argument)

@@ -11,11 +11,11 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Function, GlobalVar, Module
+from binalloc.launch.placing import BUFFER_ALIGN, FIRST_BUFFER
 from binalloc.launch.sampling import AddressMode, TextureFilter, TextureLayers, TextureRead
 from binalloc.launch.types import Argument, ArgumentKind, Launch
 
-BUFFER_ALIGN = 256
-BUFFER_GAP = 4096
+assert FIRST_BUFFER == L.GLOBAL_BASE  # device code has it as a constant of its own
 
 
 @dataclass
@@ -135,14 +135,3 @@ def texture_row(a: Argument, start: int) -> list[int]:
     if a.kind == ArgumentKind.SURFACE:  # layers are what cubes are for it
         row |= {column.OF: L.Handle.SURFACE, column.LAYERS: int(t.layers != TextureLayers.NONE)}
     return [row[n] for n in range(L.TEXTURE_COLUMNS)]
-
-
-def place_buffers(buffers: Mapping[str, Array]) -> tuple[dict[str, int], int]:
-    """Addresses of the buffers, in their order, aligned and with unmapped gaps between them; bytes of the whole
-    span."""
-    addresses = {}
-    at = L.GLOBAL_BASE
-    for name, data in buffers.items():
-        addresses[name] = at
-        at += -(-(data.nbytes + BUFFER_GAP) // BUFFER_ALIGN) * BUFFER_ALIGN
-    return addresses, at - L.GLOBAL_BASE + 16

@@ -9,7 +9,7 @@ from __future__ import annotations
 from binalloc.emulator.state.codes import Codes
 from binalloc.isa import instruction as isa
 from binalloc.isa import runtime, timing
-from binalloc.isa.interface.places import PRED_BASE, STACK_ENTRIES
+from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, PRED_BASE
 from binalloc.isa.table import fields
 from binalloc.isa.table.opcodes import MODIFIERS
 
@@ -40,8 +40,7 @@ UNIT_LSU = UNIT_NAMES.index("lsu")
 UNIT_TEX = UNIT_NAMES.index("tex")
 MAX_GROUPS = 16
 MAX_PORTS = 64
-STACK_DEPTH = STACK_ENTRIES
-STACK_ROWS = STACK_DEPTH + 1  # as for REGISTER_ROWS
+STACK_ROWS = DEEP_STACK_ENTRIES + 1  # as for REGISTER_ROWS
 BARRIERS = 16
 SCOREBOARDS = timing.SCOREBOARDS
 BOARD_NUMBERS = NO_BARRIER + 1  # what a scoreboard field can say

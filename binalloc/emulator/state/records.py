@@ -162,6 +162,7 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     local_user: int
     local_total: int
     local_stack: int
+    stack_entries: int
     # machine
     lanes: int
     sms: int

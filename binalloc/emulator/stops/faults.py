@@ -9,6 +9,7 @@ from binalloc.emulator.execute.surface import Amiss
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
 from binalloc.emulator.stops.deadlock import explain
+from binalloc.emulator.stops.recursion import is_overflow, overflow_fault, too_many_entries
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, stop_fault
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
@@ -76,6 +77,8 @@ def kernel_fault(c: Context) -> KernelFault:
     place = f"kernel {c.device.kernel.name}, {c.where(pc)}, {c.thread(sm, w, -1 if hazard_row else lane)}"
     if code == L.Fault.GLOBAL and is_trap(c, pc):
         return stop_fault(c, place)
+    if code == L.Fault.GLOBAL and is_overflow(c, pc):
+        return overflow_fault(c, place)
     found, expected, remedy = detail(c, code, lane, a, b, d)
     if in_printf(c, pc):
         remedy = "Do the arguments fit the format of printf?"
@@ -107,7 +110,7 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
     if code == L.Fault.SPILL:
         return f"address {a:#x}", inside(b, d, "of which the thread's own 4-byte words"), None
     if code == L.Fault.STACK:
-        return f"more than {a} entries", f"at most {a}", "Recursion or divergence nests too deep."
+        return too_many_entries(c, a)
     if code == L.Fault.NO_RECONV:
         return f"lanes {a:#x} of {b:#x} jump", "all lanes or none", "Name a reconvergence point: `BRA target, reconv`."
     if code == L.Fault.BAR_DIVERGED:

@@ -8,6 +8,8 @@ for whatever budget it is given.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,11 @@ from binalloc.errors import Refused
 from binalloc.frontend.allocate.block_order import order_blocks
 from binalloc.frontend.allocate.layout import lay_out
 from binalloc.frontend.allocate.predicates import allocate_predicates
+from binalloc.frontend.allocate.recursion import use_stack
 from binalloc.frontend.allocate.virtualise import virtualise
 from binalloc.frontend.ir import Program, Routine
 from binalloc.isa.instruction import WORD, Function, Module
+from binalloc.isa.interface.places import ALL_PREDICATES
 from binalloc.isa.loom.view import recall, rename
 from binalloc.isa.sets.loom import LOOM
 from binalloc.models.allocation.homes import Homes
@@ -46,10 +50,12 @@ class Figures:
 
 @dataclass
 class Allocated:
-    """module: addresses set, calls linked, control codes unset. figures: by routine."""
+    """module: addresses set, calls linked, control codes unset. figures: by routine. recursive: whether a function may
+    come back to itself."""
 
     module: Module
     figures: dict[str, Figures] = field(default_factory=dict)
+    recursive: bool = False
 
 
 class NoRoom(Refused):
@@ -63,7 +69,9 @@ def allocate(program: Program) -> Allocated:
     work = _Work(program)
     for routine in program.routines.values():
         work.allocate(routine)
-    return Allocated(work.module(), work.figures)
+        if routine.cycle and all(name in work.emitted for name in routine.cycle):
+            work.close(routine.cycle)
+    return Allocated(work.module(), work.figures, bool(work.recursive))
 
 
 def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
@@ -81,7 +89,8 @@ _SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)
 class _Work:
     """State of the walk over the routines. contracts, changed: by routine, its contract and the predicates that it and
     all it calls may write. registers: by routine, how many it needs with all it calls. top: first byte of local memory
-    above all frames and spilled values; local_end: by routine, the first above its own and its callees'."""
+    above all frames and spilled values; local_end: by routine, the first above its own and its callees'. recursive:
+    routines that reach a cycle of calls."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -91,16 +100,24 @@ class _Work:
         self.emitted: dict[str, Emitted] = {}
         self.figures: dict[str, Figures] = {}
         self.local_end: dict[str, int] = {}
+        self.recursive: set[str] = set()
         self.top = max((r.info.local_bytes for r in program.routines.values()), default=0)
 
     def allocate(self, routine: Routine) -> None:
-        """Allocate one routine whose callees are done."""
+        """Allocate one routine whose callees are done, but for those of its own cycle: to them nothing is handed over
+        in registers, and nothing lives across calls of them."""
         name = routine.name
         callees = sorted({node.callee for node in routine.nodes() if node.callee})
+        for other in routine.cycle:
+            if other not in self.contracts:
+                self.contracts[other], self.changed[other] = Contract(), ALL_PREDICATES
+                self.registers[other] = self.local_end[other] = 0
+                self.figures[other] = Figures(0, 0)
         predicates, kept_as_words = allocate_predicates(routine, self.changed)
+        self._use_stack(routine, callees, predicates)
         laid = lay_out(routine, order_blocks(routine), predicates, self.program.locations)
         given = analysed(virtualise(routine, laid, self.contracts, self.changed))
-        self.changed[name] = given.code.predicates
+        self.changed[name] = ALL_PREDICATES if routine.cycle else given.code.predicates
         try:
             allocation, demand = allocate_fewest(given, LOOM.limits, self.contracts, _SPILLING)
         except Infeasible as error:
@@ -111,6 +128,26 @@ class _Work:
         demand = max([demand, *(self.figures[callee].demand for callee in callees)])
         self.figures[name] = Figures(demand, self._max_live(given), kept_as_words, len(allocation.memory))
         self.emitted[name] = self._emit(routine, allocation, laid.function, callees)
+
+    def _use_stack(self, routine: Routine, callees: list[str], predicates: dict[int, int]) -> None:
+        if not routine.cycle and self.recursive.isdisjoint(callees):
+            return
+        self.recursive.add(routine.name)
+        stack, routines = self.program.stack, self.program.routines
+        assert stack is not None
+        use_stack(routine, stack, lambda name: bool(routines[name].cycle), predicates, begins=routine.is_kernel)
+
+    def close(self, cycle: tuple[str, ...]) -> None:
+        """All routines of a cycle are done: what holds of one with all it calls holds of each."""
+        clobbers = reduce(or_, (self.contracts[name].clobbers for name in cycle))
+        registers = max(self.registers[name] for name in cycle)
+        end = max(self.local_end[name] for name in cycle)
+        demand = max(self.figures[name].demand for name in cycle)
+        most = max(self.figures[name].max_live for name in cycle)
+        for name in cycle:
+            self.contracts[name] = Contract(clobbers=clobbers)
+            self.registers[name], self.local_end[name] = registers, end
+            self.figures[name] = replace(self.figures[name], demand=demand, max_live=most)
 
     def _no_room(self, routine: Routine, error: Infeasible) -> NoRoom:
         refusal = NoRoom(

@@ -28,3 +28,5 @@ LOCAL_BASE = PRED_BASE + TRUE + 1
 
 STACK_ENTRIES = 64
 """Entries of a warp's reconvergence stack."""
+DEEP_STACK_ENTRIES = 1024
+"""Where functions that the kernel reaches may come back to themselves."""

@@ -10,15 +10,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import FunctionInfo, Param
+from binalloc.launch.dtypes import PART, POINTER_BYTES, kind_of, rounded, shown
 from binalloc.launch.file import check_against
 from binalloc.launch.program.expressions import Expression, Number, Scope
 from binalloc.launch.program.types import Given, LaunchStep
 from binalloc.launch.schema import BLOCK_LIMITS, GRID_LIMITS, MAX_DYNAMIC_SHARED, MAX_THREADS_PER_BLOCK
-from binalloc.launch.types import DTYPES, POINTER_BYTES, Argument, ArgumentKind, Field, Launch, parameter_bytes
+from binalloc.launch.types import Argument, ArgumentKind, Field, Launch, parameter_bytes
 from binalloc.launch.values import At, a_value
 from binalloc.printable import quoted
 
@@ -129,10 +128,14 @@ def _dtype(value: Number, param: Param, given: Given) -> str:
 
 def converted(value: Number, dtype: str, from_: Expression) -> Number:
     """The value as one of `dtype`. MalformedInput for an integer out of range, or a float that is to be one."""
-    if isinstance(value, float) and DTYPES[dtype].kind != "f":
+    kind = kind_of(dtype)
+    if isinstance(value, float) and kind not in "fc":
         message = f"{quoted(from_.text)} is a float"
         from_.at.fail(message, value, f"an integer for {dtype}; int(...) cuts off")
+    if kind == "b":
+        return bool(from_.at.integer(value, 0, 1))
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    number = a_value(value, dtype, from_.at)
-    return float(np.array(number, DTYPES[dtype])) if isinstance(number, float) else number
+    number = a_value(value, PART.get(dtype, dtype), from_.at)
+    found: Number = shown(rounded(number, dtype), dtype).real.item()
+    return found if isinstance(number, float) else int(number.real)

@@ -47,14 +47,36 @@ class LaunchStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class Complex:
+    """A complex number of two expressions."""
+
+    real: Expression
+    imaginary: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The address of a byte of a buffer, `at` bytes behind the beginning of its element `element`."""
+
+    argument: str
+    element: Expression
+    byte: Expression
+
+
+Value = Expression | Complex | Pointer
+
+
+@dataclass(frozen=True, slots=True)
 class SetStep(Step):
     """`name` gets a value: a scalar, or `count` elements from `first` on (None: all from there on), which get the
-    values in turn; one goes to all of them."""
+    values in turn; one goes to all of them. fields: of structs, names of members from the outside in, whose numbers get
+    the values."""
 
     name: str
-    values: tuple[Expression, ...]
+    values: tuple[Value, ...]
     first: Expression
     count: Expression | None
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

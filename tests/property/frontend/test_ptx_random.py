@@ -11,6 +11,7 @@ from tests.support.ptx.generator.options import Options
 from tests.support.ptx.generator.programs import generate
 
 SMALL = {"statements": 12, "functions": 1}
+RECURSIVE = {"statements": 12, "barriers": False, "warps": False, "block": (32, 1, 1)}
 SHAPES = {
     "integer": Options(families=("integer", "predicate"), approximate=False),
     "float": Options(families=("float", "predicate")),
@@ -24,6 +25,7 @@ SHAPES = {
     "flat block": Options(block=(8, 4, 3), grid=1),
     "pressure": Options(live=12, families=("integer", "float"), functions=1),
     "runtime": Options(statements=25, runtime=True, functions=1),
+    "recursion": Options(functions=4, recursion=3, **RECURSIVE),
     "one warp": Options(block=(32, 1, 1), grid=3, **SMALL),
 }
 
@@ -46,6 +48,16 @@ def test_programs_of_one_kind(shape: str) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_lowering_alone(seed: int) -> None:
     check(seed, Options(**SMALL), optimised=False)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_functions_that_call_one_another(seed: int) -> None:
+    """Directly and by registers, each thread to a depth of its own; as lowered, and optimised."""
+    options = Options(functions=1 + seed % 5, recursion=2 + seed % 3, **RECURSIVE)
+    program = generate(seed, options)
+    expected = interpreted(program)
+    for optimised in (False, True):
+        assert differences(program, expected, emulated(program, optimised=optimised)) == []
 
 
 @pytest.mark.parametrize("budget", [(24, 0), (32, 4), (40, 16)])

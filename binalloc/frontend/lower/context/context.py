@@ -19,8 +19,9 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.emitter import Const, Emitter, Guard, Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ, Registers
 from binalloc.frontend.lower.context import special
+from binalloc.frontend.lower.context.frames import Place
 from binalloc.frontend.lower.context.modifiers import Modifiers, refusal
-from binalloc.frontend.lower.context.variable_places import DOUBLE_BANK, Doubles, KernelPlaces, Place, VariablePlaces
+from binalloc.frontend.lower.context.variable_places import DOUBLE_BANK, Doubles, KernelPlaces, VariablePlaces
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 from binalloc.frontend.unsupported import BY_KEY, of_special
@@ -62,6 +63,8 @@ class Context:
         self.names = names if names is not None else {}
         self.scan = layout.scans[function.name]
         self.registers = Registers()
+        self.frame = self.registers.new(1, "frame") if function.name in layout.components else RZ
+        """Where the function's frame begins, if that is on the stack."""
         self.b = Emitter(self.registers)
         self.guard: Guard | None = None
         self.refused: list[MalformedInput] = []
@@ -329,4 +332,8 @@ class Context:
         if space in ("texref", "surfref"):
             return Const(0, address), Const(0, address + 4)
         address += operand.offset
+        if space == "frame":
+            low = self.b.new()
+            self.b.emit("IADD3", rd=low, a=self.frame, b=imm(address), c=RZ)
+            return low, imm(0)
         return imm(address), imm(address >> 32)

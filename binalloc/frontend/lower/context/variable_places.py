@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from binalloc.frontend.lower.context.scan import Scan, scan
+from binalloc.frontend.ir import STACK_BYTES
+from binalloc.frontend.lower.context.frames import DYNAMIC_ALIGN, HANDLED, Place, align_up, place_frames, too_large
+from binalloc.frontend.lower.context.reached import Reached
 from binalloc.frontend.lower.context.targets import Targets
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
@@ -26,19 +28,6 @@ CONST_BANK = 3
 DOUBLE_BANK = 2
 BANK_BYTES = 1 << 16
 SHARED_LIMIT = 1 << 24
-LOCAL_LIMIT = 1 << 24
-DYNAMIC_ALIGN = 16
-"""Of dynamic shared memory, and of the copy of a kernel's parameters."""
-
-Place = tuple[str, int]
-"""(space, byte address in it): global, const, shared, local, param (bank 0), texref and surfref (bank 0, of the
-handle)."""
-_HANDLED = ("texref", "surfref")
-
-
-def align_up(value: int, align: int) -> int:
-    """The least multiple of `align` that is not below `value`."""
-    return -(-value // align) * align
 
 
 class Doubles:
@@ -77,33 +66,31 @@ class KernelPlaces:
 class VariablePlaces:
     """Places of all variables that the wanted kernels of `module` reach.
 
-    scans: by function. kernels: by name. constants: bytes of bank 3. globals: in the order of their addresses, from
-    GLOBALS_BASE one after the other, each aligned. frames: function -> (base, bytes) of its local frame.
-    constants_copy: (address, bytes) of the constants' copy in global memory, if one is needed. parameter_copies: kernel
-    -> local address of the copy of its parameters, if it needs one.
+    scans, order, components: see `Reached`. kernels: by name. constants: bytes of bank 3. globals: in the order of
+    their addresses, from GLOBALS_BASE one after the other, each aligned. frames, parameter_copies, stack: see `Frames`.
+    constants_copy: (address, bytes) of the constants' copy in global memory, if one is needed. stack_bytes: of a
+    thread, where functions may come back to themselves.
     """
 
-    def __init__(self, module: ast.Module, kernels: Iterable[str]) -> None:
+    def __init__(self, module: ast.Module, kernels: Iterable[str], stack_bytes: int = STACK_BYTES) -> None:
         self.module = module
-        self.scans: dict[str, Scan] = {}
         self.targets = Targets(module)
-        self.order: list[str] = []
-        """Functions reached, callees before callers."""
+        wanted = list(kernels)
+        reached = Reached(module, self.targets, wanted)
+        self.scans = reached.scans
+        self.order = reached.order
+        self.components = reached.components
         self.kernels: dict[str, KernelPlaces] = {}
-        self.recursive: dict[tuple[str, str], str] = {}
-        """(caller, callee) -> the cycle that the call would close; left out of the call graph."""
-        self.frames: dict[str, tuple[int, int]] = {}
         self.constants = b""
         self.constants_copy: tuple[int, int] | None = None
-        self.parameter_copies: dict[str, int] = {}
         self.globals: list[GlobalVar] = []
         self.constant_vars: list[ConstantVar] = []
         self._fixed: dict[tuple[str, str], Place] = {}
-        wanted = list(kernels)
-        self._reach(wanted)
-        self._closure = {name: self._functions_below(name) for name in self.order}
+        self._closure = {name: reached.below(name) for name in self.order}
         self._place_memory()
-        self._place_frames()
+        frames = place_frames(module, reached, self.in_memory, stack_bytes)
+        self.frames, self.parameter_copies, self.stack = frames.spans, frames.copies, frames.stack
+        self._fixed |= frames.places
         for name in wanted:
             self.kernels[name] = self._kernel(name)
 
@@ -125,54 +112,6 @@ class VariablePlaces:
         """What the lowering of `function` takes from `kernel`: equal variants are one routine."""
         keys = sorted(key for name in self._closure[function] for key in self._kernel_keys(name))
         return tuple((key, kernel.places[key]) for key in dict.fromkeys(keys))
-
-    # -- reached functions
-
-    def _reach(self, kernels: list[str]) -> None:
-        """Functions below the kernels, depth first. Calls that would close a cycle, and those of functions without a
-        body, are no edges: they are refused where they are lowered."""
-        state: dict[str, int] = {}
-        for kernel in kernels:
-            work: list[tuple[str, list[str]]] = []
-            self._enter(kernel, state, work)
-            while work:
-                name, pending = work[-1]
-                if not pending:
-                    work.pop()
-                    state[name] = 2
-                    self.order.append(name)
-                    continue
-                callee = pending.pop()
-                assert not self.module.functions[callee].is_entry, "the parser refuses calls of kernels"
-                if state.get(callee) == 1:
-                    chain = [n for n, _ in work]
-                    self.recursive[name, callee] = " -> ".join([*chain[chain.index(callee) :], callee])
-                    del self.scans[name].callees[callee]
-                elif callee not in state:
-                    self._enter(callee, state, work)
-
-    def _enter(self, name: str, state: dict[str, int], work: list[tuple[str, list[str]]]) -> None:
-        state[name] = 1
-        function = self.module.functions[name]
-        found = self.scans[name] = scan(function)
-        for ins in found.indirect:
-            for callee in self.targets.of(function, ins):
-                found.callees.setdefault(callee, ins)
-        for callee in list(found.callees):
-            if self.module.functions[callee].body is None:
-                del found.callees[callee]
-        work.append((name, list(reversed(found.callees))))
-
-    def _functions_below(self, name: str) -> list[str]:
-        """`name` and all it calls, each once, callers before callees."""
-        seen = {name: None}
-        work = [name]
-        while work:
-            for callee in self.scans[work.pop(0)].callees:
-                if callee not in seen:
-                    seen[callee] = None
-                    work.append(callee)
-        return list(seen)
 
     # -- places that all kernels share
 
@@ -211,13 +150,13 @@ class VariablePlaces:
                 self._fixed[scope, v.name] = ("const", const)
                 const += v.size
                 if const > BANK_BYTES:
-                    raise self._too_large(v, f".const variables take {const} bytes", f"at most {BANK_BYTES}")
+                    raise too_large(v, f".const variables take {const} bytes", f"at most {BANK_BYTES}")
             else:
                 address = align_up(address, v.align)
                 self._fixed[scope, v.name] = ("global", address)
                 address += v.size
                 if address > GLOBALS_END:
-                    raise self._too_large(
+                    raise too_large(
                         v, ".global variables are too large", f"at most {GLOBALS_END - GLOBALS_BASE} bytes"
                     )
         align = max((v.align for _, v in placed if v.space == "const"), default=4)
@@ -280,43 +219,6 @@ class VariablePlaces:
             expected=f"a .global or .const variable, or a .func, defined in {self.module.files_in_words}",
         )
 
-    def _too_large(self, v: ast.Variable, message: str, expected: str) -> NotSupported:
-        return NotSupported(
-            BY_KEY["too-large"],
-            message,
-            file=v.path or None,
-            place=f"line {v.place.line}, column {v.place.column}",
-            found=f"{v.name} of {v.size} bytes",
-            expected=expected,
-        )
-
-    def _place_frames(self) -> None:
-        """Every function's frame lies behind the deepest chain of its callers'."""
-        base = dict.fromkeys(self.order, 0)
-        for name in reversed(self.order):
-            size = 0
-            align = 4
-            function = self.module.functions[name]
-            variables = [v for v in function.variables.values() if v.space == "local"]
-            if not function.is_entry:
-                variables += [v for v in function.parameters if self.in_memory(name, v)]
-            align = max([4, *(v.align for v in variables)])
-            base[name] = align_up(base[name], align)
-            for v in variables:
-                size = align_up(size, v.align if v.space == "local" else max(4, v.align))
-                self._fixed[name, v.name] = ("local", base[name] + size)
-                size += v.size if v.space == "local" else align_up(v.size, 4)
-            if function.is_entry and "param" in self.scans[name].generic:
-                size = align_up(size, DYNAMIC_ALIGN)
-                self.parameter_copies[name] = base[name] + size
-                size += sum(align_up(v.size, max(v.align, 4)) + v.align for v in function.parameters)
-            size = align_up(size, 4)
-            self.frames[name] = (base[name], size)
-            if base[name] + size > LOCAL_LIMIT:
-                raise self._too_large(variables[-1], ".local variables are too large", f"at most {LOCAL_LIMIT} bytes")
-            for callee in self.scans[name].callees:
-                base[callee] = max(base[callee], base[name] + size)
-
     def in_memory(self, function: str, parameter: ast.Variable) -> bool:
         """Whether a function's parameter is copied to the local frame: its address is taken."""
         return parameter.space == "param" and parameter.name in self.scans[function].escaping
@@ -332,7 +234,7 @@ class VariablePlaces:
                 out.append(_key(function, name))
         for name in self.scans[function].symbols:
             outer = self.module.variables.get(name) if name not in own else None
-            if outer is not None and (outer.space == "shared" or outer.type in _HANDLED):
+            if outer is not None and (outer.space == "shared" or outer.type in HANDLED):
                 out.append(_key("", name))
         return out
 
@@ -348,9 +250,11 @@ class VariablePlaces:
         variables += [("", v) for v in self.module.variables.values() if _key("", v.name) in wanted]
         shared = [(scope, v) for scope, v in variables if v.space == "shared"]
         self._shared(kernel, shared)
-        self._textures(kernel, [v for _, v in variables if v.type in _HANDLED])
-        frames = [self.frames[function] for function in kernel.reached]
+        self._textures(kernel, [v for _, v in variables if v.type in HANDLED])
+        frames = [self.frames[function] for function in kernel.reached if function not in self.components]
         kernel.local_bytes = max((base + size for base, size in frames if size), default=0)
+        if self.stack is not None and any(function in self.components for function in kernel.reached):
+            kernel.local_bytes = self.stack.end + self.stack.room
         return kernel
 
     def _parameters(self, kernel: KernelPlaces) -> None:
@@ -362,7 +266,7 @@ class VariablePlaces:
                 kernel.params.append(Param(_plain(v.name), end, v.size))
             end += v.size
         if end > BANK_BYTES:
-            raise self._too_large(v, f"the parameters of {kernel.name} take {end} bytes", f"at most {BANK_BYTES}")
+            raise too_large(v, f"the parameters of {kernel.name} take {end} bytes", f"at most {BANK_BYTES}")
 
     def _shared(self, kernel: KernelPlaces, variables: list[tuple[str, ast.Variable]]) -> None:
         """Static variables from 0, the strictest alignment first (no holes); dynamic memory begins behind them."""
@@ -385,7 +289,7 @@ class VariablePlaces:
             for scope, v in dynamic:
                 kernel.places[_key(scope, v.name)] = ("shared", end)
         if end > SHARED_LIMIT:
-            raise self._too_large(
+            raise too_large(
                 variables[-1][1], f"{kernel.name} has too much shared memory", f"at most {SHARED_LIMIT}"
             )
         kernel.shared_bytes = end

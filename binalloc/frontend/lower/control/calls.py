@@ -1,6 +1,6 @@
 """Calls of `.func`s: arguments and results are units, joined to the callee's by allocation.
 
-Needs the callees lowered already under the same kernel (`ctx.names`). A guarded call is a branch around the call. A
+Needs the callees' names under the same kernel (`ctx.names`). A guarded call is a branch around the call. A
 call of a register compares it with the numbers of all functions that it may reach, and calls the one directly: the call
 graph stays known.
 """
@@ -76,12 +76,9 @@ def _indirect(ctx: Context, ins: Instruction, register: ast.Register, uniform: b
 
 
 def _check_callee(ctx: Context, callee: ast.Function) -> None:
-    """Refuse a call of a function without a body, and one that makes the function call itself."""
+    """Refuse a call of a function without a body."""
     if callee.body is None:
         ctx.undefined("other-file", callee.name)
-    cycle = ctx.layout.recursive.get((ctx.function.name, callee.name))
-    if cycle is not None:
-        ctx.unsupported("recursion", f"recursion is not supported: {cycle}")
 
 
 def _units(ctx: Context, operands: tuple[ast.Operand, ...], formal: list[ast.Variable], what: str) -> list[int]:

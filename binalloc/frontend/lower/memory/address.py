@@ -23,8 +23,9 @@ def operand(ctx: Context, given: ast.Operand) -> ast.Address:
 
 
 def variable(ctx: Context, base: ast.Symbol, *spaces: str) -> int:
-    """Address of a variable that must lie in one of `spaces`."""
+    """Address of a variable that must lie in one of `spaces`; of one in a frame on the stack, behind its start."""
     space, address = ctx.place(base.name)
+    space = "local" if space == "frame" else space
     if space not in spaces:
         ctx.refuse(f"{base.name} lies in .{space}", expected="a variable in ." + " or .".join(spaces))
     return address + base.offset
@@ -61,6 +62,8 @@ def narrow(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
         unit = ctx.register(base.name)
         return (unit, offset) if _fits(offset) else (add(ctx, unit, offset), 0)
     place = offset + (variable(ctx, base, space) if base is not None else 0)
+    if base is not None and ctx.place(base.name)[0] == "frame":
+        return (ctx.frame, place) if _fits(place) else (add(ctx, ctx.frame, place), 0)
     return (RZ, place) if place >= 0 and _fits(place) else (ctx.b.unit(imm(place)), 0)
 
 

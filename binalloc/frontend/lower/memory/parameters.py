@@ -159,7 +159,7 @@ def enter(ctx: Context) -> tuple[list[int], list[int]]:
         if ctx.layout.in_memory(function.name, v):
             address = ctx.place(v.name)[1]
             for k, unit in enumerate(units_of(ctx, v)):
-                ctx.b.emit("STL", ra=RZ, moff=address + 4 * k, rb=unit, width="32")
+                ctx.b.emit("STL", ra=ctx.frame, moff=address + 4 * k, rb=unit, width="32")
     if function.name in ctx.layout.parameter_copies:
         for v in function.parameters:
             if v.name in ctx.scan.escaping:

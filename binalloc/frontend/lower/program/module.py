@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.ir import Program, Routine
+from binalloc.frontend.ir import STACK_BYTES, Program, Routine
 from binalloc.frontend.lower.arithmetic.library import library_modules
 from binalloc.frontend.lower.context.context import Context
+from binalloc.frontend.lower.context.frames import Place
 from binalloc.frontend.lower.context.variable_places import (
     CONST_BANK,
     DOUBLE_BANK,
     Doubles,
     KernelPlaces,
-    Place,
     VariablePlaces,
 )
 from binalloc.frontend.lower.program.routine import Locations, lower_routine
@@ -38,16 +38,21 @@ class _State:
     """Function -> why it cannot be lowered."""
 
 
-def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block_dim: Block | None = None) -> Program:
+def lower_module(
+    module: ast.Module,
+    kernels: Sequence[str] | None = None,
+    block_dim: Block | None = None,
+    stack_bytes: int = STACK_BYTES,
+) -> Program:
     """Lower the kernels wanted (all by default) with every function they reach, callees before callers.
 
-    block_dim: the block size all launches will have; it must agree with `.reqntid` and `.maxntid`. Raises
-    UsageError for a missing kernel, NotImportable for kernels with contradictory bounds, recursion, and whatever cannot
-    be lowered exactly.
+    block_dim: the block size all launches will have; it must agree with `.reqntid` and `.maxntid`. stack_bytes: of a
+    thread, where functions may come back to themselves. Raises UsageError for a missing kernel and for a stack too
+    large, NotImportable for kernels with contradictory bounds, and whatever cannot be lowered exactly.
     """
     module = with_runtime(module)
     wanted = _wanted(module, kernels)
-    layout, left_out = _laid_out(module, wanted)
+    layout, left_out = _laid_out(module, wanted, stack_bytes)
     state = _State(Program(path=module.path), Doubles(), Locations(module.files), set())
     names: dict[tuple[str, tuple[tuple[str, Place], ...]], str] = {}
     for kernel in layout.kernels.values():
@@ -59,6 +64,7 @@ def lower_module(module: ast.Module, kernels: Sequence[str] | None = None, block
         rest = [kernel for kernel in wanted if kernel not in left_out]
         raise NotImportable([left_out[kernel] for kernel in wanted if kernel in left_out], rest)
     program = state.program
+    program.stack = layout.stack
     _add_library(state)
     program.locations = state.locations.list
     program.globals = layout.globals
@@ -80,17 +86,19 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     return [name for name in there if name in wanted]
 
 
-def _laid_out(module: ast.Module, wanted: list[str]) -> tuple[VariablePlaces, dict[str, LeftOut]]:
+def _laid_out(
+    module: ast.Module, wanted: list[str], stack_bytes: int
+) -> tuple[VariablePlaces, dict[str, LeftOut]]:
     """Places for what the kernels reach; where they do not all fit, for as many of them as do, in the text's order."""
     try:
-        return VariablePlaces(module, wanted), {}
+        return VariablePlaces(module, wanted, stack_bytes), {}
     except MalformedInput:
         pass
     layout = VariablePlaces(module, [])
     left_out: dict[str, LeftOut] = {}
     for kernel in wanted:
         try:
-            layout = VariablePlaces(module, [*layout.kernels, kernel])
+            layout = VariablePlaces(module, [*layout.kernels, kernel], stack_bytes)
         except MalformedInput as error:
             left_out[kernel] = LeftOut(kernel, (Refusal(kernel, error),))
     return layout, left_out
@@ -105,28 +113,29 @@ def _lower_kernel(
 ) -> None:
     """Lower a kernel and what it reaches. A function lowered already with the same placement serves again."""
     known: dict[str, str] = {}
+    fresh: list[str] = []
     reached = set(kernel.reached)
     for function in layout.order:
-        if function not in reached:
-            continue
-        key = (function, layout.variant(function, kernel))
-        name = names.get(key)
-        if name is None:
-            name = names[key] = _fresh(function.replace("%", "_"), kernel.name, state.program.routines)
-            node = layout.module.functions[function]
-            ctx = Context(layout, node, kernel, state.doubles, None, known)
-            try:
-                ctx.block = _block(node, block_dim) if node.is_entry else None
-                state.program.routines[name] = lower_routine(ctx, name, state.locations)
-            except MalformedInput as error:
-                ctx.refused.append(error)
-            state.library |= ctx.library
-            if ctx.refused:
-                state.refused.setdefault(function, [Refusal(function, error) for error in ctx.refused])
-        known[function] = name
+        if function in reached:
+            key = (function, layout.variant(function, kernel))
+            if key not in names:
+                names[key] = _fresh(function.replace("%", "_"), kernel.name, set(names.values()))
+                fresh.append(function)
+            known[function] = names[key]
+    for function in fresh:  # in a cycle they name one another
+        node = layout.module.functions[function]
+        ctx = Context(layout, node, kernel, state.doubles, None, known)
+        try:
+            ctx.block = _block(node, block_dim) if node.is_entry else None
+            state.program.routines[known[function]] = lower_routine(ctx, known[function], state.locations)
+        except MalformedInput as error:
+            ctx.refused.append(error)
+        state.library |= ctx.library
+        if ctx.refused:
+            state.refused.setdefault(function, [Refusal(function, error) for error in ctx.refused])
 
 
-def _fresh(name: str, kernel: str, taken: dict[str, Routine]) -> str:
+def _fresh(name: str, kernel: str, taken: set[str]) -> str:
     """`name`, or with the kernel's where a routine has it already."""
     candidate = name
     number = 1

@@ -70,17 +70,20 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
         _kernel_info(ctx, info)
     blocks = _tidy(ctx.b.blocks)
     _close(ctx, blocks, "EXIT" if function.is_entry else "RET")
+    cycle = tuple(ctx.names[member] for member in ctx.layout.components.get(function.name, ()))
     return Routine(
         name,
         ctx.registers,
         blocks,
         info,
-        arguments,
+        [ctx.frame, *arguments] if cycle else arguments,
         results,
         list(ctx.kernel.shared) if function.is_entry else [],
         function.min_blocks,
         f"line {function.place.line}, column {function.place.column}",
         function.path,
+        cycle,
+        ctx.frame,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 
+from tests.support.ptx.generator import calls
 from tests.support.ptx.generator.forms import FAMILIES, Form
 from tests.support.ptx.generator.options import BYTES, INPUT_ELEMENTS, MARK, TYPES, Function, Options
 from tests.support.ptx.generator.values import random_bits
@@ -131,7 +132,7 @@ class Body:
         elif r < 0.40:
             self.rng.choice((self.pack, self.two_predicates, self.special))()
         elif self.callees and r < 0.44:
-            self.call()
+            calls.call(self)
         elif r < 0.52:
             self.further(converged)
         else:
@@ -387,58 +388,3 @@ class Body:
             self.emit(f"setp.lt.u32 {p}, {counter}, {count}")
             self.emit(f"@{p} bra {head}")
         self.lines.append(f"{end}:")
-
-    def call(self) -> None:
-        """A direct call, arguments and result in .param variables of a scope of their own, as nvcc writes it."""
-        callee = self.rng.choice(self.callees)
-        self.lines.append("    {")
-        names = ["a0"]
-        self.emit(".param .b64 a0")
-        self.emit(f"st.param.b64 [a0], {'%input' if self.in_kernel else '%pointer'}")
-        for k, c in enumerate(callee.parameters, 1):
-            names.append(f"a{k}")
-            if c == "s":
-                self.emit(f".param .align 8 .b8 a{k}[16]")
-                self.store_struct(f"a{k}")
-            else:
-                self.emit(f".param .{TYPES[c]} a{k}")
-                self.emit(f"st.param.{TYPES[c]} [a{k}], {self.number(c) if c in 'fg' else self.operand(c)}")
-        result = ""
-        if callee.result:
-            s = callee.result == "s"
-            self.emit(".param .align 8 .b8 r[16]" if s else f".param .{TYPES[callee.result]} r")
-            result = "(r), "
-        self.emit(f"call.uni {result}{callee.name}, ({', '.join(names)})")
-        if callee.result == "s":
-            self.load_struct("r")
-        elif callee.result:
-            self.emit(f"ld.param.{TYPES[callee.result]} {self.read(callee.result)}, [r]")
-        self.lines.append("    }")
-
-    def store_struct(self, name: str) -> None:
-        if self.rng.random() < 0.5:
-            self.emit(f"st.param.v2.b64 [{name}], {{{self.read('d')}, {self.read('d')}}}")
-            return
-        self.emit(f"st.param.b32 [{name}], {self.read('w')}")
-        self.emit(f"st.param.f32 [{name}+4], {self.number('f')}")
-        if self.rng.random() < 0.5:
-            self.emit(f"st.param.b64 [{name}+8], {self.read('d')}")
-            return
-        for at in (8, 9):
-            self.emit(f"st.param.b8 [{name}+{at}], {self.read('w')}")
-        self.emit(f"st.param.b16 [{name}+10], {self.read('h')}")
-        self.emit(f"st.param.b32 [{name}+12], {self.read('w')}")
-
-    def load_struct(self, name: str) -> None:
-        kind = self.rng.randrange(3)
-        if kind == 0:
-            self.emit(f"ld.param.b64 {self.read('d')}, [{name}+8]")
-            self.emit(f"ld.param.b32 {self.read('w')}, [{name}]")
-        elif kind == 1:
-            low, high = self.rng.sample(self.variables["w"], 2)
-            self.emit(f"ld.param.v2.b32 {{{low}, {high}}}, [{name}+8]")
-            self.emit(f"ld.param.b32 {self.read('w')}, [{name}+4]")
-        else:
-            self.emit(f"ld.param.{self.rng.choice(('u8', 's8', 'b8'))} {self.read('w')}, [{name}+9]")
-            self.emit(f"ld.param.{self.rng.choice(('u16', 's16'))} {self.read('h')}, [{name}+10]")
-            self.emit(f"ld.param.f32 {self.read('f')}, [{name}+4]")

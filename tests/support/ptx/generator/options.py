@@ -38,7 +38,8 @@ class Program:
 
 @dataclass
 class Options:
-    """What a program may hold. statements: of the kernel's body, roughly. live: multiplies the kernel's variables."""
+    """What a program may hold. statements: of the kernel's body, roughly. live: multiplies the kernel's variables.
+    recursion: how many calls of functions that call one another may be under way, 0 = none call themselves."""
 
     statements: int = 40
     functions: int = 3
@@ -51,6 +52,7 @@ class Options:
     atomics: bool = True
     approximate: bool = True
     runtime: bool = False
+    recursion: int = 0
     block: tuple[int, int, int] = (64, 1, 1)
     grid: int = 2
     live: int = 1

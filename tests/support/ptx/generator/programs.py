@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from tests.support.ptx.generator import runtime_calls
+from tests.support.ptx.generator import calls, runtime_calls
 from tests.support.ptx.generator.body import Body
 from tests.support.ptx.generator.kernel_body import KernelBody
 from tests.support.ptx.generator.options import (
@@ -25,7 +25,7 @@ from tests.support.ptx.generator.values import random_bits
 NAMED = """
     .reg .b64 %input, %pointer, %variable, %depot, %depotg, %scratch, %scratchg, %mineg, %counters, %countersg;
     .reg .b64 %tamef, %tameg, %approxf, %approxg, %approxx, %approxy, %wide, %out;
-    .reg .b32 %mine, %counts, %slot, %uniform, %linear, %global, %tmp;
+    .reg .b32 %mine, %counts, %slot, %uniform, %linear, %global, %tmp, %depth;
     .reg .pred %once, %leave;
 """
 REGIONS = "hwddwfggxy"
@@ -60,13 +60,13 @@ def assign_all(body: Body) -> None:
 
 def function_text(rng: random.Random, options: Options, function: Function, callees: list[Function]) -> str:
     body = Body(rng, options, callees, function.name)
-    parameters = [".param .b64 pointer"]
     assign_all(body)
     body.emit("ld.param.u64 %pointer, [pointer]")
+    if options.recursion:
+        body.emit("ld.param.u32 %depth, [depth]")
     for k, c in enumerate(function.parameters):
-        parameters.append(f".param .align 8 .b8 x{k}[16]" if c == "s" else f".param .{TYPES[c]} x{k}")
         if c == "s":
-            body.load_struct(f"x{k}")
+            calls.load_struct(body, f"x{k}")
         else:
             body.emit(f"ld.param.{TYPES[c]} {body.read(c)}, [x{k}]")
     own_memory(body)
@@ -75,15 +75,19 @@ def function_text(rng: random.Random, options: Options, function: Function, call
             early_return(body, function)
         body.mark()
         body.statement(1, False)
+    if options.recursion:
+        body.mark()
+        calls.call(body)
     body.mark()
     store_result(body, function)
     body.emit("ret")
-    result = ""
-    if function.result:
-        s = function.result == "s"
-        result = "(.param .align 8 .b8 result[16]) " if s else f"(.param .{TYPES[function.result]} result) "
-    head = f".func {result}{function.name}({', '.join(parameters)})"
-    return f"{head}\n{{\n{declarations(body)}{chr(10).join(body.lines)}\n}}\n"
+    return f"{head(function, options)}\n{{\n{declarations(body)}{chr(10).join(body.lines)}\n}}\n"
+
+
+def head(function: Function, options: Options) -> str:
+    names = ["pointer", *(["depth"] if options.recursion else []), *(f"x{k}" for k in range(len(function.parameters)))]
+    parameters, result = calls.signature(function, names, "result", recursive=bool(options.recursion))
+    return f".func {result}{function.name}({', '.join(parameters)})"
 
 
 def early_return(body: Body, function: Function) -> None:
@@ -207,6 +211,9 @@ def kernel_text(rng: random.Random, options: Options, functions: list[Function])
     for _ in range(options.statements):
         body.mark()
         body.statement(0, True)
+    for _ in range(2 if options.recursion else 0):
+        body.mark()
+        calls.call(body)
     body.mark()
     shared_end(body)
     store_variables(body, "pwf")
@@ -297,8 +304,15 @@ def generate(seed: int, options: Options | None = None) -> Program:
         function = Function(f"device_{k}", parameters, rng.choice("wdfgs"))
         if rng.random() < 0.1:
             function.result = ""
+        if options.recursion:
+            pair = functions[k - 1] if k % 2 else function  # which a register may name in its place
+            functions.append(Function(function.name, pair.parameters, pair.result))
+            continue
         texts.append(function_text(rng, options, function, functions[-1:]))
         functions.append(function)
+    if options.recursion:
+        texts = [f"{head(function, options)};" for function in functions]
+        texts += [function_text(rng, options, function, functions) for function in functions]
     text, body = kernel_text(rng, options, functions)
     module = module_text(rng, options, functions, [*texts, text])
     return Program(module, "kernel", options.grid, options.block, make_arguments(rng, options, body), seed)

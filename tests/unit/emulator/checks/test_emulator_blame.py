@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.engine import ENGINES
-from binalloc.emulator.state.layout import STACK_DEPTH
 from binalloc.errors import KernelFault, MalformedInput
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
+from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, STACK_ENTRIES
 from binalloc.isa.text.assembler import assemble
 from tests.support.kits.emulator import address, go, module, op
 
@@ -37,26 +37,27 @@ def test_recursion_without_end_blames_the_call() -> None:
     m.functions[0].instrs[0] = op("CALL", target=m.function("f").address - 1)
     text = fault(m)
     assert "f+1 `CALL" in text
-    assert f"more than {STACK_DEPTH} entries" in text
+    assert f"more than {DEEP_STACK_ENTRIES} entries, {DEEP_STACK_ENTRIES - 1:,} calls deep" in text
 
 
 def test_indirect_recursion_and_a_chain_of_calls_blame_the_last_call() -> None:
     m = module([op("MOV", rd=1, form=1, imm=8), op("CALL.IND", ra=1), op("EXIT")],
                functions={"f": [op("CALL.IND", ra=1), op("RET")]})  # fmt: skip
     assert "f+0 `CALL.IND" in fault(m)
-    code = {f"f{i}": [op("CALL", target=7), op("NOP"), op("RET")] for i in range(STACK_DEPTH)}
-    code[f"f{STACK_DEPTH}"] = [op("RET")]
-    assert f"f{STACK_DEPTH - 2}+0 `CALL" in fault(module([op("CALL", target=7), op("EXIT")], functions=code))
+    code = {f"f{i}": [op("CALL", target=7), op("NOP"), op("RET")] for i in range(STACK_ENTRIES)}
+    code[f"f{STACK_ENTRIES}"] = [op("RET")]
+    assert f"f{STACK_ENTRIES - 2}+0 `CALL" in fault(module([op("CALL", target=7), op("EXIT")], functions=code))
 
 
-@pytest.mark.parametrize(("wrappers", "blamed"), [(0, ""), (1, "f+3 `CALL"), (2, "f+2 `@P0 BRA")])
+@pytest.mark.parametrize(("wrappers", "blamed"), [(0, ""), (1, "f30+3 `CALL"), (2, "f30+2 `@P0 BRA")])
 def test_of_branches_and_calls_the_one_that_pushes_the_65th_entry_is_blamed(wrappers: int, blamed: str) -> None:
-    # every level of f sends one lane more past its own call: two entries each, 62 in all above two
+    # every function of a chain sends one lane more past its call of the next: two entries each, 62 in all above two
     count = [op("IADD3", rd=1, ra=1, form=1, imm=1, rc=255), op("ISETP", pd0=0, ra=0, rb=1, icmp=1)]
-    f = [*count, op("BRA", guard=HALF, target=1, diverges=1, reconv=1), op("CALL", target=-4), op("RET")]
+    split = op("BRA", guard=HALF, target=1, diverges=1, reconv=1)
+    chain = {f"f{i}": [*count, split, op("CALL", target=4), op("RET")] for i in range(31)} | {"f31": [op("RET")]}
     through = {f"w{i}": [op("CALL", target=7), op("RET")] for i in range(wrappers)}
     kernel = [op("S2R", rd=0, sreg=0, wbar=0), op("MOV", rd=1, rb=255, wait=1), op("CALL", target=5), op("EXIT")]
-    m = module(kernel, functions=through | {"f": f})
+    m = module(kernel, functions=through | chain)
     if blamed:
         assert blamed in fault(m)
     else:

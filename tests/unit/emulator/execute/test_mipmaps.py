@@ -138,13 +138,18 @@ def test_levels_are_made_of_the_ones_below(dtype: str, layers: str, channels: in
     ]}  # fmt: skip
     launch = parse_launch(data)
     first = launch.make_textures()["t"]
-    upper = upper_levels(launch.argument("t"), first, "")
+    upper = upper_levels(launch.argument("t"), first)
     texels = first if channels > 1 else first[..., None]
     for got, want in zip(upper, pyramid(texels, 4, layers != "none"), strict=True):
         np.testing.assert_array_equal(got.reshape(want.shape), want)
-    data["argument"][0]["level_init"] = ["ones", {"kind": "constant", "value": 9}]  # type: ignore[index]
-    given = upper_levels(parse_launch(data).argument("t"), first, "")
-    assert [level.reshape(-1)[0] for level in given] == [1, 9, 9]
+    count = upper[1].size
+    data["argument"][0]["level_init"] = ["ones", {"values": list(range(count))}]  # type: ignore[index]
+    launch = parse_launch(data)
+    given = upper_levels(launch.argument("t"), first, launch.contents_of)
+    assert (given[0] == 1).all()
+    np.testing.assert_array_equal(given[1].reshape(-1), np.arange(count))
+    last = pyramid(given[1] if channels > 1 else given[1][..., None], 2, layers != "none")[0]
+    np.testing.assert_array_equal(given[2].reshape(last.shape), last)
     assert [level.shape for level in given] == [level.shape for level in upper]
 
 

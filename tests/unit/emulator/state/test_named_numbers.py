@@ -34,7 +34,6 @@ ALLOWED = {
     ("host/c_format.py", 6): "printf's precision where none is given",
     ("host/c_format.py", 32): "bits of an int of C",
     ("host/c_format.py", 255): "the byte that a character is",
-    ("host/placing.py", 256): "the alignment of buffers, where it gets its name",
 }
 
 

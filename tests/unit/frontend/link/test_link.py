@@ -283,11 +283,12 @@ def test_an_initialiser_with_an_address_that_no_file_defines() -> None:
     assert (caught.value.file, caught.value.place) == ("a.ptx", "line 5, column 14")
 
 
-def test_recursion_through_two_files_is_refused() -> None:
+def test_recursion_through_two_files_has_frames_on_a_stack() -> None:
     one = declared("g") + function("f", 1).replace("add.u32", call("g") + " add.u32") + kernel(call("f"))
     two = declared("f") + function("g", 1).replace("add.u32", call("f") + " add.u32")
-    with pytest.raises(NotImportable, match="f -> g -> f"):
-        linked(one, two)
+    found = linked(one, two)
+    assert found.kernels[0].calls == ["f", "g"]
+    assert found.module.provenance[0]["stack_bytes"] == 1024
 
 
 def test_files_without_a_kernel() -> None:

@@ -100,8 +100,8 @@ def takes(name: str) -> str:
         (CONST.format(name="c1") + CONST.format(name="c2") + entry("good", takes("c1")) + entry("b", takes("c2")), "b",
          ".const variables take 80000 bytes"),
         (".extern .func far; \n" + entry("good", GOOD) + entry("b", "call far;"), "b", "far is declared but not"),
-        (".func g; .func f { call g; ret; } .func g { call f; ret; }\n" + entry("good", GOOD) + entry("b", "call g;"),
-         "b", "recursion is not supported: g -> f -> g"),
+        (".func g; .func f { call g; ret; } .func g { call f; trap.x; ret; }\n" + entry("good", GOOD)
+         + entry("b", "call f;"), "b", "modifier .x of trap"),
         (".shared .align 4 .b8 big[20000000];\n" + entry("good", GOOD) + entry("b", "mov.u32 %r1, big;"), "b",
          "too much shared memory"),
     ],

@@ -28,7 +28,6 @@ KNOWN = [
 
 PLACED = {
     "indirect": ("P: .callprototype _ (); call %d1, (), P;", "", ""),
-    "recursion": ("call f;", ".func f { call f; ret; }", ""),
     "other-file": ("call far;", ".extern .func far;", ""),
     "function-address": ("mov.u64 %d1, f;", ".extern .func f;", ""),
     "label-address": ("mov.u64 %d1, L; L:", "", ""),
@@ -51,7 +50,6 @@ ALSO = [
     ("too-large", "mov.u32 %r1, big;", ".shared .align 4 .b8 big[20000000];"),
     ("too-large", "mov.u64 %d1, big;", ".global .align 4 .b8 big[300000000];"),
     ("environment", "mov.u32 %r1, %envreg31;", ""),
-    ("recursion", "call f;", ".func g; .func f { call g; ret; } .func g { call f; ret; }"),
 ]  # fmt: skip
 
 

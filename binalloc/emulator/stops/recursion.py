@@ -1,0 +1,46 @@
+"""What is said where functions have called themselves too often: local memory has no room for another frame, or the
+reconvergence stack none for another call."""
+
+from __future__ import annotations
+
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.stops.context import Context
+from binalloc.errors import Hint, KernelFault
+from binalloc.isa.runtime import STACK_TRAP
+from binalloc.isa.table.fields import RZ
+from binalloc.printable import count
+
+_SHALLOWER = "end the recursion sooner (does it end at all?)"
+
+
+def is_overflow(c: Context, word: int) -> bool:
+    """Whether the instruction at a code word is what a function does whose frame does not fit."""
+    place = c.program.place(word)
+    assert place is not None
+    instr = place[0].instrs[place[1]]
+    return instr.op.name == "ST" and (instr.f["ra"], instr.f["moff"]) == (RZ, STACK_TRAP)
+
+
+def overflow_fault(c: Context, place: str) -> KernelFault:
+    """The fault of a function that found no room for its frame."""
+    function = c.program.place(c.of("fault_pc"))
+    assert function is not None
+    frame = count(function[0].info.local_frame, "byte")
+    given = next((record["stack_bytes"] for record in c.device.module.provenance if "stack_bytes" in record), None)
+    found = f"{function[0].name} needs a frame of {frame}, {calls_deep(c)} deep"
+    expected = "frames that fit the stack" + (f" of {given:,} bytes per thread" if isinstance(given, int) else "")
+    remedy = Hint(f"Import the PTX with more {{stack_bytes}}, or {_SHALLOWER}.")
+    return KernelFault("stack overflow", place=place, found=found, expected=expected, remedy=remedy)
+
+
+def too_many_entries(c: Context, entries: int) -> tuple[str, str, str]:
+    """(found, expected, remedy) of a reconvergence stack that is full."""
+    found = f"more than {entries} entries, {calls_deep(c)} deep"
+    return found, f"at most {entries}", f"Recursion or divergence nests too deep: {_SHALLOWER}."
+
+
+def calls_deep(c: Context) -> str:
+    """How many calls the warp that has faulted is in."""
+    sm, w = c.of("fault_sm"), c.of("fault_warp")
+    entries = c.at(sm, "stack")[w, : int(c.at(sm, "sp")[w]) + 1]
+    return count(int((entries[:, L.Entry.KIND] == L.EntryKind.CALL).sum()), "call")

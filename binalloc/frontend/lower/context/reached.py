@@ -1,0 +1,89 @@
+"""The functions that kernels reach, and which of them may come back to themselves.
+
+Needs the parsed module; scans each function that is reached, and leaves what a call of a register may reach among its
+scan's callees. Calls of functions without a body are no edges: they are refused where they are lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from binalloc.frontend.lower.context.scan import Scan, scan
+from binalloc.frontend.lower.context.targets import Targets
+from binalloc.frontend.ptx import ast
+
+
+class Reached:
+    """scans: by function. order: functions, callees before callers; those of one component side by side. components:
+    function -> all that it may come back through, itself among them, in that order; only functions in cycles have one.
+    """
+
+    def __init__(self, module: ast.Module, targets: Targets, kernels: Iterable[str]) -> None:
+        self.module, self.targets = module, targets
+        self.scans: dict[str, Scan] = {}
+        self.order: list[str] = []
+        self.components: dict[str, tuple[str, ...]] = {}
+        self._number: dict[str, int] = {}
+        self._lowest: dict[str, int] = {}
+        """The first function, by number, that a function is known to come to and that is not done."""
+        self._open: list[str] = []
+        for kernel in kernels:
+            if kernel not in self.scans:
+                self._visit(kernel)
+
+    def below(self, name: str) -> list[str]:
+        """`name` and all it calls, each once, nearer ones first."""
+        seen = {name: None}
+        work = [name]
+        while work:
+            for callee in self.scans[work.pop(0)].callees:
+                if callee not in seen:
+                    seen[callee] = None
+                    work.append(callee)
+        return list(seen)
+
+    def _visit(self, root: str) -> None:
+        """Tarjan's strongly connected components, depth first."""
+        work = [(root, self._enter(root))]
+        while work:
+            name, pending = work[-1]
+            if pending:
+                callee = pending.pop()
+                assert not self.module.functions[callee].is_entry, "the parser refuses calls of kernels"
+                if callee not in self.scans:
+                    work.append((callee, self._enter(callee)))
+                elif callee in self._lowest:
+                    self._lowest[name] = min(self._lowest[name], self._number[callee])
+                continue
+            work.pop()
+            lowest = self._lowest[name]
+            if work:
+                caller = work[-1][0]
+                self._lowest[caller] = min(self._lowest[caller], lowest)
+            if lowest == self._number[name]:
+                self._close(name)
+
+    def _enter(self, name: str) -> list[str]:
+        """Begin with a function; answers its callees, the first last."""
+        self._number[name] = self._lowest[name] = len(self._number)
+        self._open.append(name)
+        function = self.module.functions[name]
+        found = self.scans[name] = scan(function)
+        for ins in found.indirect:
+            for callee in self.targets.of(function, ins):
+                found.callees.setdefault(callee, ins)
+        for callee in list(found.callees):
+            if self.module.functions[callee].body is None:
+                del found.callees[callee]
+        return list(reversed(found.callees))
+
+    def _close(self, name: str) -> None:
+        """A component is complete: what was entered from its first function on and is not done."""
+        first = self._open.index(name)
+        members = tuple(reversed(self._open[first:]))
+        del self._open[first:]
+        self.order += members
+        for member in members:
+            del self._lowest[member]
+        if len(members) > 1 or name in self.scans[name].callees:
+            self.components |= dict.fromkeys(members, members)

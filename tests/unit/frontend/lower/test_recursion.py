@@ -1,0 +1,203 @@
+"""Functions that come back to themselves: frames on a stack, what they hand over, what they keep, where they end."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from binalloc.errors import KernelFault, UsageError
+from binalloc.frontend.ir import dump
+from tests.support.ptx.bodies import both, emulate, imported, lowered
+from tests.support.ptx.texts import kernel
+
+LANE = np.arange(32)
+DOWN = """.func (.param .b32 r) down(.param .b32 n)
+{ .reg .b32 %x<5>; .reg .pred %q<2>; ld.param.u32 %x1, [n]; setp.eq.u32 %q1, %x1, 0; mov.u32 %x2, 0; @%q1 bra DONE;
+  sub.u32 %x3, %x1, 1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %x3; call.uni (b), down, (a); ld.param.b32 %x2, [b]; }
+  add.u32 %x2, %x2, %x1;
+DONE: st.param.b32 [r], %x2; ret; }
+"""
+
+
+def calls(name: str, argument: str = "%r0", result: str = "%r2") -> str:
+    return f"""{{ .param .b32 a; .param .b32 b; st.param.b32 [a], {argument}; call (b), {name}, (a);
+        ld.param.b32 {result}, [b]; }}"""
+
+
+STORE = " st.global.u32 [%d1], %r2;"
+
+
+def test_lanes_go_down_to_depths_of_their_own() -> None:
+    np.testing.assert_array_equal(both(calls("down") + STORE, head=DOWN), LANE * (LANE + 1) // 2)
+
+
+def test_several_calls_of_one_function_and_values_that_live_across_them() -> None:
+    head = """.func (.reg .u32 r) fib(.reg .u32 n) { .reg .pred %q<2>; .reg .u32 %x<5>; mov.u32 r, n;
+        setp.lt.u32 %q1, n, 2; @%q1 ret; sub.u32 %x1, n, 1; sub.u32 %x2, n, 2; call (%x3), fib, (%x1);
+        call (%x4), fib, (%x2); add.u32 r, %x3, %x4; ret; }\n"""
+    body = "rem.u32 %r1, %r0, 11; call (%r2), fib, (%r1); mad.lo.u32 %r2, %r2, 100, %r0;" + STORE
+    fib = [0, 1]
+    while len(fib) < 11:
+        fib.append(fib[-1] + fib[-2])
+    np.testing.assert_array_equal(both(body, head=head), np.array(fib)[LANE % 11] * 100 + LANE)
+
+
+def test_predicates_live_across_and_the_argument_goes_on_being_one() -> None:
+    """Nine predicates at once, more than there are, and a guarded return behind the call."""
+    bits = " ".join(f"and.b32 %x2, %x1, {1 << k}; setp.ne.u32 %q{k + 1}, %x2, 0;" for k in range(9))
+    sums = " ".join(f"@%q{k + 1} add.u32 r, r, {3**k};" for k in range(9))
+    head = f""".func (.reg .u32 r) walk(.reg .u32 n) {{ .reg .pred %q<12>; .reg .u32 %x<9>; setp.eq.u32 %q10, n, 0;
+        mov.u32 r, 0; @%q10 ret; mul.lo.u32 %x1, n, 77; {bits} shr.u32 %x3, n, 1; call (r), walk, (%x3); {sums}
+        @!%q3 ret; add.u32 r, r, n; ret; }}\n"""
+    both("mul.lo.u32 %r1, %r0, 37; call (%r2), walk, (%r1);" + STORE, head=head)
+
+
+STRUCTS = """.func (.param .align 8 .b8 r[24])
+fold(.param .align 8 .b8 s[20], .param .b8 n, .param .b16 h, .param .f64 f)
+{ .reg .b32 %x<9>; .reg .b64 %y<5>; .reg .b16 %h<9>; .reg .f64 %g<5>; .reg .pred %q<3>;
+  .local .align 16 .b8 mine[48]; .param .align 8 .b8 t[20]; .param .align 8 .b8 o[24];
+  ld.param.u8 %h1, [n]; ld.param.u16 %h2, [h]; ld.param.f64 %g1, [f]; ld.param.u64 %y1, [s+8]; ld.param.u32 %x1, [s];
+  ld.param.u8 %h3, [s+17]; st.local.u64 [mine+32], %y1; st.local.v4.u32 [mine+16], {%x1, %x1, 7, 9};
+  setp.ne.u16 %q1, %h1, 0; @%q1 bra DEEPER;
+  st.param.u64 [r], %y1; st.param.f64 [r+8], %g1; st.param.u32 [r+16], %x1; st.param.b16 [r+20], %h2;
+  st.param.b16 [r+22], %h3; ret;
+DEEPER: sub.u16 %h4, %h1, 1; add.u64 %y2, %y1, %y1; add.u32 %x2, %x1, 5; add.f64 %g2, %g1, 0d3ff8000000000000;
+  st.param.u32 [t], %x2; st.param.u32 [t+4], 4; st.param.u64 [t+8], %y2; st.param.b8 [t+16], 1; st.param.b8 [t+17], %h4;
+  st.param.b8 [t+18], 3; st.param.b8 [t+19], 4; add.u16 %h5, %h2, 257;
+  { .param .b8 m; .param .b16 k; .param .f64 d; st.param.b8 [m], %h4; st.param.b16 [k], %h5; st.param.f64 [d], %g2;
+    call (o), fold, (t, m, k, d); }
+  ld.param.u64 %y3, [o]; ld.param.f64 %g3, [o+8]; ld.param.u32 %x3, [o+16]; ld.param.u16 %h6, [o+20];
+  ld.local.u64 %y4, [mine+32]; add.u64 %y3, %y3, %y4; ld.local.u32 %x4, [mine+20]; add.u32 %x3, %x3, %x4;
+  mul.f64 %g3, %g3, %g1; st.param.u64 [r], %y3; st.param.f64 [r+8], %g3; st.param.u32 [r+16], %x3;
+  st.param.b16 [r+20], %h6; st.param.b16 [r+22], %h3; ret; }
+"""
+
+
+def test_structs_and_every_size_and_arrays_of_the_frame() -> None:
+    body = """.param .align 8 .b8 s0[20]; .param .align 8 .b8 r0[24]; .param .b8 n0; .param .b16 h0; .param .f64 f0;
+        rem.u32 %r1, %r0, 9; cvt.u16.u32 %h1, %r1; mul.wide.u32 %d4, %r0, 123456789; st.param.u32 [s0], %r0;
+        st.param.u32 [s0+4], 1; st.param.u64 [s0+8], %d4; st.param.u32 [s0+16], 0x01020304; st.param.b8 [n0], %h1;
+        st.param.b16 [h0], %h1; st.param.f64 [f0], 0d3ff4000000000000; call (r0), fold, (s0, n0, h0, f0);
+        ld.param.u64 %d5, [r0]; ld.param.f64 %g1, [r0+8]; ld.param.u64 %d6, [r0+16]; mul.wide.u32 %d7, %r0, 24;
+        add.u64 %d7, %d7, %d0; st.global.u64 [%d7], %d5; st.global.f64 [%d7+8], %g1; st.global.u64 [%d7+16], %d6;"""
+    both(body, words=192, head=STRUCTS)
+
+
+def test_addresses_of_the_frame_go_down_the_stack() -> None:
+    """Each frame stores into an array of its caller's, through a generic address, and its parameter lies in memory."""
+    head = """.func chain(.param .u64 up, .param .align 4 .b8 w[8]) { .reg .u64 %y<6>; .reg .u32 %x<6>;
+        .reg .pred %q<2>; .local .align 8 .b8 mine[12]; ld.param.u64 %y1, [up]; mov.b64 %y2, w;
+        ld.param.u32 %x1, [%y2+4]; st.u32 [%y1], %x1; setp.eq.u32 %q1, %x1, 0; @%q1 bra END;
+        mov.u64 %y3, mine; cvta.local.u64 %y3, %y3;
+        add.u64 %y3, %y3, 8; sub.u32 %x2, %x1, 1; st.local.u32 [mine+4], %x1;
+        { .param .u64 a; .param .align 4 .b8 b[8]; st.param.u64 [a], %y3; st.param.u32 [b], 3; st.param.u32 [b+4], %x2;
+          call chain, (a, b); }
+        ld.local.u32 %x3, [mine+8]; ld.local.u32 %x4, [mine+4]; mad.lo.u32 %x3, %x3, 10, %x4; st.u32 [%y1], %x3;
+        END: ret; }\n"""
+    body = """.local .align 4 .b8 own[8]; .param .u64 a; .param .align 4 .b8 b[8]; mov.u64 %d3, own;
+        cvta.local.u64 %d3, %d3; rem.u32 %r1, %r0, 7; st.param.u64 [a], %d3; st.param.u32 [b], 9;
+        st.param.u32 [b+4], %r1; call chain, (a, b); ld.local.u32 %r2, [own];"""
+    found = both(body + STORE, head=head, compare=False)
+    expected = [0]
+    for k in range(1, 7):
+        expected.append(10 * expected[-1] + k)
+    np.testing.assert_array_equal(found, np.array(expected)[LANE % 7])
+
+
+MUTUAL = """.func (.reg .u32 r) odd(.reg .u32 n);
+.func (.reg .u32 r) leaf(.reg .u32 n) { .local .align 4 .b8 d[4]; st.local.u32 [d], n; ld.local.u32 r, [d];
+  mul.lo.u32 r, r, 3; ret; }
+.func (.reg .u32 r) even(.reg .u32 n) { .reg .pred %q<2>; .reg .u32 %x<4>; setp.eq.u32 %q1, n, 0; mov.u32 r, 1;
+  @%q1 ret; sub.u32 %x1, n, 1; call (%x2), odd, (%x1); call (%x3), leaf, (n); add.u32 r, %x2, %x3; ret; }
+.func (.reg .u32 r) odd(.reg .u32 n) { .reg .pred %q<2>; .reg .u32 %x<4>; setp.eq.u32 %q1, n, 0; mov.u32 r, 2;
+  @%q1 ret; sub.u32 %x1, n, 1; call (%x3), leaf, (%x1); call (%x2), even, (%x1); mad.lo.u32 r, %x2, 2, %x3; ret; }
+.func (.reg .u32 r) between(.reg .u32 n) { .local .align 4 .b8 d[8]; .reg .u32 %x<4>; st.local.u32 [d+4], n;
+  call (%x1), even, (n); ld.local.u32 %x2, [d+4]; mad.lo.u32 r, %x1, 100, %x2; ret; }
+"""
+
+
+def test_functions_that_call_one_another_and_others_outside_of_the_cycle() -> None:
+    body = "rem.u32 %r1, %r0, 13; call (%r2), between, (%r1); call (%r3), odd, (%r1); add.u32 %r2, %r2, %r3;" + STORE
+    both(body, head=MUTUAL)
+    routines = lowered(kernel(body, head=MUTUAL)).routines
+    assert {name for name, r in routines.items() if r.cycle} == {"even", "odd"}
+    assert re.search(r"STL.32 \[0x[0-9a-f]+\]", dump(routines["leaf"]))  # where it has always been
+
+
+def test_two_cycles_one_behind_the_other() -> None:
+    """The second begins where the first one's frames end."""
+    head = DOWN + """.func (.reg .u32 r) outer(.reg .u32 n) { .reg .pred %q<2>; .reg .u32 %x<6>; .local .b32 d[3];
+        mov.u32 r, 7; setp.eq.u32 %q1, n, 0; @%q1 ret; st.local.u32 [d+8], n; sub.u32 %x1, n, 1;
+        { .param .b32 a; .param .b32 b; st.param.b32 [a], n; call (b), down, (a); ld.param.b32 %x2, [b]; }
+        call (%x3), outer, (%x1); ld.local.u32 %x4, [d+8]; mad.lo.u32 r, %x3, 3, %x2; xor.b32 r, r, %x4; ret; }\n"""
+    both("rem.u32 %r1, %r0, 10; call (%r2), outer, (%r1);" + STORE, head=head)
+
+
+POINTERS = """.func (.reg .u32 r) one(.reg .u64 f, .reg .u32 n); .func (.reg .u32 r) two(.reg .u64 f, .reg .u32 n);
+.func (.reg .u32 r) three(.reg .u64 f, .reg .u32 n) { mad.lo.u32 r, n, 5, 1; ret; }
+.global .u64 table[3] = {one, two, three};
+""" + "".join(
+    f""".func (.reg .u32 r) {name}(.reg .u64 f, .reg .u32 n) {{ .reg .pred %q<2>; .reg .u32 %x<5>; .reg .u64 %y<5>;
+  P: .callprototype (.reg .u32 _) _ (.reg .u64 _, .reg .u32 _);
+  mov.u32 r, {seed}; setp.eq.u32 %q1, n, 0; @%q1 ret; sub.u32 %x1, n, 1; mul.lo.u32 %x2, n, {seed};
+  rem.u32 %x2, %x2, 3; mul.wide.u32 %y1, %x2, 8; mov.u64 %y2, table; add.u64 %y2, %y2, %y1; ld.global.u64 %y3, [%y2];
+  call (%x3), %y3, (f, %x1), P; mad.lo.u32 r, %x3, {seed}, n; ret; }}\n"""
+    for name, seed in (("one", 5), ("two", 11))
+)
+
+
+def test_pointers_to_functions_that_may_come_back() -> None:
+    body = """mov.u64 %d5, one; mov.u64 %d6, two; setp.lt.u32 %p1, %r0, 13; selp.b64 %d5, %d5, %d6, %p1;
+        P: .callprototype (.reg .u32 _) _ (.reg .u64 _, .reg .u32 _); rem.u32 %r1, %r0, 8;
+        call (%r2), %d5, (%d6, %r1), P;"""
+    both(body + STORE, head=POINTERS)
+
+
+def test_threads_may_end_inside() -> None:
+    head = DOWN.replace("DONE:", "setp.eq.u32 %q1, %x1, 9; @%q1 exit; DONE:")
+    np.testing.assert_array_equal(both(calls("down") + STORE, head=head), np.where(LANE < 9, LANE * (LANE + 1) // 2, 0))
+
+
+@pytest.mark.parametrize("stack", [64, 1024, 4096])
+def test_the_stack_is_used_to_its_last_byte(stack: int) -> None:
+    module = imported(kernel(calls("down", "%r3") + STORE, head=DOWN, params=[".param .u32 n"]).replace(
+        "mov.u32 %r0", "ld.param.u32 %r3, [n]; mov.u32 %r0"), stack_bytes=stack).module
+    frame = module.function("down").info.local_frame
+    assert frame == 8
+    deep = stack // frame - 1
+    assert emulate(module, [np.zeros(32, np.uint32), np.uint32(deep)], 1, 32)[0][0] == deep * (deep + 1) // 2
+    with pytest.raises(KernelFault) as caught:
+        emulate(module, [np.zeros(32, np.uint32), np.uint32(deep + 1)], 1, 32)
+    text = str(caught.value)
+    assert "stack overflow" in text
+    assert f"down needs a frame of 8 bytes, {deep + 2:,} calls deep" in text
+    assert f"the stack of {stack:,} bytes per thread" in text
+    assert "more stack_bytes" in text
+
+
+def test_recursion_without_end_fills_the_reconvergence_stack() -> None:
+    module = imported(kernel("call spin;", head=".func spin() { call spin; ret; }\n")).module
+    with pytest.raises(KernelFault, match="found more than 1024 entries, 1,023 calls deep"):
+        emulate(module, [np.zeros(32, np.uint32)], 1, 32)
+
+
+def test_kernels_without_recursion_have_no_stack() -> None:
+    other = "\n.visible .entry other(.param .u64 out) { .local .b32 d[2]; st.local.u32 [d+4], 1; ret; }\n"
+    found = imported(kernel(calls("down") + STORE, head=DOWN) + other)
+    assert {k.name: k.local_bytes for k in found.kernels} == {"k": 8 + 4 + 1024 + 4, "other": 8}
+    assert found.module.provenance[0]["stack_bytes"] == 1024
+
+
+@pytest.mark.parametrize("size", [0, -4, (1 << 22) + 1])
+def test_sizes_of_a_stack_that_cannot_be(size: int) -> None:
+    with pytest.raises(UsageError, match="no size of a stack"):
+        imported(kernel(calls("down") + STORE, head=DOWN), stack_bytes=size)
+
+
+def test_frames_and_stack_that_local_memory_does_not_hold() -> None:
+    text = kernel(f".local .b32 big[{4_000_000}]; mov.u64 %d4, big; {calls('down')}" + STORE, head=DOWN)
+    with pytest.raises(UsageError, match="no room for the stack"):
+        imported(text, stack_bytes=1 << 22)
