@@ -293,7 +293,7 @@ def _set(reader: _Reader, when: Expression | None) -> SetStep:
         at.sub("value").fail("no values", "[]", "a value or a list of values")
     if target.kind == ArgumentKind.SCALAR:
         at.only_keys(reader.entry, ("set", "value", *_EVERYWHERE))
-        if isinstance(given, list):
+        if isinstance(given, list) and (kind_of(target.dtype) != "c" or len(given) != 2):
             at.sub("value").fail("a scalar has one value", f"a list of {len(given)}", "a number or an expression")
     fields, element = _field(reader, target)
     if not isinstance(element, str):

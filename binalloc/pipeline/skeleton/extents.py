@@ -53,10 +53,11 @@ def extents_of(module: Module, launch: Launch, machine: Machine) -> Extents:
         ),
     )
     found = Extents()
+    addresses = {a.name: longer.addresses[a.name] for a in longer.arguments if a.kind == ArgumentKind.BUFFER}
     try:
         setting = Setting(module, launch.kernel, longer, prod(launch.block), machine)
         for block, thread in _probes(launch):
-            _look(setting, block, thread, longer.addresses, found)
+            _look(setting, block, thread, addresses, found)
     except BinallocError:
         found.complete = False
     return found
