@@ -69,7 +69,7 @@ class DeviceTexture:
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name
-        self.handle = list(session.memory.images).index(name) + 1
+        self.handle = session.memory.handles[name]
 
     def set(self, texels: Array) -> None:
         """Other texels of its dtype and shape, as a copy to a CUDA array gives it. UsageError for another array."""

@@ -61,8 +61,8 @@ SAME_STRING = {
     ("report/reproduce/facts.py", "cache"): "a key of the page",
     ("report/reproduce/page.py", "bar"): "a column of a chart",
     ("report/sweep.py", "cache"): "a key of the page",
-    ("launch/arguments.py", "u32"): "an element type",
-    ("launch/types.py", "wrap"): "a texture's address mode",
+    ("launch/textures.py", "u32"): "an element type",
+    ("launch/sampling.py", "wrap"): "a texture's address mode",
     ("launch/dtypes.py", "u32"): "an element type",
     **dict.fromkeys(
         ((f"launch/contents/{name}.py", "rb") for name in ("archives", "images", "npy")), "a mode of open"
@@ -72,7 +72,7 @@ SAME_STRING = {
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "a limit of our own": {
         "verify/product.py": (256,), "verify/names.py": (6,), "verify/remade.py": (6,), "analysis/loops.py": (6,),
-        "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,),
+        "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,), "launch/linked.py": (256,),
     },
     "rounding up to whole bytes, or a bit's place in one": {
         "models/allocation/colouring.py": (7,), "transform/virtual/live_ranges.py": (7,),
@@ -86,7 +86,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/diff.py": (6,)},
-    "faces of a cube": {"launch/arguments.py": (6,), "pipeline/skeleton/buffers.py": (6,)},
+    "faces of a cube": {"launch/textures.py": (6,), "pipeline/skeleton/buffers.py": (6,)},
     "numbers of a suggested launch": {
         "pipeline/skeleton/sizes.py": (32, 128), "pipeline/skeleton/make.py": (256,),
         "pipeline/skeleton/buffers.py": (256,), "pipeline/skeleton/extents.py": (7,),
