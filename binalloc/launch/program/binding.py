@@ -28,8 +28,8 @@ def bind_step(
     step: LaunchStep, info: FunctionInfo, kernel: str, held: Launch, scope: Scope, addresses: Mapping[str, int],
     binary: str | None,
 ) -> tuple[Launch, bytes]:  # fmt: skip
-    """The launch that a step is now, whose arguments have the names of the kernel's parameters, and the parameters'
-    bytes.
+    """The launch that a step is now, whose arguments have the names of the kernel's parameters, behind them the buffers
+    that some of them point into, and the parameters' bytes.
 
     kernel: its name in the binary (path `binary`), info: its record. held: the program's arguments. addresses: where
     buffers lie, and handles of textures, by argument. Raises MalformedInput for values that are out of range,
@@ -47,8 +47,8 @@ def bind_step(
     passed = _passed(step, info, held, scope)
     renamed = tuple(replace(a, name=p.name) for p, a in zip(info.params, passed, strict=True))
     launch = Launch(
-        kernel, grid, block, dynamic, renamed, None, held.size, held.path, held.heap, held.printf_buffer,
-        step.cooperative,
+        kernel, grid, block, dynamic, renamed + _pointed_at(renamed, held), None, held.size, held.path, held.heap,
+        held.printf_buffer, step.cooperative,
     )  # fmt: skip
     try:
         check_against(launch, info, binary)
@@ -59,6 +59,13 @@ def bind_step(
     for p, a in zip(info.params, passed, strict=True):
         out[p.offset : p.offset + p.size] = parameter_bytes(a, p.size, addresses)
     return launch, bytes(out)
+
+
+def _pointed_at(passed: Sequence[Argument], held: Launch) -> tuple[Argument, ...]:
+    """The buffers whose addresses are in fields of what is passed, but for those that are passed by their own name."""
+    own = {a.name for a in passed}
+    inside = dict.fromkeys(f.argument for a in passed for f in a.fields if f.argument)
+    return tuple(held.argument(name) for name in inside if name not in own)
 
 
 def _dimensions(

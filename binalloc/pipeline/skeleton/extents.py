@@ -14,7 +14,6 @@ from binalloc.emulator.walk.setting import Setting
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Space
-from binalloc.launch.placing import place_buffers
 from binalloc.launch.types import ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
 
@@ -54,7 +53,7 @@ def extents_of(module: Module, launch: Launch, machine: Machine) -> Extents:
         ),
     )
     found = Extents()
-    addresses, _ = place_buffers({a.name: a.bytes for a in longer.buffers})
+    addresses = {a.name: longer.addresses[a.name] for a in longer.arguments if a.kind == ArgumentKind.BUFFER}
     try:
         setting = Setting(module, launch.kernel, longer, prod(launch.block), machine)
         for block, thread in _probes(launch):

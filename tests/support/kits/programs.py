@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.isa.instruction import FunctionInfo, Param
+from binalloc.frontend.importer import import_ptx
+from binalloc.isa.instruction import FunctionInfo, Module, Param
 from binalloc.launch.program.binding import bind_step
 from binalloc.launch.program.expressions import Scope
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import LaunchStep, Program
 from binalloc.launch.program.walk import Walk
 from binalloc.launch.types import Array, Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.report.samples import sources
+from tests.support.paths import sample_file
 
 KERNELS = """
 .version 7.5
@@ -106,6 +110,13 @@ def base() -> dict[str, Any]:
         ],
         "sizes": {"test": {"constants": {"n": 4}, "argument": {"a": {"shape": "n"}, "b": {"shape": 4}}}},
     }  # fmt: skip
+
+
+def sample_program(name: str, *, reverse: bool = False) -> Module:
+    """The program of a sample in PTX for GTX680; several files linked in order of name, or the other way round."""
+    files = sources(sample_file(f"{name}.toml").with_suffix(""))[:: -1 if reverse else 1]
+    texts, names = [file.read_text() for file in files], [file.name for file in files]
+    return import_ptx(texts, names, machine=load_machine("gtx680")).module
 
 
 def of_steps(*steps: dict[str, Any], arguments: list[dict[str, Any]] | None = None, **more: Any) -> Program:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.frontend.importer import Imported, import_ptx
-from binalloc.frontend.ir import Program, dump
+from binalloc.frontend.ir import STACK_BYTES, Program, dump
 from binalloc.frontend.lower.program.module import lower_module
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Module
@@ -36,7 +36,8 @@ def emulate(
 def both(
     body: str, threads: int | Sequence[int] = 32, words: int | None = None, *, grid: int | Sequence[int] = 1,
     head: str = "", args: Sequence[Any] = (), params: Sequence[str] = (), dtype: Any = np.uint32, dynamic: int = 0,
-    bounds: str = "", compare: bool = True, textures: dict[str, Texture] | None = None, **options: Any,
+    bounds: str = "", compare: bool = True, textures: dict[str, Texture] | None = None, stack: int = STACK_BYTES,
+    **options: Any,
 ) -> Array:  # fmt: skip
     """The output buffer after a launch, on which the import as lowered, the optimised import and the interpreter agree.
 
@@ -46,9 +47,10 @@ def both(
     out = np.zeros(words or count, dtype=dtype)
     text = kernel(body, head=head, params=params, size=out.dtype.itemsize, bounds=bounds)
     given = [*args, *(textures or {}).values()]
-    plain = import_ptx(text, optimised=False).module
+    plain = import_ptx(text, optimised=False, stack_bytes=stack).module
     found = emulate(plain, [out.copy(), *given], grid, threads, dynamic=dynamic, **options)
-    optimised = emulate(import_ptx(text).module, [out.copy(), *given], grid, threads, dynamic=dynamic, **options)
+    better = import_ptx(text, stack_bytes=stack).module
+    optimised = emulate(better, [out.copy(), *given], grid, threads, dynamic=dynamic, **options)
     for one, other in zip(found, optimised, strict=True):
         np.testing.assert_array_equal(one, other)
     if compare:

@@ -54,6 +54,7 @@ SAME_STRING = {
     ("report/runs/annotate.py", "spill"): "a key of the page",
     ("pipeline/sweeping/tasks.py", "spill"): "a counter's name",
     ("report/runs/program.py", "x"): "between the sides of a grid",
+    ("report/demo/text.py", "x"): "a times sign between parts of a speedup",
     ("report/page/charts.py", "bar"): "a name of Vega-Lite's",
     ("report/page/charts.py", "width"): "a name of Vega-Lite's",
     ("report/page/charts.py", "x"): "a name of Vega-Lite's",
@@ -85,7 +86,11 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/diff.py": (6,)},
-    "faces of a cube": {"launch/arguments.py": (6,)},
+    "faces of a cube": {"launch/arguments.py": (6,), "pipeline/skeleton/buffers.py": (6,)},
+    "numbers of a suggested launch": {
+        "pipeline/skeleton/sizes.py": (32, 128), "pipeline/skeleton/make.py": (256,),
+        "pipeline/skeleton/buffers.py": (256,), "pipeline/skeleton/extents.py": (7,),
+    },
     "NumPy's axes, an alignment": {
         "launch/elements/layout.py": (32,), "launch/elements/tables.py": (128,), "launch/placing.py": (256,),
     },

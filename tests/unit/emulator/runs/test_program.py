@@ -21,10 +21,10 @@ from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.machines import constant_lines, instruction_cache
-from tests.support.kits.programs import KERNELS
+from tests.support.kits.programs import KERNELS, sample_program
 from tests.support.paths import SAMPLES, sample_file
 
-PROGRAMS = sorted(path.stem for path in (SAMPLES / "programs").glob("*.cu"))
+PROGRAMS = sorted(path.stem for folder in ("programs", "linked") for path in (SAMPLES / folder).glob("*.toml"))
 
 @cache
 def module(machine: str = "gtx680") -> Module:
@@ -47,9 +47,7 @@ def ran(steps: list[Any], arguments: list[Any], machine: str = "gtx680", **optio
 @cache
 def sample(name: str, engine: str) -> Ran:
     program = load_program(sample_file(f"{name}.toml"), "test")
-    source = sample_file(f"{name}.ptx")
-    imported = import_ptx(source.read_text(), source.name, machine=load_machine("gtx680")).module
-    return run_program(imported, program, "gtx680", engine=engine, host_steps=True)
+    return run_program(sample_program(name), program, "gtx680", engine=engine, host_steps=True)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
