@@ -43,7 +43,7 @@ def plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype({"names": dtype.names, "formats": formats, "offsets": offsets, "itemsize": dtype.itemsize})
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1000)
 def _paths(dtype: np.dtype[Any]) -> tuple[tuple[Path, bool], ...]:
     """Names of members from the outside in for all that has no members of its own, and whether that is an object."""
     if dtype.names is None or dtype.fields is None:
