@@ -136,7 +136,7 @@ class _Work:
         self._use_stack(routine, callees, predicates)
         laid = lay_out(routine, order_blocks(routine), predicates, self.program.locations)
         given = analysed(virtualise(routine, laid, self.contracts, self.changed))
-        self.changed[name] = ALL_PREDICATES if routine.cycle else given.code.predicates
+        self.changed[name] = given.code.predicates
         try:
             limits = self.limits.get(name, LOOM.limits)
             allocation, demand = allocate_fewest(given, limits, self.contracts, _SPILLING)

@@ -228,6 +228,38 @@ def test_more_values_than_registers_before_and_across_the_call() -> None:
     assert spilled[0] > spilled[1] + 80
 
 
+SLIM = """.func (.reg .u32 r) slim(.reg .u32 n);
+.func (.reg .u32 r) broad(.reg .u32 n) {{ .local .align 4 .b8 d[4]; .reg .u32 %x<40>; .reg .pred %q<2>; mov.u32 r, 5;
+  setp.eq.u32 %q1, n, 0; @%q1 ret; {make} sub.u32 %x1, n, 1; call (r), slim, (%x1); {take} ret; }}
+.func (.reg .u32 r) slim(.reg .u32 n) {{ .reg .u32 %x<3>; .reg .pred %q<2>; mov.u32 r, 9; setp.eq.u32 %q1, n, 0;
+  @%q1 ret; sub.u32 %x1, n, 1; call (r), broad, (%x1); ret; }}
+.func (.reg .u32 r) left(.reg .u32 n) {{ .local .b32 d[4]; st.local.u32 [d+4], n; call (r), slim, (n);
+  ld.local.u32 n, [d+4]; add.u32 r, r, n; ret; }}
+.func (.reg .u32 r) right(.reg .u32 n) {{ .local .b32 d[8]; st.local.u32 [d+28], n; call (r), broad, (n);
+  ld.local.u32 n, [d+28]; mad.lo.u32 r, r, 3, n; ret; }}
+""".format(
+    make=" ".join(f"mad.lo.u32 %x{k}, n, {k}, {7 * k};" for k in range(2, 40)),
+    take=" ".join(f"mad.lo.u32 r, r, 3, %x{k}; mul.lo.u32 r, r, %x{k};" for k in range(2, 40)),
+)
+
+
+@pytest.mark.parametrize("called", ["slim", "broad", "left", "right"])
+def test_whoever_of_a_cycle_is_called_overwrites_what_all_of_it_do(called: str) -> None:
+    """The caller's values stay clear of the registers of those that are not called directly."""
+    make = " ".join(f"mul.lo.u32 %r{k}, %r0, {k};" for k in range(8, 24))
+    take = " ".join(f"mad.lo.u32 %r2, %r2, 5, %r{k};" for k in range(8, 24))
+    both(f"{make} rem.u32 %r1, %r0, 6; call (%r2), {called}, (%r1); {take}" + STORE, head=SLIM)
+
+
+def test_static_frames_below_a_cycle_are_clear_of_those_of_every_way_into_it() -> None:
+    head = MUTUAL + """.func (.reg .u32 r) deep(.reg .u32 n) { .local .align 4 .b8 d[64]; .reg .u32 %x<4>; mov.u32 %x2, 0;
+        """ + " ".join(f"st.local.u32 [d+{4 * k}], n;" for k in range(16)) + " call (r), odd, (n); " + " ".join(
+        f"ld.local.u32 %x1, [d+{4 * k}]; mad.lo.u32 r, r, 3, %x1;" for k in range(16)) + " ret; }\n"
+    for first, second in (("even", "deep"), ("deep", "even"), ("deep", "odd")):
+        both(f"""rem.u32 %r1, %r0, 7; call (%r2), {first}, (%r1); call (%r3), {second}, (%r1);
+            mad.lo.u32 %r2, %r2, 7, %r3;""" + STORE, head=head)
+
+
 def test_results_that_nobody_takes_and_arguments_that_are_constants() -> None:
     head = """.func (.reg .u32 r, .reg .u64 q) pair(.reg .u32 n, .reg .u64 m) { .reg .pred %p<2>; .reg .u32 %x<4>;
         .reg .u64 %y<4>; mov.u32 r, n; mov.u64 q, m; setp.eq.u32 %p1, n, 0; @%p1 ret; sub.u32 %x1, n, 1;
