@@ -37,9 +37,8 @@ def build(
     define: tuple[str, ...] = (), library: tuple[str, ...] = (), flags: tuple[str, ...] = (),
     ptx_flags: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
-    """Build a program. folder: its own. compile_, ptx: files relative to it; a `.c` that calls the runtime is named with
-    `:cuda` behind it, and compiled as C++. include: folders, too; those outside of it
-    are absolute. CalledProcessError with the compiler's own words on stderr."""
+    """Build a program. folder: its own. compile_, ptx: files relative to it; a `.c` that calls the runtime is named
+    with `:cuda` behind it, and compiled as C++. include: folders, too; those outside of it are absolute. CalledProcessError with the compiler's own words on stderr."""
     source, shim = out / "source", out / "shim"
     prepare_tree(folder, source)
     shim.mkdir(parents=True, exist_ok=True)
@@ -61,8 +60,8 @@ def build(
         path = source / name
         where = ["-I", str(HERE), "-I", str(shim), "-I", str(path.parent), "-I", str(source), *places]
         as_c = path.suffix == ".c" and language != "cuda"
-        kind = ["gcc", "-O2", "-w", "-ffp-contract=off", "-fcommon", "-DcudaSetDevice(device)=0", "-x", "c"] if as_c else [
-            "g++", *GXX, "-x", "c++", "-include", str(HERE / "cuda_cpu.h")]  # fmt: skip
+        c = ["gcc", "-O2", "-w", "-ffp-contract=off", "-fcommon", "-DcudaSetDevice(device)=0", "-x", "c"]
+        kind = c if as_c else ["g++", *GXX, "-x", "c++", "-include", str(HERE / "cuda_cpu.h")]
         made = out / (name.replace("/", "_") + ".o")
         _run([*kind, *flags, *where, *defines, "-c", str(path), "-o", str(made)])
         objects.append(str(made))

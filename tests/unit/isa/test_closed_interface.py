@@ -94,7 +94,6 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "NumPy's axes, an alignment": {
         "launch/elements/layout.py": (32,), "launch/elements/tables.py": (128,), "launch/placing.py": (256,),
     },
-    "results that are kept": {"launch/linked.py": (256,)},
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"report/runs/smem_cost.py": (32,), "pipeline/papers/unified.py": (32,)},
