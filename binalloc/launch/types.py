@@ -23,7 +23,7 @@ from binalloc.launch.contents.init import Setting, contents
 from binalloc.launch.dtypes import DTYPES as DTYPES
 from binalloc.launch.dtypes import POINTER_BYTES as POINTER_BYTES
 from binalloc.launch.dtypes import Array as Array
-from binalloc.launch.dtypes import Number, rounded, shown
+from binalloc.launch.dtypes import Number, copied, rounded, shown
 from binalloc.launch.elements.cells import Field as Field
 from binalloc.launch.elements.cells import by_name, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
@@ -225,7 +225,7 @@ class Launch:
                 out[a.name] = shown(rounded(a.value, a.dtype), a.dtype).item()
             elif a.kind == ArgumentKind.STRUCT and a.struct is not None:
                 data = parameter_bytes(a, a.size, self.addresses)
-                out[a.name] = np.frombuffer(data, a.numpy_dtype).copy()[0]
+                out[a.name] = copied(np.frombuffer(data, a.numpy_dtype))[0]
             elif a.kind == ArgumentKind.STRUCT:
                 out[a.name] = by_name(a.fields)
         return out
