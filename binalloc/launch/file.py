@@ -11,7 +11,7 @@ executed only by `reference_outputs`.
     [[argument]]                # one per kernel parameter, matched by name
     name = "x"
     kind = "buffer"             # buffer, scalar (with `value`), texture
-    dtype = "f32"               # i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64
+    dtype = "f32"               # a number's, ptr, or a struct's name in [types]
     shape = [128, 256]
     init = { kind = "random", distribution = "normal", mean = 0.0, std = 1.0, seed = 7 }
     compare = { rtol = 1e-5, atol = 1e-6 }      # or "exact" (default), "unordered", "ignore"

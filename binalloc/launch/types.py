@@ -259,9 +259,10 @@ class Launch:
         their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that others point to are
         reached through these and are no parameters, unless one has their name or they say so.
         """
-        out = {a.name: a for a in self.passed if a.name in names}
+        known = set(names)
+        out = {a.name: a for a in self.passed if a.name in known}
         taking = self._taking()
-        rest = [a for a in self.passed if a.name not in names and a.name in taking]
+        rest = [a for a in self.passed if a.name not in known and a.name in taking]
         unnamed = [n for n in names if n not in out and _UNNAMED.fullmatch(n)]
         return out | dict(zip(unnamed, rest, strict=False))
 
@@ -289,16 +290,22 @@ class Launch:
         Pointers in them are the addresses that buffers have on the device. Raises MalformedInput where a file is
         missing, unreadable or of another shape or dtype.
         """
-        return {a.name: self.contents_of(a) for a in self.buffers}
+        return self._filled(self.buffers)
 
     def make_textures(self) -> dict[str, Array]:
         """Contents of every texture in argument order, as `make_buffers` makes them."""
-        return {a.name: self.contents_of(a) for a in self.arguments if a.kind == ArgumentKind.TEXTURE}
+        return self._filled([a for a in self.arguments if a.kind == ArgumentKind.TEXTURE])
 
-    def contents_of(self, a: Argument) -> Array:
-        """Fresh contents of a buffer, symbol or texture, as `make_buffers` makes them."""
-        setting = Setting(self.addresses, targets_of(self.arguments), f"argument {a.name}", self.path)
-        return contents(a.init, a.element, a.shape, setting)
+    def make_symbols(self) -> dict[str, Array]:
+        """Contents of the variables that the launch names, as `make_buffers` makes them."""
+        return self._filled([a for a in self.arguments if a.kind == ArgumentKind.SYMBOL])
+
+    def _filled(self, arguments: Iterable[Argument]) -> dict[str, Array]:
+        addresses, targets = self.addresses, targets_of(self.arguments)
+        return {
+            a.name: contents(a.init, a.element, a.shape, Setting(addresses, targets, f"argument {a.name}", self.path))
+            for a in arguments
+        }
 
     def parameters(self, params: list[tuple[str, int, int]], addresses: Mapping[str, int]) -> bytes:
         """The parameter part of constant bank 0.

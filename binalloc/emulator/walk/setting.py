@@ -76,8 +76,7 @@ class Setting:
         launch = self.launch
         if launch is None:
             return Constants.build(dict(self.module.constants))
-        symbols = {a.name: launch.contents_of(a) for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
-        filled = Symbols.of(launch, self.module, symbols)
+        filled = Symbols.of(launch, self.module, launch.make_symbols())
         images = [a.name for a in launch.arguments if a.kind == ArgumentKind.TEXTURE]
         return Constants.build(filled.banks(self.kernel, launch, launch.addresses, images))
 
