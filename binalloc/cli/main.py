@@ -9,6 +9,7 @@ from binalloc.cli.commands.compare import compare
 from binalloc.cli.commands.demo import demo
 from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
+from binalloc.cli.commands.launch_skeleton import launch_skeleton
 from binalloc.cli.commands.machines import machines
 from binalloc.cli.commands.recommend import recommend
 from binalloc.cli.commands.reproduce import reproduce
@@ -52,7 +53,7 @@ def main() -> None:
 
 
 for _command in (
-    asm, compare, demo, diff, disasm, import_ptx, inspect, machines, recommend, reproduce, rewrite, run, schedule,
-    smem_cost, sweep, verify,
+    asm, compare, demo, diff, disasm, import_ptx, inspect, launch_skeleton, machines, recommend, reproduce, rewrite,
+    run, schedule, smem_cost, sweep, verify,
 ):  # fmt: skip
     main.add_command(_command)

@@ -27,6 +27,10 @@ def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRa
 _PIECE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
+_DIMENSIONS = 3
+_SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
+
+
 class Ranges(click.types.StringParamType):
     """Numbers and ranges of them as `1,8,16-20`: pairs of the first and the last, as they were given. limits: the least
     and the greatest number there may be, asked for when there is something to convert."""
@@ -170,3 +174,17 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
         return function
 
     return apply
+
+
+def block_of(text: str | None) -> tuple[int, int, int] | None:
+    """--block-dim as three sizes."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) > _DIMENSIONS or not all(_SIZE.fullmatch(part) for part in parts):
+        raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
+    x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
+    if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):
+        expected = "1 to 1024, 1 to 1024, 1 to 64, and at most 1024 threads together"
+        raise UsageError("--block-dim is no block size", found=text, expected=expected)
+    return x, y, z

@@ -7,74 +7,61 @@ within bounds, and unknown keys have been refused.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from binalloc.launch.contents.schema import Filled, parse_init
+from binalloc.launch.dtypes import NUMBERS, POINTER_BYTES, kind_of
+from binalloc.launch.elements.cells import Field, cells
+from binalloc.launch.elements.layout import MAX_AXES, Element, Struct, size_of
+from binalloc.launch.elements.tables import Types, require_apart, struct_types
+from binalloc.launch.placing import Target
+from binalloc.launch.textures import (
+    SURFACE_DTYPES,
+    SURFACE_KEYS,
+    TEXTURE_DTYPES,
+    TEXTURE_KEYS,
+    inherited,
+    level_shape,
+    parse_surface,
+    parse_texture,
+    require_fits,
+)
 from binalloc.launch.types import (
     DTYPES,
-    POINTER_BYTES,
-    AddressMode,
     Argument,
     ArgumentKind,
     Compare,
     CompareMode,
-    Distribution,
-    Field,
-    Init,
-    InitKind,
-    Texture,
-    TextureFilter,
-    TextureLayers,
-    TextureRead,
+    targets_of,
 )
-from binalloc.launch.values import At, a_name, a_number, a_path, a_value
+from binalloc.launch.values import At, a_name, a_number, a_value
 from binalloc.printable import plain, quoted
 
 MAX_BUFFER_BYTES = 1 << 28
 MAX_PARAMETER_BYTES = 32764
 
 _KEYS = {
-    ArgumentKind.BUFFER: ("name", "kind", "dtype", "shape", "init", "compare"),
+    ArgumentKind.BUFFER: ("name", "kind", "dtype", "shape", "init", "compare", "parameter"),
     ArgumentKind.SYMBOL: ("name", "kind", "dtype", "shape", "init", "compare"),
-    ArgumentKind.TEXTURE: (
-        "name", "kind", "dtype", "shape", "init", "channels", "filter", "address", "normalized", "read",
-        "layers",
-    ),
+    ArgumentKind.TEXTURE: ("name", "kind", "dtype", "shape", "init", *TEXTURE_KEYS),
+    ArgumentKind.SURFACE: ("name", "kind", "dtype", "shape", "init", "compare", *SURFACE_KEYS),
     ArgumentKind.SCALAR: ("name", "kind", "dtype", "value"),
-    ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes"),
+    ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes", "dtype", "value"),
     ArgumentKind.POINTER: ("name", "kind", "argument", "at"),
 }  # fmt: skip
 _OF_A_SIZE: dict[str, tuple[str, ...]] = {
     ArgumentKind.BUFFER: ("shape", "init"),
     ArgumentKind.SYMBOL: ("shape", "init"),
     ArgumentKind.TEXTURE: ("shape", "init"),
+    ArgumentKind.SURFACE: ("shape", "init"),
     ArgumentKind.SCALAR: ("value",),
-    ArgumentKind.STRUCT: ("fields", "bytes"),
+    ArgumentKind.STRUCT: ("fields", "bytes", "value"),
     ArgumentKind.POINTER: ("at",),
 }
-_FIELD_KEYS = ("name", "dtype", "value", "argument", "at", "offset")
-_INIT_KEYS: dict[InitKind, tuple[str, ...]] = {
-    InitKind.ZEROS: (),
-    InitKind.ONES: (),
-    InitKind.CONSTANT: ("value",),
-    InitKind.ARANGE: ("start", "step"),
-    InitKind.RANDOM: ("distribution", "seed"),
-}
-_DISTRIBUTIONS = {
-    Distribution.UNIFORM: ("low", "high"),
-    Distribution.NORMAL: ("mean", "std"),
-    Distribution.INTEGERS: ("low", "high"),
-}
+_FIELD_KEYS = ("name", "dtype", "value", "argument", "at", "offset", "fields", "bytes")
 _COMPARES = (CompareMode.EXACT, CompareMode.UNORDERED, CompareMode.IGNORE)
-_TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
-_SIDES = (1 << 27, 1 << 16, 1 << 14)  # of textures of one, two and three dimensions
-_LAYERED = {
-    TextureLayers.ARRAY: ((2, 3), "[layers, width] or [layers, height, width]"),
-    TextureLayers.CUBE: ((3,), "[faces, side, side]"),
-}
-"""Numbers of sides of textures with layers or faces, and what they are."""
-_LAYERS = 2048
-_FACES = 6
 
 
 def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> tuple[Argument, ...]:
@@ -88,7 +75,9 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
     changes = dict(over_at.sub("argument").table(override.get("argument", {})))
     names = [e.get("name") for e in entries if isinstance(e, dict)]
     over_at.sub("argument").only_keys(changes, tuple(n for n in names if isinstance(n, str)))
-    out: list[Argument] = []
+    types = struct_types(table, at)
+    merged: list[tuple[dict[str, Any], At]] = []
+    shells: list[Argument] = []
     for i, entry in enumerate(entries):
         where = at.sub(f"argument[{i}]")
         entry = dict(where.table(entry))
@@ -98,11 +87,20 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
             change = where.table(changes[name])
             where.only_keys(change, _OF_A_SIZE.get(plain(entry.get("kind")), ()))
             entry |= change
-        out.append(_argument(entry, i, where))
-        if out[-1].name in [a.name for a in out[:-1]]:
-            where.sub("name").fail("two arguments have the same name", out[-1].name, "distinct names")
-    _check_references(out, at)
-    total = sum(a.bytes for a in out if a.kind in (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE))
+        if entry.get("kind") == ArgumentKind.TEXTURE and "array" in entry:
+            entry = inherited(entry, entries, changes, where)
+        merged.append((entry, where))
+        shells.append(_shell(entry, types, where))
+        if shells[-1].name in [a.name for a in shells[:-1]]:
+            where.sub("name").fail("two arguments have the same name", shells[-1].name, "distinct names")
+    targets = targets_of(shells)
+    out = [
+        _filled(shell, entry, i, types, targets, where)
+        for i, (shell, (entry, where)) in enumerate(zip(shells, merged, strict=True))
+    ]
+    for a, (_, where) in zip(out, merged, strict=True):
+        require_fits(a, out, where)
+    total = sum(a.bytes for a in out if a.has_contents)
     if total > MAX_BUFFER_BYTES:
         where = over_at.sub("argument")
         where.fail("the buffers are too large together", f"{total} bytes", f"at most {MAX_BUFFER_BYTES}")
@@ -111,201 +109,162 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
     return tuple(out)
 
 
-def _argument(entry: dict[str, Any], index: int, at: At) -> Argument:
+def _shell(entry: dict[str, Any], types: Types, at: At) -> Argument:
+    """An argument as far as pointers to it need: what it is and how large, not yet what it holds."""
     kind = at.sub("kind").one_of(at.required(entry, "kind"), tuple(_KEYS))
     at.only_keys(entry, _KEYS[kind])
     name = a_name(at.required(entry, "name"), at.sub("name"))
-    if kind == ArgumentKind.STRUCT:
-        return _struct(name, entry, at)
-    if kind == ArgumentKind.POINTER:
-        at.required(entry, "argument")
-        return Argument(name, ArgumentKind.STRUCT, "u8", size=POINTER_BYTES, fields=(_address(entry, 0, "", at),))
-    dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), tuple(DTYPES))
+    if kind in (ArgumentKind.STRUCT, ArgumentKind.POINTER):
+        return Argument(name, ArgumentKind.STRUCT, "u8", size=1)
     if kind == ArgumentKind.SCALAR:
+        dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), NUMBERS)
         return Argument(name, kind, dtype, value=a_value(at.required(entry, "value"), dtype, at.sub("value")))
-    shape = _shape(at.required(entry, "shape"), dtype, at.sub("shape"))
-    init = _init(entry.get("init", "zeros"), dtype, math.prod(shape), index, at.sub("init"))
-    if kind == ArgumentKind.TEXTURE:
-        return Argument(name, kind, dtype, shape, init=init, texture=_texture(entry, dtype, shape, at))
-    return Argument(name, kind, dtype, shape, 0, init, _compare(entry.get("compare", "exact"), at.sub("compare")))
+    known = {ArgumentKind.TEXTURE: TEXTURE_DTYPES, ArgumentKind.SURFACE: SURFACE_DTYPES}.get(kind) or types.names()
+    element = types.element(at.sub("dtype").one_of(at.required(entry, "dtype"), known), at.sub("dtype"))
+    shape = _shape(at.required(entry, "shape"), element, at.sub("shape"))
+    dtype, struct = (element, None) if isinstance(element, str) else (element.name, element)
+    parameter = at.sub("parameter").typed(entry["parameter"], bool) if "parameter" in entry else None
+    return Argument(name, kind, dtype, shape, struct=struct, parameter=parameter)
 
 
-def _struct(name: str, entry: dict[str, Any], at: At) -> Argument:
-    """A struct passed by value: fields one behind the other, each aligned to its element, or where `offset` says."""
+def _filled(
+    shell: Argument, entry: dict[str, Any], index: int, types: Types, targets: Mapping[str, Target], at: At
+) -> Argument:
+    """The argument with what it holds. targets: what pointers may be to."""
+    if shell.kind == ArgumentKind.SCALAR:
+        return shell
+    if shell.kind == ArgumentKind.STRUCT:
+        if entry["kind"] == ArgumentKind.POINTER:
+            at.required(entry, "argument")
+            fields = (_address(entry, 0, "", targets, at),)
+            return replace(shell, size=POINTER_BYTES, fields=fields)
+        return _struct(shell, entry, types, targets, at)
+    filled = Filled(shell.element, shell.shape, index, targets)
+    init = parse_init(entry.get("init", "zeros"), filled, at.sub("init"))
+    if shell.kind == ArgumentKind.TEXTURE:
+        given = entry.get("level_init", [])
+        if not isinstance(given, list):
+            at.sub("level_init").fail("not contents of levels", quoted(given), "a list, from level 1 on")
+        texture = parse_texture(entry, shell.dtype, shell.shape, len(given), at)
+        levels = [
+            parse_init(v, replace(filled, shape=level_shape(texture, 1 + i)), at.sub(f"level_init[{i}]"))
+            for i, v in enumerate(given)
+        ]
+        return replace(shell, init=init, texture=replace(texture, given=tuple(levels)))
+    surface = parse_surface(entry, shell.shape, at) if shell.kind == ArgumentKind.SURFACE else None
+    compare = _compare(entry.get("compare", "exact"), at.sub("compare"))
+    return replace(shell, init=init, compare=compare, texture=surface)
+
+
+def _struct(shell: Argument, entry: dict[str, Any], types: Types, targets: Mapping[str, Target], at: At) -> Argument:
+    """A struct passed by value, of a type of the file or by its fields."""
+    if "dtype" not in entry:
+        at.only_keys(entry, ("name", "kind", "fields", "bytes"))
+        fields, end, align = _fields(entry, types, targets, at)
+        size = -(-end // align) * align
+        if "bytes" in entry:
+            size = at.sub("bytes").integer(entry["bytes"], end, MAX_PARAMETER_BYTES)
+        return replace(shell, size=size, fields=tuple(fields))
+    at.only_keys(entry, ("name", "kind", "dtype", "value"))
+    known = [name for name in types.names() if name not in DTYPES]
+    struct = types.element(at.sub("dtype").one_of(entry["dtype"], known), at.sub("dtype"))
+    assert isinstance(struct, Struct)
+    fields = list(cells(at.required(entry, "value"), struct, (), 0, targets, at.sub("value")))
+    return replace(shell, size=struct.bytes, fields=tuple(fields), struct=struct)
+
+
+def _fields(
+    entry: dict[str, Any], types: Types, targets: Mapping[str, Target], at: At
+) -> tuple[list[Field], int, int]:
+    """Fields one behind the other, each aligned to its element, or where `offset` says; their end, and the largest
+    alignment."""
     items = at.required(entry, "fields")
     if not isinstance(items, list) or not items:
         at.sub("fields").fail("not fields", quoted(items), "a list of tables { dtype, value }")
-    fields: list[Field] = []
+    out: list[Field] = []
+    spans: list[tuple[str, int, int]] = []
     end, align = 0, 1
     for i, item in enumerate(items):
         where = at.sub(f"fields[{i}]")
-        field = _field(where.table(item), end, where)
-        for other in fields:
-            if field.offset < other.offset + other.bytes and other.offset < field.offset + field.bytes:
-                where.sub("offset").fail("overlaps another field", field.offset, f"{end} or more")
-        fields.append(field)
-        end, align = max(end, field.offset + field.bytes), max(align, field.element_bytes)
-    named = [f.name for f in fields if f.name]
+        fields, span, own = _field(where.table(item), end, types, targets, where)
+        require_apart(span[1], span[2], spans, where)
+        out += fields
+        spans.append(span)
+        end, align = max(end, span[1] + span[2]), max(align, own)
+        if end > MAX_PARAMETER_BYTES:
+            where.fail("the struct is too large", f"{end} bytes", f"at most {MAX_PARAMETER_BYTES}")
+    named = [name for name, _, _ in spans if name]
     if len(set(named)) < len(named):
         at.sub("fields").fail("two fields have the same name", ", ".join(named), "distinct names")
-    size = -(-end // align) * align
-    if "bytes" in entry:
-        size = at.sub("bytes").integer(entry["bytes"], end, MAX_PARAMETER_BYTES)
-    return Argument(name, ArgumentKind.STRUCT, "u8", size=size, fields=tuple(fields))
+    return out, end, align
 
 
-def _field(entry: dict[str, Any], end: int, at: At) -> Field:
-    """One member, by default behind the first `end` bytes."""
+def _field(
+    entry: dict[str, Any], end: int, types: Types, targets: Mapping[str, Target], at: At
+) -> tuple[list[Field], tuple[str, int, int], int]:  # fmt: skip
+    """One member, by default behind the first `end` bytes: its numbers and pointers, its name, offset and bytes, and
+    its alignment."""
     at.only_keys(entry, _FIELD_KEYS)
     name = a_name(entry["name"], at.sub("name")) if "name" in entry else ""
+    inside: list[Field] = []
     if "argument" in entry:
         at.only_keys(entry, ("name", "argument", "at", "offset"))
-        field = _address(entry, -(-end // POINTER_BYTES) * POINTER_BYTES, name, at)
+        inside, size, align = [_address(entry, 0, name, targets, at)], POINTER_BYTES, POINTER_BYTES
+    elif "fields" in entry:
+        at.only_keys(entry, ("name", "fields", "bytes", "offset"))
+        inside, size, align = _fields(entry, types, targets, at)
+        size = -(-size // align) * align
+        if "bytes" in entry:
+            size = at.sub("bytes").integer(entry["bytes"], size, MAX_PARAMETER_BYTES)
+        inside = [replace(f, path=(name, *f.path)) if name else replace(f, name="") for f in inside]
     else:
         at.only_keys(entry, ("name", "dtype", "value", "offset"))
-        dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), tuple(DTYPES))
-        given = at.required(entry, "value")
-        items = given if isinstance(given, list) else [given]
-        if not items:
-            at.sub("value").fail("no values", "[]", "a value or a list of values")
-        values = tuple(a_value(v, dtype, at.sub("value")) for v in items)
-        size = DTYPES[dtype].itemsize
-        field = Field(-(-end // size) * size, dtype, values, name=name, listed=isinstance(given, list))
+        inside, size, align = _typed(entry, name, types, targets, at)
+    offset = -(-end // align) * align
     if "offset" in entry:
-        field = replace(field, offset=at.sub("offset").integer(entry["offset"], 0, MAX_PARAMETER_BYTES))
-    return field
+        offset = at.sub("offset").integer(entry["offset"], 0, MAX_PARAMETER_BYTES)
+    return [replace(f, offset=f.offset + offset) for f in inside], (name, offset, size), align
 
 
-def _address(entry: dict[str, Any], offset: int, name: str, at: At) -> Field:
-    """The address of a byte of a buffer, the first by default, or a texture's handle, at a byte offset."""
+def _typed(
+    entry: dict[str, Any], name: str, types: Types, targets: Mapping[str, Target], at: At
+) -> tuple[list[Field], int, int]:
+    """A field by its type: numbers and pointers, bytes and alignment. A list is an array of them."""
+    element = types.element(at.required(entry, "dtype"), at.sub("dtype"))
+    given, where = at.required(entry, "value"), at.sub("value")
+    if given == []:
+        where.fail("no values", "[]", "a value or a list of values")
+    alone = isinstance(element, str) and kind_of(element) == "c" and isinstance(given, list) and len(given) == 2
+    listed = isinstance(given, list) and not (alone and not any(isinstance(v, list) for v in given))
+    shape = (len(given),) if listed else ()
+    count = len(given) if listed else 1
+    if count * size_of(element) > MAX_PARAMETER_BYTES:
+        where.fail("too many values", count, f"at most {MAX_PARAMETER_BYTES} bytes of them")
+    found = list(cells(given, element, shape, 0, targets, where, (), name))
+    align = size_of(element) if isinstance(element, str) else element.align
+    return found, count * size_of(element), align
+
+
+def _address(entry: dict[str, Any], offset: int, name: str, targets: Mapping[str, Target], at: At) -> Field:
+    """The address of a byte of a buffer, the first by default, or a texture's or surface's handle, at a byte offset."""
     other = a_name(entry["argument"], at.sub("argument"))
-    byte = at.sub("at").integer(entry.get("at", 0), 0, MAX_BUFFER_BYTES)
+    if other not in targets:
+        at.sub("argument").fail("no such buffer, texture or surface", other, ", ".join(targets) or "one of the launch")
+    byte = at.sub("at").integer(entry.get("at", 0), 0, targets[other].bytes)
     return Field(offset, argument=other, name=name, at=byte)
 
 
-def _check_references(arguments: list[Argument], at: At) -> None:
-    """Fields name buffers and textures of the launch, and bytes of those buffers, or the one behind the last."""
-    known = {a.name: a for a in arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE)}
-    for i, a in enumerate(arguments):
-        for k, field in enumerate(a.fields):
-            where = at.sub(f"argument[{i}]").sub(f"fields[{k}]")
-            if field.argument and field.argument not in known:
-                expected = ", ".join(known) or "one of the launch"
-                where.sub("argument").fail("no such buffer or texture", field.argument, expected)
-            if field.at:
-                last = known[field.argument].bytes * (known[field.argument].kind == ArgumentKind.BUFFER)
-                where.sub("at").integer(field.at, 0, last)
-
-
-def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) -> Texture:
-    """How a texture is read: the attributes of a CUDA texture object, with CUDA's rules on which go together."""
-    at.sub("dtype").one_of(dtype, _TEXTURE_DTYPES)
-    channels = at.sub("channels").integer(entry.get("channels", 1), 1, 4)
-    if channels == 3:
-        at.sub("channels").fail("no texture has three channels", 3, "1, 2 or 4")
-    sides = shape if channels == 1 else shape[:-1]
-    if not 1 <= len(sides) <= 3 or (channels > 1 and shape[-1] != channels):
-        expected = "1 to 3 sides" + (f", then the {channels} channels" if channels > 1 else "")
-        at.sub("shape").fail("not a texture's shape", list(shape), expected)
-    normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
-    layers = at.sub("layers").one_of(entry.get("layers", "none"), TextureLayers)
-    axes = len(sides) - (layers != TextureLayers.NONE)
-    if layers != TextureLayers.NONE:
-        _layers(sides, layers, normalized, at)
-    longest = max(sides[len(sides) - axes :])
-    if longest > _SIDES[axes - 1]:
-        at.sub("shape").fail("a side is too long", longest, f"at most {_SIDES[axes - 1]}")
-    read = at.sub("read").one_of(entry.get("read", "element"), TextureRead)
-    if read != TextureRead.ELEMENT and DTYPES[dtype].itemsize > 2:
-        at.sub("read").fail("only 8- and 16-bit elements are read as normalized floats", dtype, "element")
-    filter_ = at.sub("filter").one_of(entry.get("filter", "point"), TextureFilter)
-    if filter_ == TextureFilter.LINEAR and dtype != "f32" and read == TextureRead.ELEMENT:
-        at.sub("filter").fail(
-            "only floats can be interpolated", f"linear, {dtype}", 'point, or read "normalized_float"'
-        )
-    given = entry.get("address", "clamp")
-    modes = given if isinstance(given, list) else [given] * axes
-    if len(modes) != axes:
-        at.sub("address").fail("not one mode per axis", len(modes), f"{axes}, in the order x, y, z")
-    address = [at.sub("address").one_of(m, AddressMode) for m in modes]
-    if not normalized and {AddressMode.WRAP, AddressMode.MIRROR} & set(address):
-        at.sub("address").fail("wrap and mirror need normalized coordinates", given, "normalized = true")
-    return Texture(sides, channels, filter_, tuple(address), normalized, read, layers)
-
-
-def _layers(sides: tuple[int, ...], layers: TextureLayers, normalized: bool, at: At) -> None:
-    """What the sides of a texture with layers or faces must be."""
-    cube = layers == TextureLayers.CUBE
-    ranks, expected = _LAYERED[layers]
-    if len(sides) not in ranks:
-        at.sub("shape").fail(f'not the shape of a texture with layers = "{layers}"', list(sides), expected)
-    if sides[0] > _LAYERS:
-        at.sub("shape").fail("too many layers", sides[0], f"at most {_LAYERS}")
-    if cube and (sides[0] % _FACES or sides[1] != sides[2]):
-        at.sub("shape").fail("not the shape of cubes", list(sides), f"{_FACES} square faces for each cube")
-    if cube and not normalized:
-        at.sub("normalized").fail("coordinates on a cube's face are normalized", False, "normalized = true")
-
-
-def _shape(value: object, dtype: str, at: At) -> tuple[int, ...]:
+def _shape(value: object, element: Element, at: At) -> tuple[int, ...]:
     items = value if isinstance(value, list) else [value]
-    if not 1 <= len(items) <= 4:
-        at.fail("wrong rank", f"{len(items)} dimensions", "1 to 4")
+    inside = 0 if isinstance(element, str) else max(leaf.axes for leaf in element.leaves())
+    most = MAX_AXES - inside
+    if not 1 <= len(items) <= most:
+        at.fail("wrong rank", f"{len(items)} dimensions", f"1 to {most}")
     shape = tuple(at.integer(v, 1, MAX_BUFFER_BYTES) for v in items)
-    size = math.prod(shape) * DTYPES[dtype].itemsize
+    size = math.prod(shape) * size_of(element)
     if size > MAX_BUFFER_BYTES:
         at.fail("the buffer is too large", f"{size} bytes", f"at most {MAX_BUFFER_BYTES}")
     return shape
-
-
-def _init(value: object, dtype: str, count: int, index: int, at: At) -> Init:
-    if isinstance(value, str):
-        value = {"kind": value}
-    table = at.table(value)
-    if "file" in table:
-        at.only_keys(table, ("file",))
-        return Init(InitKind.FILE, file=str(a_path(table["file"], at.sub("file"))))
-    kind = at.sub("kind").one_of(at.required(table, "kind"), tuple(_INIT_KEYS))
-    if kind == InitKind.RANDOM:
-        return _random(table, dtype, index, at)
-    at.only_keys(table, ("kind", *_INIT_KEYS[kind]))
-    if kind == InitKind.CONSTANT:
-        return Init(kind, low=a_value(at.required(table, "value"), dtype, at.sub("value")))
-    if kind == InitKind.ARANGE:
-        start = a_value(table.get("start", 0), dtype, at.sub("start"))
-        step = table.get("step", 1)
-        if isinstance(start, int):
-            step = at.sub("step").integer(step, -(2**63), 2**63 - 1)
-            a_value(start + step * (count - 1), dtype, at.sub("step"))
-        else:
-            step = a_number(step, at.sub("step"))
-        return Init(kind, low=start, step=step)
-    return Init(kind)
-
-
-def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
-    choice = at.sub("distribution").one_of(table.get("distribution", "uniform"), tuple(_DISTRIBUTIONS))
-    at.only_keys(table, ("kind", "distribution", "seed", *_DISTRIBUTIONS[choice]))
-    seed = at.sub("seed").integer(table.get("seed", index), 0, 2**63 - 1)
-    if choice != Distribution.INTEGERS and DTYPES[dtype].kind != "f":
-        at.sub("distribution").fail("real numbers for an integer buffer", choice, "integers")
-    if choice == Distribution.NORMAL:
-        std = a_number(table.get("std", 1.0), at.sub("std"))
-        if std < 0:
-            at.sub("std").fail("negative standard deviation", std, "at least 0")
-        return Init(InitKind.RANDOM, choice, mean=a_number(table.get("mean", 0.0), at.sub("mean")), std=std, seed=seed)
-    if choice == Distribution.INTEGERS:
-        bounds = (-(2**63), 2**63 - 1) if DTYPES[dtype].kind != "u" else (0, 2**64 - 1)
-        low: float = at.sub("low").integer(table.get("low", 0), *bounds)
-        high: float = at.sub("high").integer(at.required(table, "high"), *bounds)
-        a_value(int(low), dtype, at.sub("low"))
-        a_value(int(high) - 1, dtype, at.sub("high"))
-    else:
-        low = a_value(a_number(table.get("low", 0.0), at.sub("low")), dtype, at.sub("low"))
-        high = a_value(a_number(table.get("high", 1.0), at.sub("high")), dtype, at.sub("high"))
-    if low >= high:
-        at.sub("high").fail("empty range", f"low {low}, high {high}", "low below high")
-    return Init(InitKind.RANDOM, choice, low=low, high=high, seed=seed)
 
 
 def _compare(value: object, at: At) -> Compare:

@@ -29,7 +29,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,10 @@ import numpy as np
 
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
+from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
+from binalloc.launch.dtypes import BF16, Array, rounded, shown
 from binalloc.launch.schema import parse_launch
-from binalloc.launch.types import Argument, ArgumentKind, Array, Compare, CompareMode, Init, Launch, Reference
+from binalloc.launch.types import Argument, ArgumentKind, Compare, Init, Launch, Reference
 from binalloc.printable import quoted
 from binalloc.toml_file import read_toml
 
@@ -86,7 +87,11 @@ def reference_outputs(
     function = load_function(
         launch.reference.file, launch.reference.function, "reference", "See [reference].file."
     )
-    inputs: dict[str, Any] = {name: np.array(data, copy=True) for name, data in buffers.items()}
+    known = {a.name: a for a in launch.buffers}
+    inputs: dict[str, Any] = {
+        name: np.array(shown(data, known[name].dtype) if name in known else data, copy=True)
+        for name, data in buffers.items()
+    }
     inputs.update(launch.make_textures())
     inputs.update(launch.values)
     inputs.update(constants or {})
@@ -102,19 +107,32 @@ def reference_outputs(
         raise MalformedInput(
             "wrong result", file=launch.reference.file, place=place, found=type(outputs).__name__, expected="a dict"
         )
-    known = {a.name: a for a in launch.buffers}
     for name, data in outputs.items():
-        expected = f"{known[name].numpy_dtype} {list(known[name].shape)}" if name in known else ", ".join(known)
-        found = f"{data.dtype} {list(data.shape)}" if isinstance(data, np.ndarray) else type(data).__name__
-        if name not in known or found != expected:
+        allowed = _allowed(known[name]) if name in known else list(known)
+        found = _described(data) if isinstance(data, np.ndarray) else type(data).__name__
+        if name not in known or found not in allowed:
             raise MalformedInput(
                 "the result fits no buffer of the launch",
                 file=launch.reference.file,
                 place=f"{place}: output {quoted(name)}",
                 found=found if name in known else quoted(name),
-                expected=expected,
+                expected=(" or " if name in known else ", ").join(allowed),
             )
-    return {a.name: outputs[a.name] for a in launch.buffers if a.name in outputs}
+    return {a.name: _as_elements(outputs[a.name], a) for a in launch.buffers if a.name in outputs}
+
+
+def _allowed(a: Argument) -> list[str]:
+    """What a result for that buffer may be, in words: of bf16 floats or bits."""
+    dtypes = [a.numpy_dtype] if a.dtype != BF16 else [np.dtype("<f4"), a.numpy_dtype]
+    return [_described(np.broadcast_to(np.empty((), dtype), a.shape)) for dtype in dtypes]
+
+
+def _described(data: Array) -> str:
+    return f"{data.dtype} {list(data.shape)}"
+
+
+def _as_elements(data: Array, a: Argument) -> Array:
+    return rounded(data, BF16) if a.dtype == BF16 and data.dtype.kind == "f" else data
 
 
 def load_function(file: str, name: str, what: str, remedy: str) -> Any:
@@ -141,107 +159,6 @@ def load_function(file: str, name: str, what: str, remedy: str) -> Any:
             expected=name,
         )  # fmt: skip
     return function
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Comparison.
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One buffer that differs. index: of the first differing element (for unordered: position in sorted bit patterns);
-    expected, actual: the values there, and their bits in `patterns` where both are NaN; count of `total` elements
-    differ."""
-
-    name: str
-    index: tuple[int, ...]
-    expected: int | float
-    actual: int | float
-    count: int
-    total: int
-    mode: CompareMode
-    patterns: tuple[int, int] | None = None
-
-    def __str__(self) -> str:
-        where = ", ".join(map(str, self.index))
-        want, got = ("", "") if self.patterns is None else (f" {pattern:#x}" for pattern in self.patterns)
-        return (
-            f"{self.name}[{where}]: {self.actual!r}{got}, expected {self.expected!r}{want} "
-            f"({self.mode}; {self.count} of {self.total} elements differ)"
-        )
-
-
-def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, Array]) -> list[Difference]:
-    """The buffers named in `expected` whose contents in `actual` are not the same in the launch file's sense.
-
-    Empty where all are. Raises UsageError where `actual` lacks a buffer or holds another shape or dtype.
-    """
-    out: list[Difference] = []
-    for a in launch.buffers:
-        if a.name not in expected or a.compare.mode == CompareMode.IGNORE:
-            continue
-        want = expected[a.name]
-        got = actual.get(a.name)
-        if got is None or got.shape != want.shape or got.dtype != want.dtype:
-            raise UsageError(
-                "the results do not have the launch's shape",
-                place=a.name,
-                found="nothing" if got is None else f"{got.dtype} {list(got.shape)}",
-                expected=f"{want.dtype} {list(want.shape)}",
-            )
-        if a.compare.mode == CompareMode.UNORDERED:
-            want, got = (np.sort(_bits(x), axis=None).view(x.dtype) for x in (want, got))
-        bad = _tolerance(want, got, a.compare) if a.compare.mode == CompareMode.TOLERANCE else _bits(want) != _bits(got)
-        count = int(np.count_nonzero(bad))
-        if count:
-            index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            both = want[index].item(), got[index].item()
-            patterns = (int(_bits(want)[index]), int(_bits(got)[index])) if all(x != x for x in both) else None
-            out.append(Difference(a.name, index, *both, count, bad.size, a.compare.mode, patterns))
-    return out
-
-
-def variable_name(name: str) -> str:
-    """What a global variable of the module is called among buffers."""
-    return f".global {name}"
-
-
-def compare_globals(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, Array]) -> list[Difference]:
-    """The module's global variables that do not hold the same bits after two runs, as `compare` lists buffers.
-
-    Those that the launch names are left out: `compare` judges them as the launch says.
-    """
-    out = []
-    named = {a.name for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
-    for name, want in expected.items():
-        if name in named:
-            continue
-        got = actual.get(name)
-        if got is None or got.shape != want.shape or got.dtype != want.dtype:
-            raise UsageError("the two binaries do not have the same global variables", place=name)
-        bad = want != got
-        if bad.any():
-            at = int(np.argmax(bad))
-            count = int(np.count_nonzero(bad))
-            out.append(
-                Difference(variable_name(name), (at,), int(want[at]), int(got[at]), count, bad.size, CompareMode.EXACT)
-            )
-    return out
-
-
-def _bits(x: Array) -> Array:
-    return np.ascontiguousarray(x).view(np.dtype(f"<u{x.dtype.itemsize}"))
-
-
-def _tolerance(want: Array, got: Array, c: Compare) -> Array:
-    """True where the values differ by more than the tolerance; NaN equals NaN, an infinity only itself."""
-    if want.dtype.kind != "f":
-        wide = want.astype(object), got.astype(object)  # Python integers: no overflow in 64 bits
-        return np.asarray(abs(wide[1] - wide[0]) > c.atol + c.rtol * abs(wide[0]), bool)
-    a, b = want.astype(np.float64), got.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        near = np.isfinite(a) & np.isfinite(b) & (np.abs(b - a) <= c.atol + c.rtol * np.abs(a))
-    return np.asarray(~(near | (a == b) | (np.isnan(a) & np.isnan(b))))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.launch.types import DTYPES, POINTER_BYTES
+from binalloc.launch.dtypes import DTYPE_NAMES, DTYPES, POINTER_BYTES
 
 KINDS = "biufcV"
 """NumPy's kinds of elements that are plain bits: numbers, truth values and structs."""
-DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _OF_FLOATS = {4: "f32", 8: "f64"}
 _TAKES = {
     1: "an int, a bool, or numpy.int8, uint8 or bool_",

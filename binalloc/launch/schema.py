@@ -27,7 +27,7 @@ RUNTIME_BYTES = {"heap": (HEAP_BYTES, 1 << 10, 1 << 27), "printf_buffer": (PRINT
 """Of the device runtime's memories the bytes by default, the fewest and the most."""
 
 _OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "cooperative", "argument")
-_TOP = ("kernel", *_OWN, "reference", "sizes")
+_TOP = ("kernel", *_OWN, "types", "reference", "sizes")
 _SIZE = _OWN
 
 

@@ -8,37 +8,35 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from binalloc.errors import MalformedInput, UsageError
-from binalloc.launch.npy import read_npy
+from binalloc.errors import UsageError
+from binalloc.launch.contents.init import Distribution as Distribution
+from binalloc.launch.contents.init import Init as Init
+from binalloc.launch.contents.init import InitKind as InitKind
+from binalloc.launch.contents.init import Setting, contents
+from binalloc.launch.dtypes import DTYPES as DTYPES
+from binalloc.launch.dtypes import POINTER_BYTES as POINTER_BYTES
+from binalloc.launch.dtypes import Array as Array
+from binalloc.launch.dtypes import Number, rounded, shown
+from binalloc.launch.elements.cells import Field as Field
+from binalloc.launch.elements.cells import by_name, put
+from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
+from binalloc.launch.placing import Target, place_buffers
+from binalloc.launch.sampling import AddressMode as AddressMode
+from binalloc.launch.sampling import TextureFilter as TextureFilter
+from binalloc.launch.sampling import TextureLayers as TextureLayers
+from binalloc.launch.sampling import TextureRead as TextureRead
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
-DTYPES: dict[str, np.dtype[Any]] = {
-    "i8": np.dtype("<i1"),
-    "u8": np.dtype("<u1"),
-    "i16": np.dtype("<i2"),
-    "u16": np.dtype("<u2"),
-    "i32": np.dtype("<i4"),
-    "u32": np.dtype("<u4"),
-    "i64": np.dtype("<i8"),
-    "u64": np.dtype("<u8"),
-    "f16": np.dtype("<f2"),
-    "f32": np.dtype("<f4"),
-    "f64": np.dtype("<f8"),
-}
-
-POINTER_BYTES = 8
 HEAP_BYTES = 8 << 20  # CUDA's defaults
 PRINTF_BYTES = 1 << 20
-HANDLE_BYTES = (8, 4)  # a texture's parameter is as long as the kernel declares it
+HANDLE_BYTES = (8, 4)  # a texture's or surface's parameter is as long as the kernel declares it
+MOST_LEVELS = 28  # of a mipmap: of the longest side that there is
 _UNNAMED = re.compile(r".+_param_\d+")
 
 
@@ -48,28 +46,14 @@ class ArgumentKind(StrEnum):
     BUFFER = "buffer"
     SYMBOL = "symbol"
     TEXTURE = "texture"
+    SURFACE = "surface"
     SCALAR = "scalar"
     STRUCT = "struct"
     POINTER = "pointer"
 
 
-class InitKind(StrEnum):
-    """How contents are made; see `Init`."""
-
-    ZEROS = "zeros"
-    ONES = "ones"
-    CONSTANT = "constant"
-    ARANGE = "arange"
-    RANDOM = "random"
-    FILE = "file"
-
-
-class Distribution(StrEnum):
-    """Of random contents; see `Init`."""
-
-    UNIFORM = "uniform"
-    NORMAL = "normal"
-    INTEGERS = "integers"
+HELD = (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE, ArgumentKind.SURFACE)
+"""Kinds of arguments that have contents."""
 
 
 class CompareMode(StrEnum):
@@ -79,57 +63,6 @@ class CompareMode(StrEnum):
     TOLERANCE = "tolerance"
     UNORDERED = "unordered"
     IGNORE = "ignore"
-
-
-class TextureFilter(StrEnum):
-    """What a fetch gives between texels."""
-
-    POINT = "point"
-    LINEAR = "linear"
-
-
-class AddressMode(StrEnum):
-    """What a fetch outside the texture gives."""
-
-    CLAMP = "clamp"
-    BORDER = "border"
-    WRAP = "wrap"
-    MIRROR = "mirror"
-
-
-class TextureLayers(StrEnum):
-    """Whether the first side counts layers, or the faces of cubes; in the order of TEX's modifier."""
-
-    NONE = "none"
-    ARRAY = "array"
-    CUBE = "cube"
-
-
-class TextureRead(StrEnum):
-    """What a fetch gives of an element."""
-
-    ELEMENT = "element"
-    NORMALIZED_FLOAT = "normalized_float"
-
-
-@dataclass(frozen=True, slots=True)
-class Init:
-    """How a buffer is filled before the launch.
-
-    kind: zeros, ones, constant (`low` is the value), arange (`low` + `step` * flat index), random, file.
-    distribution (random): uniform over [low, high), normal with `mean` and `std`, integers over low..high-1.
-    file: path of an .npy file, resolved against the launch file's folder.
-    """
-
-    kind: InitKind = InitKind.ZEROS
-    distribution: Distribution = Distribution.UNIFORM
-    low: float = 0.0
-    high: float = 1.0
-    step: float = 1.0
-    mean: float = 0.0
-    std: float = 1.0
-    seed: int = 0
-    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,35 +76,14 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """A member of a struct: its byte offset and its values of one dtype, or the buffer or texture (`argument`) whose
-    address or handle stands there. listed: the file gives its value as a list. name: "" where it has none. at: the byte
-    of the buffer that the address is of."""
-
-    offset: int
-    dtype: str = "u64"
-    values: tuple[int | float, ...] = (0,)
-    argument: str = ""
-    name: str = ""
-    listed: bool = False
-    at: int = 0
-
-    @property
-    def element_bytes(self) -> int:
-        return DTYPES[self.dtype].itemsize
-
-    @property
-    def bytes(self) -> int:
-        return len(self.values) * self.element_bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Texture:
     """How a texture is read. sides: texels per axis, outermost first (depth, height, width). channels: 1, 2 or 4.
 
     filter: point or linear. address: per axis in the order x, y, z: clamp, border, wrap or mirror. normalized: float
     coordinates run from 0 to 1. read: element, or normalized_float. layers: none, or what the first side
-    counts.
+    counts. levels: of a mipmap, 1 for none; blend: how a fetch goes between them; bias, clamp: of the level of detail.
+    given: contents of the levels above the first; those left are made from the ones below. array: the argument whose
+    contents it reads, "" for its own. A surface has sides, channels and layers.
     """
 
     sides: tuple[int, ...]
@@ -181,53 +93,68 @@ class Texture:
     normalized: bool = False
     read: TextureRead = TextureRead.ELEMENT
     layers: TextureLayers = TextureLayers.NONE
+    levels: int = 1
+    blend: TextureFilter = TextureFilter.POINT
+    bias: float = 0.0
+    clamp: tuple[float, float] = (0.0, MOST_LEVELS)
+    given: tuple[Init, ...] = ()
+    array: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture (handle of 8 or 4 bytes), struct (by value,
-    `size` bytes of `fields`), symbol (no argument, but the contents of a global or constant variable of the binary).
-    shape: () for scalars and structs."""
+    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture or surface (handle of 8 or 4 bytes; `texture`
+    says what it is like), struct (by value, `size` bytes of `fields`), symbol (no argument, but the contents of a
+    global or constant variable of the binary). shape: () for scalars and structs. struct: what its elements are where
+    they are no `dtype`, or what a struct by value is where it has a type. parameter: whether a buffer takes one; None:
+    unless others have pointers to it."""
 
     name: str
     kind: ArgumentKind
     dtype: str
     shape: tuple[int, ...] = ()
-    value: int | float = 0
+    value: Number = 0
     init: Init = field(default_factory=Init)
     compare: Compare = field(default_factory=Compare)
     texture: Texture | None = None
     fields: tuple[Field, ...] = ()
     size: int = 0
+    struct: Struct | None = None
+    parameter: bool | None = None
+
+    @property
+    def element(self) -> Element:
+        """What it has many of."""
+        return self.struct or self.dtype
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        return DTYPES[self.dtype]
+        return numpy_of(self.element)
 
     @property
     def bytes(self) -> int:
         """Bytes of the contents: the whole buffer, texture or struct, or the scalar."""
-        return self.size or math.prod(self.shape) * self.numpy_dtype.itemsize
+        return self.size or math.prod(self.shape) * size_of(self.element)
 
     @property
     def parameter_bytes(self) -> int:
         """Bytes the argument takes among the kernel's parameters."""
         if self.kind == ArgumentKind.BUFFER:
             return POINTER_BYTES
-        return HANDLE_BYTES[0] if self.kind == ArgumentKind.TEXTURE else self.bytes
+        return HANDLE_BYTES[0] if self.texture is not None else self.bytes
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether there is memory of its own: a texture may read another argument's."""
+        return self.kind in HELD and (self.texture is None or not self.texture.array)
 
     def fits(self, size: int) -> bool:
         """Whether a parameter of `size` bytes can take the argument."""
-        return size in HANDLE_BYTES if self.kind == ArgumentKind.TEXTURE else size == self.parameter_bytes
+        return size in HANDLE_BYTES if self.texture is not None else size == self.parameter_bytes
 
-    def named_values(self) -> dict[str, Any]:
-        """A struct's named fields as Python numbers, or lists where the file gives lists."""
-        out: dict[str, Any] = {}
-        for f in self.fields:
-            if f.name and not f.argument:
-                items = np.array(f.values, DTYPES[f.dtype]).tolist()
-                out[f.name] = items if f.listed else items[0]
-        return out
+    def pointed(self) -> set[str]:
+        """The arguments whose addresses or handles it has."""
+        return {f.argument for f in self.fields if f.argument} | set(self.init.pointed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +194,14 @@ class Launch:
 
     @property
     def buffers(self) -> tuple[Argument, ...]:
-        """What a run leaves: the buffers, and the variables that the launch names."""
-        return tuple(a for a in self.arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.SYMBOL))
+        """What a run leaves: the buffers, surfaces, and the variables that the launch names."""
+        return tuple(a for a in self.arguments if a.kind in HELD and a.kind != ArgumentKind.TEXTURE)
+
+    @property
+    def handled(self) -> tuple[Argument, ...]:
+        """The textures, then the surfaces: their numbers in this order, from 1 on, are their handles."""
+        kinds = (ArgumentKind.TEXTURE, ArgumentKind.SURFACE)
+        return tuple(a for kind in kinds for a in self.arguments if a.kind == kind)
 
     @property
     def passed(self) -> tuple[Argument, ...]:
@@ -279,36 +212,67 @@ class Launch:
     def scalars(self) -> dict[str, bytes]:
         """Little-endian bytes of each scalar argument, as they stand in the parameter bank."""
         scalars = [a for a in self.arguments if a.kind == ArgumentKind.SCALAR]
-        return {a.name: np.array(a.value, a.numpy_dtype).tobytes() for a in scalars}
+        return {a.name: rounded(a.value, a.dtype).tobytes() for a in scalars}
 
     @property
     def values(self) -> dict[str, Any]:
-        """The scalar arguments as Python numbers (an f32 already rounded to f32), the structs as dicts of theirs."""
+        """The scalar arguments as Python numbers (an f32 already rounded to f32), structs of a type as NumPy's records,
+        other structs as dicts of their named numbers."""
         out: dict[str, Any] = {}
         for a in self.arguments:
             if a.kind == ArgumentKind.SCALAR:
-                out[a.name] = np.array(a.value, a.numpy_dtype).item()
+                out[a.name] = shown(rounded(a.value, a.dtype), a.dtype).item()
+            elif a.kind == ArgumentKind.STRUCT and a.struct is not None:
+                data = parameter_bytes(a, a.size, self.addresses)
+                out[a.name] = np.frombuffer(data, a.numpy_dtype).copy()[0]
             elif a.kind == ArgumentKind.STRUCT:
-                out[a.name] = a.named_values()
+                out[a.name] = by_name(a.fields)
         return out
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        """Where the buffers lie on the device, and handles of textures and surfaces, by argument."""
+        placed = {a.name: a.bytes for a in self.buffers if a.kind != ArgumentKind.SYMBOL}
+        return place_buffers(placed)[0] | {a.name: i for i, a in enumerate(self.handled, 1)}
+
+    def address(self, name: str, at: int = 0, element: int = 0) -> int:
+        """The address of a byte of a buffer, so many elements behind its first. KeyError where there is no such."""
+        a = self.argument(name)
+        if a.kind != ArgumentKind.BUFFER:
+            raise KeyError(name)
+        return self.addresses[name] + at + element * size_of(a.element)
+
+    def pointee(self, address: int) -> tuple[str, int] | None:
+        """The buffer that an address is of, and the byte in it; the one behind its last counts. None for others."""
+        addresses = self.addresses
+        for a in self.arguments:
+            if a.kind == ArgumentKind.BUFFER and 0 <= address - addresses[a.name] <= a.bytes:
+                return a.name, address - addresses[a.name]
+        return None
 
     def bind(self, names: Sequence[str]) -> dict[str, Argument]:
         """The argument of each parameter in `names`; parameters left over are left out, see `unbound` for arguments.
 
         An argument goes to the parameter of its name. The rest go in file order to the parameters that have no name of
-        their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that a struct's field
-        names are reached through it and are no parameters, unless one has their name.
+        their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that others point to are
+        reached through these and are no parameters, unless one has their name or they say so.
         """
         out = {a.name: a for a in self.passed if a.name in names}
-        inner = {f.argument for a in self.arguments for f in a.fields if f.argument}
-        rest = [a for a in self.passed if a.name not in names and a.name not in inner]
+        taking = self._taking()
+        rest = [a for a in self.passed if a.name not in names and a.name in taking]
         unnamed = [n for n in names if n not in out and _UNNAMED.fullmatch(n)]
         return out | dict(zip(unnamed, rest, strict=False))
 
     def unbound(self, names: Sequence[str]) -> list[Argument]:
-        """Arguments that no parameter in `names` takes and no field names."""
-        bound = {a.name for a in self.bind(names).values()} | {f.argument for a in self.arguments for f in a.fields}
-        return [a for a in self.passed if a.name not in bound]
+        """Arguments that no parameter in `names` takes and nothing else points to."""
+        bound = {a.name for a in self.bind(names).values()}
+        taking = self._taking()
+        return [a for a in self.passed if a.name not in bound and a.name in taking]
+
+    def _taking(self) -> set[str]:
+        """Arguments that want a parameter: those that say so, and those that nothing but themselves points to."""
+        reached = {name for a in self.arguments for name in a.pointed() if name != a.name}
+        return {a.name for a in self.passed if (a.name not in reached if a.parameter is None else a.parameter)}
 
     def argument(self, name: str) -> Argument:
         """The argument of that name; KeyError if there is none."""
@@ -320,19 +284,27 @@ class Launch:
     def make_buffers(self) -> dict[str, Array]:
         """Fresh, writable, C-contiguous contents of every one of `buffers`, in argument order; the same on every call.
 
-        Raises MalformedInput where an .npy file is missing, unreadable or of another shape or dtype.
+        Pointers in them are the addresses that buffers have on the device. Raises MalformedInput where a file is
+        missing, unreadable or of another shape or dtype.
         """
-        return {a.name: _fill(a, self.path) for a in self.buffers}
+        return {a.name: self.contents_of(a) for a in self.buffers}
 
     def make_textures(self) -> dict[str, Array]:
-        """Contents of every texture in argument order, as `make_buffers` makes them."""
-        return {a.name: _fill(a, self.path) for a in self.arguments if a.kind == ArgumentKind.TEXTURE}
+        """Contents of every texture that has its own in argument order, as `make_buffers` makes them."""
+        held = [a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents]
+        return {a.name: self.contents_of(a) for a in held}
+
+    def contents_of(self, a: Argument) -> Array:
+        """Fresh contents of a buffer, symbol, texture or surface, as `make_buffers` makes them."""
+        setting = Setting(self.addresses, targets_of(self.arguments), f"argument {a.name}", self.path)
+        return contents(a.init, a.element, a.shape, setting)
 
     def parameters(self, params: list[tuple[str, int, int]], addresses: Mapping[str, int]) -> bytes:
         """The parameter part of constant bank 0.
 
         params: (name, byte offset, bytes) per kernel parameter; addresses: device address of each buffer, handle of
-        each texture. Bytes between parameters are zero. Raises UsageError for a parameter without an argument.
+        each texture and surface. Bytes between parameters are zero. Raises UsageError for a parameter without an
+        argument.
         """
         bound = self.bind([name for name, _, _ in params])
         out = bytearray(max((offset + size for _, offset, size in params), default=0))
@@ -343,64 +315,23 @@ class Launch:
         return bytes(out)
 
 
+def targets_of(arguments: Iterable[Argument]) -> dict[str, Target]:
+    """What pointers may be to, by argument."""
+    out = {}
+    for a in arguments:
+        if a.kind == ArgumentKind.BUFFER:
+            out[a.name] = Target(a.bytes, size_of(a.element))
+        elif a.kind in (ArgumentKind.TEXTURE, ArgumentKind.SURFACE):
+            out[a.name] = Target(0, 1, texture=True)
+    return out
+
+
 def parameter_bytes(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
     """The bytes of one argument in the parameter bank, for a parameter of `size`. addresses: as in `parameters`."""
-    if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE):
+    if a.kind == ArgumentKind.BUFFER or a.texture is not None:
         return addresses[a.name].to_bytes(size, "little")
     if a.kind == ArgumentKind.SCALAR:
-        return np.array(a.value, a.numpy_dtype).tobytes()
-    out = bytearray(a.size)
-    for f in a.fields:
-        value = (addresses[f.argument] + f.at,) if f.argument else f.values
-        out[f.offset : f.offset + f.bytes] = np.array(value, DTYPES[f.dtype]).tobytes()
-    return bytes(out)
-
-
-def _fill(a: Argument, launch_path: str) -> Array:
-    """The argument's contents. Numbers beyond the dtype become infinite without a word."""
-    with np.errstate(all="ignore"):
-        return _contents(a, launch_path)
-
-
-def _contents(a: Argument, launch_path: str) -> Array:
-    init, dtype = a.init, a.numpy_dtype
-    if init.kind == InitKind.ZEROS:
-        return np.zeros(a.shape, dtype)
-    if init.kind in (InitKind.ONES, InitKind.CONSTANT):
-        return np.full(a.shape, 1 if init.kind == InitKind.ONES else init.low, dtype)
-    if init.kind == InitKind.ARANGE:
-        if dtype.kind == "f":
-            ramp = init.low + init.step * np.arange(math.prod(a.shape), dtype=np.float64)
-            return ramp.astype(dtype).reshape(a.shape)
-        index = np.arange(math.prod(a.shape), dtype=np.uint64)
-        # Two's complement on purpose: the schema has checked both ends.
-        wrapped = index * np.uint64(int(init.step) & _U64) + np.uint64(int(init.low) & _U64)
-        return wrapped.astype(dtype).reshape(a.shape)
-    if init.kind == InitKind.RANDOM:
-        return _random(init, a.shape, dtype)
-    return _load_npy(a, launch_path)
-
-
-_U64 = (1 << 64) - 1
-
-
-def _random(init: Init, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    rng = np.random.default_rng(init.seed)
-    if init.distribution == Distribution.INTEGERS:
-        if dtype.kind == "f":
-            return rng.integers(int(init.low), int(init.high), shape).astype(dtype)
-        return np.asarray(rng.integers(int(init.low), int(init.high), shape, dtype=dtype), dtype)
-    if init.distribution == Distribution.NORMAL:
-        return rng.normal(init.mean, init.std, shape).astype(dtype)
-    return rng.uniform(init.low, init.high, shape).astype(dtype)
-
-
-def _load_npy(a: Argument, launch_path: str) -> Array:
-    """The array of an .npy file; MalformedInput where it is none or of another dtype or shape."""
-    place = f"argument {a.name}: init.file {a.init.file}"
-    try:
-        return read_npy(Path(a.init.file), a.numpy_dtype, a.shape)
-    except MalformedInput as error:
-        error.file, error.place = launch_path or None, place
-        error.remedy = "Save it with numpy.save from an array of that dtype and shape."
-        raise
+        return rounded(a.value, a.dtype).tobytes()
+    raw = np.zeros(a.size, np.uint8)
+    put(a.fields, raw, addresses)
+    return raw.tobytes()

@@ -1,6 +1,6 @@
 """Single values of a launch file: each checked and returned, or refused with its place, what was found and expected.
 
-Needs `types` for the dtypes. Leaves true: what a function returns has the type and range it was asked for.
+Needs the dtypes. Leaves true: what a function returns has the type and range it was asked for.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
 from binalloc.isa.interface.names import NAME
-from binalloc.launch.types import DTYPES
+from binalloc.launch.dtypes import BF16, DTYPES, PART, Number, kind_of
 from binalloc.printable import quoted
 from binalloc.toml_values import Place
 
-_LIMITS = {2: 2.0**16 - 2.0**4, 4: 2.0**128 - 2.0**103}
-"""By bytes of a float the number from which on it rounds to infinity."""
+_LIMITS = {
+    "f16": 2**16 - 2**4, BF16: 2**128 - 2**119, "f32": 2**128 - 2**103, "f64": 2**1024 - 2**970,
+}  # fmt: skip
+"""By type of a float the number from which on it rounds to infinity."""
 _SPELLING_LIMIT = 4096
 HUGE = 2.0**1023  # bounds whose difference is still a finite f64
 
@@ -87,12 +89,21 @@ def a_path(value: object, at: At) -> Path:
     return Path(at.file).parent / value
 
 
-def a_value(value: object, dtype: str, at: At) -> int | float:
-    kind, bits = DTYPES[dtype].kind, DTYPES[dtype].itemsize * 8
+def a_value(value: object, dtype: str, at: At) -> Number:
+    """A number of a dtype; a complex one is a number, Python's too, or a list of its two parts."""
+    kind, bits = kind_of(dtype), DTYPES[dtype].itemsize * 8
+    if kind == "c" and isinstance(value, complex):
+        return value
+    if kind == "c":
+        parts = value if isinstance(value, list) and len(value) == 2 else [value, 0]
+        real, imaginary = (a_value(part, PART[dtype], at) for part in parts)
+        return complex(real.real, imaginary.real)
+    if kind == "b":
+        return at.typed(value, bool)
     if kind == "f":
         if not is_number(value):
             at.fail("not a number", quoted(value), f"an {dtype}")
-        limit = _LIMITS.get(DTYPES[dtype].itemsize, HUGE)
+        limit = _LIMITS[dtype]
         if (isinstance(value, int) and abs(value) >= limit) or limit <= abs(value) < math.inf:
             at.fail("does not fit its type", quoted(value), f"an {dtype}")
         return float(value)

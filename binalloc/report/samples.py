@@ -1,4 +1,7 @@
-"""Samples by name: a binary (.loom) or PTX with its launch file, in a folder or in any folder below it."""
+"""Samples by name: a binary (.loom) or PTX with its launch file, in a folder or in any folder below it.
+
+A program in several files of PTX has a folder of its own: a launch file of any name and all PTX in it, which is linked.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +21,55 @@ def beside(sample: Path, ending: str) -> Path:
     return sample.with_name(sample.name + ending)
 
 
+def sources(sample: Path) -> list[Path]:
+    """The files that a sample's program is in: its binary, or its PTX, or, where neither lies beside its launch file,
+    all PTX of its folder; [] where that is no program's own, as it has another launch file or one file alone."""
+    for ending in (".loom", ".ptx"):
+        if beside(sample, ending).is_file():
+            return [beside(sample, ending)]
+    folder = sample.parent
+    parts = sorted(folder.glob("*.ptx"))
+    return parts if len(parts) > 1 and len(list(folder.glob("*.toml"))) == 1 else []
+
+
 def find_samples(folder: Path) -> dict[str, Path]:
-    """Every sample's path without its ending, by name in order, but for those with a sequence of launches: what
-    takes one kernel does not take them. Raises UsageError where two have one name, or for none at all."""
-    paths = {p.with_suffix("") for ending in (".loom", ".ptx") for p in folder.rglob(f"*{ending}")}
+    """Every sample's path without its ending, by name in order, but for those with a sequence of launches or in several
+    files: what takes one kernel does not take them. Raises UsageError where two samples have one name, or for none."""
+    return _some({name: path for name, path in _find(folder).items() if not _is_program(path)}, folder)
+
+
+def choose_samples(folder: Path, names: list[str], *, programs: bool = False) -> list[Path]:
+    """The samples called so, each once; for no names all but those of `APART`. A sample answers to its kernel's name,
+    too: the papers' short one. programs: also those in several files and, behind all others, those with a sequence of
+    launches; otherwise those of `find_samples` alone."""
+    found = _some(_find(folder), folder) if programs else find_samples(folder)
+    found = dict(sorted(found.items(), key=lambda item: _has_steps(beside(item[1], ".toml"))))
+    every = [name for name, path in found.items() if path.parent.name not in APART]
+    chosen = [found[name] if name in found else _by_kernel(folder, found, name) for name in names or every]
+    return list(dict.fromkeys(chosen))
+
+
+def _find(folder: Path) -> dict[str, Path]:
+    """All samples by name, in order."""
+    paths = {p.with_suffix("") for p in folder.rglob("*.toml")}
     found: dict[str, Path] = {}
-    for path in sorted(paths):
-        if not beside(path, ".toml").is_file() or _has_steps(beside(path, ".toml")):
-            continue
+    for path in sorted(path for path in paths if sources(path)):
         if path.name in found:
             raise UsageError("two samples of one name", file=str(path.parent), found=path.name)
         found[path.name] = path
-    if not found:
-        remedy = Hint("Run it in the repository, or give {samples}.")
-        raise UsageError("no samples here", file=str(folder), remedy=remedy)
     return dict(sorted(found.items()))
 
 
-def choose_samples(folder: Path, names: list[str]) -> list[Path]:
-    """The samples called so, each once; for no names all but those of `APART`. A sample answers to its kernel's name,
-    too: the papers' short one."""
-    found = find_samples(folder)
-    programs = [name for name, path in found.items() if path.parent.name not in APART]
-    chosen = [found[name] if name in found else _by_kernel(folder, found, name) for name in names or programs]
-    return list(dict.fromkeys(chosen))
+def _some(found: dict[str, Path], folder: Path) -> dict[str, Path]:
+    if not found:
+        remedy = Hint("Run it in the repository, or give {samples}.")
+        raise UsageError("no samples here", file=str(folder), remedy=remedy)
+    return found
+
+
+def _is_program(sample: Path) -> bool:
+    """Whether it has a sequence of launches, or is in several files."""
+    return len(sources(sample)) > 1 or _has_steps(beside(sample, ".toml"))
 
 
 def _has_steps(launch: Path) -> bool:

@@ -15,6 +15,7 @@ from binalloc.report.limits import Limits, check_limits, render_limits
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Function, Module, Origin
+    from binalloc.launch.comparison import Shown
     from binalloc.launch.file import Difference, Launch
     from binalloc.launch.program.types import Program
     from binalloc.models.machines.model import Machine
@@ -244,20 +245,19 @@ def _first_store(
     if d.mode == CompareMode.UNORDERED:
         return None
     data = results[d.name]
-    offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize
-    stores = [
-        first_store(m, kernel, launch, machine, d.name, offset, data.itemsize, engine, scheduler) for m in (old, new)
-    ]
+    offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize + d.offset
+    size = data.itemsize if d.bytes is None else d.bytes
+    stores = [first_store(m, kernel, launch, machine, d.name, offset, size, engine, scheduler) for m in (old, new)]
     return {
-        "element": f"{d.name}[{', '.join(map(str, d.index))}]",
+        "element": d.element,
         "original": {"store": str(stores[0]) if stores[0] else None, "value": _value(d.expected)},
         "rewritten": {"store": str(stores[1]) if stores[1] else None, "value": _value(d.actual)},
     }
 
 
-def _value(v: int | float) -> int | float | str:
-    """JSON has no NaN and no infinity."""
-    return v if isinstance(v, int) or math.isfinite(v) else str(v)
+def _value(v: Shown) -> int | float | str:
+    """JSON has no NaN and no infinity, and no complex numbers."""
+    return v if isinstance(v, int) or (isinstance(v, float) and math.isfinite(v)) else str(v)
 
 
 def render_verification(found: dict[str, Any]) -> str:

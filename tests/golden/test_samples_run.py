@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.runs.run import run
-from binalloc.frontend.importer import import_ptx
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine
 from tests.golden.test_samples import ASSEMBLY
-from tests.support.paths import SAMPLES, sample_file
+from tests.support.paths import sample_file
 
 
 @pytest.mark.parametrize("name", ASSEMBLY)
@@ -34,17 +33,3 @@ def test_grids_that_do_not_divide_diverge(name: str) -> None:
     launch = load_launch(sample_file(f"{name}.toml"), "test")
     result = run(load(sample_file(f"{name}.loom")), name, launch, load_machine("gtx680"))
     assert result.stats["thread_instructions"] < 32 * result.stats["warp_instructions"]
-
-
-def test_the_program_of_two_files_is_linked_and_right() -> None:
-    """As the README has it, in either order of the files."""
-    folder = SAMPLES / "linked"
-    names = ["relax.ptx", "ellpack.ptx"]
-    launch = load_launch(folder / "sparse.toml", "test")
-    expected = reference_outputs(launch, launch.make_buffers())
-    for order in (names, names[::-1]):
-        module = import_ptx([(folder / name).read_text() for name in order], order).module
-        result = run(module, "relax", launch, load_machine("gtx680"), engine="python")
-        assert [str(d) for d in compare(launch, expected, result.buffers)] == []
-        lines = {file for fn in module for file, _ in fn.lines.values()}
-        assert lines == {"relax.cu", "ellpack.cu"}

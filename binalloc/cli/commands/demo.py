@@ -12,6 +12,7 @@ from binalloc.cli.inputs import machine_model
 from binalloc.cli.options import (
     engine_option,
     every_size_option,
+    host_steps_option,
     json_option,
     machine_option,
     max_cycles_option,
@@ -25,7 +26,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 @click.command()
 @options(machine_option, engine_option, max_cycles_option, json_option)
 @scheduler_option
-@options(every_size_option, samples_option)
+@options(every_size_option, samples_option, host_steps_option)
 @click.argument("names", nargs=-1)
 def demo(
     machine: str,
@@ -35,29 +36,31 @@ def demo(
     scheduler: str,
     size: str | None,
     samples: str,
+    host_steps: bool,
     names: tuple[str, ...],
 ) -> None:
-    """Rewrite the samples and print what each gains; the main job of `make demo`."""
-    from binalloc.report.demo import render_demo, run_demo
+    """Rewrite the samples, kernels and programs, and print what each gains; the main job of `make demo`."""
+    from binalloc.report.demo.run import Asked, run_demo
+    from binalloc.report.demo.text import render_demo
 
-    model = machine_model(machine)
-    rows: list[dict[str, Any]] = []
+    asked = Asked(machine_model(machine), engine, scheduler, size, max_cycles, host_steps)
+    found: dict[str, list[dict[str, Any]]] = {"rows": [], "programs": [], "left_out": []}
     code = 0
     with progress(False) as show:
         try:
-            for row in run_demo(samples, list(names), model, engine, scheduler, size, show, max_cycles):
-                rows.append(row)
+            for kind, row in run_demo(samples, list(names), asked, show):
+                found[kind].append(row)
         except KeyboardInterrupt as stopped:
-            if not rows:
+            if not any(found.values()):
                 raise
             code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
     if as_json:
-        found = {"machine": machine, "scheduler": scheduler, "partial": code != 0, "rows": rows}
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        told = {"machine": machine, "scheduler": scheduler, "partial": code != 0, **found}
+        print_json({"schema_version": SCHEMA_VERSION, **told})
     else:
         marked = "PARTIAL: interrupted, further samples were not measured.\n\n" if code else ""
-        say(marked + render_demo(rows, machine, scheduler))
+        say(marked + render_demo(found, machine, scheduler))
     if code:
         fail("interrupted; the samples measured by then are all there is", code)
-    if not all(row["verified"] for row in rows):
+    if not all(row["verified"] for row in (*found["rows"], *found["programs"])):
         sys.exit(1)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 
 import click
 
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
 from binalloc.cli.inputs import machine_model
 from binalloc.cli.load import entries_of, imported_units, units_of
-from binalloc.cli.options import json_option, machine_option, options, output_option
+from binalloc.cli.options import block_of, json_option, machine_option, options, output_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
-
-_DIMENSIONS = 3
-_SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 @click.command("import-ptx")
@@ -55,7 +51,7 @@ def import_ptx(
         _tell_entries(files, output, as_json)
         return
     check_output(output, as_json)
-    block = _block_of(block_dim)
+    block = block_of(block_dim)
     output = output or _default_output(files)
     not_over(output, *files, machine)
     units = [unit for file in files for unit in units_of(read_file(file), file, architecture)]
@@ -125,17 +121,3 @@ def _default_output(files: tuple[str, ...]) -> str:
     if file == "-":
         raise UsageError("standard input has no name to derive the output's from", remedy="Give -o FILE.")
     return os.path.splitext(file)[0] + ".loom"
-
-
-def _block_of(text: str | None) -> tuple[int, int, int] | None:
-    """--block-dim as three sizes."""
-    if text is None:
-        return None
-    parts = text.split(",")
-    if len(parts) > _DIMENSIONS or not all(_SIZE.fullmatch(part) for part in parts):
-        raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
-    x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
-    if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):
-        expected = "1 to 1024, 1 to 1024, 1 to 64, and at most 1024 threads together"
-        raise UsageError("--block-dim is no block size", found=text, expected=expected)
-    return x, y, z

@@ -12,11 +12,11 @@ from itertools import groupby, zip_longest
 import numpy as np
 
 from binalloc.emulator.host.c_format import converted, directives
-from binalloc.emulator.host.placing import BUFFER_ALIGN, BUFFER_GAP
 from binalloc.emulator.state.memories import Array
 from binalloc.isa import runtime as isa
 from binalloc.isa.instruction import Module
 from binalloc.isa.runtime import ARGUMENT_BYTES, GRANULE, MAP_BYTES, STATE_MASK, VARIABLE, State
+from binalloc.launch.placing import BUFFER_ALIGN, BUFFER_GAP
 from binalloc.launch.types import Launch
 from binalloc.printable import quoted
 

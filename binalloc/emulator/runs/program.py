@@ -102,7 +102,7 @@ class Ran:
     buffers: dict[str, Array] = field(default_factory=dict, repr=False)
     globals: dict[str, Array] = field(default_factory=dict, repr=False)
     largest: dict[str, Launch] = field(default_factory=dict, repr=False)
-    scalars: dict[str, Number] = field(default_factory=dict)
+    scalars: dict[str, Number | complex] = field(default_factory=dict)
     partial: bool = False
     printed: list[tuple[int, Printed]] = field(default_factory=list, repr=False)
     heap: HeapUse | None = None
@@ -227,6 +227,9 @@ class _Runner:
     def swap(self, one: str, other: str) -> None:
         addresses = self.session.memory.addresses
         addresses[one], addresses[other] = addresses[other], addresses[one]
+
+    def address(self, name: str) -> int:
+        return self.session.memory.addresses[name]
 
     def launch(self, step: LaunchStep, scope: Scope, rounds: tuple[int, ...]) -> None:
         session, fn = self.session, self.kernels[step.kernel]

@@ -6,11 +6,7 @@ launch says is sizes, scalars and where its buffers would lie. Without a launch 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
-from binalloc.emulator.host.placing import Symbols, place_buffers, texture_row
+from binalloc.emulator.host.placing import Symbols, texture_row
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.walk.thread import Code, Walk, Walked
@@ -80,17 +76,13 @@ class Setting:
         launch = self.launch
         if launch is None:
             return Constants.build(dict(self.module.constants))
-        symbols = replace(launch, arguments=tuple(a for a in launch.arguments if a.kind == ArgumentKind.SYMBOL))
-        filled = Symbols.of(launch, self.module, symbols.make_buffers())
-        sizes = {a.name: np.empty(a.bytes, np.uint8) for a in launch.buffers if a.name not in filled.names}
-        addresses, _ = place_buffers(sizes)
-        images = [a.name for a in launch.arguments if a.kind == ArgumentKind.TEXTURE]
-        return Constants.build(filled.banks(self.kernel, launch, addresses, images))
+        symbols = {a.name: launch.contents_of(a) for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
+        filled = Symbols.of(launch, self.module, symbols)
+        return Constants.build(filled.banks(self.kernel, launch, launch.addresses, {}))
 
     def _textures(self) -> list[list[int]]:
         """Rows of the table of textures, each of which begins at address 0."""
-        arguments = () if self.launch is None else self.launch.arguments
-        return [texture_row(a, 0) for a in arguments if a.kind == ArgumentKind.TEXTURE]
+        return [] if self.launch is None else [texture_row(a, 0) for a in self.launch.handled]
 
 
 def _place(number: int, sides: Three) -> Three:

@@ -8,11 +8,12 @@ each opcode really reads and writes, and by a second, tiny instruction set that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface.roles import Roles
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
 
 
@@ -21,7 +22,8 @@ class SetLimits:
     """registers: most registers that a thread may have, numbers 0 up. zero: number of the one that reads zero and keeps
     nothing. frame_reach: the highest byte of local memory that a spill access can name. slot_base, shared_size: names
     of the special registers that give the address of a thread's first slot, and the bytes of shared memory with slots.
-    lane_registers: those that may differ between the lanes of a warp.
+    lane_registers: those that may differ between the lanes of a warp. places: those that say where a thread is, with
+    the axis along which they say it: x, y and z in its block are 0 to 2, those of its block in the grid 3 to 5.
     """
 
     registers: int
@@ -30,6 +32,7 @@ class SetLimits:
     slot_base: str
     shared_size: str
     lane_registers: frozenset[str] = frozenset()
+    places: Mapping[str, int] = field(default_factory=dict)
 
     def allocatable(self, count: int) -> int:
         """The registers that a budget of `count` leaves for values, as bits."""
@@ -106,6 +109,9 @@ class InstructionSet(Protocol):
 
     def constant_reads(self, instr: Instr) -> tuple[ConstantRead, ...]:
         """What the instruction reads of constant memory, as an operand or as a load."""
+
+    def roles(self, instr: Instr) -> Roles:
+        """What the instruction takes its operands for, and how they come into its result."""
 
     def highest_register(self, instrs: Iterable[Instr]) -> int:
         """Number of the highest register that the instructions read or write, or -1."""

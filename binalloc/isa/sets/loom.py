@@ -6,6 +6,7 @@ from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.instruction_set import Builder, SetLimits
 from binalloc.isa.interface.places import MOST_REGISTERS, WORD
 from binalloc.isa.loom import build, recognise
+from binalloc.isa.loom import roles as its_roles
 from binalloc.isa.loom import view as views
 from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.validate import highest_register
@@ -28,11 +29,16 @@ class Loom:
                 "SR_GTMASK", "SR_GEMASK",
             )
         ),
+        places={
+            f"SR_{what}.{axis}": k
+            for k, (what, axis) in enumerate((what, axis) for what in ("TID", "CTAID") for axis in "XYZ")
+        },
     )
     build: Builder = build
 
     view = staticmethod(views.view)
     constant_reads = staticmethod(views.constant_reads)
+    roles = staticmethod(its_roles.roles)
     highest_register = staticmethod(highest_register)
     alike = staticmethod(views.alike)
 

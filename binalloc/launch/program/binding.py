@@ -10,15 +10,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import FunctionInfo, Param
+from binalloc.launch.dtypes import PART, POINTER_BYTES, kind_of, rounded, shown
 from binalloc.launch.file import check_against
 from binalloc.launch.program.expressions import Expression, Number, Scope
 from binalloc.launch.program.types import Given, LaunchStep
 from binalloc.launch.schema import BLOCK_LIMITS, GRID_LIMITS, MAX_DYNAMIC_SHARED, MAX_THREADS_PER_BLOCK
-from binalloc.launch.types import DTYPES, POINTER_BYTES, Argument, ArgumentKind, Field, Launch, parameter_bytes
+from binalloc.launch.types import Argument, ArgumentKind, Field, Launch, parameter_bytes
 from binalloc.launch.values import At, a_value
 from binalloc.printable import quoted
 
@@ -29,8 +28,8 @@ def bind_step(
     step: LaunchStep, info: FunctionInfo, kernel: str, held: Launch, scope: Scope, addresses: Mapping[str, int],
     binary: str | None,
 ) -> tuple[Launch, bytes]:  # fmt: skip
-    """The launch that a step is now, whose arguments have the names of the kernel's parameters, and the parameters'
-    bytes.
+    """The launch that a step is now, whose arguments have the names of the kernel's parameters, behind them the buffers
+    that some of them point into, and the parameters' bytes.
 
     kernel: its name in the binary (path `binary`), info: its record. held: the program's arguments. addresses: where
     buffers lie, and handles of textures, by argument. Raises MalformedInput for values that are out of range,
@@ -48,8 +47,8 @@ def bind_step(
     passed = _passed(step, info, held, scope)
     renamed = tuple(replace(a, name=p.name) for p, a in zip(info.params, passed, strict=True))
     launch = Launch(
-        kernel, grid, block, dynamic, renamed, None, held.size, held.path, held.heap, held.printf_buffer,
-        step.cooperative,
+        kernel, grid, block, dynamic, renamed + _pointed_at(renamed, held), None, held.size, held.path, held.heap,
+        held.printf_buffer, step.cooperative,
     )  # fmt: skip
     try:
         check_against(launch, info, binary)
@@ -60,6 +59,13 @@ def bind_step(
     for p, a in zip(info.params, passed, strict=True):
         out[p.offset : p.offset + p.size] = parameter_bytes(a, p.size, addresses)
     return launch, bytes(out)
+
+
+def _pointed_at(passed: Sequence[Argument], held: Launch) -> tuple[Argument, ...]:
+    """The buffers whose addresses are in fields of what is passed, but for those that are passed by their own name."""
+    own = {a.name for a in passed}
+    inside = dict.fromkeys(f.argument for a in passed for f in a.fields if f.argument)
+    return tuple(held.argument(name) for name in inside if name not in own)
 
 
 def _dimensions(
@@ -129,10 +135,14 @@ def _dtype(value: Number, param: Param, given: Given) -> str:
 
 def converted(value: Number, dtype: str, from_: Expression) -> Number:
     """The value as one of `dtype`. MalformedInput for an integer out of range, or a float that is to be one."""
-    if isinstance(value, float) and DTYPES[dtype].kind != "f":
+    kind = kind_of(dtype)
+    if isinstance(value, float) and kind not in "fc":
         message = f"{quoted(from_.text)} is a float"
         from_.at.fail(message, value, f"an integer for {dtype}; int(...) cuts off")
+    if kind == "b":
+        return bool(from_.at.integer(value, 0, 1))
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    number = a_value(value, dtype, from_.at)
-    return float(np.array(number, DTYPES[dtype])) if isinstance(number, float) else number
+    number = a_value(value, PART.get(dtype, dtype), from_.at)
+    found: Number = shown(rounded(number, dtype), dtype).real.item()
+    return found if isinstance(number, float) else int(number.real)

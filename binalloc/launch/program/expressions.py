@@ -12,11 +12,13 @@ import ast
 import math
 import operator
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from binalloc.errors import BinallocError
+from binalloc.launch.dtypes import kind_of
+from binalloc.launch.elements.layout import Element
 from binalloc.launch.values import At
 from binalloc.printable import quoted
 
@@ -33,20 +35,25 @@ class Scope(Protocol):
     def number(self, name: str) -> Number:
         """The value of a constant, scalar or loop variable."""
 
-    def element(self, name: str, index: tuple[int, ...]) -> Number:
-        """An element of a buffer; IndexError, which says what there is, where there is none."""
+    def element(self, name: str, index: tuple[int, ...], path: Path) -> Number:
+        """An element of a buffer, or with a path a number in it; IndexError, which says what there is, where there is
+        none."""
 
 
+Path = tuple["str | tuple[int, ...]", ...]
+"""From an element that is a struct to a number in it: names of members, and indices of those that are arrays."""
 Code = Callable[[Scope], Number]
 
 
 @dataclass(frozen=True)
 class Names:
     """What an expression may name. numbers: constants, scalars and loop variables. arrays: buffers and variables, with
-    the number of their axes: an element is named by one index for each, or by one in C order."""
+    the number of their axes: an element is named by one index for each, or by one in C order. elements: what those of
+    them consist of that have no numbers."""
 
     numbers: Collection[str] = ()
     arrays: Mapping[str, int] = field(default_factory=dict)
+    elements: Mapping[str, Element] = field(default_factory=dict)
 
 
 class NotComputable(Exception):
@@ -118,7 +125,7 @@ class _Nothing:
     def number(self, name: str) -> NoReturn:
         raise AssertionError(name)
 
-    def element(self, name: str, index: tuple[int, ...]) -> NoReturn:
+    def element(self, name: str, index: tuple[int, ...], path: Path) -> NoReturn:
         raise AssertionError(name)
 
 
@@ -254,6 +261,17 @@ def _kind(node: ast.BinOp | ast.UnaryOp | ast.BoolOp) -> type[ast.AST]:
     raise AssertionError(node)
 
 
+def _indices(name: str, codes: list[Code], scope: Scope) -> tuple[int, ...]:
+    index = tuple(code(scope) for code in codes)
+    if not all(isinstance(i, int) for i in index):
+        raise NotComputable(f"an index of {name} is no integer", list(index), "integers")
+    return tuple(int(i) for i in index)
+
+
+def _spelled(path: Iterable[str | tuple[int, ...]]) -> str:
+    return "".join(f".{step}" if isinstance(step, str) else str(list(step)) for step in path)
+
+
 class _Compiler:
     """One expression's. varies: it names something that may change."""
 
@@ -292,27 +310,63 @@ class _Compiler:
             self.fail("unknown name", node, known or "numbers alone")
         return lambda scope: scope.number(name)
 
-    def element(self, node: ast.Subscript, depth: int) -> Code:
+    def element(self, node: ast.expr, depth: int) -> Code:
+        """`a[0]`, or of structs `a[0].pos[1].x`."""
         self.varies = True
-        if not isinstance(node.value, ast.Name) or node.value.id not in self.names.arrays:
-            self.fail("no such buffer", node.value, ", ".join(self.names.arrays) or "no buffers can be read here")
-        name = node.value.id
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        axes = self.names.arrays[name]
-        if len(parts) not in (1, axes):
-            self.fail("wrong number of indices", node, f"{axes}, or one in C order" if axes > 1 else "one")
-        codes = [self.code(part, depth) for part in parts]
+        steps: list[str | list[Code]] = []
+        place, ends = node, [node]
+        while isinstance(place, ast.Subscript | ast.Attribute):
+            if isinstance(place, ast.Attribute):
+                steps.insert(0, place.attr)
+            else:
+                parts = place.slice.elts if isinstance(place.slice, ast.Tuple) else [place.slice]
+                steps.insert(0, [self.code(part, depth) for part in parts])
+            place = place.value
+            ends.insert(0, place)
+        if not isinstance(place, ast.Name) or place.id not in self.names.arrays:
+            self.fail("no such buffer", place, ", ".join(self.names.arrays) or "no buffers can be read here")
+        name = place.id
+        self._require_number(name, steps, ends)
+        index, path = steps[0], steps[1:]
 
         def read(scope: Scope) -> Number:
-            index = tuple(code(scope) for code in codes)
-            if not all(isinstance(i, int) for i in index):
-                raise NotComputable(f"an index of {name} is no integer", list(index), "integers")
+            given = [step if isinstance(step, str) else _indices(name, step, scope) for step in (index, *path)]
+            first = given[0]
+            assert isinstance(first, tuple)
             try:
-                return scope.element(name, tuple(int(i) for i in index))
+                return scope.element(name, first, tuple(given[1:]))
             except IndexError as error:
-                raise NotComputable(f"{name} has no such element", list(index), str(error)) from None
+                found = list(first) if len(given) == 1 else f"{name}{_spelled(given)}"
+                raise NotComputable(f"{name} has no such element", found, str(error)) from None
 
         return read
+
+    def _require_number(self, name: str, steps: list[str | list[Code]], ends: list[ast.expr]) -> None:
+        """Fails unless the steps lead from an array to a number in it. ends: the parts of the tree they end at, behind
+        the array's name."""
+        element: Element | None = self.names.elements.get(name)
+        axes: int = self.names.arrays[name]
+        for i, step in enumerate([*steps, None]):
+            node = ends[min(i + 1, len(steps))]
+            if axes:
+                if not isinstance(step, list) or len(step) not in (1, axes):
+                    what = "wrong number of indices" if isinstance(step, list) else "an array is no number"
+                    self.fail(what, node, f"{axes}, or one in C order" if axes > 1 else "one index")
+                axes = 0
+            elif step is None:
+                break
+            elif element is None or isinstance(element, str) or isinstance(step, list):
+                self.fail("no part of a number", node, "nothing behind it")
+            else:
+                member = element.member(step)
+                if member is None:
+                    listed = ", ".join(m.name for m in element.members)
+                    self.fail(f"no such field of {element.name}", node, listed)
+                element, axes = member.element, len(member.shape)
+        if element is not None and not isinstance(element, str):
+            self.fail("a struct is no number", ends[-1], f"a field of it: {', '.join(m.name for m in element.members)}")
+        if element is not None and kind_of(element) == "c":
+            self.fail("a complex number is none of expressions", ends[-1], "integers and floats")
 
     def binary(self, node: ast.BinOp, depth: int) -> Code:
         kind = _kind(node)
@@ -363,6 +417,7 @@ _NODES: dict[type[ast.AST], Callable[..., Code]] = {
     ast.Constant: _Compiler.constant,
     ast.Name: _Compiler.name,
     ast.Subscript: _Compiler.element,
+    ast.Attribute: _Compiler.element,
     ast.BinOp: _Compiler.binary,
     ast.UnaryOp: _Compiler.unary,
     ast.Compare: _Compiler.comparison,
@@ -381,5 +436,5 @@ class Values:
     def number(self, name: str) -> Number:
         return self.numbers[name]
 
-    def element(self, name: str, index: tuple[int, ...]) -> NoReturn:
+    def element(self, name: str, index: tuple[int, ...], path: Path) -> NoReturn:
         raise BinallocError(f"no element of {name} is known here")

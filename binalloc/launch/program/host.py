@@ -27,8 +27,8 @@ def host_function(step: HostStep) -> Any:
 
 
 def call_host(
-    function: Any, step: HostStep, arrays: Mapping[str, Array], scalars: Mapping[str, Number]
-) -> dict[str, Number]:
+    function: Any, step: HostStep, arrays: Mapping[str, Array], scalars: Mapping[str, Number | complex]
+) -> dict[str, Number | complex]:
     """Call the step's function with the arguments that it names: f(arguments), a dict from names to arrays, which it
     may change in place, and numbers. Returns the scalars that it gives new values, from the dict that it returns.
 
@@ -42,11 +42,11 @@ def call_host(
     except (Exception, SystemExit) as e:
         message = f"the host function raised {type(e).__name__}: {e}"
         raise UsageError(message, file=step.file, place=place) from e
-    out: dict[str, Number] = {}
+    out: dict[str, Number | complex] = {}
     for name, value in _returned(found, step, place).items():
         value = value.item() if isinstance(value, np.generic) else value
         known = name in scalars and name in step.arguments
-        if not known or not is_number(value):
+        if not known or not (is_number(value) or type(value) is type(scalars[name])):
             raise UsageError(
                 "the host function returned what is no scalar's value", file=step.file, place=place,
                 found=f"{quoted(name)}: {type(value).__name__}",

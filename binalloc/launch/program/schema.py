@@ -12,21 +12,25 @@ from typing import Any
 
 from binalloc.isa.interface.names import NAME
 from binalloc.launch.arguments import parse_arguments
+from binalloc.launch.dtypes import NUMBERS, POINTER, kind_of
+from binalloc.launch.elements.layout import Element, size_of
 from binalloc.launch.program.expressions import FUNCTIONS, Expression, Names, Number, Values, parse_expression
 from binalloc.launch.program.types import (
-    HELD,
+    Complex,
     CopyStep,
     Given,
     HostStep,
     LaunchStep,
     LoopStep,
+    Pointer,
     Program,
     SetStep,
     Step,
     SwapStep,
+    Value,
 )
 from binalloc.launch.schema import RUNTIME_BYTES, of_size, parse_reference, parse_runtime
-from binalloc.launch.types import DTYPES, Argument, ArgumentKind, Launch
+from binalloc.launch.types import HELD, Argument, ArgumentKind, Launch
 from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
 
@@ -39,10 +43,10 @@ ROUNDS = 1_000_000
 MAX_ARGUMENTS = 4096
 
 _SIZE = ("constants", *RUNTIME_BYTES, "argument")
-_TOP = (*_SIZE, "step", "reference", "sizes")
+_TOP = (*_SIZE, "types", "step", "reference", "sizes")
 _VERBS: dict[str, tuple[str, ...]] = {
     "launch": ("grid", "block", "dynamic_shared", "cooperative", "arguments"),
-    "set": ("value", "from", "count"),
+    "set": ("value", "from", "count", "field"),
     "copy": ("to", "from", "at", "count"),
     "swap": (),
     "host": ("arguments",),
@@ -155,11 +159,12 @@ class _Steps:
         self.arguments = {a.name: a for a in arguments}
         self.constants = constants
         self.count = 0
-        self.scalars = [a.name for a in arguments if a.kind == ArgumentKind.SCALAR]
-        self.arrays = {a.name: len(a.shape) for a in arguments if a.kind in HELD}
+        self.scalars = [a.name for a in arguments if a.kind == ArgumentKind.SCALAR and kind_of(a.dtype) != "c"]
+        self.arrays = {a.name: len(a.shape) for a in arguments if a.has_contents}
+        self.elements = {a.name: a.element for a in arguments if a.has_contents}
 
     def names(self, variables: tuple[str, ...]) -> Names:
-        return Names((*variables, *self.constants, *self.scalars), self.arrays)
+        return Names((*variables, *self.constants, *self.scalars), self.arrays, self.elements)
 
     def steps(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> tuple[Step, ...]:
         """A list of steps inside of loops with those variables."""
@@ -231,7 +236,9 @@ class _Reader:
 
     def argument(self, value: object, at: At, kinds: tuple[ArgumentKind, ...]) -> Argument:
         """The argument of the program that the file names here, of one of the kinds."""
-        fitting = [a.name for a in self.all.arguments.values() if a.kind in kinds]
+        fitting = [
+            a.name for a in self.all.arguments.values() if a.kind in kinds and (a.has_contents or a.kind not in HELD)
+        ]
         return self.all.arguments[at.one_of(a_name(value, at), fitting)]
 
     def dimensions(self, key: str) -> tuple[Expression, Expression, Expression]:
@@ -273,7 +280,7 @@ def _given(reader: _Reader, value: object, at: At) -> Given:
         buffer = reader.argument(value["argument"], at.sub("argument"), (ArgumentKind.BUFFER,))
         return Given(at, buffer.name, parse_expression(value.get("at", 0), reader.names, at.sub("at")))
     at.only_keys(value, ("value", "dtype"))
-    dtype = at.sub("dtype").one_of(at.required(value, "dtype"), tuple(DTYPES))
+    dtype = at.sub("dtype").one_of(at.required(value, "dtype"), NUMBERS)
     return Given(at, "", parse_expression(at.required(value, "value"), reader.names, at.sub("value")), dtype)
 
 
@@ -286,17 +293,59 @@ def _set(reader: _Reader, when: Expression | None) -> SetStep:
         at.sub("value").fail("no values", "[]", "a value or a list of values")
     if target.kind == ArgumentKind.SCALAR:
         at.only_keys(reader.entry, ("set", "value", *_EVERYWHERE))
-        if isinstance(given, list):
+        if isinstance(given, list) and (kind_of(target.dtype) != "c" or len(given) != 2):
             at.sub("value").fail("a scalar has one value", f"a list of {len(given)}", "a number or an expression")
-    values = tuple(parse_expression(v, reader.names, at.sub("value")) for v in items)
-    return SetStep(at, when, target.name, values, reader.expression("from", 0), reader.optional("count"))
+    fields, element = _field(reader, target)
+    if not isinstance(element, str):
+        at.sub("set").fail("a struct has many values", target.name, "one of its fields, `field = \"name\"`")
+    if kind_of(element) == "c" and len(items) == 2 and not any(isinstance(v, list) for v in items):
+        items = [items]
+    values = tuple(_value(reader, v, element, at.sub("value")) for v in items)
+    return SetStep(at, when, target.name, values, reader.expression("from", 0), reader.optional("count"), fields)
+
+
+def _field(reader: _Reader, target: Argument) -> tuple[tuple[str, ...], Element]:
+    """The names of the members that `field` leads through, and what is at its end."""
+    element: Element = target.element
+    if "field" not in reader.entry:
+        return (), element
+    at = reader.at.sub("field")
+    given = reader.entry["field"]
+    names = given.split(".") if isinstance(given, str) else []
+    for name in names:
+        known = [] if isinstance(element, str) else [m.name for m in element.members]
+        member = None if isinstance(element, str) else element.member(at.one_of(name, known))
+        if member is None:
+            at.fail("no field of a struct", quoted(given), "names of fields, \"pos.x\" where structs nest")
+        element = member.element
+    if not names:
+        at.fail("no field of a struct", quoted(given), "names of fields, \"pos.x\" where structs nest")
+    return tuple(names), element
+
+
+def _value(reader: _Reader, value: object, dtype: str, at: At) -> Value:
+    """What an element is to be: a number, two of a complex one, or where a pointer is to."""
+    if kind_of(dtype) == "c" and isinstance(value, list):
+        if len(value) != 2:
+            at.fail("not a complex number", quoted(value), "a number, or a list of its two parts")
+        real, imaginary = (parse_expression(v, reader.names, at) for v in value)
+        return Complex(real, imaginary)
+    if dtype != POINTER:
+        return parse_expression(value, reader.names, at)
+    if value == 0 and not isinstance(value, bool | float):
+        return parse_expression(value, reader.names, at)
+    table = at.table({"argument": value} if isinstance(value, str) else value)
+    at.only_keys(table, ("argument", "at", "element"))
+    buffer = reader.argument(at.required(table, "argument"), at.sub("argument"), (ArgumentKind.BUFFER,))
+    element, byte = (parse_expression(table.get(k, 0), reader.names, at.sub(k)) for k in ("element", "at"))
+    return Pointer(buffer.name, element, byte)
 
 
 def _copy(reader: _Reader, when: Expression | None) -> CopyStep:
     at = reader.at
     source = reader.argument(reader.entry["copy"], at.sub("copy"), HELD)
     target = reader.argument(at.required(reader.entry, "to"), at.sub("to"), HELD)
-    one, other = source.numpy_dtype.itemsize, target.numpy_dtype.itemsize
+    one, other = size_of(source.element), size_of(target.element)
     if one != other:
         found = f"{source.dtype} and {target.dtype}"
         at.sub("to").fail("elements of another size", found, f"elements of {one} bytes, whose bits are copied")

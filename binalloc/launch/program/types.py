@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from binalloc.launch.program.expressions import Expression, Number
-from binalloc.launch.types import Argument, ArgumentKind, Launch
+from binalloc.launch.types import Argument, Launch
 from binalloc.launch.values import At
-
-HELD = (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE)
-"""Kinds of arguments that have contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +47,36 @@ class LaunchStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class Complex:
+    """A complex number of two expressions."""
+
+    real: Expression
+    imaginary: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The address of a byte of a buffer, `at` bytes behind the beginning of its element `element`."""
+
+    argument: str
+    element: Expression
+    byte: Expression
+
+
+Value = Expression | Complex | Pointer
+
+
+@dataclass(frozen=True, slots=True)
 class SetStep(Step):
     """`name` gets a value: a scalar, or `count` elements from `first` on (None: all from there on), which get the
-    values in turn; one goes to all of them."""
+    values in turn; one goes to all of them. fields: of structs, names of members from the outside in, whose numbers get
+    the values."""
 
     name: str
-    values: tuple[Expression, ...]
+    values: tuple[Value, ...]
     first: Expression
     count: Expression | None
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +153,7 @@ class Program:
     @property
     def contents(self) -> tuple[Argument, ...]:
         """The arguments that have contents."""
-        return tuple(a for a in self.held.arguments if a.kind in HELD)
+        return tuple(a for a in self.held.arguments if a.has_contents)
 
 
 def every_step(steps: tuple[Step, ...]) -> Iterator[Step]:

@@ -13,18 +13,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from binalloc.errors import BinallocError, LimitHit, UsageError
+from binalloc.launch.dtypes import POINTER, rounded, shown
+from binalloc.launch.elements.layout import inside, size_of
 from binalloc.launch.program.binding import converted
-from binalloc.launch.program.expressions import Expression, Number, Scope
+from binalloc.launch.program.expressions import Expression, Number, Path, Scope
 from binalloc.launch.program.host import call_host, host_function
 from binalloc.launch.program.types import (
+    Complex,
     CopyStep,
     HostStep,
     LaunchStep,
     LoopStep,
+    Pointer,
     Program,
     SetStep,
     Step,
     SwapStep,
+    Value,
 )
 from binalloc.launch.types import Argument, ArgumentKind, Array
 from binalloc.launch.values import At
@@ -42,6 +47,9 @@ class Runner(Protocol):
     def swap(self, one: str, other: str) -> None:
         """Two buffers exchange their names."""
 
+    def address(self, name: str) -> int:
+        """Where the buffer of that name lies now."""
+
     def launch(self, step: LaunchStep, scope: Scope, rounds: tuple[int, ...]) -> None:
         """Run a launch to its end. rounds: of the loops around it, the outermost first."""
 
@@ -52,8 +60,8 @@ class Walk:
     def __init__(self, program: Program, runner: Runner) -> None:
         self.program, self.runner = program, runner
         self.arguments = {a.name: a for a in program.held.arguments}
-        self.scalars: dict[str, Number] = {
-            name: value for name, value in program.held.values.items() if isinstance(value, int | float)
+        self.scalars: dict[str, Number | complex] = {
+            a.name: program.held.values[a.name] for a in program.held.arguments if a.kind == ArgumentKind.SCALAR
         }
         self.variables: dict[str, Number] = {}
         self.rounds: list[tuple[LoopStep, int]] = []
@@ -73,17 +81,19 @@ class Walk:
     def number(self, name: str) -> Number:
         for numbers in (self.variables, self.scalars, self.program.constants):
             if name in numbers:
-                return numbers[name]
+                found = numbers[name]
+                assert not isinstance(found, complex)
+                return int(found) if isinstance(found, bool) else found
         raise AssertionError(name)
 
-    def element(self, name: str, index: tuple[int, ...]) -> Number:
-        array = self.runner.array(name)
-        if len(index) == 1 and array.ndim > 1:
-            array = array.reshape(-1)
-        if not all(0 <= i < n for i, n in zip(index, array.shape, strict=True)):
-            raise IndexError("indices from 0 to " + ", ".join(str(n - 1) for n in array.shape))
-        found: Number = array[index].item()
-        return found
+    def element(self, name: str, index: tuple[int, ...], path: Path) -> Number:
+        found = self.runner.array(name)
+        for step in (index, *path):
+            found = found[step] if isinstance(step, str) else _indexed(found, step)
+        dtype = inside(self.arguments[name].element, path)
+        assert isinstance(dtype, str)
+        number: Number = shown(np.asarray(found).reshape(1), dtype)[0].item()
+        return int(number) if isinstance(number, bool) else number
 
     # steps
 
@@ -154,15 +164,32 @@ class Walk:
 
     def _set(self, step: SetStep) -> None:
         target = self.arguments[step.name]
-        values = [converted(e.number(self), target.dtype, e) for e in step.values]
+        dtype = inside(target.element, step.fields)
+        assert isinstance(dtype, str)
+        values = [self._value(v, dtype) for v in step.values]
         if target.kind == ArgumentKind.SCALAR:
             self.scalars[step.name] = values[0]
             return
-        array = self.runner.array(step.name).reshape(-1)
-        span = self._span(step.first, step.count, target, step.at)
+        part = self.runner.array(step.name).reshape(-1)[self._span(step.first, step.count, target, step.at)]
+        for name in step.fields:
+            part = part[name]
         with np.errstate(all="ignore"):
-            array[span] = values[0] if len(values) == 1 else np.resize(np.array(values, array.dtype), array[span].shape)
+            given = rounded(values, dtype)
+            part[...] = given[0] if len(given) == 1 else np.resize(given, part.shape)
         self.runner.changed(step.name)
+
+    def _value(self, value: Value, dtype: str) -> Number | complex:
+        """What an element gets now."""
+        if isinstance(value, Pointer):
+            target = self.arguments[value.argument]
+            size, most = size_of(target.element), target.bytes
+            byte = size * value.element.integer(self, 0, most // size) + value.byte.integer(self, 0, most)
+            if byte > most:
+                value.byte.at.fail(f"beyond the end of {value.argument}", byte, f"at most {most}")
+            return self.runner.address(value.argument) + byte
+        if isinstance(value, Complex):
+            return complex(*(converted(part.number(self), dtype, part) for part in (value.real, value.imaginary)))
+        return converted(value.number(self), "u64" if dtype == POINTER else dtype, value)
 
     def _copy(self, step: CopyStep) -> None:
         source, target = self.arguments[step.source], self.arguments[step.target]
@@ -172,8 +199,8 @@ class Walk:
         if start + n > _elements(target):
             found = f"{n} elements from {start} on"
             step.at.sub("at").fail(f"the copy reaches beyond {target.name}", found, f"{_elements(target)} in all")
-        kind = f"u{source.numpy_dtype.itemsize}"
-        data = self.runner.array(step.source).reshape(-1).view(kind)[from_]
+        kind = f"V{size_of(source.element)}"
+        data = self.runner.array(step.source).reshape(-1).view(kind)[from_].copy()
         self.runner.array(step.target).reshape(-1).view(kind)[start : start + n] = data
         self.runner.changed(step.target)
 
@@ -200,14 +227,28 @@ class Walk:
         for name in arrays:
             self.runner.changed(name)
 
-    def _returned(self, step: HostStep, name: str, value: Number) -> Number:
+    def _returned(self, step: HostStep, name: str, given: Number | complex) -> Number | complex:
         """A scalar's new value, which fits its type."""
-        at = step.at.sub("host")
+        at, dtype = step.at.sub("host"), self.arguments[name].dtype
+        if isinstance(given, complex):
+            found: complex = rounded(given, dtype).item()
+            return found
+        value = int(given) if isinstance(given, bool) else given
         try:
-            return converted(value, self.arguments[name].dtype, Expression(at, repr(value), lambda scope: value, value))
+            return converted(value, dtype, Expression(at, repr(value), lambda scope: value, value))
         except BinallocError as error:
             message = f"{name}: {error.message}"
             raise UsageError(message, file=step.file, found=error.found, expected=error.expected) from None
+
+
+def _indexed(array: Array, index: tuple[int, ...]) -> Array:
+    """An element of an array, by one index for each axis or one in C order."""
+    if len(index) == 1 and array.ndim > 1:
+        array = array.reshape(-1)
+    if not all(0 <= i < n for i, n in zip(index, array.shape, strict=True)):
+        raise IndexError("indices from 0 to " + ", ".join(str(n - 1) for n in array.shape))
+    found: Array = array[index]
+    return found
 
 
 def _elements(a: Argument) -> int:

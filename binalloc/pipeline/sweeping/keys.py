@@ -14,9 +14,10 @@ from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from binalloc.files import read_bytes
-from binalloc.launch.types import InitKind, Launch
+from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
 _PACKAGE = Path(__file__).parents[2]
@@ -26,8 +27,8 @@ _OTHERS = ("networkx", "numba", "numpy", "ortools")
 
 
 def key_of(parts: Sequence[object]) -> str:
-    """64 hexadecimal digits that change with any of the parts, which JSON can write."""
-    return hashlib.sha256(json.dumps([package_digest(), *parts]).encode()).hexdigest()
+    """64 hexadecimal digits that change with any of the parts, which JSON can write, complex numbers as text."""
+    return hashlib.sha256(json.dumps([package_digest(), *parts], default=str).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
@@ -57,6 +58,13 @@ def launch_digest(kernel: str, launch: Launch, machine: Machine) -> str:
     where a file that fills a buffer cannot be read."""
     said = asdict(launch) | {"path": "", "reference": None}
     for argument in said["arguments"]:
-        if argument["init"]["kind"] == InitKind.FILE:
-            argument["init"]["file"] = binary_digest(read_bytes(argument["init"]["file"]))
+        _read_files(argument["init"])
     return key_of([kernel, said, machine.name, machine.digest])
+
+
+def _read_files(init: dict[str, Any]) -> None:
+    """Puts a file's contents in place of its name."""
+    if init["file"] is not None:
+        init["file"]["path"] = binary_digest(read_bytes(init["file"]["path"]))
+    for _, part in init["parts"]:
+        _read_files(part)

@@ -20,6 +20,7 @@ from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module, write_module
+from binalloc.launch.comparison import counted, in_order
 from binalloc.launch.file import compare, compare_globals, variable_name
 from binalloc.launch.types import ArgumentKind, Array, CompareMode, Launch
 from binalloc.pipeline.original import baseline
@@ -185,9 +186,9 @@ def _outputs(launch: Launch, result: Result) -> dict[str, str]:
     for argument in launch.buffers:
         data = result.buffers[argument.name]
         if argument.compare.mode == CompareMode.UNORDERED:
-            data = np.sort(np.ascontiguousarray(data).view(f"<u{data.dtype.itemsize}"), axis=None)
+            data = in_order(data, argument)
         if argument.compare.mode != CompareMode.IGNORE:
-            found[argument.name] = _digest(data)
+            found[argument.name] = hashlib.sha256(counted(data, argument)).hexdigest()
     if result.printed.texts:
         found["printf"] = hashlib.sha256(result.printed.text.encode()).hexdigest()
     judged = {a.name for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}

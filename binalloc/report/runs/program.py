@@ -146,8 +146,10 @@ def _rate(figures: dict[str, Any], cache: str) -> float | None:
     return per(hits, hits + misses)
 
 
-def _finite(value: float) -> float | str:
-    """A number as JSON can have it: infinities and NaN as text."""
+def _finite(value: float | complex) -> float | str | list[float | str]:
+    """A number as JSON can have it: infinities and NaN as text, complex ones as a list of two."""
+    if isinstance(value, complex):
+        return [_finite(part) for part in (value.real, value.imag)]  # type: ignore[misc]
     return value if isinstance(value, int) or value - value == 0 else str(value)
 
 

@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.placing import place_buffers
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.walk import setting as walking
 from binalloc.emulator.walk import values
@@ -46,8 +45,7 @@ def test_what_is_known_is_so(preset: str, monkeypatch: pytest.MonkeyPatch) -> No
         module, launches = generate(preset, seed)
         launch = launches[0]
         found = run(module, launch.kernel, launch, MACHINE, hazards=False, max_cycles=5_000_000)
-        addresses, _ = place_buffers(found.buffers)
-        start, words = addresses["output"], found.buffers["output"].reshape(-1).view(np.uint32)
+        start, words = launch.address("output"), found.buffers["output"].reshape(-1).view(np.uint32)
         for block, thread in ((0, 0), (launch.blocks - 1, launch.threads_per_block - 1)):
             Storing.stored = {}
             if not Setting(module, launch.kernel, launch, 0, MACHINE).walk(block, thread).complete:

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.isa.instruction import FunctionInfo, Param
+from binalloc.frontend.importer import import_ptx
+from binalloc.isa.instruction import FunctionInfo, Module, Param
 from binalloc.launch.program.binding import bind_step
 from binalloc.launch.program.expressions import Scope
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import LaunchStep, Program
 from binalloc.launch.program.walk import Walk
 from binalloc.launch.types import Array, Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.report.samples import sources
+from tests.support.paths import sample_file
 
 KERNELS = """
 .version 7.5
@@ -108,6 +112,13 @@ def base() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def sample_program(name: str, *, reverse: bool = False) -> Module:
+    """The program of a sample in PTX for GTX680; several files linked in order of name, or the other way round."""
+    files = sources(sample_file(f"{name}.toml").with_suffix(""))[:: -1 if reverse else 1]
+    texts, names = [file.read_text() for file in files], [file.name for file in files]
+    return import_ptx(texts, names, machine=load_machine("gtx680")).module
+
+
 def of_steps(*steps: dict[str, Any], arguments: list[dict[str, Any]] | None = None, **more: Any) -> Program:
     """The program of these steps over `base`'s arguments, or others."""
     given = base()["argument"] if arguments is None else arguments
@@ -120,6 +131,7 @@ class Memory:
     def __init__(self, program: Program, params: Mapping[str, list[int]], kernels: Mapping[str, Kernel]) -> None:
         self.held, self.params, self.kernels = program.held, params, kernels
         self.arrays = program.held.make_buffers() | program.held.make_textures()
+        self.places = dict(program.held.addresses)
         self.launches: list[tuple[str, tuple[int, ...], tuple[int, ...], int, bytes]] = []
 
     def array(self, name: str) -> Array:
@@ -129,7 +141,11 @@ class Memory:
         assert name in self.arrays
 
     def swap(self, one: str, other: str) -> None:
-        self.arrays[one], self.arrays[other] = self.arrays[other], self.arrays[one]
+        for held in (self.arrays, self.places):
+            held[one], held[other] = held[other], held[one]  # type: ignore[index]
+
+    def address(self, name: str) -> int:
+        return self.places[name]
 
     def launch(self, step: LaunchStep, scope: Scope, rounds: tuple[int, ...]) -> None:
         offsets = np.cumsum([0, *self.params[step.kernel]])

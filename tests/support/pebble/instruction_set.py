@@ -11,6 +11,7 @@ from typing import Any
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import PRED, REG, SLOT_ROW
+from binalloc.isa.interface.roles import Number, Roles, Taken, Way
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, Memory, Ref, View
 from binalloc.isa.sets.table import SETS
 from tests.support.pebble.table import REGISTERS, SPECIAL, WORD_BYTES, ZERO, Row, decode, encode, make
@@ -111,6 +112,10 @@ class Pebble:
 
     def constant_reads(self, instr: Instr) -> tuple[ConstantRead, ...]:
         return ()
+
+    def roles(self, instr: Instr) -> Roles:
+        way = {"put": Way.WHOLE, "more": Way.SUM}.get(instr.name, Way.PART)
+        return Roles(Number.INTEGER, tuple(Taken(ref, Number.INTEGER, way) for ref in self.view(instr).uses))
 
     def highest_register(self, instrs: Iterable[Instr]) -> int:
         views = [self.view(i) for i in instrs]

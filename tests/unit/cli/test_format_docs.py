@@ -11,6 +11,8 @@ from typing import get_args, get_type_hints
 from binalloc.emulator.state.layout import MAX_WARPS_OF_SCHEDULER
 from binalloc.emulator.state.memory_layout import MAX_REQUESTS
 from binalloc.launch import arguments, schema
+from binalloc.launch.contents import schema as contents
+from binalloc.launch.elements import layout, tables
 from binalloc.launch.program import schema as sequences
 from binalloc.launch.program.expressions import FUNCTIONS
 from binalloc.launch.types import DTYPES
@@ -25,7 +27,8 @@ MACHINES = (ROOT / "binalloc/models/MACHINES.md").read_text()
 
 def test_the_launch_page_names_every_key_and_choice() -> None:
     keys = {*schema._TOP, *schema._SIZE, *arguments._COMPARES, *DTYPES, *arguments._FIELD_KEYS}
-    for group in (arguments._KEYS, arguments._INIT_KEYS, arguments._DISTRIBUTIONS):
+    keys |= {*tables.TYPE_KEYS, *tables.MEMBER_KEYS}
+    for group in (arguments._KEYS, contents.INIT_KEYS, contents.DISTRIBUTIONS, contents.FILE_KEYS):
         keys |= {*group}
         keys |= {key for entries in group.values() for key in entries}
     keys |= {*sequences._TOP, *sequences._EVERYWHERE, *sequences._VERBS, *FUNCTIONS}
@@ -40,6 +43,17 @@ def test_the_example_of_a_sequence_is_one() -> None:
     program = sequences.parse_program(tomllib.loads(example), path="relax.toml", size="test")
     assert (program.kernels, program.held.argument("x").shape) == (("relax",), (100,))
     figures = [f"{n:,}" for n in (sequences.MAX_STEPS, sequences.MAX_DEPTH, sequences.ROUNDS)]
+    assert all(figure in LAUNCH for figure in figures)
+
+
+def test_the_example_of_structs_is_part_of_a_launch_file() -> None:
+    part = LAUNCH.split("\n### Structs\n")[1].split("\n\n| key")[0]
+    example = "\n".join(line[4:] for line in part.splitlines() if line.startswith("    ") or not line)
+    launch = schema.parse_launch({"kernel": "k", "grid": 1, "block": 1} | tomllib.loads(example))
+    nodes, first = launch.make_buffers()["nodes"], launch.values["first"]
+    assert nodes["corner"]["y"].tolist() == [[1.0, 2.5], [0, 0], [0, 0]]
+    assert [launch.pointee(int(p)) for p in (nodes["next"][0], first["next"])] == [("nodes", 64), ("nodes", 32)]
+    figures = [f"{n:,}" for n in (tables.MAX_NESTING, tables.MAX_MEMBERS, tables.MAX_ALIGN, layout.MAX_AXES)]
     assert all(figure in LAUNCH for figure in figures)
 
 

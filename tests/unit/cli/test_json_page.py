@@ -160,6 +160,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     lines: dict[str, list[list[str]]] = {
         "asm": [["asm", str(t / "g.lasm")]],
         "disasm": [["disasm", sample, "-o", str(t / "text")]],
+        "launch-skeleton": [["launch-skeleton", str(sample_file("cfd.ptx"))],
+                            ["launch-skeleton", loom("nbody"), "-o", str(t / "nbody.toml")]],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],
                        ["import-ptx", "--list", str(ROOT / "tests/data/fatbin/libparts.a")],
@@ -195,7 +197,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "machines": [["machines"], ["machines", "gtx680", "c2075"], ["machines", "--cc", "12.0", "--occupancy"],
                      ["machines", "--cc", "8.0", "--occupancy", "--carveout", "50"]],
         "demo": [["demo", "callchain", "--size", "test", "--engine", "python", "--samples", str(SAMPLES)],
-                 ["demo", "nbody", "particles", "--size", "test", "--samples", str(SAMPLES)]],
+                 ["demo", "nbody", "particles", "--size", "test", "--samples", str(SAMPLES)],
+                 ["demo", "lu", "cluster", "--size", "test", "--engine", "python", "--samples", str(SAMPLES)]],
         "compare-allocators": [
             ["compare-allocators", loom("nbody"), "--registers", "1,40", "--slots", "2"],
             ["compare-allocators", sample, "--registers", "6", "--slots", "2", "--allocators", "best",

@@ -9,7 +9,7 @@ import pytest
 
 from binalloc.errors import UsageError
 from binalloc.launch.file import load_launch
-from binalloc.report.samples import beside, choose_samples, find_samples
+from binalloc.report.samples import beside, choose_samples, find_samples, sources
 from tests.support.kits.cli import call, refused
 from tests.support.paths import SAMPLES, sample_file
 
@@ -82,3 +82,36 @@ def test_sequences_of_launches_are_no_samples_of_one_kernel(tmp_path: Path) -> N
     broken = put(tmp_path, "broken")
     beside(broken, ".toml").write_text("step = [")
     assert list(find_samples(tmp_path)) == ["broken", "one", "ramp"]
+
+
+def put_linked(folder: Path, name: str, launch: str) -> Path:
+    folder.mkdir(parents=True)
+    for part in ("y.ptx", "x.ptx"):
+        (folder / part).write_text("")
+    (folder / f"{name}.toml").write_text(launch)
+    return folder / name
+
+
+def test_demo_chooses_among_kernels_programs_and_what_is_linked(tmp_path: Path) -> None:
+    steps = '[[step]]\nlaunch = "k"\ngrid = 1\nblock = 32\n'
+    kernel, linked = put(tmp_path, "z"), put_linked(tmp_path / "l", "both", 'kernel = "k"\n')
+    sequence = put_linked(tmp_path / "m", "a", steps)
+    many = put(tmp_path, "many")
+    beside(many, ".toml").write_text(steps)
+    assert choose_samples(tmp_path, [], programs=True) == [linked, kernel, sequence, many]
+    assert choose_samples(tmp_path, ["many", "z", "many"], programs=True) == [many, kernel]
+    assert choose_samples(tmp_path, []) == [kernel]
+    assert sources(linked) == [linked.with_name("x.ptx"), linked.with_name("y.ptx")]
+    assert sources(kernel) == [beside(kernel, ".loom")]
+
+
+def test_a_folder_of_several_programs_is_not_one(tmp_path: Path) -> None:
+    """Linked is what can be of one program only: one launch file, several files of PTX."""
+    linked = put_linked(tmp_path / "l", "both", 'kernel = "k"\n')
+    (tmp_path / "l" / "other.toml").write_text('kernel = "k"\n')
+    assert sources(linked) == []
+    (tmp_path / "l" / "other.toml").unlink()
+    (tmp_path / "l" / "x.ptx").unlink()
+    assert sources(linked) == []
+    with pytest.raises(UsageError):
+        choose_samples(tmp_path, [], programs=True)

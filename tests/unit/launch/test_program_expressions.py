@@ -23,7 +23,7 @@ class Scope:
     def number(self, name: str) -> int | float:
         return NUMBERS[name]
 
-    def element(self, name: str, index: tuple[int, ...]) -> int | float:
+    def element(self, name: str, index: tuple[int, ...], path: Any) -> int | float:
         if name == "a" and index[0] in range(4):
             return 10 + index[0]
         if name == "m" and len(index) == 2:
@@ -149,7 +149,7 @@ def test_what_expressions_mean(text: Any, expected: int | float) -> None:
         ("7 // 2", "cuts off towards zero"), ("2 ** 3", "1 << n"), ("1 < 2 < 3", "not one comparison"),
         ("n in a", "not one comparison"), ("n is t", "not one comparison"), ("'x'", "not a number"),
         ("1j", "not a number"), ("True", "not a number"), ("None", "not a number"),
-        ("__import__('os')", "not a function"), ("n.real", "not part of an expression"), ("lambda: 1", "not part of"),
+        ("__import__('os')", "not a function"), ("n.real", "no such buffer"), ("lambda: 1", "not part of"),
         ("[1][0]", "no such buffer"), ("open(1)", "not a function"), ("min(1)", "wrong number of arguments"),
         ("abs(n, t)", "wrong number of arguments"), ("int(x=1)", "not a function"), ("min(*a)", "wrong number"),
         ("(x := 1)", "not part of an expression"), ("f'{n}'", "not part of an expression"),

@@ -177,6 +177,21 @@ def test_parameters_have_the_bytes_of_their_size() -> None:
     assert given_to([8], ["image"])[:8] == struct.pack("<Q", 5000)
 
 
+def test_a_launch_has_the_buffers_that_it_points_into() -> None:
+    """So that it can stand alone: whoever estimates what it takes places its buffers anew."""
+    seen = []
+    arguments = [{"argument": "b", "at": 4}, "a", {"argument": "b", "at": 8}]
+    program = of_steps({"launch": "k", "grid": 1, "block": 1, "arguments": arguments})
+    walked(program, {"k": [8, 8, 8]}, {"k": lambda launch, _, __: seen.append(launch)})
+    (launch,) = seen
+    assert [a.name for a in launch.arguments] == ["p0", "p1", "p2", "b"]
+    assert launch.argument("b") == program.held.argument("b")
+    places = {name: 100 * i for i, name in enumerate(launch.make_buffers(), 1)}
+    assert set(places) == {"p1", "b"}
+    found = launch.parameters([("p0", 0, 8), ("p1", 8, 8), ("p2", 16, 8)], places)
+    assert found == struct.pack("<QQQ", places["b"] + 4, places["p1"], places["b"] + 8)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from([1, 2, 4, 8]), st.integers(-(1 << 63), (1 << 64) - 1))
 def test_an_integer_goes_where_its_bits_fit(size: int, number: int) -> None:

@@ -1,0 +1,1 @@
+"""Where a kernel's parameters go, and what is done with them there."""

@@ -1,0 +1,244 @@
+"""What a kernel does with each of its parameters: what it is a pointer to, what it bounds, what it is read as.
+
+Needs the analysis of a kernel, local words lifted. What pointers are is found by where they go: an address is a
+parameter's two words with something added. Where two parameters are added to one address, one of them is an offset:
+the one that other accesses do without, or that is compared or multiplied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binalloc.analysis.arguments.closures import leading_to, spread
+from binalloc.analysis.arguments.numbers import Element, Numbers
+from binalloc.analysis.arguments.values import Meeting, Node, Place, Reach, Values, values_of
+from binalloc.analysis.program import ProgramAnalysis
+from binalloc.bitset import bits
+from binalloc.isa.instruction import Param
+from binalloc.isa.interface.places import WORD
+from binalloc.isa.interface.roles import Fetch, Number
+from binalloc.isa.kinds import Access
+
+POINTER = 2 * WORD
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access through a pointer. element: what is moved; whole: bytes moved; constant: bytes known to be added to
+    the pointer. index: whether what is loaded comes into an address or says how often a loop goes round."""
+
+    place: Place
+    access: Access
+    element: Element
+    whole: int
+    constant: int
+    index: bool
+
+
+@dataclass
+class Piece:
+    """Bytes of a parameter that are read together. offset: in the parameter. touches: accesses through it, if it is a
+    pointer. element: what it is read as. axes: of the thread's place that it is compared with, as bits; rows: that
+    it is multiplied by; counted: it is compared with something else; stepped: it is multiplied. fetch: as a texture's
+    handle; texel: what is fetched. places: where it is read; told: where it is taken for what `element` says.
+    """
+
+    offset: int
+    size: int
+    element: Element
+    touches: list[Touch] = field(default_factory=list)
+    axes: int = 0
+    rows: int = 0
+    counted: bool = False
+    stepped: bool = False
+    fetch: Fetch | None = None
+    texel: Number = Number.BITS
+    places: list[Place] = field(default_factory=list)
+    told: list[Place] = field(default_factory=list)
+
+
+@dataclass
+class Parameter:
+    """pieces: by offset, none where nothing reads it. indexed: some of it is read at a place that is computed."""
+
+    param: Param
+    pieces: list[Piece] = field(default_factory=list)
+    indexed: bool = False
+
+
+@dataclass
+class KernelFacts:
+    """axes: along which the kernel asks where a thread is, as bits. dynamic: where shared memory behind all variables
+    is used. lost: accesses whose address comes from no parameter."""
+
+    values: Values
+    parameters: list[Parameter]
+    axes: int
+    dynamic: list[Place]
+    lost: list[Place]
+
+
+def facts_of(program: ProgramAnalysis) -> KernelFacts:
+    """What a kernel does with its parameters, in near-linear time."""
+    return _Finder(values_of(program)).found()
+
+
+class _Finder:
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.offsets = sorted(values.words)
+        number = {offset: k for k, offset in enumerate(self.offsets)}
+        self.next = {k: number.get(offset + WORD) for offset, k in number.items()}
+        self.number = number
+        start = {values.words[offset]: 1 << k for offset, k in number.items()}
+        self.origins = spread(values.carried, start)
+        self.copies = spread(values.copied, start)
+        self.axes = spread(values.enters, values.axes)
+        bases = [node for reach in values.reaches for node in reach.base]
+        self.indexes = leading_to(values.enters, [*bases, *values.loops])
+        self.pointers = self._pointers()
+        self._through_buffers()
+        self.numbers = Numbers(values)
+
+    def found(self) -> KernelFacts:
+        params = self.values.program.kernel.fn.info.params
+        lost = sorted(r.place for r in self.values.reaches if r.base and not self._candidates(r))
+        axes = 0
+        for axis in self.values.axes.values():
+            axes |= axis
+        parameters = [self._parameter(p) for p in params]
+        return KernelFacts(self.values, parameters, axes, sorted(set(self.values.dynamic)), lost)
+
+    # -- pointers
+
+    def _candidates(self, reach: Reach) -> list[int]:
+        """Numbers of the parameter words whose pair may have come into the address."""
+        if len(reach.base) < 2:
+            return []
+        low, high = (self.origins.get(node, 0) for node in reach.base)
+        return [k for k in bits(low) if (n := self._second(k)) is not None and high >> n & 1]
+
+    def _second(self, k: int) -> int | None:
+        return self.number.get(self.offsets[k] + WORD)
+
+    def _pointers(self) -> dict[int, list[Reach]]:
+        """Accesses by the number of the pointer's first word."""
+        each = [(reach, self._candidates(reach)) for reach in self.values.reaches]
+        alone = {found[0] for _, found in each if len(found) == 1}
+        against: set[tuple[int, int]] = set()
+        for meeting in self.values.added:
+            sets = [list(bits(self.origins.get(node, 0))) for node in meeting.nodes]
+            against |= {(x, y) for i, a in enumerate(sets) for j, b in enumerate(sets) if i != j for x in a for y in b}
+        numbers = self._numbers()
+        out: dict[int, list[Reach]] = {}
+        for reach, found in each:
+            ranked = sorted(found, key=lambda k: (k in numbers, k not in alone, k))
+            kept: list[int] = []
+            for k in ranked:
+                if not any((k, other) in against for other in kept):
+                    kept.append(k)
+            for k in kept:
+                out.setdefault(k, []).append(reach)
+        return out
+
+    def _through_buffers(self) -> None:
+        """What one pointer leads to is one kind of number, where the accesses do not say otherwise themselves."""
+        values = self.values
+        for reaches in self.pointers.values():
+            node = values.piece()
+            for data in (data for reach in reaches for data in reach.data):
+                values.copied.setdefault(data, []).append(node)
+
+    def _numbers(self) -> set[int]:
+        """Words that are compared or multiplied: those of numbers."""
+        found = 0
+        for meeting in (*self.values.compared, *self.values.multiplied):
+            for node in meeting.nodes:
+                found |= self.copies.get(node, 0)
+        return set(bits(found))
+
+    def _touch(self, reach: Reach) -> Touch:
+        memory = reach.memory
+        taken = reach.taken
+        if memory.access == Access.STORE and memory.size == WORD // 2:
+            taken = self.numbers.of(reach.data[0]).number  # bytes are stored from signed words, too
+        element = self.numbers.element(reach.data, memory.size, taken)
+        index = memory.access != Access.STORE and any(node in self.indexes for node in reach.data)
+        return Touch(reach.place, memory.access, element, memory.size, reach.constant, index)
+
+    # -- parameters
+
+    def _parameter(self, param: Param) -> Parameter:
+        found = Parameter(param)
+        end = param.offset + param.size
+        reads = [r for r in self.values.read if param.offset <= r[0] < end]
+        found.indexed = any(param.offset <= offset < end for offset, _ in self.values.indexed)
+        sizes: dict[int, int] = {}
+        for offset, size, _ in reads:
+            sizes[offset] = max(sizes.get(offset, 0), min(size, end - offset))
+        for offset in sorted(sizes):
+            for at in range(offset, offset + sizes[offset], WORD):
+                if not any(p.offset <= at - param.offset < p.offset + p.size for p in found.pieces):
+                    found.pieces.append(self._piece(param, at, min(WORD, offset + sizes[offset] - at)))
+        return found
+
+    def _piece(self, param: Param, at: int, size: int) -> Piece:
+        k, node = self.number[at], self.values.words[at]
+        touches = [self._touch(reach) for reach in self.pointers.get(k, ())]
+        places = sorted({place for offset, n, place in self.values.read if offset <= at < offset + max(n, 1)})
+        vote = self.numbers.of(node)
+        fetch = self._fetch(k)
+        second = at + WORD in self.values.words and at + POINTER <= param.offset + param.size
+        wide = second and self._wide(param, at, bool(touches), fetch)
+        element = Element(POINTER if wide else size, vote.number)
+        piece = Piece(at - param.offset, element.bytes, element, touches, fetch=fetch, places=places)
+        if fetch is not None:
+            piece.texel = self._texel(k)
+        piece.told = self.numbers.places(node, vote.number)
+        self._bounds(piece, 1 << k)
+        return piece
+
+    def _wide(self, param: Param, at: int, pointer: bool, fetch: Fetch | None) -> bool:
+        """Whether the word at `at` and the next one are one number."""
+        low, high = (self.numbers.of(self.values.words[x]) for x in (at, at + WORD))
+        if pointer or fetch is not None:
+            return True
+        if param.size == POINTER:
+            return all(vote.wide or vote.number != Number.FLOAT for vote in (low, high))
+        return at % POINTER == 0 and (low.wide or high.wide)
+
+    def _fetch(self, k: int) -> Fetch | None:
+        return next((f for node, f, _ in self.values.fetches if self.copies.get(node, 0) >> k & 1), None)
+
+    def _texel(self, k: int) -> Number:
+        """What is fetched through a handle is taken for."""
+        found = [t for node, _, t in self.values.fetches if self.copies.get(node, 0) >> k & 1]
+        votes = [self.numbers.of(node).number for nodes in found for node in nodes]
+        return next((vote for vote in votes if vote != Number.BITS), Number.BITS)
+
+    def _bounds(self, piece: Piece, bit: int) -> None:
+        """What the piece is compared with and multiplied by."""
+        for meeting in self.values.compared:
+            for others in self._others(meeting, bit):
+                axes = 0
+                for node in others:
+                    axes |= self.axes.get(node, 0)
+                piece.axes |= axes
+                piece.counted |= not axes
+        for meeting in self.values.multiplied:
+            for others in self._others(meeting, bit):
+                for node in others:
+                    piece.rows |= self.axes.get(node, 0)
+                piece.stepped = True
+
+    def _others(self, meeting: Meeting, bit: int) -> list[list[Node]]:
+        """The other operands, for each one that comes from the parameter."""
+        return [
+            [other for other in meeting.nodes if other is not node]
+            for node in meeting.nodes if self.origins.get(node, 0) & bit
+        ]  # fmt: skip
+
+
+def is_number(piece: Piece) -> bool:
+    """Whether something is known of what the bytes are."""
+    return piece.element.number != Number.BITS

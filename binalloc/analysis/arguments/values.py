@@ -1,0 +1,335 @@
+"""The values of a kernel as one graph: which comes out of which, in which way, and what each is taken for.
+
+Needs the analysis of a kernel, local words lifted; leaves it untouched. Nodes are the webs of all functions, the words
+of the parameters, and pieces of memory that only the kernel itself fills (shared and local variables): what is stored
+there may come out of any load from there. Order in time is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
+from binalloc.analysis.web import GUARD, WebNumber
+from binalloc.isa.instruction import Function
+from binalloc.isa.interface.places import REG, WORD
+from binalloc.isa.interface.roles import Fetch, Number, Roles, Taken, Way
+from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
+from binalloc.isa.kinds import Access, Flow, Space
+
+Node = int
+CARRIED = (Way.WHOLE, Way.SUM)
+_OWN = (Space.SHARED, Space.LOCAL)
+_BIG = 1 << 31
+
+
+class Place(NamedTuple):
+    """An instruction: its function's name and the number of its word there."""
+
+    function: str
+    word: int
+
+
+class Vote(NamedTuple):
+    """What an instruction takes a value for. wide: as a word of a longer number, or as such a number."""
+
+    number: Number
+    wide: bool
+
+
+@dataclass(frozen=True)
+class Reach:
+    """An access to memory outside the SM. base: nodes of the address's words. data: nodes moved, one per word.
+    constant: what is known to be added to the address, in bytes. taken: what the access itself takes the data for."""
+
+    place: Place
+    memory: Memory
+    base: tuple[Node, ...]
+    data: tuple[Node, ...]
+    constant: int
+    taken: Number
+
+
+class Meeting(NamedTuple):
+    """Operands that one instruction compares, multiplies or adds: for each the nodes of its lowest word."""
+
+    place: Place
+    nodes: tuple[Node, ...]
+
+
+@dataclass
+class Values:
+    """The graph. copied, carried, enters: edges by what they come from: the same value, that with something added, and
+    any value that depends on it. votes: by node; places: where they were given. words: nodes of parameter bytes, by
+    offset; read: the reads of parameters as (offset, size, place). axes: nodes that say where a thread is, as bits
+    (`SetLimits.places`). loops: nodes that decide whether a loop goes on. fetches: nodes of handles, the fetch, and
+    nodes of what it gives. dynamic: accesses to shared memory behind all variables. pieces: nodes that are memory.
+    """
+
+    program: ProgramAnalysis
+    copied: dict[Node, list[Node]] = field(default_factory=dict)
+    carried: dict[Node, list[Node]] = field(default_factory=dict)
+    enters: dict[Node, list[Node]] = field(default_factory=dict)
+    votes: dict[Node, Counter[Vote]] = field(default_factory=dict)
+    places: dict[tuple[Node, Number], list[Place]] = field(default_factory=dict)
+    words: dict[int, Node] = field(default_factory=dict)
+    read: list[tuple[int, int, Place]] = field(default_factory=list)
+    indexed: list[tuple[int, Place]] = field(default_factory=list)
+    reaches: list[Reach] = field(default_factory=list)
+    compared: list[Meeting] = field(default_factory=list)
+    multiplied: list[Meeting] = field(default_factory=list)
+    added: list[Meeting] = field(default_factory=list)
+    axes: dict[Node, int] = field(default_factory=dict)
+    loops: set[Node] = field(default_factory=set)
+    fetches: list[tuple[Node, Fetch, tuple[Node, ...]]] = field(default_factory=list)
+    dynamic: list[Place] = field(default_factory=list)
+    pieces: set[Node] = field(default_factory=set)
+    count: int = 0
+
+    def piece(self) -> Node:
+        """One more piece of memory."""
+        self.count += 1
+        self.pieces.add(self.count - 1)
+        return self.count - 1
+
+    def line(self, place: Place) -> tuple[str, int] | None:
+        """Of the source, where the binary says so."""
+        return self.program[place.function].fn.source_line(place.word)
+
+
+def values_of(program: ProgramAnalysis) -> Values:
+    """The graph of a kernel and all that it calls, in time linear in its code."""
+    return _Builder(program).build()
+
+
+class _Builder:
+    def __init__(self, program: ProgramAnalysis) -> None:
+        self.found = Values(program)
+        self.program, self.isa = program, program.isa
+        self.kernel: Function = program.kernel.fn
+        self.end = max((p.offset + p.size for p in self.kernel.info.params), default=0)
+        self.shared = sorted((v.offset, v.offset + v.size, v.name) for v in self.kernel.shared)
+        self.first: dict[str, Node] = {}
+        self.memory: dict[tuple[object, ...], Node] = {}
+        self.constants: dict[Node, int] = {}
+
+    def build(self) -> Values:
+        for name, f in self.program.functions.items():
+            self.first[name] = self.found.count
+            self.found.count += len(f.webs)
+        for name, f in self.program.functions.items():
+            self._calls(name, f)
+            for i, seen in enumerate(f.cfg.views):
+                if f.cfg.reachable(i):
+                    self._instruction(Place(name, i), f, seen)
+        return self.found
+
+    # -- nodes
+
+    def _new(self) -> Node:
+        self.found.count += 1
+        return self.found.count - 1
+
+    def _word(self, offset: int) -> Node:
+        """Of the parameters' byte `offset`, where something begins."""
+        if offset not in self.found.words:
+            self.found.words[offset] = self._new()
+        return self.found.words[offset]
+
+    def _piece(self, *key: object) -> Node:
+        if key not in self.memory:
+            self.memory[key] = self.found.piece()
+        return self.memory[key]
+
+    def _edge(self, edges: dict[Node, list[Node]], source: Node, target: Node) -> None:
+        edges.setdefault(source, []).append(target)
+
+    def _same(self, source: Node, target: Node) -> None:
+        for edges in (self.found.copied, self.found.carried, self.found.enters):
+            self._edge(edges, source, target)
+
+    # -- calls and words of local memory
+
+    def _calls(self, name: str, f: FunctionAnalysis) -> None:
+        first = self.first[name]
+        for pairs in f.webs.copies.values():
+            for target, source in pairs:
+                self._same(first + source, first + target)
+        for link in f.webs.calls.values():
+            callee, there = self.program[link.callee].webs, self.first[link.callee]
+            arguments, results = dict(link.args), dict(link.results)
+            for loc, web in callee.args:
+                if loc in arguments:
+                    self._same(first + arguments[loc], there + web)
+            for loc, web in callee.results:
+                if loc in results:
+                    self._same(there + web, first + results[loc])
+
+    # -- instructions
+
+    def _instruction(self, place: Place, f: FunctionAnalysis, seen: View) -> None:
+        roles = self.isa.roles(seen.instr)
+        defs = [self._nodes(place, f, f.webs.web_of_def, k, r) for k, r in enumerate(seen.defs)]
+        uses = {r: self._nodes(place, f, f.webs.web_of_use, k, r) for k, r in enumerate(seen.uses)}
+        written = [nodes for r, nodes in zip(seen.defs, defs, strict=True) if r.file == REG]
+        target = written[0] if written else []
+        wide = len(target) > 1
+        for node in target:
+            self._vote(node, Vote(roles.result, wide), place)
+        special = self.isa.special_register(seen.instr)
+        if special is not None and special in self.isa.limits.places:
+            self.found.axes[target[0]] = 1 << self.isa.limits.places[special]
+        if self._own(seen):
+            self._kept(place, f, seen, uses, target)
+        else:
+            for nodes in uses.values():
+                self._all(nodes, [n for d in defs for n in d])
+        for taken in roles.taken:
+            self._taken(place, taken, uses, target)
+        if not self._own(seen) and seen.memory is not None and seen.memory.space in (Space.GLOBAL, Space.GENERIC):
+            self._reach(place, seen, seen.memory, roles, uses, target)
+        self._meetings(place, roles, uses)
+        if roles.fetch is not None:
+            self.found.fetches += [
+                (n, roles.fetch, tuple(target))
+                for t in roles.taken if t.number == Number.HANDLE for n in self._sources(t, uses)[:1]
+            ]  # fmt: skip
+        self._start(f, seen, roles, uses, target)
+        if seen.control == Flow.BRANCH and seen.guard is not None and f.fn.target(place.word) <= place.word:
+            self.found.loops.add(self.first[place.function] + f.webs.web_of_use[place.word, GUARD, 0])
+
+    def _nodes(
+        self, place: Place, f: FunctionAnalysis, webs: dict[tuple[int, int, int], WebNumber], k: int, ref: Ref
+    ) -> list[Node]:
+        first = self.first[place.function]
+        return [first + webs[place.word, k, u] for u in range(ref.units)]
+
+    def _all(self, sources: Iterable[Node], targets: list[Node]) -> None:
+        for source in sources:
+            for target in targets:
+                self._edge(self.found.enters, source, target)
+
+    def _vote(self, node: Node, vote: Vote, place: Place) -> None:
+        if vote.number != Number.BITS:
+            self.found.votes.setdefault(node, Counter())[vote] += 1
+            self.found.places.setdefault((node, vote.number), []).append(place)
+
+    def _sources(self, taken: Taken, uses: dict[Ref, list[Node]]) -> list[Node]:
+        """The nodes of an operand, a word each."""
+        what = taken.what
+        if isinstance(what, Ref):
+            return uses.get(what, [])
+        if isinstance(what, ConstantRead) and what.bank == 0 and what.offset < self.end:
+            return [self._word(what.offset + WORD * k) for k in range(max(1, what.size // WORD))]
+        return []
+
+    def _taken(self, place: Place, taken: Taken, uses: dict[Ref, list[Node]], target: list[Node]) -> None:
+        """What is said of an operand, and how it comes into the result."""
+        sources, what = self._sources(taken, uses), taken.what
+        for node in sources:
+            self._vote(node, Vote(taken.number, taken.wide), place)
+        if isinstance(what, ConstantRead) and what.bank == 0 and what.offset < self.end:
+            if what.indexed:
+                self.found.indexed.append((what.offset, place))
+            else:
+                self.found.read.append((what.offset, what.size, place))
+                self._all(sources, target)
+        if taken.way in CARRIED:
+            for source, node in zip(sources, target, strict=False):
+                self._edge(self.found.carried, source, node)
+                if taken.way == Way.WHOLE:
+                    self._edge(self.found.copied, source, node)
+
+    def _meetings(self, place: Place, roles: Roles, uses: dict[Ref, list[Node]]) -> None:
+        def lowest(*ways: Way) -> tuple[Node, ...]:
+            found = (self._sources(t, uses) for t in roles.taken if t.way in ways)
+            return tuple(nodes[0] for nodes in found if nodes)
+
+        for kept, ways in (
+            (self.found.compared, (Way.NONE,) if roles.compares else ()),
+            (self.found.multiplied, (Way.FACTOR,)),
+            (self.found.added, (Way.SUM,)),
+        ):
+            nodes = lowest(*ways)
+            if nodes and (len(nodes) > 1 or kept is not self.found.added):
+                kept.append(Meeting(place, nodes))
+
+    def _start(
+        self, f: FunctionAnalysis, seen: View, roles: Roles, uses: dict[Ref, list[Node]], target: list[Node]
+    ) -> None:
+        """The constant part of a sum, as its first definition in code order has it."""
+        carried = [t for t in roles.taken if t.way in CARRIED]
+        if not target or not carried or seen.memory is not None:
+            return
+        constant = 0
+        for t in carried:
+            if isinstance(t.what, int):
+                constant += t.what - (2 * _BIG if t.what & _BIG else 0)
+            elif isinstance(t.what, Ref):
+                constant += self.constants.get(uses[t.what][0], 0)
+        self.constants.setdefault(target[0], constant)
+
+    # -- memory
+
+    def _own(self, seen: View) -> bool:
+        return seen.memory is not None and seen.memory.space in _OWN
+
+    def _kept(
+        self, place: Place, f: FunctionAnalysis, seen: View, uses: dict[Ref, list[Node]], target: list[Node]
+    ) -> None:
+        """A store or load of what the kernel keeps: its words go into pieces of memory and come out of them."""
+        memory = seen.memory
+        assert memory is not None
+        if place.word in f.webs.live.facts.local:
+            return
+        data = [n for r in memory.data(seen.uses) if r.file == REG for n in uses[r]]
+        pieces = list(self._pieces(place, memory, uses, max(len(data), len(target), 1)))
+        if memory.access != Access.LOAD:
+            for node, piece in zip(data, pieces, strict=False):
+                self._same(node, piece)
+        for node, piece in zip(target, pieces, strict=False):
+            self._same(piece, node)
+
+    def _pieces(
+        self, place: Place, memory: Memory, uses: dict[Ref, list[Node]], words: int
+    ) -> Iterator[Node]:
+        space, base = memory.space, memory.base
+        if base is None:
+            for k in range(words):
+                yield self._named(space, memory.offset + WORD * k, True, place)
+            return
+        start = self.constants.get(uses[base][0], 0)
+        for _ in range(words):
+            yield self._named(space, start + memory.offset, False, place)
+
+    def _named(self, space: Space, offset: int, exact: bool, place: Place) -> Node:
+        """The piece of memory at an offset: a word of it, or the variable there as a whole."""
+        if space == Space.LOCAL:
+            return self._piece(space, offset if exact else "")
+        name = next((name for low, high, name in self.shared if low <= offset < high), "")
+        if offset >= self.kernel.info.shared_bytes:
+            self.found.dynamic.append(place)
+        whole = self._piece(space, name)
+        if not exact:
+            return whole
+        word = self._piece(space, name, offset)
+        self._same(word, whole)
+        self._edge(self.found.copied, whole, word)
+        return word
+
+    def _reach(
+        self, place: Place, seen: View, memory: Memory, roles: Roles, uses: dict[Ref, list[Node]], target: list[Node]
+    ) -> None:
+        base = tuple(uses[memory.base]) if memory.base is not None else ()
+        data = [n for r in memory.data(seen.uses) if r.file == REG for n in uses[r]]
+        if memory.access == Access.LOAD:
+            data = target
+        elif memory.access == Access.ATOMIC:
+            for a, b in zip(data, target, strict=False):
+                self._same(a, b)
+        constant = self.constants.get(base[0], 0) if base else 0
+        reach = Reach(place, memory, base, tuple(data), constant + memory.offset, roles.data)
+        self.found.reaches.append(reach)

@@ -1,0 +1,63 @@
+"""`binalloc launch-skeleton`: a launch file for a kernel that has none."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.inputs import machine_of
+from binalloc.cli.load import load_or_import
+from binalloc.cli.options import (
+    block_of,
+    file_argument,
+    json_option,
+    kernel_option,
+    options,
+    output_option,
+    own_machine_option,
+)
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json
+from binalloc.errors import UsageError
+
+
+@click.command("launch-skeleton")
+@options(file_argument, kernel_option, output_option, own_machine_option, json_option)
+@click.option("--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block, where the binary does not say.")
+@click.option("--program", "sequence", is_flag=True, help="A sequence of launches, of one kernel, too.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+def launch_skeleton(
+    file: str,
+    kernel: str | None,
+    output: str | None,
+    machine: str | None,
+    block_dim: str | None,
+    sequence: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write a launch file for the kernel in FILE, from its parameters and what its code does with them: buffers,
+    scalars, structs and textures, their types, sizes that go together, and for each the reason as a comment.
+
+    Of several kernels without --kernel a sequence of launches, one of each. The file goes to stdout without -o; it runs
+    as it is, and is to be looked through before its numbers mean anything.
+    """
+    from binalloc.pipeline.skeleton.program import skeleton
+    from binalloc.report.skeleton.facts import skeleton_to_dict
+    from binalloc.report.skeleton.text import launch_text
+
+    check_output(output, as_json)
+    not_over(output, file, machine)
+    if output not in (None, "-") and os.path.lexists(str(output)) and not force:
+        raise UsageError("the output is there already", file=output, remedy="Give --force, or another -o FILE.")
+    block = block_of(block_dim)
+    module, _ = load_or_import(file, machine, kernel)
+    model = machine_of(module, kernel, machine, runs=False)
+    made = skeleton(module, kernel, model, block=block, sequence=sequence)
+    text = launch_text(made)
+    if output is not None or not as_json:
+        write_output(output or "-", text.encode())
+    if as_json:
+        found = {"output": output, **skeleton_to_dict(made), "text": text}
+        print_json({"schema_version": SCHEMA_VERSION, **found})

@@ -1,0 +1,91 @@
+"""Texels of PNG files, by way of Pillow, which is wanted only where there is such a file.
+
+Leaves true: channels have the bits that the file has; one that has fewer channels than the argument gets more of them
+without loss, and one that has more is refused. The first row is the uppermost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from binalloc.errors import MalformedInput, UsageError
+from binalloc.launch.dtypes import Array
+from binalloc.printable import quoted
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_KEEPING = {
+    1: ("1", "L"), 2: ("1", "L", "LA"), 3: ("1", "L", "P", "RGB"), 4: ("1", "L", "LA", "P", "PA", "RGB", "RGBA"),
+}  # fmt: skip
+"""By the number of channels asked for, Pillow's modes of files that lose nothing."""
+_GREY = 0
+_DEPTH_AT, _COLOUR_AT = 24, 25  # in a PNG file, behind signature, length, name, width and height
+
+
+def read_png(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
+    """The picture as [height, width] or [height, width, channels]. Raises MalformedInput for one of another size, or
+    with more channels or bits; UsageError where Pillow is not installed."""
+    if dtype not in ("u8", "u16"):
+        raise MalformedInput("a .png file has 8 or 16 bits a channel", found=dtype, expected="u8 or u16")
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in _MODES):
+        raise MalformedInput("not the shape of a picture", found=list(shape), expected="[height, width, channels]")
+    image = _opened(path)
+    with image:
+        if (image.height, image.width) != shape[:2]:
+            raise MalformedInput(
+                "the picture has another size", found=f"height {image.height}, width {image.width}",
+                expected=f"height {shape[0]}, width {shape[1]}",
+            )  # fmt: skip
+        depth, colour = _bits(path)
+        if depth == 16:
+            return _deep(image, colour, dtype, shape)
+        if dtype == "u16":
+            raise MalformedInput("the picture has fewer bits a channel", found=depth, expected="16 for u16")
+        channels = shape[2] if len(shape) == 3 else 1
+        clear = image.mode == "P" and "transparency" in image.info
+        if image.mode not in _KEEPING[channels] or (clear and channels < 4):
+            more = "of a palette with transparency" if clear else f"of mode {image.mode}"
+            raise MalformedInput("the picture has more channels", found=more, expected=f"{channels} at most")
+        return np.array(_loaded(image).convert(_MODES[channels])).reshape(shape)
+
+
+def _deep(image: Any, colour: int, dtype: str, shape: tuple[int, ...]) -> Array:
+    """A picture with 16 bits a channel: grey ones alone are read to the bit."""
+    if dtype != "u16" or colour != _GREY or (len(shape) == 3 and shape[2] != 1):
+        found = "16 bits of grey" if colour == _GREY else "16 bits of several channels"
+        raise MalformedInput("such a picture cannot be read to the bit", found=found,
+                             expected="8 bits a channel for u8, 16 bits of grey alone for u16")  # fmt: skip
+    return np.array(_loaded(image)).astype("<u2").reshape(shape)
+
+
+def _bits(path: Path) -> tuple[int, int]:
+    """Bits of a channel, and PNG's number of what channels there are."""
+    with path.open("rb") as stream:
+        head = stream.read(_COLOUR_AT + 1)
+    return head[_DEPTH_AT], head[_COLOUR_AT]
+
+
+def _opened(path: Path) -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise UsageError(
+            "Pillow, which reads .png files, is not installed", remedy="Install binalloc[png]."
+        ) from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Image.open(path, formats=["PNG"])
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+        raise MalformedInput("not a .png file", found=quoted(str(error))) from error
+
+
+def _loaded(image: Any) -> Any:
+    try:
+        image.load()
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise MalformedInput("the .png file is damaged", found=quoted(str(error))) from error
+    return image

@@ -1,0 +1,117 @@
+"""Reads .npy files without trusting them: the header is taken as a literal, the data as plain numbers.
+
+Nothing is ever unpickled and nothing mapped; a header's shape is compared with the one expected before any memory is
+taken for it. Understands versions 1.0 and 2.0 of the format, which is what `numpy.save` writes for plain arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from binalloc.errors import MalformedInput
+from binalloc.launch.dtypes import BF16, Array, rounded
+from binalloc.launch.elements.layout import Element, Struct, numpy_of
+from binalloc.printable import quoted
+
+_MAGIC = b"\x93NUMPY"
+_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}
+_HEADER_LIMIT = 10_000
+_KEYS = {"descr", "fortran_order", "shape"}
+
+
+_REMEDY = "Save it with numpy.save from an array of that dtype and shape."
+
+
+def read_npy(path: Path, element: Element, shape: tuple[int, ...]) -> Array:
+    """The array in the file, in C order. Raises MalformedInput where it is not one of those elements and that shape."""
+    with path.open("rb") as stream:
+        return read_npy_stream(stream, element, shape)
+
+
+def read_npy_stream(stream: IO[bytes], element: Element, shape: tuple[int, ...]) -> Array:
+    """The same of a stream, from its beginning to its end. Of bf16 there are 16 bits in the file, or floats of 32."""
+    try:
+        header = _header(stream)
+        dtype = _compare(header, element, shape)
+        data = stream.read(math.prod(shape) * dtype.itemsize + 1)
+        if len(data) != math.prod(shape) * dtype.itemsize:
+            raise MalformedInput(
+                "the .npy file is not as long as its header says", found=f"{len(data)} bytes of data or more",
+                expected=f"{math.prod(shape) * dtype.itemsize} bytes",
+            )  # fmt: skip
+    except MalformedInput as error:
+        error.remedy = _REMEDY
+        raise
+    flat = np.frombuffer(data, dtype)
+    found = np.array(flat.reshape(shape, order="F" if header["fortran_order"] else "C"), dtype, order="C")
+    return rounded(found, BF16) if element == BF16 and dtype.kind == "f" else found
+
+
+def _header(stream: IO[bytes]) -> dict[str, Any]:
+    """The header's dictionary, each of its three values of its type."""
+    start = stream.read(len(_MAGIC) + 2)
+    if start[:-2] != _MAGIC:
+        raise MalformedInput("not an .npy file", found=quoted(start), expected=quoted(_MAGIC))
+    version = (start[-2], start[-1])
+    if version not in _LENGTH_BYTES:
+        found = f"{start[-2]}.{start[-1]}"
+        raise MalformedInput("unknown version of the .npy format", found=found, expected="1.0 or 2.0")
+    length = int.from_bytes(stream.read(_LENGTH_BYTES[version]), "little")
+    if length > _HEADER_LIMIT:
+        raise MalformedInput("the .npy header is too long", found=length, expected=f"at most {_HEADER_LIMIT} bytes")
+    raw = stream.read(length)
+    try:
+        header = ast.literal_eval(raw.decode("latin-1").strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise MalformedInput("the .npy header is no dictionary", found=quoted(raw)) from error
+    if not isinstance(header, dict) or set(header) != _KEYS:
+        raise MalformedInput("the .npy header is no dictionary of its three keys", found=quoted(raw))
+    sides = header["shape"]
+    if not isinstance(sides, tuple) or not all(type(side) is int and side >= 0 for side in sides):
+        raise MalformedInput("the .npy header has no shape", found=quoted(sides), expected="a tuple of sizes")
+    if type(header["fortran_order"]) is not bool:
+        raise MalformedInput("the .npy header has no order", found=quoted(header["fortran_order"]), expected="a bool")
+    return header
+
+
+def _compare(header: dict[str, Any], element: Element, shape: tuple[int, ...]) -> np.dtype[Any]:
+    """The elements' dtype in the file. MalformedInput where the header tells of another array. Objects have a dtype of
+    their own, so they end here."""
+    allowed = [numpy_of(element), *([np.dtype("<f4")] if element == BF16 else [])]
+    for dtype in allowed:
+        if header["shape"] == shape and _names(header["descr"], dtype):
+            return dtype
+    raise MalformedInput(
+        "the array does not match its argument",
+        found=f"{_dtype_name(header['descr'])} {quoted(list(header['shape']))}",
+        expected=f"{_described(element)} {list(shape)}",
+    )
+
+
+def _names(descr: object, dtype: np.dtype[Any]) -> bool:
+    """Whether a header's words are of that dtype."""
+    if dtype.names is None:
+        return descr in (dtype.str, dtype.str.replace("<", "="), dtype.str[1:], dtype.name)
+    if not isinstance(descr, list):
+        return False
+    try:
+        return bool(np.lib.format.descr_to_dtype(descr) == dtype)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError, SyntaxError):
+        return False
+
+
+def _described(element: Element) -> str:
+    if isinstance(element, Struct):
+        return f"structs {quoted(np.lib.format.dtype_to_descr(numpy_of(element)))}"
+    return "bfloat16 as uint16 or float32" if element == BF16 else str(numpy_of(element))
+
+
+def _dtype_name(descr: object) -> str:
+    """A plain dtype by its usual name, anything else as it stands."""
+    known = {np.dtype(code).str: str(np.dtype(code)) for code in "bBhHiIlLqQefd?FD"}
+    return known.get(descr, quoted(descr)) if isinstance(descr, str) else quoted(descr)

@@ -1,0 +1,82 @@
+"""Files that fill buffers: which format one has, and the array that is in it.
+
+Needs the formats' readers. Leaves true: what is returned has the argument's elements and shape, and no file made us
+take more memory than these need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from binalloc.errors import MalformedInput, UsageError
+from binalloc.launch.contents.archives import read_npz, read_raw
+from binalloc.launch.contents.images import read_png
+from binalloc.launch.contents.npy import read_npy
+from binalloc.launch.contents.text import read_text
+from binalloc.launch.dtypes import Array
+from binalloc.launch.elements.layout import Element
+
+
+class FileFormat(StrEnum):
+    """What a file is; its name says so by its end unless the launch file does."""
+
+    NPY = "npy"
+    NPZ = "npz"
+    CSV = "csv"
+    PNG = "png"
+    RAW = "raw"
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file and how it is read. array: name in an .npz file. offset: bytes in front of raw ones. delimiter, skip:
+    between numbers of a line, and lines in front of those with numbers, of text."""
+
+    path: str
+    format: FileFormat = FileFormat.NPY
+    array: str = ""
+    offset: int = 0
+    delimiter: str = ","
+    skip: int = 0
+
+
+Reader = Callable[[InputFile, Path, Element, tuple[int, ...]], Array]
+READERS: dict[FileFormat, Reader] = {
+    FileFormat.NPY: lambda given, path, element, shape: read_npy(path, element, shape),
+    FileFormat.NPZ: lambda given, path, element, shape: read_npz(path, given.array, element, shape),
+    FileFormat.RAW: lambda given, path, element, shape: read_raw(path, given.offset, element, shape),
+    FileFormat.CSV: lambda given, path, element, shape: read_text(
+        path, given.delimiter, given.skip, _plain(element), shape
+    ),
+    FileFormat.PNG: lambda given, path, element, shape: read_png(path, _plain(element), shape),
+}
+
+
+def read_input(given: InputFile, element: Element, shape: tuple[int, ...], place: str, launch_path: str) -> Array:
+    """The array in the file. place: whose contents it is, for messages. MalformedInput where it is no array of those
+    elements and that shape."""
+    path = Path(given.path)
+    try:
+        if not path.is_file():
+            raise MalformedInput("no such file")
+        found = READERS[given.format](given, path, element, shape)
+        if element == "bool" and (found.view("u1") > 1).any():
+            raise MalformedInput("not truth values", found=int(found.view("u1").max()), expected="bytes 0 and 1")
+        return found
+    except OSError as error:
+        raise MalformedInput(
+            f"cannot read the .{given.format} file", file=launch_path or None, place=f"{place}: init.file {given.path}",
+            found=error.strerror,
+        ) from error  # fmt: skip
+    except (MalformedInput, UsageError) as error:
+        error.file, error.place = launch_path or None, f"{place}: init.file {given.path}"
+        raise
+
+
+def _plain(element: Element) -> str:
+    """A dtype: the schema lets no structs come here."""
+    assert isinstance(element, str)
+    return element

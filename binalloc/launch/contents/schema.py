@@ -1,0 +1,223 @@
+"""`init` of launch files: from the plain values that a TOML parser gives to a checked `Init`.
+
+Needs `init` and `values`. Leaves true: what is made of it fits the argument's elements, as far as no file is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from binalloc.launch.contents.init import Distribution, Init, InitKind
+from binalloc.launch.contents.read import FileFormat, InputFile
+from binalloc.launch.dtypes import PART, POINTER, Number, kind_of
+from binalloc.launch.elements.cells import a_target, cells
+from binalloc.launch.elements.layout import Element, Struct
+from binalloc.launch.placing import Target
+from binalloc.launch.values import At, a_name, a_number, a_path, a_value
+from binalloc.printable import quoted
+
+INIT_KEYS: dict[InitKind, tuple[str, ...]] = {
+    InitKind.ZEROS: (),
+    InitKind.ONES: (),
+    InitKind.CONSTANT: ("value",),
+    InitKind.ARANGE: ("start", "step"),
+    InitKind.RANDOM: ("distribution", "seed"),
+    InitKind.VALUES: ("values",),
+    InitKind.FIELDS: ("fields",),
+}
+DISTRIBUTIONS = {
+    Distribution.UNIFORM: ("low", "high"),
+    Distribution.NORMAL: ("mean", "std"),
+    Distribution.INTEGERS: ("low", "high"),
+}
+FILE_KEYS: dict[FileFormat, tuple[str, ...]] = {
+    FileFormat.NPY: (),
+    FileFormat.NPZ: ("array",),
+    FileFormat.RAW: ("offset",),
+    FileFormat.CSV: ("delimiter", "skip"),
+    FileFormat.PNG: (),
+}
+_ENDS = {".npy": FileFormat.NPY, ".npz": FileFormat.NPZ, ".csv": FileFormat.CSV, ".png": FileFormat.PNG}
+_OF_POINTERS = (InitKind.CONSTANT, InitKind.ARANGE, InitKind.RANDOM)
+_LONGEST = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What is to be filled: so many elements of an argument, and what pointers may be to. index: the argument's place
+    in the file, its seed by default."""
+
+    element: Element
+    shape: tuple[int, ...]
+    index: int
+    targets: Mapping[str, Target]
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+
+def parse_init(value: object, to: Filled, at: At) -> Init:
+    """How contents are made. Raises MalformedInput for whatever does not belong there."""
+    if isinstance(value, str):
+        value = {"kind": value}
+    table = at.table(value)
+    if to.element == POINTER and "argument" in table:
+        return _pointers(table, to, at)
+    if "file" in table:
+        return _file(table, to, at)
+    kind = _kind(table, at)
+    if kind == InitKind.VALUES:
+        at.only_keys(table, ("kind", "values"))
+        given = at.required(table, "values")
+        return Init(kind, cells=tuple(cells(given, to.element, to.shape, 0, to.targets, at.sub("values"))))
+    if kind == InitKind.FIELDS:
+        at.only_keys(table, ("kind", "fields"))
+        return Init(kind, parts=_parts(at.required(table, "fields"), to, at.sub("fields")))
+    if kind == InitKind.ZEROS:
+        at.only_keys(table, ("kind",))
+        return Init(kind)
+    if isinstance(to.element, Struct):
+        at.sub("kind").fail(f"structs are not filled so ({to.element.name})", kind, "zeros, values, fields, or a file")
+    if to.element == POINTER:
+        expected = 'zeros, values, or numbers of elements, with `argument = "name"`'
+        at.sub("kind").fail("pointers are not filled so", kind, expected)
+    return _numbers(kind, table, to.element, to, at)
+
+
+def _kind(table: dict[str, Any], at: At) -> InitKind:
+    """Which it is; `values` and `fields` say so themselves."""
+    for own in (InitKind.VALUES, InitKind.FIELDS):
+        if own in table and "kind" not in table:
+            return own
+    return at.sub("kind").one_of(at.required(table, "kind"), tuple(INIT_KEYS))
+
+
+def _pointers(table: dict[str, Any], to: Filled, at: At) -> Init:
+    """Pointers to elements of one buffer, by their numbers."""
+    name = a_name(table["argument"], at.sub("argument"))
+    target = a_target(name, to.targets, at.sub("argument"))
+    rest = {key: value for key, value in table.items() if key != "argument"}
+    if "file" in rest:
+        return replace(_file(rest, replace(to, element="i64"), at), argument=name)
+    kind = at.sub("kind").one_of(at.required(rest, "kind"), _OF_POINTERS)
+    made = _numbers(kind, {"distribution": "integers"} | rest if kind == InitKind.RANDOM else rest, "i64", to, at)
+    last = made.low.real + (made.step.real * (to.count - 1) if kind == InitKind.ARANGE else 0)
+    highest = max(made.low.real, last) if kind != InitKind.RANDOM else made.high - 1
+    count = target.bytes // target.element_bytes
+    if highest > count:
+        expected = f"at most {count}, and negative numbers for null"
+        at.fail(f"a pointer beyond the end of {name}", f"element {highest}", expected)
+    return replace(made, argument=name)
+
+
+def _parts(value: object, to: Filled, at: At) -> tuple[tuple[str, Init], ...]:
+    """How single members of structs are filled."""
+    if not isinstance(to.element, Struct):
+        at.fail("only structs have fields", to.element, "an `init` of numbers")
+    table = at.table(value)
+    at.only_keys(table, [m.name for m in to.element.members])
+    out = []
+    for m in to.element.members:
+        if m.name in table:
+            inside = replace(to, element=m.element, shape=(*to.shape, *m.shape))
+            out.append((m.name, parse_init(table[m.name], inside, at.sub(m.name))))
+    return tuple(out)
+
+
+def _file(table: dict[str, Any], to: Filled, at: At) -> Init:
+    path = a_path(table["file"], at.sub("file"))
+    if "format" in table:
+        format_ = at.sub("format").one_of(table["format"], tuple(FileFormat))
+    else:
+        format_ = _ENDS.get(path.suffix.lower(), FileFormat.NPY)
+    fields = ("fields",) if isinstance(to.element, Struct) else ()
+    at.only_keys(table, ("file", "format", *fields, *FILE_KEYS[format_]))
+    given = InputFile(str(path), format_)
+    if format_ == FileFormat.NPZ:
+        given = replace(given, array=_array_name(at.required(table, "array"), at.sub("array")))
+    if "offset" in table:
+        given = replace(given, offset=at.sub("offset").integer(table["offset"], 0, _LONGEST))
+    if "delimiter" in table:
+        given = replace(given, delimiter=_delimiter(table["delimiter"], at.sub("delimiter")))
+    if "skip" in table:
+        given = replace(given, skip=at.sub("skip").integer(table["skip"], 0, _LONGEST))
+    parts = _parts(table["fields"], to, at.sub("fields")) if "fields" in table else ()
+    if format_ in (FileFormat.CSV, FileFormat.PNG) and isinstance(to.element, Struct):
+        at.sub("format").fail("such a file has no structs", format_, "npy, npz or raw, or files for single `fields`")
+    return Init(InitKind.FILE, file=given, parts=parts)
+
+
+def _array_name(value: object, at: At) -> str:
+    if not isinstance(value, str) or not value or len(value) > 1024 or not value.isprintable():
+        at.fail("not the name of an array", quoted(value), "the one that numpy.savez was given")
+    return value
+
+
+def _delimiter(value: object, at: At) -> str:
+    if not isinstance(value, str) or len(value) != 1 or value in "\r\n\"" or value.isalnum() or value in "+-.#":
+        at.fail("not a delimiter", quoted(value), "one character that no number has, \",\" or \"\\t\"")
+    return value
+
+
+def _numbers(kind: InitKind, table: dict[str, Any], dtype: str, to: Filled, at: At) -> Init:
+    if kind == InitKind.RANDOM:
+        return _random(table, dtype, to.index, at)
+    at.only_keys(table, ("kind", *INIT_KEYS[kind]))
+    if kind == InitKind.CONSTANT:
+        return Init(kind, low=a_value(at.required(table, "value"), dtype, at.sub("value")))
+    if kind == InitKind.ARANGE:
+        return _ramp(table, dtype, to.count, at)
+    return Init(kind)
+
+
+def _ramp(table: dict[str, Any], dtype: str, count: int, at: At) -> Init:
+    if kind_of(dtype) == "b":
+        at.sub("kind").fail("truth values are not counted", InitKind.ARANGE, "zeros, ones, constant, values or random")
+    start = a_value(table.get("start", 0), dtype, at.sub("start"))
+    step: Number = table.get("step", 1)
+    if isinstance(start, int):
+        step = at.sub("step").integer(step, -(2**63), 2**63 - 1)
+        a_value(start + step * (count - 1), dtype, at.sub("step"))
+    elif isinstance(start, complex):
+        step = a_value(step, dtype, at.sub("step"))
+    else:
+        step = a_number(step, at.sub("step"))
+    return Init(InitKind.ARANGE, low=start, step=step)
+
+
+def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
+    usual = Distribution.INTEGERS if kind_of(dtype) == "b" else Distribution.UNIFORM
+    choice = at.sub("distribution").one_of(table.get("distribution", usual), tuple(DISTRIBUTIONS))
+    at.only_keys(table, ("kind", "distribution", "seed", *DISTRIBUTIONS[choice]))
+    seed = at.sub("seed").integer(table.get("seed", index), 0, 2**63 - 1)
+    if choice != Distribution.INTEGERS and kind_of(dtype) not in "fc":
+        at.sub("distribution").fail("real numbers for an integer buffer", choice, "integers")
+    if choice == Distribution.NORMAL:
+        std = a_number(table.get("std", 1.0), at.sub("std"))
+        if std < 0:
+            at.sub("std").fail("negative standard deviation", std, "at least 0")
+        return Init(InitKind.RANDOM, choice, mean=a_number(table.get("mean", 0.0), at.sub("mean")), std=std, seed=seed)
+    part = "u8" if dtype == "bool" else PART.get(dtype, dtype)
+    if choice == Distribution.INTEGERS:
+        bounds = (-(2**63), 2**63 - 1) if kind_of(dtype) not in "ub" else (0, 2**64 - 1)
+        low: float = at.sub("low").integer(table.get("low", 0), *bounds)
+        high_at = at.sub("high")
+        high: float = high_at.integer(table.get("high", 2) if dtype == "bool" else at.required(table, "high"), *bounds)
+        a_value(int(low), part, at.sub("low"))
+        a_value(int(high) - 1, part, high_at)
+        if dtype == "bool" and high > 2:
+            high_at.fail("more than truth values have", high, "at most 2")
+    else:
+        low = _real(a_number(table.get("low", 0.0), at.sub("low")), part, at.sub("low"))
+        high = _real(a_number(table.get("high", 1.0), at.sub("high")), part, at.sub("high"))
+    if low >= high:
+        at.sub("high").fail("empty range", f"low {low}, high {high}", "low below high")
+    return Init(InitKind.RANDOM, choice, low=low, high=high, seed=seed)
+
+
+def _real(value: float, dtype: str, at: At) -> float:
+    return float(a_value(value, dtype, at).real)

@@ -1,0 +1,94 @@
+"""Numbers of text files, line by line: each in its place, or refused with its line.
+
+Needs the checks of single values. Leaves true: a number fits the argument's type, and no more of a file is read than
+the argument takes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from binalloc.errors import MalformedInput
+from binalloc.launch.dtypes import Array, Number, kind_of, rounded
+from binalloc.launch.values import At, a_value
+from binalloc.printable import quoted
+
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+", re.ASCII)
+_REAL = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
+_TRUTHS = {"0": False, "1": True, "false": False, "true": True}
+_LINE = 1 << 20
+_DIGITS = 400
+
+
+def read_text(path: Path, delimiter: str, skip: int, dtype: str, shape: tuple[int, ...]) -> Array:
+    """The numbers of a text file in C order, each line's apart by a delimiter; where the array has more axes than one,
+    each line has as many as the last axis. Empty lines, and those that begin with #, are left out."""
+    count, width = math.prod(shape), shape[-1] if len(shape) > 1 else None
+    numbers: list[Number] = []
+    for line, text in _lines(path, skip):
+        items = text.split(delimiter)
+        if width is not None and len(items) != width:
+            expected = f"{width}, apart by {quoted(delimiter)}"
+            raise MalformedInput(f"line {line} has another number of values", found=len(items), expected=expected)
+        if len(numbers) + len(items) > count:
+            raise MalformedInput(f"more values than the argument has, from line {line} on", expected=f"{count} in all")
+        numbers += [_number(item.strip(), dtype, line, k) for k, item in enumerate(items, 1)]
+    if len(numbers) != count:
+        raise MalformedInput("fewer values than the argument has", found=len(numbers), expected=f"{count}")
+    return rounded(numbers, dtype).reshape(shape)
+
+
+def _lines(path: Path, skip: int) -> Iterator[tuple[int, str]]:
+    """Numbers of lines, from 1, and their text."""
+    with path.open(encoding="utf-8-sig", newline=None) as stream:
+        line = 0
+        try:
+            while text := stream.readline(_LINE):
+                line += 1
+                if len(text) == _LINE:
+                    raise MalformedInput(f"line {line} is too long", expected=f"fewer than {_LINE} characters")
+                text = text.strip()
+                if line > skip and text and not text.startswith("#"):
+                    yield line, text
+        except UnicodeDecodeError as error:
+            raise MalformedInput(f"not text, behind line {line}", expected="UTF-8") from error
+
+
+def _number(text: str, dtype: str, line: int, column: int) -> Number:
+    """The number that a text is, of the argument's type."""
+    kind = kind_of(dtype)
+    value: Number | None = None
+    if len(text) <= _DIGITS:
+        if kind == "b":
+            value = _TRUTHS.get(text.lower())
+        elif kind == "c":
+            value = _complex(text)
+        elif kind == "f" and _REAL.fullmatch(text):
+            value = float(text)
+        elif kind in "iu" and _INTEGER.fullmatch(text):
+            value = int(text)
+        elif kind in "iu" and _HEXADECIMAL.fullmatch(text):
+            value = int(text, 16)
+    if value is None:
+        raise MalformedInput(
+            f"line {line}, value {column}: not a number", found=quoted(text), expected=f"one of type {dtype}"
+        )
+    try:
+        return a_value(value, dtype, At("", f"line {line}, value {column}"))
+    except MalformedInput as error:
+        error.message = f"{error.place}: {error.message}"
+        raise
+
+
+def _complex(text: str) -> complex | None:
+    """As Python has them, `1+2j`."""
+    if "_" in text:
+        return None
+    try:
+        return complex(text)
+    except ValueError:
+        return None

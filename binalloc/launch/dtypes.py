@@ -1,0 +1,81 @@
+"""Types of elements as launch files name them, and how their bits stand for numbers.
+
+Needs nothing but NumPy. NumPy has no bfloat16: such elements are carried as their 16 bits, and `shown` and `rounded` go
+between these and the 32-bit floats that they are. A pointer (`ptr`) is the 8 bytes of an address.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BF16, POINTER = "bf16", "ptr"
+DTYPES: dict[str, np.dtype[Any]] = {
+    "i8": np.dtype("<i1"),
+    "u8": np.dtype("<u1"),
+    "i16": np.dtype("<i2"),
+    "u16": np.dtype("<u2"),
+    "i32": np.dtype("<i4"),
+    "u32": np.dtype("<u4"),
+    "i64": np.dtype("<i8"),
+    "u64": np.dtype("<u8"),
+    "f16": np.dtype("<f2"),
+    BF16: np.dtype("<u2"),
+    "f32": np.dtype("<f4"),
+    "f64": np.dtype("<f8"),
+    "c64": np.dtype("<c8"),
+    "c128": np.dtype("<c16"),
+    "bool": np.dtype("?"),
+    POINTER: np.dtype("<u8"),
+}
+NUMBERS = tuple(name for name in DTYPES if name != POINTER)
+"""Those whose elements are numbers."""
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items() if name not in (BF16, POINTER)}
+PART = {"c64": "f32", "c128": "f64"}
+"""Of complex numbers the type of their two parts."""
+POINTER_BYTES = DTYPES[POINTER].itemsize
+Number = int | float | complex
+
+
+def kind_of(dtype: str) -> str:
+    """What an element is, by NumPy's letters: i, u, f, c, b; p for a pointer."""
+    return {BF16: "f", POINTER: "p"}.get(dtype, DTYPES[dtype].kind)
+
+
+def rounded(values: object, dtype: str) -> Array:
+    """Numbers as elements of a dtype; floats go to the nearest, ties to even, and beyond the largest to infinity."""
+    if dtype != BF16:
+        return np.array(values, DTYPES[dtype])  # at once: large integers among others would become floats
+    with np.errstate(all="ignore"):
+        given = np.asarray(values)
+        given = given if given.dtype.kind == "f" else given.astype("<f8")
+        wide = given.astype("<f4")
+        if given.dtype.itemsize > 4:  # rounded once, not twice: to odd first, which keeps on which side it was
+            bits = wide.view("<u4")
+            back = wide.astype(given.dtype)
+            beyond = np.abs(back) > np.abs(given)
+            odd = np.where(beyond, bits - np.uint32(1), bits) | np.uint32(1)
+            inexact = (back != given) & np.isfinite(given)
+            wide = np.where(inexact, odd, bits).astype("<u4").view("<f4")
+    bits = wide.view("<u4")
+    up = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    quiet = np.where(np.isnan(wide), bits | np.uint32(0x400000), up)
+    return np.asarray(quiet >> np.uint32(16)).astype("<u2")
+
+
+def shown(elements: Array, dtype: str) -> Array:
+    """Elements as numbers that one may compute with: bf16 as f32, all others as they are."""
+    if dtype != BF16:
+        return elements
+    return np.asarray(elements.astype("<u4") << np.uint32(16)).view("<f4")
+
+
+def plain_bits(elements: Array) -> Array:
+    """Elements as unsigned integers of their size, those of 16 bytes as pairs of such along one more axis."""
+    whole = np.ascontiguousarray(elements)
+    if whole.dtype.itemsize <= 8:
+        return whole.view(f"<u{whole.dtype.itemsize}")
+    return whole.view("<u8").reshape(*elements.shape, 2)

@@ -1,0 +1,158 @@
+"""Structs as they lie in memory: members in order, each at a multiple of its alignment, as C lays them out.
+
+Needs the dtypes. Leaves true: members do not overlap, and none sticks out of its struct; NumPy's dtype of a struct has
+its offsets and size. A complex number is aligned to its size, as CUDA's are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from binalloc.launch.dtypes import DTYPE_NAMES, DTYPES, Array, plain_bits
+
+Element: TypeAlias = "str | Struct"
+"""What a buffer has many of: a dtype by its name, or a struct."""
+MAX_AXES = 32
+"""Axes of a buffer, those of its elements' array members included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a struct: one `element` at a byte offset, or an array of them (shape)."""
+
+    name: str
+    element: Element
+    offset: int
+    shape: tuple[int, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * size_of(self.element)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A number or pointer in a struct, or an array of such. path: names of members from the outside in, each with how
+    many axes it has."""
+
+    path: tuple[tuple[str, int], ...]
+    dtype: str
+    offset: int
+
+    @property
+    def axes(self) -> int:
+        return sum(axes for _, axes in self.path)
+
+    def of(self, elements: Array) -> Array:
+        """This leaf of all elements, its own axes behind theirs; a view."""
+        for name, _ in self.path:
+            elements = elements[name]
+        return elements
+
+    def spelled(self, index: tuple[int, ...]) -> str:
+        """`.pos[2].x`: which one of its elements."""
+        out, at = "", 0
+        for name, axes in self.path:
+            own = ", ".join(map(str, index[at : at + axes]))
+            out, at = out + f".{name}" + (f"[{own}]" if axes else ""), at + axes
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct: its members, its size and its alignment in bytes."""
+
+    name: str
+    members: tuple[Member, ...]
+    bytes: int
+    align: int
+
+    def member(self, name: str) -> Member | None:
+        """The member of that name."""
+        return next((m for m in self.members if m.name == name), None)
+
+    def leaves(self) -> Iterator[Leaf]:
+        """All numbers and pointers in it, in the order of members."""
+        for m in self.members:
+            here = (m.name, len(m.shape))
+            if isinstance(m.element, str):
+                yield Leaf((here,), m.element, m.offset)
+            else:
+                for leaf in m.element.leaves():
+                    yield Leaf((here, *leaf.path), leaf.dtype, m.offset + leaf.offset)
+
+
+def size_of(element: Element) -> int:
+    """Bytes of an element."""
+    return DTYPES[element].itemsize if isinstance(element, str) else element.bytes
+
+
+def align_of(element: Element) -> int:
+    """What the address of an element is a multiple of."""
+    return DTYPES[element].itemsize if isinstance(element, str) else element.align
+
+
+@lru_cache(maxsize=1024)
+def numpy_of(element: Element) -> np.dtype[Any]:
+    """NumPy's dtype of an element."""
+    if isinstance(element, str):
+        return DTYPES[element]
+    return np.dtype(
+        {
+            "names": [m.name for m in element.members],
+            "formats": [(numpy_of(m.element), m.shape) for m in element.members],
+            "offsets": [m.offset for m in element.members],
+            "itemsize": element.bytes,
+        }
+    )
+
+
+def element_of(dtype: np.dtype[Any], name: str = "struct") -> Element | None:
+    """The element that NumPy's dtype is; None where it is none of numbers, truth values and structs of them."""
+    if dtype.names is None or dtype.fields is None:
+        return DTYPE_NAMES.get(dtype)
+    members = []
+    for key in dtype.names:
+        field, offset = dtype.fields[key][:2]
+        element = element_of(field.base, key)
+        if element is None:
+            return None
+        members.append(Member(key, element, offset, field.shape))
+    return Struct(name, tuple(members), dtype.itemsize, dtype.alignment)
+
+
+def number_at(dtype: np.dtype[Any], offset: int, size: int) -> np.dtype[Any] | None:
+    """The dtype of the number that is `size` bytes from byte `offset` of an element on; None where there is none."""
+    offset %= dtype.itemsize
+    if dtype.names is None or dtype.fields is None:
+        return dtype if offset == 0 and size == dtype.itemsize else None
+    for name in dtype.names:
+        field, start = dtype.fields[name][:2]
+        if start <= offset < start + field.itemsize:
+            return number_at(field.base, offset - start, size)
+    return None
+
+
+def inside(element: Element, path: Iterable[str | tuple[int, ...]]) -> Element:
+    """What is at the end of a path from an element: names of members, and indices, which lead on in arrays of one
+    type."""
+    for step in path:
+        if isinstance(step, str) and not isinstance(element, str):
+            member = element.member(step)
+            assert member is not None
+            element = member.element
+    return element
+
+
+def packed(elements: Array, element: Element) -> Array:
+    """What counts of elements when bits are compared: bytes along a new last axis, without those of padding."""
+    if isinstance(element, str):
+        return plain_bits(elements).view("u1").reshape(*elements.shape, -1)
+    parts = [packed(leaf.of(elements), leaf.dtype).reshape(*elements.shape, -1) for leaf in element.leaves()]
+    return np.concatenate(parts, axis=-1)

@@ -1,0 +1,143 @@
+"""The launch file's `[types.<name>]` tables: structs by their members, from the plain dicts a TOML parser gives.
+
+Needs `layout` and `values`. Leaves true: every struct has a size, its members lie apart from each other inside of it,
+and no struct holds itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from binalloc.launch.dtypes import DTYPES, POINTER
+from binalloc.launch.elements.layout import MAX_AXES, Element, Member, Struct, align_of, size_of
+from binalloc.launch.values import At, a_name
+from binalloc.printable import quoted
+
+TYPE_KEYS = ("fields", "bytes", "align", "packed")
+MEMBER_KEYS = ("name", "dtype", "shape", "offset")
+MAX_TYPE_BYTES = 1 << 28
+MAX_ALIGN = 128
+MAX_NESTING = 16
+MAX_MEMBERS = 4096
+MAX_TYPES = 1000
+
+
+class Types:
+    """The types of a launch file by their names, those of numbers and pointers among them. Raises MalformedInput for
+    whatever does not belong into the table."""
+
+    def __init__(self, table: object, at: At) -> None:
+        self._tables, self._at = at.table(table), at
+        self._made: dict[str, Struct] = {}
+        self._levels: dict[str, int] = {}
+        if len(self._tables) > MAX_TYPES:
+            at.fail("too many types", len(self._tables), f"at most {MAX_TYPES}")
+        for name in self._tables:
+            where = at.sub(str(name))
+            if a_name(name, where) in DTYPES:
+                where.fail("the name of a type that there is", name, "another name")
+        for name in self._tables:
+            self._struct(name, ())
+
+    def names(self) -> tuple[str, ...]:
+        """What `dtype` may be of an element."""
+        return (*DTYPES, *self._tables)
+
+    def element(self, value: object, at: At) -> Element:
+        """The type that `value` spells."""
+        name = at.one_of(value, self.names())
+        return name if name in DTYPES else self._made[name]
+
+    def _struct(self, name: str, around: tuple[str, ...]) -> Struct:
+        """A struct, after those that it holds. around: what it is a member of, and so on."""
+        if name in self._made:
+            return self._made[name]
+        at = self._at.sub(name)
+        if name in around:
+            chain = " in ".join(reversed([*around[around.index(name) :], name]))
+            at.fail("a struct that holds itself", chain, f'a pointer to another one, dtype = "{POINTER}"')
+        entry = at.table(self._tables[name])
+        at.only_keys(entry, TYPE_KEYS)
+        items = at.required(entry, "fields")
+        if not isinstance(items, list) or not items:
+            at.sub("fields").fail("not fields", quoted(items), "a list of tables { name, dtype }")
+        packed = at.sub("packed").typed(entry.get("packed", False), bool)
+        members: list[Member] = []
+        end, align, levels = 0, 1, 1
+        for i, item in enumerate(items):
+            where = at.sub(f"fields[{i}]")
+            element = self._member_type(where.table(item), (*around, name), where)
+            own = 1 if packed else align_of(element)
+            members.append(_member(item, element, -(-end // own) * own, members, where))
+            end, align = max(end, members[-1].offset + members[-1].bytes), max(align, own)
+            levels = max(levels, 1 + (0 if isinstance(element, str) else self._levels[element.name]))
+        if levels > MAX_NESTING:
+            at.fail("structs nest too deeply", levels, f"at most {MAX_NESTING} levels")
+        if "align" in entry:
+            align = _alignment(entry["align"], align, at.sub("align"))
+        size = -(-end // align) * align
+        if "bytes" in entry:
+            size = at.sub("bytes").integer(entry["bytes"], end, MAX_TYPE_BYTES)
+        made = Struct(name, tuple(members), size, align)
+        _require_modest(made, at)
+        self._made[name], self._levels[name] = made, levels
+        return made
+
+    def _member_type(self, item: dict[str, Any], around: tuple[str, ...], at: At) -> Element:
+        at.only_keys(item, MEMBER_KEYS)
+        name = at.sub("dtype").one_of(at.required(item, "dtype"), self.names())
+        return name if name in DTYPES else self._struct(name, around)
+
+
+def _member(item: dict[str, Any], element: Element, offset: int, before: list[Member], at: At) -> Member:
+    """One member, at that offset unless the file says another."""
+    name = a_name(at.required(item, "name"), at.sub("name"))
+    if name in [m.name for m in before]:
+        at.sub("name").fail("two fields have the same name", name, "distinct names")
+    shape: tuple[int, ...] = ()
+    if "shape" in item:
+        given = item["shape"] if isinstance(item["shape"], list) else [item["shape"]]
+        if not 1 <= len(given) < MAX_AXES:
+            at.sub("shape").fail("wrong rank", f"{len(given)} dimensions", f"1 to {MAX_AXES - 1}")
+        shape = tuple(at.sub("shape").integer(v, 1, MAX_TYPE_BYTES) for v in given)
+    if "offset" in item:
+        offset = at.sub("offset").integer(item["offset"], 0, MAX_TYPE_BYTES)
+    size = math.prod(shape) * size_of(element)
+    if offset + size > MAX_TYPE_BYTES:
+        at.fail("the struct is too large", f"{offset + size} bytes", f"at most {MAX_TYPE_BYTES}")
+    if before and offset < max(m.offset + m.bytes for m in before):
+        require_apart(offset, size, [(m.name, m.offset, m.bytes) for m in before], at)
+    return Member(name, element, offset, shape)
+
+
+def require_apart(offset: int, size: int, others: list[tuple[str, int, int]], at: At) -> None:
+    """Refuses a field that lies over another one. others: their names, offsets and bytes."""
+    for name, start, length in others:
+        if offset < start + length and start < offset + size:
+            end = max(start + length for _, start, length in others)
+            message = f"overlaps the field {name}" if name else "overlaps another field"
+            at.sub("offset").fail(message, offset, f"{end} or more")
+
+
+def _alignment(value: object, least: int, at: At) -> int:
+    number = at.integer(value, least, MAX_ALIGN)
+    if number & (number - 1):
+        at.fail("not an alignment", number, "a power of two")
+    return number
+
+
+def _require_modest(made: Struct, at: At) -> None:
+    """So few members, and so few axes, that everybody may go over them."""
+    for count, leaf in enumerate(made.leaves(), 1):
+        if count > MAX_MEMBERS:
+            found, expected = f"{count} or more", f"at most {MAX_MEMBERS}"
+            at.fail("too many fields, those of structs in it counted", found, expected)
+        if leaf.axes >= MAX_AXES:
+            at.fail("too many dimensions, those of structs in it counted", leaf.axes, f"at most {MAX_AXES - 1}")
+
+
+def struct_types(table: Mapping[str, Any], at: At) -> Types:
+    """The types of a launch file whose top level is `table`, at `at`."""
+    return Types(table.get("types", {}), at.sub("types"))

@@ -1,0 +1,153 @@
+"""Entries of a kernel's parameters, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.analysis.arguments.facts import POINTER, KernelFacts, Parameter, Piece
+from binalloc.analysis.arguments.numbers import Element
+from binalloc.isa.interface.places import WORD
+from binalloc.isa.interface.roles import Number
+from binalloc.pipeline.skeleton.buffers import buffer_entry, texture_entry
+from binalloc.pipeline.skeleton.reasons import where
+from binalloc.pipeline.skeleton.signature import Declared
+from binalloc.pipeline.skeleton.sizes import Sizes, number_for
+from binalloc.pipeline.skeleton.types import Entry, dtype_of
+
+_SCALARS = (1, 2, WORD, 2 * WORD)
+_WIDTHS = {"8": 1, "16": 2, "32": WORD, "64": 2 * WORD}
+
+
+def entries_of(
+    facts: KernelFacts, sizes: Sizes, names: list[str], declared: list[Declared] | None
+) -> list[Entry]:  # fmt: skip
+    """The arguments; buffers that structs point to follow their structs."""
+    found: list[Entry] = []
+    for k, parameter in enumerate(facts.parameters):
+        told = None if declared is None else declared[k]
+        made = _Maker(facts, sizes, names[k], parameter, told).entries()
+        made[0].parameter = parameter.param.name
+        found += made
+    return found
+
+
+class _Maker:
+    """Of one parameter."""
+
+    def __init__(
+        self, facts: KernelFacts, sizes: Sizes, name: str, parameter: Parameter, told: Declared | None
+    ) -> None:
+        self.values, self.sizes, self.name = facts.values, sizes, name
+        self.parameter, self.pieces = parameter, parameter.pieces
+        self.size = parameter.param.size
+        self.told = told if told is not None and self._fits(told) else None
+
+    def _fits(self, told: Declared) -> bool:
+        """Whether the declared type has the parameter's size; a struct may have any."""
+        if told.pointer:
+            return self.size == POINTER
+        return not told.dtype or _width(told.dtype) * told.count <= self.size
+
+    def entries(self) -> list[Entry]:
+        told, first = self.told, self.pieces[0] if self.pieces else None
+        if first is not None and first.fetch is not None and self.size in (WORD, POINTER):
+            return [texture_entry(self.name, first.fetch, self._texel(), where(self.values, first.places))]
+        if self.size == POINTER and self._is_pointer(first):
+            return [buffer_entry(self.name, first, told, self.values)]
+        plain = self.size in _SCALARS and (first is None or (first.offset == 0 and len(self.pieces) == 1))
+        if plain and (told is None or (told.dtype and told.count == 1)) and not self.parameter.indexed:
+            return [self._scalar(first)]
+        return self._struct()
+
+    def _is_pointer(self, piece: Piece | None) -> bool:
+        if self.told is not None and (self.told.pointer or self.told.dtype):
+            return self.told.pointer
+        if piece is None:
+            return self.told is None
+        return bool(piece.touches)
+
+    def _texel(self) -> Number:
+        return self.pieces[0].texel
+
+    # -- scalars
+
+    def _scalar(self, piece: Piece | None) -> Entry:
+        told = self.told
+        element = Element(self.size, Number.INTEGER) if piece is None else piece.element
+        dtype = told.dtype if told is not None else dtype_of(self.size, _signed(element.number))
+        value, why = self._value(piece, dtype)
+        keys: dict[str, Any] = {"name": self.name, "kind": "scalar", "dtype": dtype, "value": value}
+        entry = Entry(keys, known=told is not None or piece is not None)
+        if told is not None:
+            entry.reasons.append(f"declared {told.text}")
+        if piece is None:
+            entry.reasons.append("no use is found in the code: nothing is known of it but its size")
+            return entry
+        if told is None and element.number not in (Number.BITS, Number.INTEGER):
+            entry.reasons.append(f"used as {dtype} at {where(self.values, piece.told or piece.places)}")
+        elif told is None:
+            entry.reasons.append(f"read at {where(self.values, piece.places)}; nothing tells its sign or type")
+        entry.reasons.append(why)
+        return entry
+
+    def _value(self, piece: Piece | None, dtype: str) -> tuple[int | float, str]:
+        """A value, and why."""
+        if dtype.startswith("f"):
+            return 1.0, "any number"
+        if piece is None:
+            return 0, ""
+        value, why = number_for(piece, self.sizes)
+        return min(value, (1 << 8 * _width(dtype) - 1) - 1), why
+
+    # -- structs
+
+    def _struct(self) -> list[Entry]:
+        fields: list[dict[str, Any]] = []
+        others: list[Entry] = []
+        told = self.told
+        entry = Entry({"name": self.name, "kind": "struct", "fields": fields}, known=bool(self.pieces) or bool(told))
+        if told is not None and told.dtype:
+            zero = 1.0 if told.dtype.startswith("f") else 1
+            fields.append({"dtype": told.dtype, "value": [zero] * told.count})
+            entry.reasons.append(f"declared {told.text}")
+        else:
+            if told is not None:
+                entry.reasons.append(f"declared {told.text}; its members as the code reads them")
+            end = 0
+            for piece in self.pieces:
+                if piece.offset >= end:
+                    fields.append(self._field(piece, others, entry))
+                    end = piece.offset + piece.size
+        if not fields:
+            fields.append({"dtype": "u8", "value": [0] * self.size})
+            entry.reasons.append("no use is found in the code: nothing is known of it but its size")
+        if self.parameter.indexed:
+            entry.reasons.append("some of it is read at computed places: perhaps an array")
+        entry.keys["bytes"] = self.size
+        return [entry, *others]
+
+    def _field(self, piece: Piece, others: list[Entry], entry: Entry) -> dict[str, Any]:
+        """A member; a pointer's buffer goes to `others`."""
+        name = f"{self.name}_{piece.offset}"
+        at = where(self.values, piece.places)
+        if piece.fetch is not None or piece.touches:
+            made = (
+                texture_entry(name, piece.fetch, piece.texel, at) if piece.fetch is not None
+                else buffer_entry(name, piece, None, self.values)
+            )  # fmt: skip
+            others.append(made)
+            entry.reasons.append(f"byte {piece.offset}: a pointer or handle, read at {at}")
+            return {"argument": name, "offset": piece.offset}
+        dtype = dtype_of(piece.size, _signed(piece.element.number))
+        value, why = self._value(piece, dtype)
+        entry.reasons.append(f"byte {piece.offset}: read as {dtype} at {at}; {why}")
+        return {"dtype": dtype, "value": value, "offset": piece.offset}
+
+
+def _signed(number: Number) -> Number:
+    """Where nothing tells a sign, numbers have one."""
+    return Number.SIGNED if number in (Number.BITS, Number.INTEGER) else number
+
+
+def _width(dtype: str) -> int:
+    return _WIDTHS[dtype[1:]]

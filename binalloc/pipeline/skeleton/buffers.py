@@ -1,0 +1,118 @@
+"""Entries of buffers and textures: what a pointer or handle leads to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from binalloc.analysis.arguments.facts import Piece, Touch
+from binalloc.analysis.arguments.numbers import Element
+from binalloc.analysis.arguments.values import Values
+from binalloc.isa.interface.places import WORD
+from binalloc.isa.interface.roles import Fetch, Number
+from binalloc.isa.kinds import Access
+from binalloc.pipeline.skeleton.reasons import where
+from binalloc.pipeline.skeleton.signature import Declared
+from binalloc.pipeline.skeleton.types import Entry, dtype_of
+
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
+_HIGH = {"i8": 100, "u8": 256}
+"""Of random integers, where 256 would not fit."""
+_SIDES = {1: [1024], 2: [64, 64], 3: [16, 16, 16]}
+_FACES = 6  # of a cube
+
+
+def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: Values) -> Entry:
+    """A buffer; piece: the pointer, None where no code reads it; told: its declared type."""
+    touches = [] if piece is None else piece.touches
+    element, alike = element_of(touches)
+    dtype = dtype_of(element.bytes, element.number)
+    entry = Entry({"name": name, "kind": "buffer", "dtype": dtype, "shape": 1})
+    entry.reads = any(t.access != Access.STORE for t in touches)
+    entry.writes = any(t.access != Access.LOAD for t in touches)
+    entry.places = tuple(t.place for t in touches)
+    entry.reasons = _accesses(touches, values)
+    if element.number == Number.BITS and touches:
+        entry.reasons.append(f"values are only moved, nothing tells their type: {dtype} keeps their bits")
+    if not alike:
+        entry.reasons.append("accesses differ in type or size: perhaps structs; the commonest is taken")
+    if told is not None and told.dtype:
+        entry.keys["dtype"] = told.dtype
+        entry.least = told.count
+        entry.reasons.insert(0, f"declared {told.text}")
+    elif told is not None:
+        entry.reasons.insert(0, f"declared {told.text}, no type that elements of buffers have: as the code uses it")
+    if not touches:
+        entry.known = told is not None
+        entry.reasons.append("no access is found: nothing is known of its size")
+    size = int("".join(c for c in str(entry.keys["dtype"]) if c.isdigit())) // 8
+    entry.least = max([entry.least, *(t.whole // size for t in touches)])
+    index = any(t.index for t in touches)
+    if entry.reads or not touches:
+        entry.keys["init"] = _contents(str(entry.keys["dtype"]), index)
+    if index:
+        entry.reasons.append("what it holds becomes part of an address or bounds a loop: zeros are safe")
+    if entry.writes:
+        entry.keys["compare"] = TOLERANCE if str(entry.keys["dtype"]).startswith("f") else "exact"
+    return entry
+
+
+def element_of(touches: list[Touch]) -> tuple[Element, bool]:
+    """The commonest element of accesses of which something is known; whether all are alike."""
+    known = Counter(t.element for t in touches if t.element.number != Number.BITS)
+    every = Counter(t.element for t in touches)
+    if not every:
+        return Element(WORD, Number.UNSIGNED), True
+    chosen = (known or every).most_common(1)[0][0]
+    small = min(e.bytes for e in every)
+    if small < chosen.bytes and len({e.bytes for e in every}) > 1:
+        return chosen, False
+    floats = {e.number in (Number.FLOAT, Number.HALF) for e in known}
+    return chosen, len(floats) < 2 and len({e.bytes for e in every}) == 1
+
+
+def _accesses(touches: list[Touch], values: Values) -> list[str]:
+    """A sentence for each way of access."""
+    found: list[str] = []
+    for access, verb in ((Access.LOAD, "read"), (Access.STORE, "written"), (Access.ATOMIC, "changed by atomics")):
+        of = [t for t in touches if t.access == access]
+        for element in dict.fromkeys(t.element for t in of):
+            places = [t.place for t in of if t.element == element]
+            what = f"{element.bytes} bytes" if element.number == Number.BITS else dtype_of(*element)
+            wide = max(t.whole for t in of if t.element == element) // element.bytes
+            many = f", up to {wide} at once" if wide > 1 else ""
+            found.append(f"{verb} as {what}{many} at {where(values, places)}")
+    kinds = {t.access for t in touches}
+    if kinds == {Access.LOAD}:
+        found.append("only read")
+    elif kinds == {Access.STORE}:
+        found.append("only written")
+    return found
+
+
+def _contents(dtype: str, index: bool) -> Any:
+    if dtype.startswith("f"):
+        return {"kind": "random", "distribution": "uniform", "low": 0.0, "high": 1.0}
+    return "zeros" if index else {"kind": "random", "distribution": "integers", "low": 0, "high": _HIGH.get(dtype, 256)}
+
+
+def texture_entry(name: str, fetch: Fetch, number: Number, places: str) -> Entry:
+    """A texture as it is fetched from."""
+    layers = fetch.layers
+    shape = [_FACES, *_SIDES[2]] if layers == "cube" else list(_SIDES[fetch.axes])
+    keys: dict[str, Any] = {"name": name, "kind": "texture"}
+    keys["dtype"] = "f32" if number in (Number.FLOAT, Number.BITS) else dtype_of(WORD, number)
+    if fetch.channels > 1:
+        keys["channels"] = fetch.channels
+        shape.append(fetch.channels)
+    keys["shape"] = shape
+    if layers != "none":
+        keys["layers"] = layers
+    if layers == "cube":
+        keys["normalized"] = True
+    keys["init"] = _contents(str(keys["dtype"]), False)
+    coordinates = "integer" if fetch.whole else "float"
+    sides = f"{fetch.axes}-dimensional" + ("" if layers == "none" else f", {layers}")
+    reasons = [f"fetched at {places}: {sides}, {coordinates} coordinates, {fetch.channels} of its channels read"]
+    reasons.append("what the code does not tell: sizes, filter, address, normalized, read")
+    return Entry(keys, reasons)

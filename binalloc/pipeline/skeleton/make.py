@@ -1,0 +1,126 @@
+"""A kernel's skeleton from start to end: facts, sizes, entries, and buffers as long as accesses reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from binalloc.analysis.arguments.facts import KernelFacts, facts_of
+from binalloc.analysis.program import analyse
+from binalloc.isa.instruction import Function, Module
+from binalloc.isa.runtime import OWN
+from binalloc.launch.schema import parse_launch
+from binalloc.launch.types import DTYPES
+from binalloc.models.machines.model import Machine
+from binalloc.names.demangle import demangle
+from binalloc.pipeline.skeleton.arguments import entries_of
+from binalloc.pipeline.skeleton.extents import LONG, Extents, extents_of
+from binalloc.pipeline.skeleton.signature import declared
+from binalloc.pipeline.skeleton.sizes import Sizes, Three, block_of, grid_of, others
+from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
+
+_ALIGN = 256
+"""Dynamic shared memory is rounded up to it."""
+_MARGIN = 4
+"""What walked threads reach is made longer by that part of it: others may reach a little further."""
+_TOO_LONG = LONG // 4
+"""Bytes from which on a buffer asks for smaller numbers."""
+
+
+def skeleton_of(
+    module: Module, kernel: str, machine: Machine, *, block: Three | None = None, prefix: str = ""
+) -> KernelSkeleton:
+    """The launch that is suggested for a kernel. block: as the user says. prefix: of the arguments' names.
+
+    Raises what `analyse` raises.
+    """
+    fn = module.function(kernel)
+    facts = facts_of(analyse(module, kernel, lift=True))
+    threads, why_block = block_of(facts, fn.info, block)
+    blocks, why_grid = grid_of(facts)
+    reasons = {"block": why_block, "grid": why_grid}
+    best: KernelSkeleton | None = None
+    for sizes in _tries(blocks, threads, block is None and not any(fn.info.block)):
+        best, fits = _sized(module, fn, facts, sizes, machine, reasons, prefix)
+        if fits:
+            break
+    assert best is not None
+    best.notes = _notes(module, facts) + best.notes
+    best.entries += _symbols(module)
+    return best
+
+
+def _tries(grid: Three, block: Three, free: bool) -> list[Sizes]:
+    """Launches, the wanted one first; free: whether other blocks may be tried."""
+    found = [Sizes(grid, block), Sizes(grid, block, 4, 8), Sizes(grid, block, 1, 1)]
+    return found + [Sizes(grid, other) for other in others(block) if free]
+
+
+def _sized(
+    module: Module, fn: Function, facts: KernelFacts, sizes: Sizes, machine: Machine, reasons: dict[str, str],
+    prefix: str,
+) -> tuple[KernelSkeleton, bool]:  # fmt: skip
+    """A skeleton of these sizes, and whether nothing speaks against it."""
+    names = _names(fn, prefix)
+    entries = entries_of(facts, sizes, names, declared(fn.name, len(fn.info.params)))
+    _shape(entries, Extents(), sizes)
+    name = demangle(fn.name)
+    made = KernelSkeleton(
+        fn.name, "" if name is None else str(name), sizes.grid, sizes.block, 0, entries, dict(reasons), []
+    )
+    launch = parse_launch(made.table())
+    extents = extents_of(module, launch, machine)
+    _shape(entries, extents, sizes)
+    static = fn.info.shared_bytes
+    if facts.dynamic:
+        needed = max(extents.shared - static, 4 * prod(sizes.block))
+        made.dynamic_shared = -(-needed // _ALIGN) * _ALIGN
+        made.reasons["dynamic_shared"] = "shared memory behind all variables is used (extern __shared__)"
+    fits = extents.shared <= static + made.dynamic_shared
+    return made, fits and all(high < _TOO_LONG for _, high in extents.buffers.values())
+
+
+def _shape(entries: Sequence[Entry], extents: Extents, sizes: Sizes) -> None:
+    """Lengths of buffers: an element per thread of the grid, or as far as accesses are known to reach."""
+    for entry in entries:
+        if entry.is_buffer:
+            size = DTYPES[entry.keys["dtype"]].itemsize
+            low, high = extents.buffers.get(entry.name, (0, 0))
+            reach = -(-min(high, _TOO_LONG) // size)
+            reach += reach // _MARGIN
+            sure = all(place in extents.known and place not in extents.unknown for place in entry.places)
+            if extents.known and not sure:
+                reach = max(reach, min(sizes.threads * 4 * sizes.row * entry.least, _TOO_LONG // size))
+                entry.reasons.append("how far some accesses reach is not known: longer than seems needed")
+            entry.keys["shape"] = max(reach, sizes.threads * entry.least)
+            if low < 0:
+                entry.reasons.append(f"accesses begin {-low} bytes in front of it, for these numbers")
+
+
+def _names(fn: Function, prefix: str) -> list[str]:
+    """Of the arguments: their parameters' own, or numbers for those that have none."""
+    out = []
+    for k, param in enumerate(fn.info.params):
+        unnamed = param.name == f"{fn.name}_param_{k}" or "_param_" in param.name
+        out.append(f"{prefix}param_{k}" if unnamed else f"{prefix}{param.name}")
+    return out
+
+
+def _notes(module: Module, facts: KernelFacts) -> list[str]:
+    if not facts.lost:
+        return []
+    return [f"{len(facts.lost)} accesses have addresses that come from no parameter: variables, or pointers in memory"]
+
+
+def _symbols(module: Module) -> list[Entry]:
+    """Variables that a launch may fill, as comments."""
+    found = []
+    variables = [(v.name, v.size, "__device__") for v in module.globals]
+    variables += [(v.name, v.size, "__constant__") for v in module.constant_vars]
+    for name, size, what in variables:
+        if name.startswith("__binalloc") or name in OWN or not size:
+            continue
+        keys = {"name": name, "kind": "symbol", "dtype": "u8", "shape": size}
+        reason = f"{what} variable of {size} bytes; without this it holds what the binary says"
+        found.append(Entry(keys, [reason], off=True))
+    return found

@@ -1,0 +1,79 @@
+"""Skeletons of several kernels as a sequence of launches, one step each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from binalloc.isa.instruction import Module
+from binalloc.launch.program.schema import parse_program
+from binalloc.launch.schema import parse_launch
+from binalloc.models.machines.model import Machine
+from binalloc.names.kernels import readable
+from binalloc.pipeline.skeleton.make import skeleton_of
+from binalloc.pipeline.skeleton.sizes import Three
+from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton, sides
+from binalloc.pipeline.steps import find_kernel
+
+
+@dataclass
+class Skeleton:
+    """What is written. sequence: as `[[step]]` tables, be it of one kernel alone."""
+
+    kernels: list[KernelSkeleton]
+    sequence: bool
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All arguments, variables last and each once."""
+        each = [entry for kernel in self.kernels for entry in kernel.entries]
+        variables = {entry.name: entry for entry in each if entry.off}
+        return [entry for entry in each if not entry.off] + list(variables.values())
+
+    def table(self) -> dict[str, Any]:
+        """The file's contents, as a TOML parser would give them."""
+        if not self.sequence:
+            return self.kernels[0].table()
+        steps = []
+        for kernel in self.kernels:
+            step = {"launch": kernel.kernel, "grid": sides(kernel.grid), "block": sides(kernel.block)}
+            if kernel.dynamic_shared:
+                step["dynamic_shared"] = kernel.dynamic_shared
+            steps.append(step | {"arguments": [e.name for e in kernel.entries if e.parameter]})
+        arguments = [dict(entry.keys) for entry in self.entries if not entry.off]
+        return ({"argument": arguments} if arguments else {}) | {"step": steps}
+
+
+def skeleton(
+    module: Module, kernel: str | None, machine: Machine, *, block: Three | None = None, sequence: bool = False
+) -> Skeleton:
+    """A launch of `kernel`, or of the only one; a sequence of launches where that is asked for, or where there are
+    several and none is named. What is returned has passed the checks of launch files.
+
+    Raises UsageError where there is no such kernel, or none at all, and what `analyse` raises.
+    """
+    kernels = module.kernels()
+    if kernel is not None or len(kernels) < 2:
+        kernels = [find_kernel(module, kernel)]
+    else:
+        sequence = True
+    made = Skeleton([], sequence)
+    prefixes: list[str] = []
+    for fn in kernels:
+        prefix = _prefix(fn.name, prefixes) if len(kernels) > 1 else ""
+        made.kernels.append(skeleton_of(module, fn.name, machine, block=block, prefix=prefix))
+    (parse_program if sequence else parse_launch)(made.table())
+    return made
+
+
+def _prefix(kernel: str, taken: list[str]) -> str:
+    """In front of the names of a kernel's arguments: its own name without scopes, unlike the others'."""
+    name = readable(kernel).split("<")[0].split("::")[-1]
+    plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    plain = plain if plain and not plain[0].isdigit() else f"k_{plain}"
+    number, chosen = 1, f"{plain}_"
+    while chosen in taken:
+        number += 1
+        chosen = f"{plain}{number}_"
+    taken.append(chosen)
+    return chosen

@@ -1,0 +1,34 @@
+"""Where things are read and written, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from binalloc.analysis.arguments.values import Place, Values
+
+_MOST = 8
+"""Lines that a reason lists."""
+
+
+def where(values: Values, places: Iterable[Place]) -> str:
+    """`lines 12, 14 of k.cu`; without a line table `instructions 3, 9`, of another function with its name."""
+    kernel = values.program.graph.kernel
+    lines: dict[str, list[int]] = {}
+    instructions: dict[str, list[int]] = {}
+    for place in sorted(set(places)):
+        line = values.line(place)
+        found, key, number = (
+            (lines, line[0], line[1]) if line is not None else (instructions, place.function, place.word)
+        )
+        if number not in found.setdefault(key, []):
+            found[key].append(number)
+    texts = [f"{_listed('line', sorted(found))} of {file}" for file, found in lines.items()]
+    for function, numbers in instructions.items():
+        of = "" if function == kernel else f" of {function}"
+        texts.append(_listed("instruction", sorted(numbers)) + of)
+    return "; ".join(texts)
+
+
+def _listed(noun: str, numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_MOST])) + (", ..." if len(numbers) > _MOST else "")
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {shown}"

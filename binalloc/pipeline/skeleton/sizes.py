@@ -1,0 +1,116 @@
+"""Grid, block and values of scalars that go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from binalloc.analysis.arguments.facts import KernelFacts, Piece
+from binalloc.bitset import bits
+from binalloc.isa.instruction import FunctionInfo
+
+Three = tuple[int, int, int]
+_THREADS = 128
+"""Of a block along one axis, where nothing says how many."""
+_FEWEST = 16
+"""Threads of the smallest block that is tried."""
+_BLOCKS = (4, 2, 2)
+_AXES = "xyz"
+_NO_AXES = 3
+"""How many axes there are; those of blocks are numbered behind those of threads."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A launch that is tried. rounds: of loops that a scalar bounds; row: length of what a scalar multiplies where no
+    axis tells one."""
+
+    grid: Three
+    block: Three
+    rounds: int = 16
+    row: int = 32
+
+    @property
+    def threads(self) -> int:
+        return prod(self.grid) * prod(self.block)
+
+    def along(self, axis: int) -> int:
+        """Threads of the grid along an axis."""
+        return self.grid[axis] * self.block[axis]
+
+
+def axes_of(mask: int) -> list[int]:
+    """The axes in a set of those of threads and blocks."""
+    return sorted({axis % _NO_AXES for axis in bits(mask)})
+
+
+def named(mask: int) -> str:
+    return ", ".join(_AXES[axis] for axis in axes_of(mask))
+
+
+def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None) -> tuple[Three, str]:
+    """A block, and why. given: what the user says."""
+    if given is not None:
+        return given, "as asked for"
+    if any(info.block):
+        x, y, z = (side or 1 for side in info.block)
+        return (x, y, z), "the binary requires it (.reqntid)"
+    used = [axis for axis in bits(facts.axes) if axis < _NO_AXES]
+    most = info.max_threads or _THREADS * (2 if len(used) > 1 else 1)
+    why = f"launch bound of {info.max_threads} threads (.maxntid)" if info.max_threads else "a guess"
+    asked = f"; the code asks for the thread's {', '.join(_AXES[a] for a in used)}" if used else ""
+    return shaped(most, used), why + asked
+
+
+def shaped(threads: int, used: list[int]) -> Three:
+    """So many threads, or a few less, spread over the axes that are used: x longest, powers of two where there are
+    several."""
+    axes = [axis for axis in used if axis] or [0]
+    if axes == [0]:
+        return threads, 1, 1
+    sides = [1, 1, 1]
+    k = 0
+    order = [0, *axes]
+    while 2 * prod(sides) <= threads:
+        sides[order[k % len(order)]] *= 2
+        k += 1
+    return sides[0], sides[1], sides[2]
+
+
+def others(block: Three) -> list[Three]:
+    """Blocks to try where shared memory is too small for this one: flatter and steeper ones, then smaller ones."""
+    x, y, z = block
+    found = [(x * 2**k, y // 2**k, z) for k in (1, 2) if y % 2**k == 0 and y > 2**k]
+    if y > 1:
+        found += [(x // 2**k, y * 2**k, z) for k in (1, 2) if x % 2**k == 0 and x > 2**k]
+    while x * y * z > _FEWEST:
+        x, y, z = (x, y, z // 2) if z > 1 else (x, y // 2, z) if y >= x else (x // 2, y, z)
+        found.append((x, y, z))
+    return found
+
+
+def grid_of(facts: KernelFacts) -> tuple[Three, str]:
+    used = [axis - _NO_AXES for axis in bits(facts.axes) if axis >= _NO_AXES]
+    if not used:
+        return (1, 1, 1), "the code asks for no block's number"
+    x, y, z = (n if axis in used else 1 for axis, n in enumerate(_BLOCKS))
+    return (x, y, z), f"a few blocks along {', '.join(_AXES[a] for a in used)}, which the code asks for"
+
+
+def number_for(piece: Piece, sizes: Sizes) -> tuple[int, str]:
+    """A value for an integer, and why."""
+    bounds, rows = axes_of(piece.axes), axes_of(piece.rows)
+    if bounds:
+        if len(bounds) > 1 and not rows and not piece.counted:
+            return prod(sizes.along(a) for a in bounds), f"compared with an index over {named(piece.axes)}"
+        value = min(sizes.along(a) for a in bounds)
+        return value, f"compared with the thread's place along {named(piece.axes)}: threads of the grid there"
+    if any(rows):
+        return sizes.along(0), f"multiplied by an index along {named(piece.rows)}: a row of the grid's threads"
+    if rows:
+        return sizes.row if not piece.counted else sizes.rounds, "multiplied by an index along x: length of a row"
+    if piece.counted:
+        return sizes.rounds, "compared with what is no thread's place: rounds of a loop"
+    if piece.stepped:
+        return sizes.along(0), "multiplied: as far apart as the grid is wide"
+    return 1, "nothing tells a value"

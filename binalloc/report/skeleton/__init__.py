@@ -1,0 +1,1 @@
+"""Skeletons of launch files, as the files' text and as data."""

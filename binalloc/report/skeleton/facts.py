@@ -1,0 +1,44 @@
+"""The same as data: the dictionary behind `launch-skeleton --json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.pipeline.skeleton.program import Skeleton
+from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
+
+
+def skeleton_to_dict(skeleton: Skeleton) -> dict[str, Any]:
+    """launch: the file's contents; kernels: the reasons, by kernel and argument."""
+    return {
+        "sequence": skeleton.sequence,
+        "launch": skeleton.table(),
+        "kernels": [_kernel(kernel) for kernel in skeleton.kernels],
+    }
+
+
+def _kernel(kernel: KernelSkeleton) -> dict[str, Any]:
+    return {
+        "kernel": kernel.kernel,
+        "signature": kernel.signature or None,
+        "grid": list(kernel.grid),
+        "block": list(kernel.block),
+        "dynamic_shared": kernel.dynamic_shared,
+        "reasons": kernel.reasons,
+        "notes": kernel.notes,
+        "arguments": [_argument(entry) for entry in kernel.entries],
+    }
+
+
+def _argument(entry: Entry) -> dict[str, Any]:
+    access = "read and written" if entry.reads and entry.writes else "read" if entry.reads else "written"
+    return {
+        "name": entry.name,
+        "parameter": entry.parameter or None,
+        "kind": entry.keys["kind"],
+        "dtype": entry.keys.get("dtype"),
+        "access": access if entry.reads or entry.writes else None,
+        "known": entry.known,
+        "commented": entry.off,
+        "reasons": entry.reasons,
+    }

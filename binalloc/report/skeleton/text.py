@@ -1,0 +1,88 @@
+"""A skeleton as the text of a launch file: its keys, in front of them why they are what they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from binalloc.pipeline.skeleton.program import Skeleton
+from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
+from binalloc.printable import one_line
+
+_LINE = 116
+"""Characters of a comment's line, its mark apart."""
+_HEAD = (
+    "A skeleton made by `binalloc launch-skeleton`: what the code tells, and guesses where it does not. Every comment "
+    "is the reason for what follows it. LAUNCH.md says what else there is."
+)
+
+
+def launch_text(skeleton: Skeleton) -> str:
+    """The file."""
+    lines = [*comment(_HEAD)]
+    if not skeleton.sequence:
+        lines += _launch(skeleton.kernels[0])
+    else:
+        lines += comment("One launch of each kernel, in the binary's order, every one with arguments of its own: give "
+                         "kernels that work on the same data the same argument.")  # fmt: skip
+    for entry in skeleton.entries:
+        lines += ["", *_entry(entry)]
+    if skeleton.sequence:
+        for kernel, table in zip(skeleton.kernels, skeleton.table()["step"], strict=True):
+            lines += ["", "[[step]]", *_head(kernel), *_keys(table, kernel.reasons)]
+    return "\n".join(lines) + "\n"
+
+
+def _launch(kernel: KernelSkeleton) -> Iterator[str]:
+    yield from _head(kernel)
+    table = kernel.table()
+    table.pop("argument", None)
+    yield from _keys(table, kernel.reasons)
+
+
+def _head(kernel: KernelSkeleton) -> Iterator[str]:
+    if kernel.signature:
+        yield from comment(kernel.signature)
+    for note in kernel.notes:
+        yield from comment(note)
+
+
+def _keys(table: dict[str, Any], reasons: dict[str, str]) -> Iterator[str]:
+    for key, value in table.items():
+        reason = one_line(reasons[key]) if key in reasons else ""
+        yield f"{key} = {toml_value(value)}" + (f"  # {reason}" if reason else "")
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    parameter = entry.parameter and entry.parameter != entry.name
+    reasons = ([entry.parameter] if parameter else []) + entry.reasons
+    lines = ["[[argument]]", *(f"{key} = {toml_value(value)}" for key, value in entry.keys.items())]
+    for reason in reasons:
+        yield from comment(reason)
+    yield from (f"# {line}" for line in lines) if entry.off else lines
+
+
+def comment(text: str) -> Iterator[str]:
+    """Lines of a comment: text may hold names of foreign files."""
+    line = ""
+    for word in one_line(text).split(" "):
+        if line and len(line) + 1 + len(word) > _LINE:
+            yield f"# {line}"
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    yield f"# {line}"
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML has it: numbers, texts, truth, lists and inline tables of these."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=True)
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, Iterable):
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
+    return repr(value)

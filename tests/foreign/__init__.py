@@ -1,0 +1,1 @@
+"""Programs of others, run whole: see README.md."""
